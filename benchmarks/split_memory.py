@@ -48,12 +48,14 @@ def main() -> None:
 
 def _rows(network: str, choices: tuple[Choice, ...], width: float, boards: list[Path]) -> None:
     from buildtool.split import networks
-    from buildtool.split.blocks import find_blocks
+    from buildtool.split.branches import find_blocks
     from buildtool.split.pricing import Pricer
+    from buildtool.split.records import Records
     from buildtool.split.wanted import Goals
 
     model = networks.by_name(network, width)
-    pricers = [Pricer(model, find_blocks(model), board, Goals()) for board in boards]
+    records = Records(boards[0].parent / "records.json")
+    pricers = [Pricer(model, find_blocks(model), board, Goals(), records) for board in boards]
     for choice in choices:
         prices = [pricer.price(choice) for pricer in pricers]
         cells = [network, choice.key(), f"{prices[0].macs / 1e6:,.1f}", f"{prices[0].flash:,}"]

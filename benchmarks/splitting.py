@@ -22,8 +22,7 @@ import numpy as np
 
 from buildtool.base.plain import duration
 from buildtool.split import backend, training
-from buildtool.split.blocks import find_blocks, find_in
-from buildtool.split.branches import split_steps
+from buildtool.split.branches import find_blocks, find_in, split_steps
 from buildtool.split.data import Data, load
 from buildtool.split.networks import steps_by_name
 from buildtool.split.pricing import Pricer

@@ -8,31 +8,20 @@ from pathlib import Path
 import pytest
 from needs import needs_tool
 
-from buildtool.fronts.cli import arguments, helptexts
+from buildtool.fronts.cli import arguments
 from buildtool.fronts.cli import main as cli
+from buildtool.fronts.cli.commands import load
 
 BUILDTOOL = str(Path(sys.executable).with_name("buildtool"))
 
 
 def offered(line, folder):
     """The words that bash is offered behind a command line."""
-    done = subprocess.run(
-        ["bash", "-c", f"exec {BUILDTOOL} 8>&1 9>/dev/null 1>/dev/null"],
-        cwd=folder,
-        env=os.environ
-        | {
-            "_ARGCOMPLETE": "1",
-            "_ARGCOMPLETE_IFS": "\n",
-            "_ARGCOMPLETE_SHELL": "bash",
-            "COMP_LINE": line,
-            "COMP_POINT": str(len(line)),
-        },
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
-    )
-    return [word.strip() for word in done.stdout.split("\n")]
+    asked = {"_ARGCOMPLETE": "1", "_ARGCOMPLETE_IFS": "\n", "_ARGCOMPLETE_SHELL": "bash"}
+    asked |= {"COMP_LINE": line, "COMP_POINT": str(len(line))}
+    words = ["bash", "-c", f"exec {BUILDTOOL} 8>&1 9>/dev/null 1>/dev/null"]
+    said = subprocess.check_output(words, cwd=folder, env=os.environ | asked, text=True, timeout=60)
+    return [word.strip() for word in said.split("\n")]
 
 
 @pytest.mark.slow
@@ -68,15 +57,14 @@ def test_words_are_offered(tmp_path, line, words):
 def test_bash_takes_the_registration_as_the_page_has_it():
     program = needs_tool("register-python-argcomplete")
     script = f'eval "$({program} buildtool)"; complete -p buildtool'
-    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True)
-    assert done.stdout.rstrip().endswith("buildtool")
+    assert subprocess.check_output(["bash", "-c", script], text=True).rstrip().endswith("buildtool")
 
 
-def test_a_command_that_is_run_does_not_import_completion_or_help():
+def test_a_command_that_is_run_imports_no_other_commands_modules() -> None:
     code = (
         "import sys; from buildtool.fronts.cli import main; main.run(['boards']);"
-        "found = {'argcomplete', 'buildtool.fronts.cli.helptexts', 'buildtool.fronts.texts.sarif'};"
-        "found |= {f'buildtool.fronts.{name}' for name in ('cli.completion', 'cmake', 'cli.debugger')};"
+        "found = {'argcomplete', *(f'buildtool.fronts.{name}' for name in"
+        " ('texts.sarif', 'cmake', 'cli.debugger'))};"
         "found &= sys.modules.keys();"
         "sys.exit(str(found) if found else 0)"
     )
@@ -92,7 +80,7 @@ def test_help_has_examples_that_the_command_line_takes(command, capsys):
         assert ended.value.code == 0
         said = capsys.readouterr().out
         assert "exit status:\n  0   It worked" in said
-    examples = helptexts.examples(command)
+    examples = load(command).examples if command else arguments.EXAMPLES
     assert examples
     for line, _ in examples:
         program, *given = line.split()
@@ -102,15 +90,12 @@ def test_help_has_examples_that_the_command_line_takes(command, capsys):
         assert command in ("", given[0])
 
 
-def test_help_is_as_wide_as_the_terminal(monkeypatch, capsys):
+def test_help_is_as_wide_as_the_terminal_and_suggests_a_command_for_an_unknown_one(monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", "60")
     with pytest.raises(SystemExit):
         cli.run(["--help"])
     said = capsys.readouterr().out.splitlines()
     assert max(len(line) for line in said if not line.startswith("  $ ")) <= 60
     assert any("BUILDTOOL_DAEMON" in line for line in said)
-
-
-def test_help_of_an_unknown_command_suggests_one(capsys):
     assert cli.run(["help", "plam"]) == 2
     assert "did you mean 'plan'?" in capsys.readouterr().err

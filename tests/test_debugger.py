@@ -1,5 +1,6 @@
 """A session with a real debugger: the firmware stops, shows its arena, and ends with the right output."""
 
+import contextlib
 import json
 import os
 import re
@@ -52,17 +53,20 @@ def talk(gdb, line, *commands):
     return ran(ROOT, "sh", "-c", f"{begin} && {batch}").stdout
 
 
+@contextlib.contextmanager
 def served(words, folder):
     """`buildtool debug` or a build that runs it, waiting for a debugger, and the line for that."""
     env, pipe = os.environ | {"PYTHONPATH": str(ROOT)}, subprocess.PIPE
     server = subprocess.Popen(words, cwd=folder, env=env, stdout=pipe, stderr=subprocess.STDOUT, text=True)
-    said = []
-    for text in server.stdout:
-        said.append(text)
-        if "gdb-multiarch -x" in text:
-            return server, text.strip()
-    server.wait()
-    pytest.fail("".join(said))
+    said = [""]
+    try:
+        while "gdb-multiarch -x" not in said[-1]:
+            said.append(server.stdout.readline())
+            assert said[-1], "".join(said)
+        yield server, said[-1].strip()
+    finally:
+        server.kill()
+        server.wait()
 
 
 @pytest.mark.slow
@@ -70,14 +74,10 @@ def served(words, folder):
 def test_a_debugger_shows_the_arena_and_the_region_and_lets_the_firmware_end(tmp_path, board, name):
     gdb, port, folder = needs_tool("gdb-multiarch"), free_port(), tmp_path / name
     words = [sys.executable, "-m", "buildtool", "debug", NET, "--board", board, "--inputs", "2"]
-    server, line = served([*words, "--out", str(folder), f"--port={port}"], tmp_path)
-    try:
+    with served([*words, "--out", str(folder), f"--port={port}"], tmp_path) as (server, line):
         asked = f"continue,print (void *){NET}_arena,break region_3,continue,backtrace,list,delete"
         said = talk(gdb, line, *asked.split(","), "break nn_image_check", "continue")
         assert server.wait(60) == 0
-    finally:
-        server.kill()
-        server.wait()
     assert re.search(rf"Breakpoint 1, {NET}_invoke \(\)", said), said
     arena = int(re.search(r"\$1 = \(void \*\) (0x[0-9a-f]+)", said)[1], 16)
     memory = load_board(board).memory(load_board(board).arena)
@@ -98,14 +98,10 @@ def test_scons_debug_builds_serves_and_finds_every_source(tmp_path):
     shutil.copy(ROOT / "SConstruct", tmp_path)
     shutil.copytree(ROOT / "site_scons", tmp_path / "site_scons")
     words = [sys.executable, "-m", "SCons", "-Q", "board=cortex-m4", f"model={NET}"]
-    server, line = served([*words, f"port={port}", "debug"], tmp_path)
-    try:
+    with served([*words, f"port={port}", "debug"], tmp_path) as (server, line):
         asked = "continue,list,break nn_conv2d_1x1_s8_dsp,continue,list,delete,continue"
         said = talk(gdb, line, *asked.split(","))
         assert server.wait(60) == 0
-    finally:
-        server.kill()
-        server.wait()
     made = tmp_path / "build/debug/cortex-m4" / NET
     assert "nn_status ds_cnn_invoke(void) {" in said  # of the build's own folder
     assert "void nn_conv2d_1x1_s8_dsp(" in said  # of the checkout
@@ -125,11 +121,11 @@ def test_scons_debug_builds_serves_and_finds_every_source(tmp_path):
 def test_a_session_that_is_ended_leaves_no_server(tmp_path):
     port = free_port()
     words = [sys.executable, "-m", "buildtool", "debug", NET, "--board", "cortex-m4"]
-    server, _ = served([*words, "--out", "out", f"--port={port}"], tmp_path)
-    eventually(lambda: debugger._is_taken(port))
-    server.terminate()
-    assert server.wait(30) == 128 + 15
-    assert not debugger._is_taken(port)
+    with served([*words, "--out", "out", f"--port={port}"], tmp_path) as (server, _):
+        eventually(lambda: debugger._is_taken(port))
+        server.terminate()
+        assert server.wait(30) == 128 + 15
+        assert not debugger._is_taken(port)
 
 
 @pytest.mark.slow
@@ -144,10 +140,16 @@ def test_a_session_on_this_machine_needs_no_server(tmp_path, capsys):
     assert (tmp_path / "output.bin").stat().st_size == 12
 
 
-def test_a_port_that_is_taken_is_told(taken):
+def test_a_taken_port_a_server_that_fails_and_a_small_stack_are_told(taken, tmp_path):
     with pytest.raises(ToolError, match=f"port {taken} of this machine is taken") as caught:
         debugger.need_port({"server": ["/bin/true"], "port": taken})
     assert f"port={taken + 1}" in caught.value.hint
+    for program, said in (("false", "false ended with exit status 1"), ("/no/server", "cannot be started")):
+        with pytest.raises(ToolError, match=said):
+            debugger.serve({"server": [program], "port": free_port()}, tmp_path)
+    stack = {"function": "wake_invoke", "needed": 300, "reserved": 256}
+    assert "takes up to 300 bytes of stack" in debugger._stack(stack)
+    assert debugger._stack({**stack, "needed": 256}) == ""
 
 
 @pytest.mark.slow
@@ -175,19 +177,6 @@ def test_the_debugger_is_told_of_folders_with_blanks(tmp_path, monkeypatch):
     assert shown.stderr == ""
 
 
-def test_a_server_that_fails_is_told(tmp_path):
-    with pytest.raises(ToolError, match="false ended with exit status 1"):
-        debugger.serve({"server": ["false"], "port": free_port()}, tmp_path)
-    with pytest.raises(ToolError, match="cannot be started"):
-        debugger.serve({"server": ["/no/server"], "port": free_port()}, tmp_path)
-
-
-def test_a_stack_that_is_too_small_is_told():
-    stack = {"function": "wake_invoke", "needed": 300, "reserved": 256}
-    assert "takes up to 300 bytes of stack" in debugger._stack(stack)
-    assert debugger._stack({**stack, "needed": 256}) == ""
-
-
 def test_a_probe_is_served_by_what_the_boards_file_says(tmp_path, monkeypatch):
     board = load_board("nucleo-f412zg")
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -201,10 +190,7 @@ def test_a_probe_is_served_by_what_the_boards_file_says(tmp_path, monkeypatch):
     assert server.command[:3] == (str(program), "-f", "board/st_nucleo_f4.cfg")
     assert "gdb_port 4000" in server.command
     assert server.connected[-1] == "load"
-
-
-def test_a_board_without_emulator_and_probe_says_what_is_missing():
-    board = load_board("esp32-c3")
+    board = load_board("esp32-c3")  # it has neither emulator nor probe
     with pytest.raises(TargetError, match="no emulator, and its file names no probe") as caught:
         plugin(board).debug_server(board, 4000)
     assert "[probe]" in caught.value.hint

@@ -9,7 +9,7 @@ from paths import ROOT
 from buildtool.base.errors import ToolError, UsageError
 from buildtool.base.toml import read_toml
 from buildtool.firmware.run import desk
-from buildtool.fronts.cli import flasher
+from buildtool.fronts.cli import debugger
 from buildtool.target.board_file import WHAT, parse_board
 from buildtool.target.registry import load_board
 
@@ -72,13 +72,13 @@ def test_a_tool_runs_in_the_folder_and_what_is_missing_or_fails_is_told(tmp_path
     stub(tmp_path, "tool", "pwd > where; exit 3")
     answer = {**ANSWER, "command": [str(tmp_path / "tool"), "a b"]}
     with pytest.raises(ToolError, match="openocd ended with exit status 3"):
-        flasher.flash(answer, tmp_path)
+        debugger.flash(answer, tmp_path)  # type: ignore[arg-type]
     assert (tmp_path / "where").read_text().strip() == str(tmp_path)
     with pytest.raises(ToolError, match="was not found") as caught:
-        flasher.flash({**answer, "is_there": False}, tmp_path)
+        debugger.flash({**answer, "is_there": False}, tmp_path)  # type: ignore[arg-type]
     assert f"cd {tmp_path} && {tmp_path}/tool 'a b'" in caught.value.hint
     with pytest.raises(ToolError, match="cannot be started"):
-        flasher.flash({**answer, "command": ["/no/tool"]}, tmp_path)
+        debugger.flash({**answer, "command": ["/no/tool"]}, tmp_path)  # type: ignore[arg-type]
     stub(tmp_path, "tool")
-    assert flasher.flash(answer, tmp_path) == 0
-    assert "flashing: " in flasher.text(answer, tmp_path)
+    assert debugger.flash(answer, tmp_path) == 0  # type: ignore[arg-type]
+    assert "flashing: " in debugger.flash_text(answer, tmp_path)  # type: ignore[arg-type]

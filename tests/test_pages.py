@@ -50,14 +50,11 @@ def test_blocks_sentences_and_sessions_are_written_from_what_is_kept():
     assert "    a  1 %\n    b  22 %\n    ...\n<!-- end -->" in text
     assert "    net on host\n    ...\n    a  1 %" in text  # the gap stays a gap
     assert "-->1,024<!-- end --> bytes" in text
-    assert (
-        written("<!-- figure one: ^# made: (.*) --><!-- end -->", {"one": SLOW}).count("at 0123abcd<!--") == 1
-    )
+    made = written("<!-- figure one: ^# made: (.*) --><!-- end -->", {"one": SLOW})
+    assert made.count("at 0123abcd<!--") == 1
     assert "<!-- figure one 2 -->\n\na  1 %\nb  22 %\nc  3 %\nEQUAL to us\n\n<!-- end -->" in text
     assert written(text, {"one": ONE}) == text
-
-
-def test_lines_that_came_between_two_shown_ones_are_shown():
+    # lines that came between two shown ones are shown
     more = replace(ONE, lines=(*OUTPUT[:4], "new  5", *OUTPUT[4:]))
     assert "    a  1 %\n    new  5\n    b  22 %\n    ...\n" in written(PAGE, {"one": more})
 
@@ -126,9 +123,8 @@ def test_slow_ones_run_where_all_are_asked_for(site, monkeypatch):
     assert pages.main([]) == 0
     assert pages.main(["--all"]) == 1
     assert pages.main(["--all", "--write"]) == 0
-    assert re.search(
-        r"# made: \d{4}-\d\d-\d\d at 0123abcd\n\nn 2\n", (site / "docs/figures/n.txt").read_text()
-    )
+    kept = (site / "docs/figures/n.txt").read_text()
+    assert re.search(r"# made: \d{4}-\d\d-\d\d at 0123abcd\n\nn 2\n", kept)
 
 
 # ---- the pages as they are -----------------------------------------------------------------------------
@@ -145,12 +141,10 @@ def test_the_pages_have_what_is_kept():
 
 def test_sessions_with_output_are_written_by_their_commands():
     for page in pages.pages():
-        bare = re.sub(
-            r"<!-- figures -->.*?<!-- end -->", "", page.read_text(encoding="utf-8"), flags=re.DOTALL
-        )
-        shown = re.findall(
-            r"^    \$ ((?:\./dev |COLUMNS=\d+ )?(?:buildtool|scons) .*)\n    (?!\$)\S", bare, re.MULTILINE
-        )
+        text = page.read_text(encoding="utf-8")
+        bare = re.sub(r"<!-- figures -->.*?<!-- end -->", "", text, flags=re.DOTALL)
+        session = r"^    \$ ((?:\./dev |COLUMNS=\d+ )?(?:buildtool|scons) .*)\n    (?!\$)\S"
+        shown = re.findall(session, bare, re.MULTILINE)
         if page.name not in NOT_KEPT:
             assert shown == [], f"{page.name}: no mark `<!-- figures -->` around these"
 

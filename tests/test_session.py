@@ -22,17 +22,14 @@ def remembering(path):
                 yield node.name, [ast.unparse(a.annotation) if a.annotation else a.arg for a in arguments]
 
 
-def test_no_function_remembers_what_it_made_of_a_graph_or_a_target():
+def test_no_function_remembers_what_it_made_of_a_graph_or_a_target(tmp_path):
     """Nor of any other object: a memo that outlives a request is asked with plain values only."""
+    memo = tmp_path / "memo.py"
+    memo.write_text("@functools.lru_cache(maxsize=8)\ndef f(graph: Graph, n: int) -> int: ...\n")
+    assert list(remembering(memo)) == [("f", ["Graph", "int"])]
     for path in sorted((ROOT / "buildtool").rglob("*.py")):
         for name, kinds in remembering(path):
             assert set(kinds) <= PLAIN, f"{path.name}: {name} remembers by {kinds}"
-
-
-def test_a_memo_on_an_object_is_found(tmp_path):
-    path = tmp_path / "memo.py"
-    path.write_text("@functools.lru_cache(maxsize=8)\ndef f(graph: Graph, n: int) -> int: ...\n")
-    assert list(remembering(path)) == [("f", ["Graph", "int"])]
 
 
 def test_a_value_is_made_once_per_kind_and_key():
@@ -40,6 +37,9 @@ def test_a_value_is_made_once_per_kind_and_key():
     for kind, key in (("a", 1), ("a", 1), ("b", 1), ("a", 2)):
         assert session.remember(kind, key, lambda k=(kind, key): made.append(k) or k) == (kind, key)
     assert made == [("a", 1), ("b", 1), ("a", 2)]
+    with pytest.raises(ZeroDivisionError):
+        session.remember("a", 3, lambda: 1 // 0)
+    assert session.remember("a", 3, lambda: 5) == 5  # nothing was kept of the failure
 
 
 def test_the_value_that_was_not_used_for_longest_goes_first():
@@ -50,10 +50,3 @@ def test_the_value_that_was_not_used_for_longest_goes_first():
     for key in (1, 3, 2):
         session.remember("a", key, lambda key=key: made.append(key))
     assert made == [2]
-
-
-def test_nothing_is_kept_of_a_failure():
-    session = Session()
-    with pytest.raises(ZeroDivisionError):
-        session.remember("a", 1, lambda: 1 // 0)
-    assert session.remember("a", 1, lambda: 5) == 5

@@ -65,26 +65,26 @@ def suite(pytester, monkeypatch):
     return pytester
 
 
-def outcomes(suite):
-    return suite.runpytest_inprocess("-p", "no:cacheprovider").parseoutcomes()
-
-
-def test_a_skip_that_is_not_on_the_list_fails_under_the_switch(suite, monkeypatch):
-    suite.makepyfile(SKIPS)
+@pytest.mark.parametrize(
+    ("text", "usual", "strict", "said"),
+    [
+        (
+            SKIPS,
+            {"passed": 1, "skipped": 2, "xfailed": 1},
+            {"passed": 1, "skipped": 1, "errors": 1, "xfailed": 1},
+            "*forbids: nobody knows why*",
+        ),
+        (SKIPPED_WHOLE, {"skipped": 1}, {"errors": 1}, "*"),
+    ],
+)
+def test_a_skip_that_is_not_on_the_list_fails_under_the_switch(suite, monkeypatch, text, usual, strict, said):
+    suite.makepyfile(text)
     monkeypatch.delenv(allowedskips.SWITCH, raising=False)
-    assert outcomes(suite) == {"passed": 1, "skipped": 2, "xfailed": 1}
+    assert suite.runpytest_inprocess("-p", "no:cacheprovider").parseoutcomes() == usual
     monkeypatch.setenv(allowedskips.SWITCH, "1")
     result = suite.runpytest_inprocess("-p", "no:cacheprovider")
-    assert result.parseoutcomes() == {"passed": 1, "skipped": 1, "errors": 1, "xfailed": 1}
-    result.stdout.fnmatch_lines(["*forbids: nobody knows why*"])
-
-
-def test_a_file_that_is_skipped_whole_fails_under_the_switch(suite, monkeypatch):
-    suite.makepyfile(SKIPPED_WHOLE)
-    monkeypatch.delenv(allowedskips.SWITCH, raising=False)
-    assert outcomes(suite) == {"skipped": 1}
-    monkeypatch.setenv(allowedskips.SWITCH, "1")
-    assert outcomes(suite) == {"errors": 1}
+    assert result.parseoutcomes() == strict
+    result.stdout.fnmatch_lines([said])
 
 
 MISSING = """
@@ -139,9 +139,6 @@ def test_only_one_file_says_where_the_checkout_is():
     counts = re.compile(r"__file__\)(\.resolve\(\))?\.parent(s\[|\.parent)")
     found = {path.name for path in TESTS.rglob("*.py") if counts.search(path.read_text())}
     assert found == {"paths.py"}
-
-
-def test_the_paths_of_the_tests_point_somewhere():
     assert (ROOT / "pyproject.toml").is_file() and (ROOT / "tests/conftest.py").is_file()
     assert SHARED.parent == ROOT.parent
 
@@ -185,19 +182,14 @@ def distributions():
 def imported(*folders):
     """The distributions that the Python files below `folders` import something of."""
     names: set[str] = set()
-    for folder in folders:
-        for path in sorted((ROOT / folder).rglob("*.py")):
-            names.update(_imports(path))
+    paths = (path for folder in folders for path in (ROOT / folder).rglob("*.py"))
+    for node in (node for path in paths for node in import_statements(path)):
+        if isinstance(node, ast.Import):
+            names |= {alias.name.partition(".")[0] for alias in node.names}
+        elif node.module and not node.level:
+            names.add(node.module.partition(".")[0])
     owners = distributions()
     return {normal(owner) for name in names for owner in owners.get(name, [])}
-
-
-def _imports(path):
-    for node in import_statements(path):
-        if isinstance(node, ast.Import):
-            yield from (alias.name.partition(".")[0] for alias in node.names)
-        elif node.module and not node.level:
-            yield node.module.partition(".")[0]
 
 
 OURS = {"buildtool-mcu", "setuptools"}

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from buildtool.fronts.cli import console
 from buildtool.fronts.cli import main as cli
-from buildtool.fronts.texts import colour, table
+from buildtool.fronts.texts import table
 from buildtool.target.registry import load_board, plugin
 from buildtool.target.types import RunRequest
 
@@ -46,7 +46,6 @@ COMMANDS = (
 RUN = """
 import fcntl, json, struct, sys, termios
 import numpy as np
-from buildtool.fronts.cli import main as cli
 from buildtool.fronts.cli import console
 from buildtool.fronts.cli import main as cli
 from buildtool.base.session import Session
@@ -54,15 +53,14 @@ session, (widths, commands) = Session(), json.loads(sys.argv[1])
 np.savez("set.npz", x=np.zeros((3, 49, 10, 1), np.int8), y=np.arange(3))
 def run(line):
     cli.run(line.split() + (["--daemon", "off"] if line.split()[0] in ("plan", "front") else []), session)
-out, sys.stdout = sys.stdout, open("before.json", "w")
-run("plan ds_cnn -b cortex-m4 --json")
-sys.stdout.close()
-sys.stdout = open("after.json", "w")
-run("plan ds_cnn -b cortex-m4 --json --image stream --objective ram")
-sys.stdout.close()
-sys.stdout = open("built", "w")
-run("build ds_cnn -b host -o out --daemon off")
-sys.stdout.close()
+out = sys.stdout
+for file, line in (
+    ("before.json", "plan ds_cnn -b cortex-m4 --json"),
+    ("after.json", "plan ds_cnn -b cortex-m4 --json --image stream --objective ram"),
+    ("built", "build ds_cnn -b host -o out --daemon off"),
+):
+    with open(file, "w") as sys.stdout:
+        run(line)
 sys.stdout = out
 console.prepare()
 for width in widths:
@@ -132,9 +130,7 @@ def test_the_lines_of_every_command_fit_every_terminal(tmp_path):
 
 def test_progress_on_a_terminal_is_one_line_that_goes_and_elsewhere_nothing(tmp_path):
     code = """
-import time
 from buildtool.fronts.cli import console
-from buildtool.fronts.cli import main as cli
 console.PATIENCE_SECONDS = 0.0
 with console.progress("planning") as listen:
     listen({"progress": {"text": "firmware: input 1 of 100, 3 min left, and much more than fits"}})
@@ -271,16 +267,16 @@ TEXTS = st.lists(
 @settings(derandomize=True, deadline=None, max_examples=60)
 def test_colours_change_no_character(lines):
     text = "\n".join(lines)
-    for painted in (colour.answer(text), colour.message(text)):
+    for painted in (table.coloured(text), table.coloured_message(text)):
         assert COLOUR.sub("", painted) == text
         assert painted.count("\x1b[0m") == len(re.findall(r"(?:\x1b\[(?!0m)[0-9]+m)+", painted))
 
 
-def test_verdicts_titles_and_the_map_are_coloured():
-    assert colour.answer("EQUAL to us: 3") == "\x1b[1m\x1b[32mEQUAL to\x1b[0m us: 3"
-    assert colour.answer("a   b\n--  --") == "\x1b[1ma   b\x1b[0m\n\x1b[2m--  --\x1b[0m"
-    assert colour.answer("1 |ii.|") == "1 |\x1b[34mii\x1b[0m\x1b[2m.\x1b[0m|"
-    said = colour.message("a.toml:3:1: error: no\n  hint: yes")
+def test_verdicts_titles_and_the_map_are_coloured() -> None:
+    assert table.coloured("EQUAL to us: 3") == "\x1b[1m\x1b[32mEQUAL to\x1b[0m us: 3"
+    assert table.coloured("a   b\n--  --") == "\x1b[1ma   b\x1b[0m\n\x1b[2m--  --\x1b[0m"
+    assert table.coloured("1 |ii.|") == "1 |\x1b[34mii\x1b[0m\x1b[2m.\x1b[0m|"
+    said = table.coloured_message("a.toml:3:1: error: no\n  hint: yes")
     assert said == "a.toml:3:1: \x1b[1m\x1b[31merror:\x1b[0m no\n  \x1b[1m\x1b[36mhint:\x1b[0m yes"
 
 

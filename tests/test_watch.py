@@ -65,13 +65,8 @@ def test_every_save_is_planned_and_told_of_between_two_lines(project, tmp_path, 
         else:
             assert not found.at.lock.exists()
     events_of = [[json.loads(line) for line in one] for one in lines]
-    assert [[event["event"] for event in one] for one in events_of] == [
-        ["begin", "plan", "end"],
-        ["begin", "plan", "end"],
-        ["begin", "error", "end"],
-        ["begin", "error", "end"],
-        ["begin", "plan", "end"],
-    ]
+    told = [[event["event"] for event in one] for one in events_of]
+    assert told == [["begin", what, "end"] for what in ("plan", "plan", "error", "error", "plan")]
     assert [one[-1]["problems"] for one in events_of] == [0, 0, 1, 1, 0]
     first, second, last = (events_of[i][1] for i in (0, 1, 4))
     costs = {"cost", "cost_unit", "estimated_ms"}

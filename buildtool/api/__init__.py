@@ -65,7 +65,7 @@ def answered(request: Mapping[str, Any], session: Session, use: str = "on") -> d
 
 
 def told_of(error: BaseException) -> BuildtoolError:
-    """The error that tells a client of an exception; the trace of a fault of ours goes to whoever watches."""
+    """The error for a client; the trace of an internal error goes to standard error."""
     told = from_exception(error)
     if isinstance(told, InternalError):
         print(told.trace, file=sys.stderr, flush=True)

@@ -9,18 +9,6 @@ from typing import Any
 from buildtool.api import answered, kept_session, told_of
 from buildtool.base import wire
 from buildtool.base.errors import ToolError, to_data
-from buildtool.base.session import Session
-
-
-def _respond(message: dict[str, Any], session: Session) -> dict[str, Any]:
-    try:
-        request = message.get("request")
-        if not isinstance(request, dict):
-            raise ToolError("a message holds no request")
-        answer = answered(request, session, str(message.get("cache", "on")))
-        return {"answer": answer}
-    except Exception as error:
-        return {"error": to_data(told_of(error))}
 
 
 def main() -> int:
@@ -31,7 +19,15 @@ def main() -> int:
     session = kept_session()  # of the process: one client asks about one project
     try:
         while (message := wire.receive(sys.stdin.buffer)) is not None:
-            wire.send(replies, _respond(message, session))
+            reply: dict[str, Any]
+            try:
+                request = message.get("request")
+                if not isinstance(request, dict):
+                    raise ToolError("a message holds no request")
+                reply = {"answer": answered(request, session, str(message.get("cache", "on")))}
+            except Exception as error:
+                reply = {"error": to_data(told_of(error))}
+            wire.send(replies, reply)
     except ToolError as error:
         print(error, file=sys.stderr)
         return 1

@@ -92,7 +92,7 @@ def _macro(header: str, name: str) -> int | None:
 def _kernel_files(
     target: Target, own: Iterable[bytes], compiled: list[Path]
 ) -> tuple[dict[str, Path], dict[str, Path]]:
-    """Name in the folder -> file, of the kernels' sources and of all headers that anything includes."""
+    """The kernels' sources, and all headers included: name in the folder -> file."""
     from buildtool.firmware.objects import closure
     from buildtool.target.kernels import include_folder, kernel_includes
 

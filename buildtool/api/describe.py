@@ -1,8 +1,8 @@
 """What a build system has to know to build a network: files, sources, flags, commands, dependencies.
 
-The answer is the same for every front: SCons, CMake, Bazel and others write it down in their own words. It
-plans nothing and reads no model: the library of a network holds every kernel that the board can run, of
-which the linker takes what is used, and the names of the emitted files follow from the network's name.
+The answer is the same for every front. It plans nothing and reads no model: a network's library holds every
+kernel that the board can run, of which the linker takes what is used; the files' names follow from the
+network's.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class _Roots:
         self.named = {name: str(folder) for name, folder in self._folders.items()}
 
     def place(self, path: Path) -> Place:
-        """Below the innermost root that has it."""
+        """The place of a file below the innermost root that has it."""
         found = path.resolve()
         names = [name for name, folder in self._folders.items() if found.is_relative_to(folder)]
         if not names:
@@ -96,7 +96,7 @@ class _Roots:
         return {"root": name, "path": found.relative_to(self._folders[name]).as_posix()}
 
     def places(self, path: Path) -> list[Place]:
-        """Where the file is, and where the link to it: another file may have that name tomorrow."""
+        """The places of a file and of the link to it, which may lead elsewhere tomorrow."""
         found = self.place(path)
         named = os.path.normpath(path.absolute())
         is_link = os.path.realpath(named) != named and (not found["root"] or path.is_symlink())
@@ -108,7 +108,7 @@ def _emitted(name: str) -> Place:
 
 
 def _sources(roots: _Roots, files: Iterable[Path], folders: bool = False) -> list[Source]:
-    """Objects are called as the files are; with their folder where `folders` asks, or two share a name."""
+    """Object names are the files' names; with the folder where `folders` asks, or two share a name."""
     listed = list(files)
     stems = [path.stem for path in listed]
 
@@ -139,7 +139,7 @@ def _tools(tools: Toolchain, target: Target) -> Tools:
 
 
 def _files(net: str, board: Board, flashing: Flashing) -> NetworkFiles:
-    """The files of a network of this name, whatever it is and however it runs."""
+    """The files of a network of this name, whatever it computes and however it runs."""
     from buildtool.firmware.flashfiles import suffixes
 
     emitted = (".c", ".h", ".plan", "_arena.json", "_quantization.h", "_weights.S", "_weights.bin")

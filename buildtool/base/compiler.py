@@ -1,9 +1,7 @@
-"""What a compiler is: the programs that it runs, the files that these read, the variables that they look at.
+"""The identity of a compiler: the programs that it runs, the files that these read, the variables they use.
 
-One definition for whatever keeps objects or decides whether they are compiled anew. A compiler's name says
-little: it may be a script, or a link that leads elsewhere tomorrow; a configuration file in the user's home
-or a variable may add flags. So the compiler itself is asked, with the flags that it is used with (`-v`), and
-what it says is part of what it is, together with the contents of all files that it names.
+A name says little: it may be a script or a link, and a configuration file or a variable may add flags. So the
+compiler is asked (`-v`, with its flags); its answer and the content of all files in it make up its identity.
 """
 
 from __future__ import annotations
@@ -11,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
-import itertools
 import os
 import re
 import shutil
@@ -45,7 +42,7 @@ _DEPENDENCY = re.compile(r"(?:\\[ #\\]|\$\$|[^\s\\$])+|\\(?!\n)")
 
 @dataclass(frozen=True)
 class Identity:
-    """A compiler with its flags, for all of which `digest` stands. `files`: its programs, libraries and
+    """A compiler with its flags: `digest` identifies all of it; `files`: its programs, libraries and
     settings; `folders`: where it looks for its own and the system's headers, in its order.
     """
 
@@ -61,7 +58,7 @@ def known_files() -> Digests:
 
 
 def environment() -> dict[str, str]:
-    """The variables that compilers run with: those that they need, and those that PASSED names."""
+    """The variables that compilers run with: the ones they need, and the ones that PASSED names."""
     wanted = (*_NEEDED, *passed())
     return {**{name: os.environ[name] for name in wanted if name in os.environ}, "LC_ALL": "C"}
 
@@ -75,8 +72,8 @@ def passed() -> dict[str, str]:
 def identify(
     command: Sequence[str], variables: Mapping[str, str], ldflags: Sequence[str] | None = None
 ) -> Identity | None:
-    """The compiler of `command` (its name or path, and flags), which runs with `variables`; None: it does not
-    say. `ldflags`: with the linker, as it is called with these flags.
+    """Identifies the compiler of `command` (name or path, and flags), run with `variables`; None: it does not
+    say. `ldflags`: identifies the linker too, called with these flags.
     """
     variables = {**variables, "LC_ALL": "C"}
     text = _said(command, variables, ldflags)
@@ -84,7 +81,12 @@ def identify(
         return None
     path = variables.get("PATH", os.defpath)
     own = os.path.realpath(shutil.which(command[0], path=path) or command[0])
-    programs = {own, *(os.path.realpath(found) for found in _named_programs(text, path))}
+    programs = {own}
+    for line in text.splitlines():  # the programs that begin a line, and the driver behind a wrapper
+        match = re.match(r' ?"?([^"\s|]+)', line) if line.startswith((" ", '"')) else None
+        match = match or re.match(r"COLLECT_(?:GCC|LTO_WRAPPER)=(\S+)", line)
+        found = shutil.which(match[1], path=path) if match else None
+        programs |= {os.path.realpath(name) for name in ([found] if found else list(_spaced_files(line))[:1])}
     named = {*programs, *_named_files(text)}
     digest = hashlib.sha256(text.encode(errors="surrogateescape"))
     seen = known_files()
@@ -130,17 +132,8 @@ def _said(command: Sequence[str], variables: Mapping[str, str], ldflags: Sequenc
         return re.sub(r"/(cc|empty-)\w{6}\b", "", said)
 
 
-def _named_programs(text: str, path: str) -> Iterator[str]:
-    """The programs that begin a line, and the driver behind a wrapper; they may be in `path`."""
-    for line in text.splitlines():
-        match = re.match(r' ?"?([^"\s|]+)', line) if line.startswith((" ", '"')) else None
-        match = match or re.match(r"COLLECT_(?:GCC|LTO_WRAPPER)=(\S+)", line)
-        found = shutil.which(match[1], path=path) if match else None
-        yield from [found] if found else itertools.islice(_spaced_files(line), 1)
-
-
 def _named_files(text: str) -> Iterator[str]:
-    """The files that a text names, wherever it names them; none that is a device."""
+    """The regular files that a text names anywhere."""
     text = re.sub("^Configured with: .*", "", text, flags=re.MULTILINE)  # of where it was built
     words = {word.strip("'\"();,|") for word in text.split()}
     words |= set(re.findall(r'"([^"\n]+)"', text))
@@ -152,7 +145,7 @@ def _named_files(text: str) -> Iterator[str]:
 
 
 def _spaced_files(line: str) -> Iterator[str]:
-    """The files that a line names, also those with spaces in their paths: GCC's -v quotes none."""
+    """The files that a line names, also with spaces in their paths: GCC's -v quotes none."""
     for start in (match.start() for match in re.finditer(r"(?<![^\s=\"'])/", line)):
         ends = [start + match.start() for match in re.finditer(r"[\s\"]|$", line[start:])]
         names = [line[start:end] for end in ends[:_MOST_SPACES]]
@@ -233,9 +226,8 @@ def dependencies(rule: bytes) -> list[str]:
 
 
 def facts(identity: Identity, files: Iterable[str]) -> list[Fact]:
-    """The facts that decide which headers are read, and their content; `files`: which a compilation has read.
-    A header of one of the compiler's folders may later lie in another, and is then read there. Raises
-    OSError.
+    """The facts that decide which headers are read, and their content; `files`: those that were read.
+    A header may later appear in another of the compiler's folders, and be read there. Raises OSError.
     """
     paths: set[str] = set()
     for path in files:
@@ -248,7 +240,7 @@ def facts(identity: Identity, files: Iterable[str]) -> list[Fact]:
 
 
 def are_so(known: Iterable[Sequence[str]]) -> bool:
-    """Whether files are still what facts say of them."""
+    """Whether all files still have the content that the facts record."""
     try:
         return all(_digest(path) == digest for path, digest in known)
     except OSError:

@@ -1,13 +1,12 @@
-"""What was made of files' contents, such as digests: a file is read again where it may have changed.
+"""Results computed from files, such as digests: a file is read again where it may have changed.
 
-A record holds a file's size, its times and its inode, when it was read, and what was made of it. It is
-believed where the file is as it says, and where the file was at rest when it was read: a file that
-changes twice within the grain of the clock has the same time both times, so a record of a file that had
-just been written proves nothing (git calls such a file racily clean). What is written through a memory map
-changes no time until the system has brought the page to the disk, and in a file system in memory never.
+A record holds a file's size, times and inode, when it was read, and the result. It counts while these are the
+same, if the file was at rest when it was read: a file that changes twice within the grain of the clock keeps
+its time (git calls it racily clean). A write through a memory map changes the time only when the system
+writes the page to disk, and in a file system in memory never.
 
-With HASH_INPUTS in the environment no record is believed: every file is read. `Memo` lives as long as its
-process, `Digests` are kept for the next one, in the memo of builds (buildtool/base/store).
+With HASH_INPUTS in the environment every file is read. `Memo` lives as long as its process, `Digests` are
+kept in the memo of builds (buildtool/base/store).
 """
 
 from __future__ import annotations
@@ -46,14 +45,13 @@ Record = tuple[int, int, int, int, int, T]
 
 
 def stamp(there: os.stat_result) -> tuple[int, int, int, int]:
-    """What changes where a file does: size, both times in nanoseconds, inode."""
+    """The numbers that change with a file: size, both times in nanoseconds, inode."""
     return there.st_size, there.st_mtime_ns, there.st_ctime_ns, there.st_ino
 
 
 def at_rest(there: os.stat_result, when_ns: int) -> bool:
-    """Whether the file had been unchanged for longer than the clock's grain at `when_ns`. Unknown where it
-    changed in a whole second: images of file systems have one time for all files, and another image in the
-    same place has the same inodes.
+    """Whether the file had been unchanged for longer than the clock's grain at `when_ns`. Unknown after a
+    change in a whole second: all files of a file system's image have one time and known inodes.
     """
     if there.st_ctime_ns % 1_000_000_000 == 0:
         return False
@@ -67,7 +65,7 @@ def is_hashed_always() -> bool:
 
 @contextlib.contextmanager
 def hashing_always(wanted: bool) -> Iterator[None]:
-    """Within it, every file is read if that is `wanted`, also by the processes that are started."""
+    """A context in which every file is read if that is `wanted`, also by processes started in it."""
     before = os.environ.get(HASH_INPUTS)
     if wanted:
         os.environ[HASH_INPUTS] = "1"
@@ -88,7 +86,7 @@ def proves(there: os.stat_result, when_ns: int) -> bool:
 
 @functools.cache
 def _without_times() -> frozenset[int]:
-    """The devices of file systems that note no time of what is written through a memory map."""
+    """The devices of file systems that record no time for a write through a memory map."""
     found = set()
     with contextlib.suppress(OSError, ValueError):
         for line in Path("/proc/self/mountinfo").read_text(errors="surrogateescape").splitlines():
@@ -100,7 +98,7 @@ def _without_times() -> frozenset[int]:
 
 
 def _made(path: str, known: Record[T] | None, make: Callable[[str], T]) -> tuple[T, Record[T] | None]:
-    """What `make` gives for a file, as the record says or anew; then with a record, if it proves anything."""
+    """The result of `make` for a file, recorded or computed, and a new record, if that proves anything."""
     there = os.stat(path)  # noqa: PTH116 (of hundreds of files: a Path costs more than the question)
     if known is not None and known[:4] == stamp(there) and proves(there, known[4]):
         return known[5], None
@@ -111,14 +109,14 @@ def _made(path: str, known: Record[T] | None, make: Callable[[str], T]) -> tuple
 
 
 class Memo(Generic[T]):
-    """What `make` gives for files, of `most` of them: the ones asked for last."""
+    """The results of `make` for files: for the `most` files that were asked for last."""
 
     def __init__(self, make: Callable[[str], T], most: int) -> None:
         self._make = make
         self._records: Recent[str, Record[T]] = Recent(most)
 
     def of(self, path: str) -> T:
-        """That of the file at `path`. Raises OSError where it cannot be read."""
+        """The result for the file at `path`. OSError if it cannot be read."""
         made, record = _made(path, self._records.get(path), self._make)
         if record is not None:
             self._records.put(path, record)
@@ -148,9 +146,7 @@ class Digests:
             return {}
 
     def digest(self, path: str, made: Callable[[str], str] | None = None, how: str = "") -> str:
-        """SHA-256 (hex) of the file at `path`, or what `made`, named `how`, gives. OSError if it cannot be
-        read.
-        """
+        """SHA-256 (hex) of the file at `path`, or what `made`, named `how`, gives. OSError if unreadable."""
         key = f"{how}:{path}"
         self._used.add(key)
         digest, record = _made(path, self._records.get(key), made or sha256)
@@ -160,9 +156,8 @@ class Digests:
         return digest
 
     def of_content(self, path: str, content: str, make: Callable[[str], str], how: str) -> str:
-        """What `make` gives for the file at `path`, of digest `content`; `how` is the name of `make`.
-
-        Where a file of this content at this path is known, none is read, whatever its times say.
+        """The result of `make`, named `how`, for the file at `path`, whose digest is `content`.
+        It is computed once for a path and content, whatever the file's times say.
         """
         key = f"{how}:{content}:{path}"
         self._used.add(key)
@@ -184,9 +179,7 @@ class Digests:
 
 
 def sha256(path: str, most: float = math.inf) -> str:
-    """SHA-256 (hex) of a file; OSError for more than `most` bytes, or no regular file: a pipe is not waited
-    for.
-    """
+    """SHA-256 (hex) of a file; OSError above `most` bytes, or for a pipe or the like, which would block."""
     digest = hashlib.sha256()
     no_wait = getattr(os, "O_NONBLOCK", 0)
     with open(path, "rb", opener=lambda name, flags: os.open(name, flags | no_wait)) as file:
@@ -199,7 +192,7 @@ def sha256(path: str, most: float = math.inf) -> str:
 
 
 def digest_of(path: str) -> str:
-    """SHA-256 (hex) of a file's content; "" of what cannot be read."""
+    """SHA-256 (hex) of a file's content; "" if it cannot be read."""
     try:
         return sha256(path)
     except (OSError, ValueError):  # ValueError: text that is no path

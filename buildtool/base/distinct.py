@@ -30,9 +30,7 @@ def distinct(numbers: npt.NDArray[Any]) -> Distinct:
 
 
 def undominated(found: Iterable[T], key: Callable[[T], tuple[Any, ...]]) -> list[T]:
-    """Those that no other equals or beats in the first two numbers of `key`, by the first; of equal ones the
-    least.
-    """
+    """The items that no other equals or beats in the first two numbers of `key`, by that key."""
     kept: list[T] = []
     least = math.inf
     for one in sorted(found, key=key):

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypedDict
 
 Value = str | int | float | bool | None
 _MOST_SHOWN = 60  # characters of a wrong value in a message
-Spelling = Callable[[str, Value], str]  # an option and its value, as whoever prints them writes that
+Spelling = Callable[[str, Value], str]  # how a front writes an option with its value
 
 
 class HintData(TypedDict):
@@ -34,9 +34,7 @@ class ErrorData(TypedDict):
 
 
 class Hint(NamedTuple):
-    """One thing that would help: words, or options by their names in a request with values (None: leave it
-    out).
-    """
+    """One thing that would help: words, or options by request names with values (None: leave it out)."""
 
     text: str = ""
     settings: tuple[tuple[str, Value], ...] = ()
@@ -72,6 +70,9 @@ class BuildtoolError(Exception):
     """
 
     code = "ERROR"
+
+    def __init_subclass__(cls, code: str = "") -> None:
+        cls.code = code or cls.code
 
     def __init__(
         self,
@@ -128,52 +129,37 @@ class BuildtoolError(Exception):
         return self.message()
 
 
-class ModelError(BuildtoolError):
+class ModelError(BuildtoolError, code="MODEL"):
     """The file is not a well-formed model."""
 
-    code = "MODEL"
 
-
-class UnsupportedError(BuildtoolError):
+class UnsupportedError(BuildtoolError, code="UNSUPPORTED"):
     """The model is well formed, but uses something that is not supported."""
 
-    code = "UNSUPPORTED"
 
-
-class PlanError(BuildtoolError):
+class PlanError(BuildtoolError, code="PLAN"):
     """No plan meets the limits, or a plan failed its check."""
 
-    code = "PLAN"
 
-
-class TargetError(BuildtoolError):
+class TargetError(BuildtoolError, code="TARGET"):
     """A board, core or kernel catalogue is unknown or inconsistent."""
 
-    code = "TARGET"
 
-
-class ToolError(BuildtoolError):
+class ToolError(BuildtoolError, code="TOOL"):
     """A compiler, emulator or other tool is missing or failed."""
 
-    code = "TOOL"
 
-
-class UsageError(BuildtoolError):
+class UsageError(BuildtoolError, code="USAGE"):
     """An option or a name given by the user is wrong."""
 
-    code = "USAGE"
 
-
-class MachineError(BuildtoolError):
+class MachineError(BuildtoolError, code="MACHINE"):
     """The machine refuses something: its disk is full, its memory is too small, a file may not be read."""
 
-    code = "MACHINE"
 
+class InternalError(BuildtoolError, code="INTERNAL"):
+    """A fault of buildtool itself; `trace` says where ("": not known here)."""
 
-class InternalError(BuildtoolError):
-    """A fault of buildtool's own; `trace` says where, for whoever mends it ("": not known here)."""
-
-    code = "INTERNAL"
     trace = ""
 
 
@@ -184,7 +170,7 @@ _REFUSED = (errno.EROFS, errno.EACCES, errno.EPERM, errno.ENAMETOOLONG, errno.EI
 
 
 def from_exception(error: BaseException) -> BuildtoolError:
-    """The error that tells of any exception: itself, what the machine refused, or a fault of ours."""
+    """The error for any exception: itself, a refusal of the machine, or an internal error."""
     if isinstance(error, BuildtoolError):
         return error
     if isinstance(error, MemoryError):
@@ -224,7 +210,7 @@ def to_data(error: BuildtoolError) -> ErrorData:
 
 
 def from_data(data: Mapping[str, Any]) -> BuildtoolError:
-    """The exception that `to_data` described, of the class that has its code; strange values are text."""
+    """The exception that `to_data` described, of the class with its code; strange values become text."""
     known = {cls.code: cls for cls in BuildtoolError.__subclasses__()}
     code = str(data.get("code", "")) or BuildtoolError.code
     error = known.get(code, BuildtoolError)(str(data.get("text", "")))
@@ -245,7 +231,7 @@ def from_data(data: Mapping[str, Any]) -> BuildtoolError:
 
 
 def described(error: BaseException) -> str:
-    """An error that somebody else's code raised, and where: "KeyError: 'x' (packing.py, line 19)"."""
+    """An error raised by foreign code, and where: "KeyError: 'x' (packing.py, line 19)"."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
@@ -254,7 +240,7 @@ def described(error: BaseException) -> str:
 
 
 def shown(value: object) -> str:
-    """A value as a message has it: as Python writes it, shortened where that is long."""
+    """A value for a message: as Python writes it, shortened if long."""
     try:
         words = repr(value)
     except ValueError:  # Python writes no integer of thousands of digits

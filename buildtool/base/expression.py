@@ -125,8 +125,7 @@ def compiled(expression: str) -> Formula:
     """What `evaluate` computes, as a function of the variables that is many times faster.
 
     It is bytecode of the checked tree, in which names are looked up in the variables alone. It checks neither
-    names nor divisions nor results: the catalogue's reader has accepted the expression and the variables'
-    range.
+    names nor divisions nor results, as the catalogue's reader has.
     """
     function = ast.parse("lambda variables: 0", mode="eval")
     assert isinstance(function.body, ast.Lambda)
@@ -145,7 +144,7 @@ class _Names(ast.NodeTransformer):
         return ast.Subscript(ast.Name("variables", ast.Load()), ast.Constant(node.id), ast.Load())
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
-        """Not the last operand."""
+        """A condition is True or False here, not its last operand."""
         joined = ast.BoolOp(node.op, [self.visit(value) for value in node.values])
         return ast.Call(ast.Name("bool", ast.Load()), [joined], [])
 

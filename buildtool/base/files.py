@@ -15,9 +15,7 @@ from buildtool.base.errors import ModelError, UsageError
 
 @dataclass(frozen=True)
 class File:
-    """A file: `data` (`path` is its name then), or what lies at `path`, of SHA-256 `sha256` (hex; "": not
-    said).
-    """
+    """A file: `data` (`path` is only its name), or the content of `path`; `sha256` (hex; "": unknown)."""
 
     path: str
     sha256: str = ""
@@ -33,9 +31,7 @@ class File:
         return self.data is not None or Path(self.path).exists()
 
     def read(self, what: str, most: int) -> bytes:
-        """The content of `what`, at most `most` bytes (else ModelError); UsageError if it is not what was
-        sent.
-        """
+        """The content of `what`, up to `most` bytes (else ModelError); UsageError if it has changed."""
         with self._errors(what):
             if self.data is not None:
                 data = self.data

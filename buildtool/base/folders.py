@@ -1,9 +1,7 @@
-"""Where buildtool keeps what outlives a command: its cache, and the daemon's socket, lock and log.
+"""Where buildtool keeps what outlives a command, the cache and the daemon's files, and the cache's settings.
 
-What the user says of the cache in the environment is read here, too.
-
-Both folders belong to the user alone. One that is a link, that is another user's, or that others may write
-to is refused: whoever could plant files there would decide what gets built.
+Both folders belong to the user alone. One that is a link, another user's or writable by others is refused:
+whoever could plant files there would decide what gets built.
 """
 
 from __future__ import annotations
@@ -55,7 +53,7 @@ def kept_folder() -> Path | None:
 
 
 def kept_levels() -> frozenset[str] | None:
-    """The levels of the cache that are kept, None for all; UsageError for a word that names none."""
+    """The levels of the cache that are kept, None for all; UsageError for an unknown level."""
     text = os.environ.get(MODE, "").strip().lower()
     if text in ("", "on", "1", "yes"):
         return None
@@ -70,7 +68,7 @@ def kept_levels() -> frozenset[str] | None:
 
 
 def most_disk_bytes() -> int:
-    """Bytes that entries may have on disk; UsageError where the user has said something else."""
+    """The upper limit for entries on disk, in bytes; UsageError for an invalid setting."""
     text = os.environ.get(SIZE, "")
     if not text:
         return DISK_BYTES
@@ -97,7 +95,7 @@ def socket_path(name: str) -> Path:
 
 
 def short_name(text: str) -> str:
-    """A name of 16 characters for any text: what is put into a socket's path, which has 104 bytes at most."""
+    """A name of 16 characters for any text, for a socket's path, which may have 104 bytes."""
     return hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()[:16]
 
 

@@ -24,7 +24,7 @@ def home() -> str:
 
 
 def environment() -> dict[str, str]:
-    """The variables for another Python that is to import this very package."""
+    """The environment for another Python that imports this very package."""
     paths = [home(), *filter(None, [os.environ.get("PYTHONPATH")])]
     return os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
 
@@ -50,7 +50,7 @@ def code_digest() -> str:
     the C that planning runs here: beside a module of its name, or called NAME_ask.h. Packages of others that
     offer boards count whole. Files that have not changed since an earlier call are not read again.
     """
-    from buildtool.base.digests import Digests  # whoever asks for a folder alone loads no msgpack
+    from buildtool.base.digests import Digests  # a caller that asks for a folder alone loads no msgpack
 
     seen = Digests(f"code of {home()}")
     digest = hashlib.sha256()
@@ -75,9 +75,7 @@ def code_folders() -> list[str]:
 
 
 def below(folder: str, suffixes: tuple[str, ...]) -> list[str]:
-    """The files below `folder` with one of the suffixes, or that planning asks: relative, sorted; none of
-    .pyc.
-    """
+    """The files below `folder` with one of the suffixes, or that planning asks: relative, sorted; no .pyc."""
     found = []
     for place, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if name != "__pycache__"]
@@ -122,7 +120,7 @@ def _package(name: str) -> list[Path]:
 
 
 def _distributions() -> Iterator[tuple[str, str]]:
-    """Folder and name of what installers note of each distribution."""
+    """Folder and name of each distribution's metadata."""
     for folder in sys.path:
         with contextlib.suppress(OSError):
             for name in os.listdir(folder or "."):  # noqa: PTH208

@@ -48,7 +48,7 @@ def locked(path: Path | str, *, wait: bool, flags: int = FILE) -> Iterator[int |
 
 
 def is_locked(path: Path) -> bool:
-    """Whether a process holds a file's lock; whoever asks holds none that others would wait for."""
+    """Whether a process holds a file's lock; the check blocks nobody."""
     if not HAS_LOCKS:
         return False
     try:

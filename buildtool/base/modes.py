@@ -17,14 +17,14 @@ class Strategy(enum.StrEnum):
 
 
 class Objective(enum.StrEnum):
-    """What the chosen plan has the least of."""
+    """What the plan is chosen to minimise."""
 
     COST = "cost"  # the target's estimate
     RAM = "ram"  # bytes of the arena
 
 
 class CostUnit(enum.StrEnum):
-    """What a cost is counted in. Costs of two units are never compared, nor added up."""
+    """The unit of a cost. Costs of two units are never compared or added."""
 
     INSTRUCTIONS = "instructions"  # executed ones: no time
     ISSUES = "issues"  # of one thread of a core with a vector unit
@@ -93,7 +93,7 @@ class Format(enum.StrEnum):
 
 
 class FlashPart(enum.StrEnum):
-    """What a file for flash has: the end of its name before the format, NET_weights.hex."""
+    """The part that a file for flash holds: the end of its name before the format, NET_weights.hex."""
 
     ALL = ""
     SIGNED = "_signed"  # the code, for a boot loader

@@ -50,7 +50,7 @@ def write_whole(path: Path, data: bytes) -> None:
 
 
 def write_changed(files: Mapping[str, bytes], folder: Path) -> list[str]:
-    """As `write`, without the files that have this very content; the names of those that were written."""
+    """As `write`, but files that already have their content stay as they are; the names of those written."""
     changed = {name: data for name, data in files.items() if not holds(folder / name, data)}
     return write(changed, folder) if changed else []
 
@@ -117,7 +117,7 @@ def holds(path: Path, data: bytes) -> bool:
 
 
 class _Set:
-    """Files on their way to their names."""
+    """Files that are written under temporary names and renamed together."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -148,7 +148,7 @@ class _Set:
                 file.write(data)
             if data.startswith(_ELF):
                 mode = part.stat().st_mode
-                part.chmod(mode | (mode & 0o444) >> 2)  # whoever may read a program may run it
+                part.chmod(mode | (mode & 0o444) >> 2)  # users who may read a program may run it
 
     def publish(self) -> None:
         """Gives all of them their names."""
@@ -190,7 +190,7 @@ class _Set:
 
 @contextlib.contextmanager
 def alone(folder: Path) -> Iterator[None]:
-    """No two sets get their names in one folder at the same time, where the system can see to that."""
+    """Only one process at a time renames files in a folder, where the system has locks."""
     with contextlib.ExitStack() as held:
         with contextlib.suppress(OSError):
             held.enter_context(locked(folder, wait=True, flags=FOLDER))

@@ -79,9 +79,7 @@ def fields_of(kind: type) -> tuple[tuple[str, Any, Any], ...]:
 
 def from_plain(value: Any, kind: Any, where: str) -> Any:
     """The value of the type `kind` (as a field is annotated, or a TypedDict) that `to_plain` made `value` of.
-
-    Raises Mismatch, with `where` and the way from there, for anything else: numbers are finite, integers have
-    64 bits, a bool is no integer.
+    Raises Mismatch, with its place, for anything else, numbers of over 64 bits and infinite ones included.
     """
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if origin is tuple or origin is list:
@@ -180,10 +178,10 @@ def power(least: int, most: int) -> Kind:
 class Key:
     """How a field stands in a table: `meaning` is a sentence about it; see `Kind` for its value.
 
-    `without`: what holds where the key is missing; "": the field's default, if it has one. `name`: of the key
-    where it is not the field's; behind a dot, in a table of its own ("roles.code"); BESIDE: the keys of the
-    field's dataclass stand in this table, and its first one says whether it is there. `needed`: files have to
-    have it, though the field has a default.
+    `without`: what holds where the key is missing ("": the field's default, if any). `name`: of the key, if
+    not the field's; behind a dot, in a table of its own ("roles.code"); BESIDE: the keys of the field's
+    dataclass stand in this table, and its first one says whether it is there. `needed`: files have it in
+    spite of a default.
     """
 
     meaning: str

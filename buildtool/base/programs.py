@@ -104,7 +104,7 @@ def program(
         "programs of this process", key, lambda: _kept(command, sources, contents, compiled)
     )
     path = Path(_folder(), f"{hashlib.sha256(made).hexdigest()[:16]}-{name}")
-    if not path.is_file():  # whoever removes temporary files may have removed it
+    if not path.is_file():  # a cleaner of temporary files may have removed it
         path.parent.mkdir(exist_ok=True)
         path.write_bytes(made)
         path.chmod(0o700)

@@ -1,11 +1,9 @@
-"""A session: what was computed once and may be asked for again, for as long as the session lives.
+"""A session: values that were computed once, kept for as long as the session lives.
 
-A session is made where a request comes in and is passed along to whatever may reuse a value. Keys are
-canonical values (digests, tuples of numbers), never an object's identity, so that two equal questions
-share one answer whoever asks them. Nothing else in the project remembers anything between calls.
-
-What is worth more than a process's life is kept by a keeper (buildtool/base/store/cache.py) besides: as
-bytes, under a key of all that the value depends on, the code that made it included.
+It is made where a request comes in, and passed to whatever may reuse a value. Keys are canonical values
+(digests, tuples of numbers), never an object's identity, so that equal questions share one answer. Nothing
+else in the project remembers anything between calls. A keeper (buildtool/base/store/cache.py) keeps values
+for later processes, as bytes under a key of all that they depend on, the code included.
 """
 
 from __future__ import annotations
@@ -96,9 +94,8 @@ class Session:
         serves: Callable[[T], bool] = lambda _: True,
     ) -> T:
         """The value kept under `kind` and `key`; made, and kept, where there is none, or it does not `serve`.
-
-        `most_entries`: of this kind, if not the session's. What `make` raises reaches the caller; what the
-        budget of `work` has cut short is not kept.
+        `most_entries`: of this kind. What `make` raises reaches the caller; what the budget cut short is not
+        kept.
         """
         known, work = self._of(kind), self.work
         found = known.peek(key)
@@ -181,9 +178,7 @@ def at_work() -> Session:
 
 
 def remembered(method: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[S, P], T]:
-    """The method, which makes each result once: the instance keeps them by the arguments, none of which is
-    given by name.
-    """
+    """The method, which computes each result once: the instance keeps them by the positional arguments."""
     name = f"results of {method.__name__}"
 
     @wraps(method)

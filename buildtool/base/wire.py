@@ -93,25 +93,20 @@ class Decoder:
         end = _LENGTH.size + length
         payload = bytes(self._buffer[_LENGTH.size : end])
         del self._buffer[:end]
-        return _message(payload)
+        try:
+            message = msgpack.unpackb(
+                payload, raw=False, strict_map_key=False, unicode_errors="surrogateescape"
+            )
+        except Exception as error:  # msgpack raises a dozen kinds, RecursionError among them
+            raise ToolError(f"a frame is not msgpack: {error}") from None
+        if not isinstance(message, dict):
+            raise ToolError("a frame does not hold a message")
+        if message.get("protocol") != PROTOCOL:
+            text = f"protocol {message.get('protocol')!r} where {PROTOCOL} was expected"
+            raise ToolError(text, hint="client and service come from different versions of buildtool")
+        return message
 
     def feed(self, data: bytes) -> list[dict[str, Any]]:
         """The messages that end in `data`. ToolError for anything but a frame."""
         self.add(data)
         return list(iter(self.take, None))
-
-
-def _message(payload: bytes) -> dict[str, Any]:
-    """The message in a frame; ToolError where there is none of this protocol."""
-    try:
-        message = msgpack.unpackb(payload, raw=False, strict_map_key=False, unicode_errors="surrogateescape")
-    except Exception as error:  # msgpack raises a dozen kinds, RecursionError among them
-        raise ToolError(f"a frame is not msgpack: {error}") from None
-    if not isinstance(message, dict):
-        raise ToolError("a frame does not hold a message")
-    if message.get("protocol") != PROTOCOL:
-        raise ToolError(
-            f"protocol {message.get('protocol')!r} where {PROTOCOL} was expected",
-            hint="client and service come from different versions of buildtool",
-        )
-    return message

@@ -1,8 +1,8 @@
-"""Work that a request may spend on placing its plans: counted in units, never in time, and alike every time.
+"""Work that a request may spend on placing its plans: counted in units, the same every time.
 
-A unit is one buffer that is looked at once by the search for offsets. What a session remembers counts as much
-as it took when it was made, once a request: so a request ends its budget at the same place whatever was asked
-before it, and its answer is the same. What the end of a budget has cut short is not remembered.
+A unit is one buffer that the search for offsets looks at. A value that a session remembers counts as much as
+it took to make, once a request: so the budget ends at the same place, and the answer is the same, whatever
+was asked before. What the end of a budget has cut short is not remembered.
 """
 
 from __future__ import annotations
@@ -113,9 +113,7 @@ class Work:
         return tuple(account.spent)
 
     def pay(self, spent: Iterable[Spent]) -> bool:
-        """Counts what a value took that is remembered; False, and counts nothing, where making it would end
-        the budget.
-        """
+        """Counts what a remembered value took; False, and counts nothing, where that would end the budget."""
         left, found = self.left, list(spent)
         is_paid = any(account.is_paid for account in self._open)
         for one in found:

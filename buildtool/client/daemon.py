@@ -36,7 +36,7 @@ Listener = Callable[[Mapping[str, Any]], None]  # hears of progress and logs whi
 
 
 class UnservedError(AbsentError):
-    """A request is nothing for a daemon: it is too large, or has values that no frame can hold."""
+    """A daemon cannot take this request: it is too large, or no frame can hold its values."""
 
 
 class Link:
@@ -99,7 +99,7 @@ class Link:
             return False
 
     def close(self) -> None:
-        """Hangs up; a daemon that is at work on a request of nobody else's ends that work."""
+        """Hangs up; the daemon ends work that nobody else waits for."""
         self._socket.close()
 
     def _send(self, message: Mapping[str, Any]) -> None:
@@ -171,7 +171,7 @@ def reach(at: Endpoint | None = None, *, start: bool) -> Link:
 
 
 def started(at: Endpoint) -> socket.socket | None:
-    """A connection to a daemon that was started here, or by another client at the same time."""
+    """A connection to a daemon started here, or by another client at the same time."""
     deadline = time.monotonic() + START_SECONDS
     while time.monotonic() < deadline:
         connection: socket.socket | None = None
@@ -189,7 +189,7 @@ def started(at: Endpoint) -> socket.socket | None:
 
 
 def _of_the_living(at: Endpoint) -> socket.socket | None:
-    """A connection to a daemon that holds the lock; None where none does. AbsentError if it takes nobody."""
+    """A connection to a daemon that holds the lock, or None. AbsentError if it takes no client."""
     deadline = time.monotonic() + CONNECT_SECONDS
     while at.is_alive():
         connection = at.connect(CONNECT_SECONDS)

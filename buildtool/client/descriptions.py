@@ -1,15 +1,13 @@
-"""The answer to `describe` of an earlier build, where all that it depends on is as it was.
+"""The answer to `describe` of an earlier build, used while all that it depends on is unchanged.
 
-A build asks this in order to know its targets, also where there is nothing to do, and to answer means to
-start a service and to run compilers. So the client keeps the answer, with what it was made from:
+A build asks this to know its targets, even if there is nothing to do, and the answer would need a service and
+compilers. So the client keeps it in an entry:
 
-    in the entry's name    buildtool's code and where it is, the request, Python, the variables that choose
-                           a compiler
-    in the entry           the folders of PATH, the compiler and the archiver behind their links, what a
-                           compiler that is a script says of itself, the board's files, and the code and data
-                           of others: plugins, kernels, libraries
+    its name    buildtool's code and its place, the request, Python, the variables that choose a compiler
+    in it       the folders of PATH, compiler and archiver behind their links, what a compiler that is a
+                script says of itself, the board's files, and foreign code and data
 
-Whatever of this cannot be read, or changed shortly before the question was asked, keeps nothing.
+If any of this cannot be read, or changed shortly before the question, nothing is kept.
 """
 
 from __future__ import annotations
@@ -21,7 +19,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -77,9 +75,12 @@ class _Facts:
         roots = {name: root for name, root in answer["roots"].items() if name not in OURS}
         foreign = [name for name in roots if name != _LIBRARY]
         places = [place for place in answer["depends"] if place["root"] not in OURS]
+        searched = os.environ.get("PATH", os.defpath).split(os.pathsep)  # for programs, and for plugins:
+        paths = (*sys.path, *os.environ.get("PYTHONPATH", "").split(os.pathsep))
+        searched += [folder for folder in paths if Path(folder).name in _PACKAGES]
         files = [str(Path(answer["roots"].get(place["root"], ""), place["path"])) for place in places]
         self.values: list[Any] = [
-            [self._folder(folder) for folder in _searched()],
+            [self._folder(folder) for folder in searched],
             [self._program(answer["tools"][name]) for name in ("cc", "ar")],
             _said(answer["tools"]["cc"]),
             [self._file(path) for path in files],
@@ -95,7 +96,7 @@ class _Facts:
         return found
 
     def _folder(self, path: str) -> list[Any]:
-        """When names in a folder came or went; of one that is not there, that it is not."""
+        """When names in a folder came or went; the path alone if there is no folder."""
         try:
             return [path, *self._stamp(path)[1:]]  # archives set the first of these
         except OSError:
@@ -138,16 +139,8 @@ def _said(path: str) -> str:
     return f"{done.returncode} {done.stdout.decode(errors='surrogateescape')}"
 
 
-def _searched() -> Iterator[str]:
-    """The folders in which programs and plugins are looked for."""
-    yield from os.environ.get("PATH", os.defpath).split(os.pathsep)
-    for folder in (*sys.path, *os.environ.get("PYTHONPATH", "").split(os.pathsep)):
-        if Path(folder).name in _PACKAGES:
-            yield folder
-
-
 def _name(request: Request, folder: str, code: str) -> str:
-    """The entry's name: of a question about the same by the same means. The model is not read."""
+    """The entry's name: it identifies the question and all used to answer it, but not the model's content."""
     asked = {name: value for name, value in request.items() if name != "model"}
     model = request.get("model", "")
     path = Path(folder, model)

@@ -63,9 +63,8 @@ def ask(
     cache: str = "on",
     listen: Listener | None = None,
 ) -> dict[str, Any]:
-    """The answer to a request with absolute paths; `here` answers it without a daemon. Notes go to standard
-    error. ToolError where a daemon is required and none answers; UsageError for unknown words in the
-    environment.
+    """The answer to a request with absolute paths; `here` answers it without a daemon. Its notes are printed.
+    ToolError where a daemon is required and none answers; UsageError for unknown settings in the environment.
     """
     kept_levels()
     most_disk_bytes()

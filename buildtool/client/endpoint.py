@@ -1,8 +1,7 @@
 """Where this user's daemon is: its name, its files, and whether it is alive.
 
-A daemon's name stands for what its answers depend on beside requests: protocol and version, the Python that
-runs it, and buildtool's own code. It has no part of a board, a network, or the folder that a build runs in,
-so that one daemon serves them all; and whoever has edited buildtool gets another one.
+The name identifies what answers depend on besides requests: protocol and version, the Python that runs it,
+and buildtool's code. One daemon serves all boards, networks and folders; edited code gets another one.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ import os
 import socket
 import struct
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from buildtool import __version__
 from buildtool.base import wire
@@ -28,44 +27,26 @@ class AbsentError(Exception):
     """There is no daemon that answers; `args[0]` says why."""
 
 
-class Endpoint(NamedTuple):
-    """The files of the daemon called `name` in `folder`."""
+class Endpoint:
+    """The files of the daemon called `name` in `folder`.
 
-    name: str
-    folder: Path
+    `lock`: locked for as long as it lives; `starting`: locked by the client that starts it; `log`: what it
+    says, and in `old_log` said before the log became long; `record`: what it is, why it ended last (JSON).
+    """
+
+    def __init__(self, name: str, folder: Path) -> None:
+        self.name, self.folder = name, folder
+        ends = ("lock", "start", "log", "log.old", "json")
+        files = (folder / f"{name}.{end}" for end in ends)
+        self.lock, self.starting, self.log, self.old_log, self.record = files
 
     @property
     def address(self) -> Path:
         """Its socket; the folder may be another one, where the path would be too long."""
         return socket_path(self.name)
 
-    @property
-    def lock(self) -> Path:
-        """Locked for as long as it lives."""
-        return self.folder / f"{self.name}.lock"
-
-    @property
-    def starting(self) -> Path:
-        """Locked by the client that starts it."""
-        return self.folder / f"{self.name}.start"
-
-    @property
-    def log(self) -> Path:
-        """What it says."""
-        return self.folder / f"{self.name}.log"
-
-    @property
-    def old_log(self) -> Path:
-        """What it said before the log became long."""
-        return self.folder / f"{self.name}.log.old"
-
-    @property
-    def record(self) -> Path:
-        """What it is, and why it ended last, as JSON."""
-        return self.folder / f"{self.name}.json"
-
     def prepared(self) -> Endpoint:
-        """Itself, its folders made. MachineError where they are not this user's alone."""
+        """Makes its folders; returns itself. MachineError where they are not this user's alone."""
         private(self.folder)
         private(self.address.parent)
         return self
@@ -75,8 +56,8 @@ class Endpoint(NamedTuple):
         return is_locked(self.lock)
 
     def said(self) -> dict[str, Any]:
-        """What its record says; {} where there is none."""
-        import json  # a client of a daemon that runs needs none of it
+        """The content of its record; {} where there is none."""
+        import json  # a client of a running daemon does not need it
 
         try:
             found = json.loads(self.record.read_text(encoding="utf-8"))
@@ -110,7 +91,7 @@ class Endpoint(NamedTuple):
 
 
 def endpoint() -> Endpoint:
-    """That of the daemon for this code, this Python and this user."""
+    """The endpoint of the daemon for this code, this Python and this user."""
     levels = kept_levels()
     cache = "all" if levels is None else ",".join(sorted(levels)), str(cache_folder())
     identity = "\0".join((str(wire.PROTOCOL), __version__, interpreter(), home(), code_digest(), *cache))

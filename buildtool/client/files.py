@@ -1,7 +1,5 @@
-"""Files that a request names: absolute paths with the digests of what the client saw.
-
-The service knows no working folder, and hashes what it reads again: what it answers is about the very
-files that the client meant.
+"""Files that a request names, as absolute paths with digests.
+So the service, which has no working folder, answers about the very files that the client meant.
 """
 
 from __future__ import annotations
@@ -50,7 +48,7 @@ class Located:
         return value
 
     def _digest(self, path: Path) -> str:
-        """SHA-256 (hex) of a file; "" of one that is no file, cannot be read or is larger than any may be."""
+        """SHA-256 (hex) of a file; "" if it is no file, unreadable or too large."""
         try:
             if not path.is_file() or path.stat().st_size > MOST_BYTES:
                 return ""

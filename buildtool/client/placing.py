@@ -1,7 +1,7 @@
-"""Puts a weight image into a linked program that has room reserved for it: nothing is linked for that.
+"""Puts a weight image into a linked program with room for it, without linking again.
 
-The program is an ELF file in which a symbol names the room (`NAME_weights`, with its size). All that
-changes are the bytes there: addresses, code and everything else stay as they were linked.
+The program is an ELF file in which a symbol names the room (`NAME_weights`, with its size). Only its bytes
+change.
 """
 
 from __future__ import annotations
@@ -31,9 +31,7 @@ class _Section(NamedTuple):
 
 
 def place(program: bytes, symbol: str, data: bytes) -> bytes:
-    """The program with `data` where `symbol` is; ToolError for no ELF image, no symbol, or room of another
-    size.
-    """
+    """The program with `data` at `symbol`; ToolError for no ELF image, no symbol, or room of another size."""
     try:
         start, size = _room(program, symbol)
     except (struct.error, IndexError, OverflowError):
@@ -47,7 +45,7 @@ def place(program: bytes, symbol: str, data: bytes) -> bytes:
 
 
 def _room(program: bytes, symbol: str) -> tuple[int, int]:
-    """Where in the file the bytes of `symbol` are, and how many."""
+    """The position and the size of `symbol`'s bytes in the file."""
     if program[:4] != b"\x7fELF" or len(program) < 64 or program[4] not in _FORMS or program[5] not in (1, 2):
         raise ToolError("not an ELF image")
     order, (head, header, entry, numbers) = "<" if program[5] == 1 else ">", _FORMS[program[4]]

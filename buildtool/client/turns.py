@@ -28,7 +28,7 @@ _MOST_SPANS = 64  # then the two oldest are kept as one that spans both
 
 @dataclass(frozen=True)
 class Span:
-    """From when to when a build that was cut off may have written files, in seconds since 1970."""
+    """The time in which a build that was cut off may have written files, in seconds since 1970."""
 
     first: float
     last: float
@@ -49,7 +49,7 @@ class Turn:
         self.cut_off = cut_off
 
     def end(self) -> None:
-        """Says that this build was not cut off: all that it made is in the build system's record."""
+        """Records that this build was not cut off: the build system's record has all that it made."""
         if self._handle is not None and self._process == os.getpid():  # not in a child that was forked
             with contextlib.suppress(OSError):
                 _write(self._handle, _lines(self.cut_off))
@@ -82,7 +82,7 @@ def take(folder: str, waits: Callable[[int], None]) -> Turn:
 
 
 def look(folder: str) -> Turn:
-    """What is known of builds that were cut off, for one that writes nothing: it waits for nobody."""
+    """The builds that were cut off, for a build that writes nothing: it waits for nobody."""
     try:
         handle = os.open(Path(folder, NAME), os.O_RDONLY)
     except OSError:
@@ -111,7 +111,7 @@ def _begun(handle: int) -> Turn:
 
 
 class _Text:
-    """What an open file says; what makes no sense says that a build was cut off at any time."""
+    """The content of an open file; unreadable lines mean that a build was cut off at any time."""
 
     def __init__(self, handle: int) -> None:
         self.cut_off: list[Span] = []
@@ -144,7 +144,7 @@ def _write(handle: int, lines: list[str]) -> None:
 
 
 def _locked(handle: int, *, wait: bool) -> bool:
-    """Whether no other process holds the lock now; also where the file cannot be locked at all."""
+    """Whether no other process holds the lock now; also true where the file cannot be locked."""
     try:
         return lock(handle, wait=wait)
     except OSError:  # a file system without locks

@@ -21,7 +21,7 @@ from buildtool.client.daemon import Link, reach
 from buildtool.client.endpoint import AbsentError, Endpoint, every, process_start
 
 MOST_LOG_BYTES = 1 << 20  # then the log begins anew, the old one is kept beside it
-MOST_REQUESTS = 4  # that the next daemon is given: whoever edits code saves often
+MOST_REQUESTS = 4  # that the next daemon is given: code is saved often
 END_SECONDS = 30.0  # that a daemon of older code stays to tell the new one what to prepare
 _ATTEMPTS = 5  # a daemon on a busy machine may be silent for longer than a client waits
 _BACKLOG = 256  # clients that may wait to be let in
@@ -33,7 +33,15 @@ class Life:
 
     def __init__(self, at: Endpoint, lock: int, code: str) -> None:
         self.at, self.code, self._lock = at, code, lock
-        self.listener = _listening(at)
+        self.listener = socket.socket(socket.AF_UNIX)
+        at.address.unlink(missing_ok=True)  # the lock is held, so what lies there is stale
+        before = os.umask(0o177)
+        try:
+            self.listener.bind(str(at.address))
+        finally:
+            os.umask(before)
+        self.listener.listen(_BACKLOG)
+        self.listener.setblocking(False)
         self._node, self._lock_node = _identity(at.address), _identity(lock)
         self._cache = kept_folder()
         self._cache_node: tuple[int, int] | None = None
@@ -92,10 +100,7 @@ class Life:
 
 
 def _identity(path: Path | int) -> tuple[int, int, int] | None:
-    """Tells a file from another one that has its name, and maybe its node, since it was removed.
-
-    None: it cannot be looked at.
-    """
+    """Tells a file from a later one of its name, maybe even of its inode; None: it cannot be looked at."""
     try:
         found = os.stat(path)  # noqa: PTH116
     except OSError:
@@ -111,10 +116,7 @@ def shorten_log(at: Endpoint) -> None:
 
 
 def retire_others(mine: Endpoint, code: str) -> None:
-    """Daemons of older code of this same installation end when they have answered who waits.
-
-    What those left that have ended is removed.
-    """
+    """Ends daemons of older code of this installation once they have answered; removes what they left."""
     for other in every():
         said = other.said()
         same = said.get("home") == home() and said.get("python") == interpreter()
@@ -132,21 +134,6 @@ def retire_others(mine: Endpoint, code: str) -> None:
             with contextlib.suppress(AbsentError):
                 Link(connection).greet().control("retire")
             connection.close()
-
-
-def _listening(at: Endpoint) -> socket.socket:
-    """A socket at the endpoint; the lock is held, so what lies there is stale."""
-    with contextlib.suppress(FileNotFoundError):
-        at.address.unlink()
-    found = socket.socket(socket.AF_UNIX)
-    before = os.umask(0o177)
-    try:
-        found.bind(str(at.address))
-    finally:
-        os.umask(before)
-    found.listen(_BACKLOG)
-    found.setblocking(False)
-    return found
 
 
 # ---- the next daemon ----------------------------------------------------------------------------------
@@ -169,9 +156,8 @@ class Succession:
         self._at_work: list[threading.Thread] = []
 
     def begin(self, requests: Requests, told: Mapping[str, float], after_seconds: float = 0.0) -> None:
-        """Starts, in a thread after `after_seconds`, the daemon of the code on disk, if it is new; gives it
-        requests. `told`: seconds that nobody has asked for, and CPU seconds that were spent on preparing
-        meanwhile.
+        """Starts, after `after_seconds`, the daemon of the code on disk, if it is new, and gives it requests.
+        `told`: seconds that nobody has asked for, and CPU seconds spent on preparing meanwhile.
         """
         was_asked = self.is_asked
 

@@ -34,7 +34,14 @@ class FileDigests(Memo[str]):
     """SHA-256 (hex) of files' contents, read again where a file may have changed."""
 
     def __init__(self) -> None:
-        super().__init__(_steady, _MOST_FILES)
+        def steady(path: str) -> str:
+            before = stamp(Path(path).stat())
+            digest = sha256(path, MOST_FILE_BYTES)
+            if stamp(Path(path).stat()) != before:
+                raise OSError("it changes while it is read")
+            return digest
+
+        super().__init__(steady, _MOST_FILES)
 
     def of(self, path: str) -> str:
         """That of a file; "" of one that cannot be read, is too large, or changes meanwhile."""
@@ -42,15 +49,6 @@ class FileDigests(Memo[str]):
             return super().of(path)
         except (OSError, ValueError):
             return ""
-
-
-def _steady(path: str) -> str:
-    """The digest of a file that stays as it is while it is read; OSError for another one."""
-    before = stamp(Path(path).stat())
-    digest = sha256(path, MOST_FILE_BYTES)
-    if stamp(Path(path).stat()) != before:
-        raise OSError("it changes")
-    return digest
 
 
 class Kept(NamedTuple):

@@ -30,9 +30,8 @@ _CHUNK = 1 << 18
 
 
 class Worker:
-    """A child; `about`: the network and board that it planned last; `job`: the key of its request;
-    `prepares`: it plans what nobody has asked for, and nothing else, as a process cannot take back its
-    priority.
+    """A child; `about`: the network and board that it planned last; `job`: the key of its request.
+    `prepares`: it only plans ahead of requests, since a process cannot take its priority back.
     """
 
     def __init__(self, *, prepares: bool = False) -> None:
@@ -122,7 +121,7 @@ class Job:
 
     @property
     def about(self) -> str:
-        """The network and the board, by which a worker is chosen that knows them."""
+        """The network and the board: a worker that knows them is preferred."""
         return about(self.request)
 
     @property
@@ -132,7 +131,7 @@ class Job:
         return known and self.cache == "on"
 
     def message(self) -> dict[str, Any]:
-        """What its worker is told."""
+        """The message to its worker."""
         return {"request": self.request, "environment": self.environment, "cache": self.cache}
 
 
@@ -155,9 +154,7 @@ class Pool:
         self._selector = selector
 
     def free(self, about: str) -> Worker | None:
-        """A worker for a request about a network: one that knows it, an idle one, a new one. OSError: no
-        process left.
-        """
+        """A worker that knows a network, an idle one, or a new one. OSError: no process left."""
         idle = [worker for worker in self.asked if worker.job is None]
         for wanted in (about, ""):  # "": it has planned nothing yet
             for worker in idle:
@@ -169,23 +166,23 @@ class Pool:
 
     @property
     def asked(self) -> list[Worker]:
-        """Those that answer requests."""
+        """The workers that answer requests."""
         return [worker for worker in self.workers if not worker.prepares]
 
     def add(self, *, prepares: bool = False) -> Worker:
-        """A new one. OSError where the system has no process left."""
+        """A new worker. OSError where the system has no process left."""
         worker = Worker(prepares=prepares)
         self.workers.append(worker)
         self._selector.register(worker.stdout, selectors.EVENT_READ, worker)
         return worker
 
     def tell(self, worker: Worker, message: Mapping[str, Any]) -> None:
-        """Sends one a message."""
+        """Sends a worker a message."""
         worker.send(message)
         self.look(worker)
 
     def look(self, worker: Worker) -> None:
-        """Waits until one reads, where something is left to be sent to it."""
+        """Waits until a worker reads, if something is left to send to it."""
         if worker.ended:
             return
         known = worker.stdin.fileno() in self._selector.get_map()
@@ -195,7 +192,7 @@ class Pool:
             self._selector.unregister(worker.stdin)
 
     def remove(self, worker: Worker) -> int:
-        """Ends one; its exit status. One that prepares may need long to die, and is not waited for."""
+        """Ends a worker; its exit status. One that prepares may die slowly, and is not waited for."""
         for pipe in (worker.stdin, worker.stdout):
             with contextlib.suppress(KeyError, ValueError):
                 self._selector.unregister(pipe)
@@ -208,18 +205,18 @@ class Pool:
         return worker.wait() or 0
 
     def reaped(self) -> list[Worker]:
-        """Those that prepared, and have died since the last call: their CPU time is known now."""
+        """The workers that prepared and have died since the last call: their CPU time is known now."""
         dead = [worker for worker in self._dying if worker.wait(patient=False) is not None]
         self._dying = [worker for worker in self._dying if worker not in dead]
         return dead
 
     def tired(self, now: float) -> list[Worker]:
-        """Idle ones that had nothing to do for long; one that answers requests always stays."""
+        """Workers that were idle for long; one that answers requests always stays."""
         idle = [w for w in self.workers if w.job is None and now - w.since > IDLE_SECONDS]
         answering = [w for w in idle if not w.prepares]
         return [w for w in idle if w.prepares] + answering[: max(0, len(self.asked) - 1)]
 
     @property
     def rss(self) -> int:
-        """Bytes of memory of all of them, as they said last."""
+        """Memory of all workers in bytes, as they said last."""
         return sum(worker.rss for worker in self.workers)

@@ -1,11 +1,9 @@
-"""What is planned before anybody asks: by one process of the lowest priority, within a budget.
+"""Preparations: plans made before anybody asks, by one process of the lowest priority, within a budget.
 
-With a budget of more than one core, which that process cannot use up, it has the ordinary priority.
-
-The budget is CPU time: a share of the time since the last request. First come answers to requests whose
-files were saved, or that an older daemon has handed on; then what the next request may ask for, which gets
-half of the budget, so that a save finds the other half. Whatever is at work when a request comes
-is ended, not paused: it may hold a lock of the cache.
+The budget is CPU time: a share of the time since the last request; with more than one core, which the process
+cannot use up, its priority is the ordinary one. First come answers to requests whose files were saved, or
+that an older daemon has handed on; then, with half of the budget, what the next request may ask for. A
+request ends the process at work instead of pausing it: it may hold a lock of the cache.
 """
 
 from __future__ import annotations
@@ -28,7 +26,7 @@ AHEAD_PART = 0.5  # of the budget
 
 
 class Budget:
-    """CPU seconds for what nobody has asked for: `share` (1: one core) of the time since the last request."""
+    """CPU seconds for work ahead of requests: `share` (1: one core) of the time since the last request."""
 
     def __init__(self, share: float, clock: Callable[[], float]) -> None:
         self._share, self._clock = share, clock
@@ -36,7 +34,7 @@ class Budget:
         self.spent = 0.0
 
     def begin(self, idle_seconds: float = 0.0, spent: float = 0.0) -> None:
-        """A request came, so many seconds ago; what was spent since."""
+        """A request came `idle_seconds` ago; `spent`: CPU seconds since."""
         self._since = self._clock() - idle_seconds
         self.spent = spent
 
@@ -46,7 +44,7 @@ class Budget:
         return self._clock() - self._since
 
     def left(self, part: float = 1.0) -> float:
-        """What may be spent now if `part` of the budget is used; negative where more was spent."""
+        """The CPU seconds left if `part` of the budget may be used; negative after an overdraft."""
         return self._share * part * min(self.idle_seconds, COUNTED_SECONDS) - self.spent
 
 
@@ -58,17 +56,17 @@ class Preparation:
 
     job: Job
     ahead: bool
-    subject: str  # what it is about, whatever its files hold: a later one takes its place
+    subject: str  # identifies it without its files' content: a later one replaces it
     needs: float = LEAST_SECONDS
 
     @property
     def part(self) -> float:
-        """Of the budget that it may use."""
+        """The share of the budget that it may use."""
         return AHEAD_PART if self.ahead else 1.0
 
 
 class Preparer:
-    """What waits to be prepared, and the worker that does it."""
+    """The preparations that wait, and the worker that does them."""
 
     def __init__(self, pool: Pool, share: float, clock: Callable[[], float] = time.monotonic) -> None:
         self.budget = Budget(share, clock)
@@ -84,7 +82,7 @@ class Preparer:
         return next((worker for worker in self._pool.workers if worker.prepares), None)
 
     def add(self, job: Job, *, ahead: bool = False) -> None:
-        """Something to prepare as soon as the budget allows. Of one network one look ahead waits."""
+        """Adds a preparation, which begins as soon as the budget allows; one look ahead a network."""
         if self._share <= 0:
             return
         subject = job.about if ahead else _subject(job.request, job.environment)
@@ -103,7 +101,7 @@ class Preparer:
             self.waiting = [one for one in self.waiting if one.ahead or one.subject != subject]
 
     def go_on(self) -> None:
-        """Begins what the budget allows, nobody waiting for an answer; ends what has taken too much."""
+        """Begins a preparation if the budget allows it; ends one that has taken too much."""
         self._reap()
         if self.at_work is not None:
             if self.budget.left(self.at_work.part) < -OVERDRAFT_SECONDS:
@@ -117,7 +115,7 @@ class Preparer:
                 return
 
     def heard(self, worker: Worker, message: Mapping[str, Any]) -> Preparation | None:
-        """What its process says: the time it has used. The preparation that has ended with this message."""
+        """Takes in a message of the worker; returns the preparation that it ends."""
         self._account(worker, float(message.get("cpu", worker.cpu)))
         one = self.at_work
         # the end of something before it may still be under way
@@ -135,7 +133,7 @@ class Preparer:
         return one
 
     def lost(self, worker: Worker) -> None:
-        """Its process has ended by itself; what was at work is not tried once more."""
+        """The worker has died; its preparation is not tried again."""
         self._account(worker, worker.cpu)
         self.at_work = None
 
@@ -174,7 +172,7 @@ class Preparer:
         self._reap()
 
     def _reap(self) -> None:
-        """Counts what processes that were ended have used since they last said so."""
+        """Counts the CPU time that ended processes used since their last message."""
         for worker in self._pool.reaped():
             self.budget.spent += max(0.0, worker.cpu - self._counted.pop(worker, worker.cpu))
 
@@ -184,5 +182,5 @@ class Preparer:
 
 
 def _subject(request: Mapping[str, Any], environment: Mapping[str, str]) -> str:
-    """Stands for a request without the digests of its files."""
+    """A key for a request without the digests of its files."""
     return request_key(without_digests(request), environment, "")

@@ -70,13 +70,13 @@ class Scheduler:
             self._begin(job)
 
     def prepare(self, request: Mapping[str, Any], environment: Mapping[str, str]) -> None:
-        """Plans what nobody has asked for yet, as soon as there is time for that."""
+        """Prepares the answer to a request as soon as there is time for that."""
         key = request_key(request, environment, "on")
         if key not in self.jobs and self.answers.get(key) is None:
             self.preparer.add(Job(key, request, environment, "on"))
 
     def leave(self, client: Connection) -> None:
-        """A client is gone: what it alone waited for is given up. A worker has no other way to stop."""
+        """A client is gone: a job that it alone waited for is given up, which ends its worker."""
         job = self.jobs.get(client.job or "")
         if job is None or client not in job.waiting:
             return
@@ -91,7 +91,7 @@ class Scheduler:
             self.at_hand()
 
     def forget(self) -> None:
-        """Nothing that was planned so far is used any more."""
+        """Forgets all answers and plans."""
         self.answers.clear()
         self.preparer.stop()
         for worker in self.pool.workers:
@@ -119,7 +119,7 @@ class Scheduler:
         self.pool.tell(worker, job.message())
 
     def next(self) -> None:
-        """Starts what waits for a free worker, if one is free since the last call."""
+        """Starts the jobs that wait, if a worker has become free since the last call."""
         if not self._has_room:
             return
         self._has_room = False
@@ -143,7 +143,7 @@ class Scheduler:
             self.look(client)
 
     def _failed(self, job: Job, text: str) -> None:
-        """Nobody answers a job here: its clients plan by themselves."""
+        """Fails a job: its clients plan by themselves."""
         self._done(job, wire.packed({"crash": True, "error": to_data(ToolError(text))}), {})
 
     def look(self, client: Connection) -> None:
@@ -160,7 +160,7 @@ class Scheduler:
                 self.pool.add()
 
     def hear(self, worker: Worker, events: int) -> None:
-        """Something has come from a worker, or it takes more."""
+        """Takes in what a worker has sent, and sends it what waits."""
         if events & selectors.EVENT_WRITE:
             worker.write()
         if events & selectors.EVENT_READ:
@@ -177,7 +177,7 @@ class Scheduler:
         self.pool.look(worker)
 
     def tick(self, now: float) -> None:
-        """What has to be done now and then."""
+        """The regular checks: silent and idle workers, preparations."""
         for worker in list(self.pool.workers):
             if worker.is_silent(now, self._silence_seconds):
                 self._lost(worker, "the process that planned this said nothing for long")
@@ -201,21 +201,16 @@ class Scheduler:
         elif "rested" in message and worker.job is None:
             worker.doing = "idle"
         elif "progress" in message:
-            self._progress(worker, message["progress"])
+            worker.doing = str(message["progress"].get("text", ""))
+            if (job := self.jobs.get(worker.job or "")) is not None:
+                job.doing = worker.doing
+                for client in (one for one in job.waiting if not one.is_paused):
+                    client.send({"progress": message["progress"]})
+                    self.look(client)
         elif "final" in message:
             self._answered(worker, message)
         if message.get("code", self._code) != self._code:
             self._end("buildtool's code has changed")
-
-    def _progress(self, worker: Worker, progress: Mapping[str, Any]) -> None:
-        job = self.jobs.get(worker.job or "")
-        worker.doing = str(progress.get("text", ""))
-        if job is not None:
-            job.doing = worker.doing
-            for client in job.waiting:
-                if not client.is_paused:
-                    client.send({"progress": progress})
-                    self.look(client)
 
     def _answered(self, worker: Worker, message: Mapping[str, Any]) -> None:
         job = self.jobs.get(worker.job or "")
@@ -231,7 +226,7 @@ class Scheduler:
         self._has_room = True
 
     def _prepared(self, worker: Worker, message: Mapping[str, Any]) -> None:
-        """The worker that prepares says something."""
+        """Takes in a message of the worker that prepares."""
         one = self.preparer.heard(worker, message)
         if one is None:
             return
@@ -245,7 +240,7 @@ class Scheduler:
             self.preparer.go_on()
 
     def _bound_memory(self) -> None:
-        """Over the ceiling, idle workers forget, then end: the one that was used longest ago first."""
+        """Above the limit of memory, idle workers forget, then end: the least recently used first."""
         idle = [worker for worker in self.pool.workers if worker.job is None]
         for worker in sorted(idle, key=lambda worker: (not worker.prepares, worker.since)):
             if self.pool.rss <= self.most_bytes:

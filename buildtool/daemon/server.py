@@ -50,7 +50,7 @@ class Server:
         self._selector = selectors.DefaultSelector()
         self._ending, self._deadline = "", 0.0
         self._selector.register(life.listener, selectors.EVENT_READ, None)
-        self._deaf = False  # no client is let in
+        self._deaf = False  # whether no client is let in
         self._wake_read, self._wake_write = os.pipe()
         os.set_blocking(self._wake_read, False)
         os.set_blocking(self._wake_write, False)
@@ -67,7 +67,7 @@ class Server:
         )
         self._began = self._used = self._beaten = time.monotonic()
         self._signal = 0
-        self._unheard: set[Connection] = set()  # who has said more than was listened to
+        self._unheard: set[Connection] = set()  # clients with messages that were not read yet
         self.succession = Succession(life.code, self.wake)
 
     # ---- the loop ------------------------------------------------------------------------------------
@@ -122,7 +122,7 @@ class Server:
             print(f"buildtool daemon: it ends: {why}", flush=True)
 
     def _guarded(self, step: Any, *about: object) -> None:
-        """A fault of ours in one step ends no other client's work; it is told in the log."""
+        """Runs a step; an internal error in it is logged, and ends no other client's work."""
         try:
             step(*about)
         except Exception:
@@ -159,7 +159,7 @@ class Server:
             self.scheduler.hear(about, events)
 
     def _tick(self, now: float) -> None:
-        """What has to be done now and then."""
+        """The regular checks: clients, workers, files, and whether the daemon is still needed."""
         if not self._ending and (gone := self.life.what_is_gone()):
             self.end(f"{gone} is gone")
         if self._deaf and not self._ending:
@@ -181,7 +181,7 @@ class Server:
         self.watcher.poll(now)
 
     def _prepare_changed(self) -> None:
-        """Plans anew, in the background, what recent requests asked of files that have changed."""
+        """Prepares recent requests whose files have changed."""
         for request, environment in self.watcher.changed():
             self.scheduler.prepare(request, environment)
         if self.watcher.code_has_changed():
@@ -190,7 +190,7 @@ class Server:
             self.end("buildtool's code has changed, and nobody has asked since it last did")
 
     def _outdated(self, why: str) -> None:
-        """A worker has found other code on the disk, maybe before any event has told of it."""
+        """Ends this daemon, because a worker has found other code on disk."""
         if not self._ending:
             self._succeed(CODE_SETTLE_SECONDS)
         self.end(why)
@@ -204,7 +204,7 @@ class Server:
     # ---- clients -------------------------------------------------------------------------------------
 
     def _accept(self) -> None:
-        """Lets in who has knocked; who was idle for longest makes room."""
+        """Accepts new clients; the one that was idle for longest makes room."""
         for _ in range(MOST_AT_ONCE):
             try:
                 connection, _address = self.life.listener.accept()
@@ -233,7 +233,7 @@ class Server:
         return client is not None
 
     def _look(self, client: Connection) -> None:
-        """Listens to a client for what there is to do now."""
+        """Hangs up on a client that is done, or waits for its next event."""
         if client in self.clients:
             (self._hang_up if client.is_over else self.scheduler.look)(client)
 
@@ -262,7 +262,7 @@ class Server:
         self._look(client)
 
     def _obey(self, client: Connection, message: Mapping[str, Any]) -> None:
-        """Does what a message asks for; ToolError where it asks for nothing that there is."""
+        """Does what a message asks for; ToolError for an unknown message."""
         if "hello" in message:
             client.greeted = True
             state = "ready" if any(w.ready for w in self.scheduler.pool.workers) else "starting"

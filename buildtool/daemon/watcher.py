@@ -1,8 +1,7 @@
-"""Files of recent requests: when one of them changes, its requests are worth preparing.
+"""Watches the files of recent requests: when one changes, its requests are worth preparing.
 
-Events are hints. What counts is a file's digest: a file that was touched and not changed prepares nothing,
-and a change whose event was lost is found by looking at sizes and times now and then. Where a file system
-sends no events (it is another machine's), or the system has no watch left, that looking is all there is.
+Events are hints, a file's digest counts: a touch prepares nothing. Sizes and times are checked now and then
+for events that were lost, or where there are none: on another machine's file system, or without a watch left.
 """
 
 from __future__ import annotations
@@ -22,8 +21,8 @@ if TYPE_CHECKING:
     from watchdog.observers.api import BaseObserver, ObservedWatch
 
 MOST_REQUESTS = 32  # that are remembered
-SETTLE_SECONDS = 0.1  # after the last event: whoever saves writes in several steps
-CODE_SETTLE_SECONDS = 3 * SETTLE_SECONDS  # whoever edits code saves several files
+SETTLE_SECONDS = 0.1  # after the last event: a save may take several steps
+CODE_SETTLE_SECONDS = 3 * SETTLE_SECONDS  # several files may be saved
 LOOK_SECONDS = 2.0  # between two looks at sizes and times
 _SOURCES = (".py", ".c", ".h", ".toml", ".so", ".pyd")
 
@@ -32,16 +31,14 @@ FOREIGN = frozenset("nfs nfs4 cifs smb3 smbfs 9p fuse.sshfs vboxsf afs ceph lust
 
 
 class Events:
-    """Events of folders; those who listen are called in a thread that begins with the first of them."""
+    """Events of changed files in folders; the listeners are called in a thread of its own."""
 
     def __init__(self) -> None:
         self.watches: dict[str, ObservedWatch] = {}
         self._observer: BaseObserver | None = None
 
     def listen(self, folder: str, heard: Callable[[set[str]], None], *, below: bool = False) -> str:
-        """Calls `heard` with the paths that change, also in folders `below`; why it will not, in words ("":
-        it will).
-        """
+        """Calls `heard` with paths that change, or in folders `below`; why it cannot ("": it can)."""
         kind = file_system(folder)
         if kind in FOREIGN:
             return f"its file system ({kind}) sends no events"
@@ -85,7 +82,7 @@ class Events:
 
 
 def file_system(folder: str) -> str:
-    """The kind of file system that a folder is on, as Linux calls it; "" where that is not known."""
+    """The type of file system that a folder is on, as Linux names it; "" where that is not known."""
     best, kind = "", ""
     with contextlib.suppress(OSError):
         for line in Path("/proc/mounts").read_text(errors="replace").splitlines():
@@ -118,7 +115,7 @@ class Watcher:
         self.changes = 0
 
     def remember(self, request: Mapping[str, Any], environment: Mapping[str, str]) -> None:
-        """A request was made: its files are watched from now on."""
+        """Remembers a request, and watches its files from now on."""
         of = asked(request)
         if of is None or not of.prepared or request.get("cmsis_nn"):
             return
@@ -128,13 +125,10 @@ class Watcher:
         for path, digest in _files(request).items():
             self._seen[path] = digest
             self._watch(path)
-        if len(self._requests) > MOST_REQUESTS:
-            gone, _ = self._requests.popitem(last=False)
-            self._also.pop(gone, None)
-            self._forget_files()
-
-    def _forget_files(self) -> None:
-        """Stops watching the files that no remembered request is about."""
+        if len(self._requests) <= MOST_REQUESTS:
+            return
+        gone, _ = self._requests.popitem(last=False)
+        self._also.pop(gone, None)
         needed = {path for request, _ in self._requests.values() for path in _files(request)}
         needed |= {path for paths in self._also.values() for path in paths}
         for path in self._seen.keys() - needed:
@@ -157,7 +151,7 @@ class Watcher:
 
     @property
     def is_hinted(self) -> bool:
-        """Whether a change is about to be looked at."""
+        """Whether a hint waits to be checked."""
         return bool(self._hinted)
 
     def changed(self) -> Iterator[tuple[dict[str, Any], dict[str, str]]]:
@@ -181,7 +175,7 @@ class Watcher:
                 yield now, environment
 
     def poll(self, now: float) -> None:
-        """Looks at sizes and times, now and then: no event need have come."""
+        """Checks sizes and times every few seconds, in case events are lost."""
         with self._lock:
             if self._hinted:
                 self._wake()
@@ -216,7 +210,7 @@ class Watcher:
         self._events.stop()
 
     def _hint(self, paths: set[str], told: bool = False) -> None:
-        """Something about these files may have changed. `told`: by an event, in the observer's thread."""
+        """Notes that these files may have changed. `told`: by an event, in the observer's thread."""
         known = paths & self._seen.keys()
         if not known:
             return
@@ -241,7 +235,7 @@ class Watcher:
                 self._events.listen(folder, heard, below=True)
 
     def code_has_changed(self) -> bool:
-        """Whether a source was written, and none since a moment; True once."""
+        """Whether a source was written, and none in the last moment; True once."""
         if not self._code_time or time.monotonic() - self._code_time < CODE_SETTLE_SECONDS:
             return False
         self._code_time = 0.0
@@ -252,7 +246,7 @@ class Watcher:
         return list(self._requests.values())
 
     def _watch(self, path: str) -> None:
-        """Asks for events of a file's folder; files that are replaced by others keep their name there."""
+        """Asks for events of a file's folder: a file that is replaced keeps its name there."""
         folder = str(Path(path).parent)
         stamp = _size_and_time(path)
         if stamp is not None:
@@ -264,7 +258,7 @@ class Watcher:
             self._tell(folder, why)
 
     def _tell(self, folder: str, why: str) -> None:
-        """Says once that a folder's files are looked at every few seconds instead."""
+        """Logs once that a folder's files are checked every few seconds instead."""
         if folder not in self._without_events:
             self._without_events[folder] = why
             print(f"buildtool daemon: no events for {folder}: {why}; its files are looked at", flush=True)

@@ -1,9 +1,8 @@
-"""What runs in a worker: requests from standard input, one after the other, answers on standard output.
+"""The program of a worker: requests from standard input, one after the other, answers on standard output.
 
-Between requests it imports what the first ones need, step by step; it stops as soon as a request is there.
-The one that has the lowest priority is also given requests to look ahead from, with the CPU
-seconds that this may take. While a worker is at work a thread says so every second, so that one that was
-stopped is told from one that needs long.
+Between requests it imports what the first ones need, step by step, until a request is there. The one of
+lowest priority also looks ahead from requests, for a number of CPU seconds. A thread says every second that
+the worker is at work, so that a stopped one is told from a slow one.
 """
 
 from __future__ import annotations
@@ -100,7 +99,13 @@ class Service:
         # Their code may be another one when the next request comes, and this process has imported it.
         leaving = registry.uses_others()
         told = {"pure": pure, "inputs": before, "leaving": leaving, "rss": resident_bytes()}
-        self._say({"final": _frame(answer), "answered": "answer" in answer, **told})
+        try:
+            frame = wire.packed(answer)  # the daemon hands it on as it is
+            if len(frame) > wire.FRAME_LIMIT - _AROUND:
+                raise ToolError(f"an answer of {len(frame):,} bytes is too large for the daemon")
+        except BuildtoolError as error:
+            frame = wire.packed({"error": to_data(error), "crash": True})
+        self._say({"final": frame, "answered": "answer" in answer, **told})
         if leaving:
             return
         if use is not Use.ON:
@@ -114,17 +119,17 @@ class Service:
             self._say({"code": code})
 
     def look_ahead(self, message: Mapping[str, Any]) -> None:
-        """Prepares from now on what may be asked for after a request; goes on where it stopped for that."""
+        """Looks ahead from a request from now on; continues where it stopped if it is the same one."""
         if message.get("key") != self._ahead_key:
             registry.forget_others()
             self.session.keeper = self.cache
-            # without a cache nobody would find what is made here
+            # without a cache the results would be lost
             points = points_ahead(message.get("ahead"), self.session) if self.cache is not None else ()
             self._ahead, self._ahead_key = chain(points, _imports()), str(message.get("key"))
         self._until = time.process_time() + float(message.get("seconds", 0.0))
 
     def rest(self) -> bool:
-        """Does a piece of what may be asked for next, within the budget; False where it does no more."""
+        """Does a step of the work ahead, within the budget; False where it does no more."""
         is_over = bool(self._ahead_key) and time.process_time() >= self._until
         try:
             if not is_over:
@@ -134,7 +139,7 @@ class Service:
                 return True
         except StopIteration:
             pass
-        except Exception as error:  # whoever asks for it will hear of it
+        except Exception as error:  # a request for it will report it
             print(f"buildtool daemon: what is done ahead failed: {error!r}", file=sys.stderr, flush=True)
         self._keep()
         self._say({"rested": self._ahead_key, "left": is_over, "rss": resident_bytes()})
@@ -147,7 +152,7 @@ class Service:
             self.cache.flush()
 
     def drop(self) -> None:
-        """Gives back memory."""
+        """Frees memory."""
         self.session.forget()
         self._ahead, self._ahead_key = iter(()), ""
         if self.cache is not None:
@@ -171,17 +176,6 @@ def _answer(request: Any, session: Session, environment: Any) -> dict[str, Any]:
         return {"error": to_data(told), "pure": isinstance(told, PlanError)}
 
 
-def _frame(answer: Mapping[str, Any]) -> bytes:
-    """The frame for the client: the daemon hands it on as it is."""
-    try:
-        frame = wire.packed(answer)
-        if len(frame) > wire.FRAME_LIMIT - _AROUND:
-            raise ToolError(f"an answer of {len(frame):,} bytes is too large for the daemon")
-    except BuildtoolError as error:
-        return wire.packed({"error": to_data(error), "crash": True})
-    return frame
-
-
 def _imports() -> Iterator[None]:
     """Imports what planning needs, a module a step: code edited later has no effect on this worker."""
     for room in PRELOADED:
@@ -200,7 +194,7 @@ def points_ahead(request: Any, session: Session) -> Iterator[None]:
     It places the points of the front, and plans for the limits on memory that people choose, largest first,
     until one cannot be kept. Such a limit is then found in the cache.
     """
-    with contextlib.suppress(BuildtoolError):  # whoever asks for it will hear why
+    with contextlib.suppress(BuildtoolError):  # a request for it will report it
         asked = parse(request)
         if isinstance(asked, Planning) and not asked.lock and asked.options.strategy == Strategy.BEST:
             yield from _plans_ahead(asked, session)
@@ -251,7 +245,7 @@ def _inputs(request: Any) -> list[list[str]]:
 
 @contextlib.contextmanager
 def _environment(given: Any) -> Iterator[None]:
-    """Within it the process has the caller's environment, where that counts."""
+    """A context in which the process has the caller's environment, if one is given."""
     if not isinstance(given, dict) or not given:
         yield
         return
@@ -276,7 +270,7 @@ def resident_bytes() -> int:
 
 
 def _prepare_process() -> None:
-    """A worker ends with its daemon, and has a bound on its memory."""
+    """Makes the worker end with its daemon, and bounds its memory."""
     with contextlib.suppress(Exception):  # Linux alone has it
         import ctypes
         import signal

@@ -1,1 +1,1 @@
-"""Compile, link, and what the linked image takes."""
+"""Compiles and links firmware, measures it, and runs it."""

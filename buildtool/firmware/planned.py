@@ -1,14 +1,13 @@
-"""A model planned for a target: the one way from what a request names to a plan, made now or given.
+"""A model planned for a target: the one way from a request's model, board and options to a plan.
 
     load_target, load_network   the board, and the network that is read and rewritten
-    prepare                     the planning problem, with what firmware takes beside an arena
+    prepare                     the planning problem, with the bytes that firmware takes beside an arena
     choice                      one plan within the limits, checked (see plan/choose)
-    refuse_unless_fits          refuses a plan that the board's memories do not hold
+    refuse_unless_fits          refuses a plan that does not fit the board's memories
 
-`plan`, `front`, `analyze`, `emit`, `build`, `validate` and `profile` all go this way, so that an option
-means the same to each of them. A plan that is given in place of planning is the emitted .plan of a build, or
-a file that was kept beside the model (see plan/locked.py). It may have been made by an earlier version, by
-other costs, or for a board that differs: what counts is that it holds.
+All requests that need a plan go this way, so that an option means the same to each of them. A given plan is
+the emitted .plan of a build, or a file that was kept beside the model (see plan/locked.py). It may come from
+an earlier version, other costs, or another board, as long as it is valid here.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgpack
 
@@ -80,7 +79,7 @@ def prepare(network: Network, target: Target, options: PlanOptions, session: Ses
 def planned(
     spec: Named, target: TargetChoice | Named, options: PlanOptions, session: Session | None = None
 ) -> Planned:
-    """Reads, rewrites, plans and checks; does not ask whether the plan fits the board."""
+    """Reads, rewrites, plans and checks the plan; it may still not fit the board."""
     session = session or Session()
     chosen_target = target_choice(target)
     loaded = load_target(chosen_target, session)
@@ -105,7 +104,7 @@ def planned(
 def planned_or_given(
     spec: Named, choice: TargetChoice, options: PlanOptions, lock: Lock | None, session: Session
 ) -> Planned:
-    """The model with a plan that is made now, or with that of `lock`, held against `options`."""
+    """The model with a plan that is made now, or with that of `lock`, which must keep `options`."""
     if lock is None:
         return planned(spec, choice, options, session)
     made = given_plan(spec, choice, lock.file, session)
@@ -118,16 +117,12 @@ def planned_or_given(
 
 
 def given_plan(spec: Named, choice: TargetChoice, file: File, session: Session) -> Planned:
-    """The model with the plan of a file.
-
-    PlanError, with the reason, for a file that is no plan, for one of another network, and for one that does
-    not hold on the board.
-    """
+    """The model with the plan of a file; PlanError if that is of another network, or not valid here."""
     target = load_target(choice, session)
     network = load_network(spec, session)
     data = file.read("the plan", MOST_PLAN_BYTES)
     try:
-        locked = _read(data)
+        locked = from_text(data) if is_text(data) else Locked(from_bytes(data), "", ())
         graph = _ordered_for(locked.plan, network.graph)
         _check(locked, graph, target)
     except PlanError as error:
@@ -136,12 +131,8 @@ def given_plan(spec: Named, choice: TargetChoice, file: File, session: Session) 
     return Planned(network.model, network.source, graph, target, locked.plan, choice, PlanOptions(), session)
 
 
-def _read(data: bytes) -> Locked:
-    return from_text(data) if is_text(data) else Locked(from_bytes(data), "", ())
-
-
 def _check(locked: Locked, graph: Graph, target: Target) -> None:
-    """The plan is legal for the network as it is now, on the target as it is now."""
+    """PlanError unless the plan is legal for the network and the target as they are now."""
     if locked.plan.topology != topology_digest(graph):
         raise PlanError(f"the plan is for another network: {_difference(locked, graph)}", hint=_AGAIN)
     try:
@@ -154,7 +145,7 @@ def _check(locked: Locked, graph: Graph, target: Target) -> None:
 
 
 def _difference(locked: Locked, graph: Graph) -> str:
-    """What tells the plan's network from the one that there is."""
+    """A difference between the plan's network and this one."""
     if not locked.operators:
         return "its topology differs"
     for number, (was, now) in enumerate(zip_longest(locked.operators, operators(graph))):
@@ -164,7 +155,7 @@ def _difference(locked: Locked, graph: Graph) -> str:
 
 
 def _keep(plan: Plan, options: PlanOptions, target: Target, image: Image | None) -> None:
-    """PlanError for a plan beyond a limit, or of another image mode."""
+    """PlanError for a plan beyond a limit, or with another image mode."""
     if image is not None and plan.image != image:
         raise PlanError(f"the plan has image {plan.image}, {image} is asked for", hint=_AGAIN)
     missed = Limits.of(options, target, options.ram).first_missed(plan)
@@ -179,27 +170,20 @@ def _keep(plan: Plan, options: PlanOptions, target: Target, image: Image | None)
 
 
 def _keep_cost(plan: Plan, options: PlanOptions, target: Target) -> None:
-    """PlanError for a plan beyond the limit on its cost, or whose cost is in another unit than the limit."""
+    """PlanError for a plan beyond the limit on its cost, or with a cost in another unit."""
     limit = cost_limit(options, target)
     if limit is None:
         return
     if plan.cost_unit != target.cost_unit:
-        board = target.board.name
-        raise PlanError(
-            f"the plan's cost was estimated in {plan.cost_unit}, and costs on board '{board}' are in "
-            f"{target.cost_unit}",
-            hint=_AGAIN,
-        )
+        text = f"the plan's cost was estimated in {plan.cost_unit}, and costs on board"
+        raise PlanError(f"{text} '{target.board.name}' are in {target.cost_unit}", hint=_AGAIN)
     if plan.cost > limit:
         was, allowed = (shown_cost(cost, target) for cost in (plan.cost, limit))
         raise PlanError(f"the plan's cost was {was}, {allowed} is allowed", hint=_AGAIN)
 
 
 def _ordered_for(plan: Plan, graph: Graph) -> Graph:
-    """The graph in the plan's order of operators, with its second passes and views.
-
-    As it is where none is known.
-    """
+    """The graph in the plan's order of operators, with its second passes and views; as it is if none fits."""
     for one in _orders(graph):
         try:
             twice = with_views(with_second_passes(one, plan.second_passes), plan.views)
@@ -211,7 +195,7 @@ def _ordered_for(plan: Plan, graph: Graph) -> Graph:
 
 
 def _orders(graph: Graph) -> Iterator[Graph]:
-    """Every form that planning may have chosen: in slices, and in orders that take a search."""
+    """Every form that planning may have chosen: with sliced fusions, and in orders that take a search."""
     yield graph
     yield with_sliced_fusions(graph)
     from buildtool.graph.flow import flow_of
@@ -251,14 +235,14 @@ def refuse_unless_fits(made: Planned, image_bytes: int) -> None:
         raise error.at(path=made.model.path) from None
 
 
-# ---- what is emitted of it, made once for the same model, plan and target ---------------------------
+# ---- its sources, emitted once for the same model, plan and target -------------------------------------
 
 
-Text = tuple[dict[str, bytes], tuple[str, ...]]  # files, and which of them are to be compiled
+Text = tuple[dict[str, bytes], tuple[str, ...]]  # files, and the names of those that are compiled
 
 
 def emitted(made: Planned, name: str) -> Sources:
-    """What `buildtool.emit.sources.emit` makes of a planned network; what is known is not made again."""
+    """The sources of a planned network, of `buildtool.emit.sources.emit` or from the cache."""
     from buildtool.emit.ctext import identifier
     from buildtool.emit.sources import Sources, emit
     from buildtool.plan.codec import digest
@@ -310,8 +294,7 @@ def _packed(text: Text) -> bytes:
 
 
 def _unpacked(data: bytes) -> Text:
-    found: Any = msgpack.unpackb(data)
-    files, c_files = found
+    files, c_files = msgpack.unpackb(data)
     right = isinstance(files, dict) and all(isinstance(v, bytes) and "/" not in k for k, v in files.items())
     if not right or not all(name in files for name in c_files):
         raise ValueError("not emitted files")

@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from buildtool.base.errors import ToolError
-from buildtool.schema.builds import MemorySize, SectionSize
+from buildtool.schema.boards import NamedBytes
+from buildtool.schema.builds import MemorySize
 from buildtool.target.hardware import Memory
 from buildtool.target.types import Board
 
@@ -78,7 +79,7 @@ def size_report(data: bytes, board: Board) -> list[MemorySize]:
     report: list[MemorySize] = []
     for name, size in sizes.items():
         inside = sorted(rows.get(name, []), key=lambda r: (-r[1], r[0]))
-        sections: list[SectionSize] = [{"name": section, "bytes": n} for section, n in inside]
+        sections: list[NamedBytes] = [{"name": section, "bytes": n} for section, n in inside]
         report.append({"memory": name, "used": sum(n for _, n in inside), "size": size, "sections": sections})
     return report
 

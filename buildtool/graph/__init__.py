@@ -1,1 +1,1 @@
-"""What a network is: types, readers and a writer, rewrites, liveness, the reference executor."""
+"""Networks: types, readers and a writer, rewrites, liveness, the reference executor."""

@@ -4,8 +4,6 @@ Weights and quantisations come from the classes built on it: the zoo calibrates 
 random, benchmarks take those of published figures.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -82,12 +80,12 @@ class GraphBuilder:
         shape: Sequence[int] | None = None,
     ) -> int:
         """An operator with one output; `shape` where the inputs and attributes do not say it."""
-        made = Op(kind, tuple(inputs), (len(self.tensors),), attrs, len(self.ops))
+        new = Op(kind, tuple(inputs), (len(self.tensors),), attrs, len(self.ops))
         if shape is None:
             rule = DEFS[kind].shape
             assert rule is not None
-            shape = rule(made, [self.shape(t) if t >= 0 else () for t in inputs], [])
-        self.ops.append(made)
+            shape = rule(new, [self.shape(t) if t >= 0 else () for t in inputs], [])
+        self.ops.append(new)
         return self.tensor(shape, quant, dtype, name=name)
 
     def graph(self, outputs: Sequence[int]) -> Graph:

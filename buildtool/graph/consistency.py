@@ -1,7 +1,5 @@
 """Proves a Graph sound: indices, order, shapes, types, quantisation. Later rooms trust a checked graph."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -101,7 +99,18 @@ def _check_tensor(tensor: Tensor) -> None:
 
 def _check_order(graph: Graph) -> None:
     """Every activation is made once, before it is read; constants never."""
-    _check_interface(graph)
+    if not graph.inputs or not graph.outputs:
+        raise ModelError(f"{len(graph.inputs)} network inputs, {len(graph.outputs)} outputs")
+    for t in (*graph.inputs, *graph.outputs):
+        if not 0 <= t < len(graph.tensors):
+            raise ModelError(f"tensor index {t} does not exist")
+    if len(set(graph.inputs)) != len(graph.inputs):
+        raise ModelError("a tensor is a network input twice")
+    for tensor in (graph.tensors[t] for t in graph.inputs):
+        if tensor.is_constant:
+            raise ModelError("a network input with a constant value", tensor=tensor.name)
+        if tensor.dtype == DType.INT32:
+            raise UnsupportedError("an int32 network input", tensor=tensor.name)
     made = {*graph.inputs, *(state.before for state in graph.states)}
     for op in graph.ops:
         for t in op.inputs:
@@ -122,19 +131,3 @@ def _check_order(graph: Graph) -> None:
         if t not in made:
             text = "a network output that no operator makes"
             raise UnsupportedError(text, tensor=graph.tensors[t].name)
-
-
-def _check_interface(graph: Graph) -> None:
-    if not graph.inputs or not graph.outputs:
-        raise ModelError(f"{len(graph.inputs)} network inputs, {len(graph.outputs)} outputs")
-    for t in (*graph.inputs, *graph.outputs):
-        if not 0 <= t < len(graph.tensors):
-            raise ModelError(f"tensor index {t} does not exist")
-    if len(set(graph.inputs)) != len(graph.inputs):
-        raise ModelError("a tensor is a network input twice")
-    for t in graph.inputs:
-        tensor = graph.tensors[t]
-        if tensor.is_constant:
-            raise ModelError("a network input with a constant value", tensor=tensor.name)
-        if tensor.dtype == DType.INT32:
-            raise UnsupportedError("an int32 network input", tensor=tensor.name)

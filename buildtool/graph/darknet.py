@@ -5,8 +5,6 @@ follow Darknet: a convolution's `pad=1` is half of its size, a maximum pooling i
 unless told otherwise.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable
@@ -163,96 +161,88 @@ class _Network:
             raise ModelError(f"refers to layer {index}; {len(self.outputs)} are before it")
         return self.outputs[place]
 
+    def _windows(self, section: Section, pad: int, size: int) -> tuple[int, int]:
+        """Rows and columns of windows of `size`; `pad`: both sides together."""
+        stride, (_, *sides) = section.number("stride", 1, 1), self.shape
+        rows, columns = ((n + pad - size) // stride + 1 if n + pad >= size else 0 for n in sides)
+        return rows, columns
 
-def _windows(net: _Network, section: Section, pad: int, size: int) -> tuple[int, int]:
-    """Rows and columns of windows of `size`; `pad`: both sides together."""
-    stride, (_, *sides) = section.number("stride", 1, 1), net.shape
-    rows, columns = ((n + pad - size) // stride + 1 if n + pad >= size else 0 for n in sides)
-    return rows, columns
+    def _bias(self, section: Section, channels: int) -> int:
+        """The bias's numbers; a batch normalisation has them among its four numbers per channel."""
+        return 0 if section.number("batch_normalize", 0) else channels
 
+    def _convolutional(self, s: Section) -> None:
+        size, filters, groups = s.number("size", 1, 1), s.number("filters", 1, 1), s.number("groups", 1, 1)
+        pad = size // 2 if s.number("pad", 0) else s.number("padding", 0)
+        channels = self.shape[0]
+        if channels % groups or filters % groups:
+            raise ModelError(f"{groups} groups of {channels} channels and {filters} filters")
+        count = filters * (channels // groups) * size * size + self._bias(s, filters)
+        self.apply("convolutional", (filters, *self._windows(s, 2 * pad, size)), weights=count)
+        self.finish(s, filters)
 
-def _bias(section: Section, channels: int) -> int:
-    """The bias's numbers; a batch normalisation has them among its four numbers per channel."""
-    return 0 if section.number("batch_normalize", 0) else channels
+    def _local(self, s: Section) -> None:
+        size, filters = s.number("size", 1, 1), s.number("filters", 1, 1)
+        pad = size // 2 if s.number("pad", 0) else 0
+        out = (filters, *self._windows(s, 2 * pad, size))
+        self.apply("local", out, weights=math.prod(out) * (self.shape[0] * size * size + 1))
+        self.finish(s, filters)
 
+    def _connected(self, s: Section) -> None:
+        outputs = s.number("output", 1, 1)
+        self.apply(
+            "connected", (outputs, 1, 1), weights=math.prod(self.shape) * outputs + self._bias(s, outputs)
+        )
+        self.finish(s, outputs)
 
-def _convolutional(net: _Network, s: Section) -> None:
-    size, filters, groups = s.number("size", 1, 1), s.number("filters", 1, 1), s.number("groups", 1, 1)
-    pad = size // 2 if s.number("pad", 0) else s.number("padding", 0)
-    channels = net.shape[0]
-    if channels % groups or filters % groups:
-        raise ModelError(f"{groups} groups of {channels} channels and {filters} filters")
-    count = filters * (channels // groups) * size * size + _bias(s, filters)
-    net.apply("convolutional", (filters, *_windows(net, s, 2 * pad, size)), weights=count)
-    net.finish(s, filters)
+    def _maxpool(self, s: Section) -> None:
+        size = s.number("size", s.number("stride", 1, 1), 1)
+        self.apply("maxpool", (self.shape[0], *self._windows(s, s.number("padding", size - 1), size)))
 
+    def _reorg(self, s: Section) -> None:
+        stride = s.number("stride", 1, 1)
+        channels, height, width = self.shape
+        if height % stride or width % stride:
+            raise ModelError(f"{height}x{width} pixels with a stride of {stride}")
+        self.apply("reorg", (channels * stride * stride, height // stride, width // stride))
 
-def _local(net: _Network, s: Section) -> None:
-    size, filters = s.number("size", 1, 1), s.number("filters", 1, 1)
-    pad = size // 2 if s.number("pad", 0) else 0
-    out = (filters, *_windows(net, s, 2 * pad, size))
-    net.apply("local", out, weights=math.prod(out) * (net.shape[0] * size * size + 1))
-    net.finish(s, filters)
+    def _upsample(self, s: Section) -> None:
+        stride = s.number("stride", 2, 1)
+        channels, height, width = self.shape
+        self.apply("upsample", (channels, height * stride, width * stride))
 
+    def _route(self, s: Section) -> None:
+        """Several layers side by side; a single whole one is no operator."""
+        parts = [self.layer(index) for index in s.numbers("layers")]
+        groups, group = s.number("groups", 1, 1), s.number("group_id", 0)
+        if any(shape[0] % groups for _, shape in parts) or group >= groups:
+            raise ModelError(f"group {group} of {groups}, of {[shape[0] for _, shape in parts]} channels")
+        if any(shape[1:] != parts[0][1][1:] for _, shape in parts):
+            raise ModelError("joins layers of different sizes")
+        if len(parts) == 1 and groups == 1:
+            self.x, self.shape = parts[0]
+            return
+        channels = sum(shape[0] // groups for _, shape in parts)
+        self.apply("route", (channels, *parts[0][1][1:]), [v for v, _ in parts])
 
-def _connected(net: _Network, s: Section) -> None:
-    outputs = s.number("output", 1, 1)
-    net.apply("connected", (outputs, 1, 1), weights=math.prod(net.shape) * outputs + _bias(s, outputs))
-    net.finish(s, outputs)
-
-
-def _maxpool(net: _Network, s: Section) -> None:
-    size = s.number("size", s.number("stride", 1, 1), 1)
-    net.apply("maxpool", (net.shape[0], *_windows(net, s, s.number("padding", size - 1), size)))
-
-
-def _reorg(net: _Network, s: Section) -> None:
-    stride = s.number("stride", 1, 1)
-    channels, height, width = net.shape
-    if height % stride or width % stride:
-        raise ModelError(f"{height}x{width} pixels with a stride of {stride}")
-    net.apply("reorg", (channels * stride * stride, height // stride, width // stride))
-
-
-def _upsample(net: _Network, s: Section) -> None:
-    stride = s.number("stride", 2, 1)
-    channels, height, width = net.shape
-    net.apply("upsample", (channels, height * stride, width * stride))
-
-
-def _route(net: _Network, s: Section) -> None:
-    """Several layers side by side; a single whole one is no operator."""
-    parts = [net.layer(index) for index in s.numbers("layers")]
-    groups, group = s.number("groups", 1, 1), s.number("group_id", 0)
-    if any(shape[0] % groups for _, shape in parts) or group >= groups:
-        raise ModelError(f"group {group} of {groups}, of {[shape[0] for _, shape in parts]} channels")
-    if any(shape[1:] != parts[0][1][1:] for _, shape in parts):
-        raise ModelError("joins layers of different sizes")
-    if len(parts) == 1 and groups == 1:
-        net.x, net.shape = parts[0]
-        return
-    channels = sum(shape[0] // groups for _, shape in parts)
-    net.apply("route", (channels, *parts[0][1][1:]), [v for v, _ in parts])
-
-
-def _shortcut(net: _Network, s: Section) -> None:
-    """Adds another layer's output, which may be of another size."""
-    reads = [net.x, *(net.layer(index)[0] for index in s.numbers("from"))]
-    net.apply("shortcut", net.shape, reads)
-    if s.options.get("activation", "linear") != "linear":
-        net.apply("activation", net.shape)
+    def _shortcut(self, s: Section) -> None:
+        """Adds another layer's output, which may be of another size."""
+        reads = [self.x, *(self.layer(index)[0] for index in s.numbers("from"))]
+        self.apply("shortcut", self.shape, reads)
+        if s.options.get("activation", "linear") != "linear":
+            self.apply("activation", self.shape)
 
 
 _LAYERS: dict[str, Callable[[_Network, Section], None]] = {
-    **dict.fromkeys(("convolutional", "conv"), _convolutional),
-    "local": _local,
-    "connected": _connected,
-    **dict.fromkeys(("maxpool", "max"), _maxpool),
+    **dict.fromkeys(("convolutional", "conv"), _Network._convolutional),
+    "local": _Network._local,
+    "connected": _Network._connected,
+    **dict.fromkeys(("maxpool", "max"), _Network._maxpool),
     **dict.fromkeys(("avgpool", "avg"), lambda net, _: net.apply("avgpool", (net.shape[0], 1, 1))),
-    "reorg": _reorg,
-    "upsample": _upsample,
-    "route": _route,
-    "shortcut": _shortcut,
+    "reorg": _Network._reorg,
+    "upsample": _Network._upsample,
+    "route": _Network._route,
+    "shortcut": _Network._shortcut,
     "batchnorm": lambda net, s: net.apply(s.kind, net.shape, weights=4 * net.shape[0]),
     **dict.fromkeys(
         ("activation", "softmax", "soft", "normalization", "lrn"), lambda net, s: net.apply(s.kind, net.shape)

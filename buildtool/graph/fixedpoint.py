@@ -4,8 +4,6 @@ A real multiplier is `multiplier * 2^(shift - 31)` with a 31-bit multiplier. All
 the arithmetic of TFLite's reference kernels to the bit, double rounding included.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -21,6 +19,12 @@ RANGES = {
     DType.INT32: (-(1 << 31), (1 << 31) - 1),
 }
 
+_ENDS: dict[Activation, tuple[float | None, float | None]] = {
+    Activation.NONE: (None, None),
+    Activation.RELU: (0.0, None),
+    Activation.RELU6: (0.0, 6.0),
+    Activation.RELU_N1_TO_1: (-1.0, 1.0),
+}
 INT32_MIN = -(1 << 31)
 INT32_MAX = (1 << 31) - 1
 _ROUND_31 = np.int64(1 << 30)
@@ -50,9 +54,8 @@ def quantize_multiplier(real: float) -> tuple[int, int]:
     if shift < -31:
         return 0, 0
     if shift > 30:
-        raise ModelError(
-            f"a requantisation factor of {real:g} is too large", hint="check the tensors' scales"
-        )
+        text = f"a requantisation factor of {real:g} is too large"
+        raise ModelError(text, hint="check the tensors' scales")
     return multiplier, shift
 
 
@@ -69,8 +72,8 @@ def dense_multiplier(real: float) -> tuple[int, int, int]:
 
         sign(sum) * ((|sum| * factor + 2^(46 - shift)) >> (47 - shift))
 
-    Both are odd step functions, so equal when they step at the same sums: from each of the 256 steps
-    follow bounds on the factor. `low` is 0 where 31 bits suffice (mostly).
+    Both are odd step functions, so equal when they step at the same sums: each of the 256 steps gives
+    bounds on the factor. `low` is 0 where 31 bits suffice (mostly).
     """
     _, shift = quantize_multiplier(real)
     bits = 31 + DENSE_LOW_BITS - shift
@@ -185,11 +188,6 @@ def activation_range(activation: Activation, quant: Quantization, dtype: DType) 
 
     As TFLite's CalculateActivationRangeQuantized, for int8 and uint8.
     """
-    low, high = RANGES[dtype]
-    if activation is Activation.RELU:
-        return max(low, quantize_value(0.0, quant)), high
-    if activation is Activation.RELU6:
-        return max(low, quantize_value(0.0, quant)), min(high, quantize_value(6.0, quant))
-    if activation is Activation.RELU_N1_TO_1:
-        return max(low, quantize_value(-1.0, quant)), min(high, quantize_value(1.0, quant))
-    return low, high
+    (low, high), (least, most) = RANGES[dtype], _ENDS[activation]
+    low = low if least is None else max(low, quantize_value(least, quant))
+    return low, high if most is None else min(high, quantize_value(most, quant))

@@ -4,8 +4,6 @@ Networks of any element type and any operators have this form: a Graph that is t
 that are only analysed (ONNX, Darknet).
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -181,11 +179,11 @@ def fused(flow: Flow) -> Flow:
     """
     read = Counter(v for op in flow.ops for v in op.reads)
     kept = set(flow.outputs)
-    made: dict[int, int] = {}  # value -> place in `ops`
+    place: dict[int, int] = {}  # value -> place in `ops`
     ops: list[FlowOp] = []
     for op in flow.ops:
         sources = [v for v in op.reads if not flow.values[v].is_weight]
-        before = made.get(sources[0], -1) if len(sources) == 1 else -1
+        before = place.get(sources[0], -1) if len(sources) == 1 else -1
         if (
             op.kind in _FOLLOWERS
             and len(op.writes) == 1
@@ -197,8 +195,8 @@ def fused(flow: Flow) -> Flow:
         ):
             added = tuple(v for v in op.reads if v != sources[0] and v not in ops[before].reads)
             ops[before] = replace(ops[before], reads=(*ops[before].reads, *added), writes=op.writes)
-            made[op.writes[0]] = before
+            place[op.writes[0]] = before
             continue
-        made.update(dict.fromkeys(op.writes, len(ops)))
+        place.update(dict.fromkeys(op.writes, len(ops)))
         ops.append(op)
     return replace(flow, ops=tuple(ops))

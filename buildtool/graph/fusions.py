@@ -6,8 +6,6 @@ concatenation and these convolutions can advance row by row together: each slice
 branch's end, and only one row of the joined map is in memory.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -47,24 +45,21 @@ class Fusion(NamedTuple):
 @of_graph
 def fusions(graph: Graph) -> tuple[Fusion, ...]:
     """The fusions by slices of a network, in order."""
-    candidates = (_fusion(graph, position) for position in range(len(graph.ops)))
-    return tuple(one for one in candidates if one is not None)
-
-
-def _fusion(graph: Graph, first: int) -> Fusion | None:
-    op, readers = graph.ops[first], graph.consumers()
-    if not _joins_channels(graph, op) or op.outputs[0] in graph.outputs:
-        return None
-    last = first + len(op.inputs)
-    if len(op.inputs) < 2 or readers.get(op.outputs[0], ()) != tuple(range(first + 1, last + 1)):
-        return None
-    convolutions = graph.ops[first + 1 : last + 1]
-    if not all(_is_pointwise(graph, one) and one.inputs[0] == op.outputs[0] for one in convolutions):
-        return None
-    results = tuple(one.outputs[0] for one in convolutions)
-    if not _take_places(graph, op.inputs, results) or not _die_at(graph, op.inputs, first):
-        return None
-    return Fusion(first, last, op.inputs, results)
+    fusions, readers = list[Fusion](), graph.consumers()
+    for first, op in enumerate(graph.ops):
+        joined, last = op.outputs[0], first + len(op.inputs)
+        if not _joins_channels(graph, op) or joined in graph.outputs or len(op.inputs) < 2:
+            continue
+        convolutions = graph.ops[first + 1 : last + 1]
+        alone = readers.get(joined, ()) == tuple(range(first + 1, last + 1))
+        if not alone or not all(
+            _is_pointwise(graph, one) and one.inputs[0] == joined for one in convolutions
+        ):
+            continue
+        results = tuple(one.outputs[0] for one in convolutions)
+        if _take_places(graph, op.inputs, results) and _die_at(graph, op.inputs, first):
+            fusions.append(Fusion(first, last, op.inputs, results))
+    return tuple(fusions)
 
 
 def _joins_channels(graph: Graph, op: Op) -> bool:
@@ -131,13 +126,13 @@ def with_sliced_fusions(graph: Graph) -> Graph:
 
 def _wide(graph: Graph, position: int) -> _Wide | None:
     op, readers, makers = graph.ops[position], graph.consumers(), graph.producers()
-    made = op.outputs[0]
-    if not _is_pointwise(graph, op) or made in graph.outputs or op.inputs[0] not in makers:
+    result = op.outputs[0]
+    if not _is_pointwise(graph, op) or result in graph.outputs or op.inputs[0] not in makers:
         return None
     join = makers[op.inputs[0]]
     if not _joins_channels(graph, graph.ops[join]) or readers[op.inputs[0]] != (position,):
         return None
-    slices = sorted(readers.get(made, ()), key=lambda p: _channels(graph, p).start)
+    slices = sorted(readers.get(result, ()), key=lambda p: _channels(graph, p).start)
     if len(slices) < 2 or any(len(_channels(graph, p)) == 0 for p in slices):
         return None
     joins = frozenset(_joins(graph, join))

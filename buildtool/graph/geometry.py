@@ -1,7 +1,5 @@
 """Shapes: helpers of the rules in `ops`, which raise GeometryError where shapes and attributes do not fit."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Sequence
 from typing import TypeVar
@@ -89,7 +87,7 @@ def images(shapes: list[Shape], count: int) -> None:
 
 
 def broadcast(a: Shape, b: Shape) -> Shape:
-    """The shape of two operands together; GeometryError where there is none."""
+    """The common shape of two operands; GeometryError where they do not broadcast."""
     sides = list(itertools.zip_longest(reversed(a), reversed(b), fillvalue=1))
     demand(all(n == m or 1 in (n, m) for n, m in sides), f"shapes {list(a)} and {list(b)} do not broadcast")
     return tuple(m if n == 1 else n for n, m in reversed(sides))
@@ -108,7 +106,7 @@ def axis_of(op: Op, rank: int) -> int:
 
 
 def picking(shape: Sequence[int], axis: int, indices: Sequence[int]) -> tuple[OpKind, Attrs]:
-    """What takes elements of dimension `axis`: STRIDED_SLICE if they are equally far apart, else GATHER."""
+    """Takes elements of dimension `axis`: by STRIDED_SLICE if they are equally far apart, else by GATHER."""
     steps = {b - a for a, b in itertools.pairwise(indices)} or {1}
     if len(steps) > 1 or steps == {0} or not indices:
         return OpKind.GATHER, GatherAttrs(axis, tuple(indices))

@@ -1,11 +1,9 @@
-"""What an int32 holds for sure: operators beyond it are refused, whatever kernel would serve them.
+"""The limits of int32: operators beyond them are refused, whatever kernel would serve them.
 
 Kernels count bytes and sum products in int32, as LiteRT's do. With a zero point sums of products may leave an
-int32 within these limits: they wrap around there and here alike.
-What one family alone cannot do stands in its catalogue, as `when`.
+int32 within these limits: they wrap around there and here alike. The limits of one family of kernels stand in
+its catalogue, as `when`.
 """
-
-from __future__ import annotations
 
 import math
 
@@ -20,7 +18,6 @@ from buildtool.graph.types import (
     MeanAttrs,
     Op,
     OpKind,
-    Pad,
     PoolAttrs,
 )
 
@@ -39,7 +36,8 @@ _ROWS = {OpKind.L2_NORMALIZATION: MAX_SQUARES, OpKind.LOG_SOFTMAX: MAX_EXPONENTI
 
 def check_limits(graph: Graph, op: Op) -> None:
     """Raises UnsupportedError if one of `op`'s sums or offsets may not fit int32; geometry was checked."""
-    _check_extent(graph, op)
+    if isinstance(op.attrs, ConvAttrs | PoolAttrs):
+        _check_extent(graph, op, op.attrs)
     source = graph.tensors[op.inputs[0]]
     if op.kind is OpKind.BATCH_MATMUL:
         inner = source.shape[-2 if attributes(op, MatmulAttrs).adj_x else -1]
@@ -82,18 +80,15 @@ def _summed(graph: Graph, op: Op, wide: bool) -> int:
     return 0
 
 
-def _check_extent(graph: Graph, op: Op) -> None:
+def _check_extent(graph: Graph, op: Op, attrs: ConvAttrs | PoolAttrs) -> None:
     """Keeps a windowed operator's offsets countable: the padded input, and a step or a tap beyond it."""
-    pad: Pad | None = getattr(op.attrs, "pad", None)
-    if pad is None:
-        return
+    pad, stride = attrs.pad, attrs.stride
     n, h, w, c = graph.tensors[op.inputs[0]].nhwc
     rows, columns = h + pad.top + pad.bottom, w + pad.left + pad.right
     padded = n * rows * columns * c
     if padded > MAX_ACTIVATION:
         raise UnsupportedError(f"the padded input has {padded} bytes, more than {MAX_ACTIVATION}")
-    stride: tuple[int, int] = getattr(op.attrs, "stride", (1, 1))
-    dilation = op.attrs.dilation if isinstance(op.attrs, ConvAttrs) else (1, 1)
+    dilation = attrs.dilation if isinstance(attrs, ConvAttrs) else (1, 1)
     down, across = (max(steps) for steps in zip(stride, dilation, strict=True))
     reached = max(n * (rows + down) * columns * c, n * rows * (columns + across) * c)
     if reached > MAX_ACTIVATION:

@@ -1,7 +1,5 @@
 """Live ranges of a graph's activations in its given operator order, and the largest live sum."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Multiply-accumulates of operators: outputs computed x taps x input channels, padded taps included."""
 
-from __future__ import annotations
-
 import math
 
 from buildtool.graph.secondpass import repeated_ops

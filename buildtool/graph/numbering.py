@@ -7,8 +7,6 @@ two graphs of one topology have equal numbers, whichever reader, builder or rewr
 which refers to tensors by number, holds for both.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain

@@ -4,9 +4,9 @@ Operators that every other one comes before or after cut the order into segments
 one by one: a best-first search over sets of executed operators (the bytes live after a set do not
 depend on its order), the smallest peak first, then the longest prefix. Two arguments keep it small:
 
-- no order is below the floor: what must be live while an operator runs is what its predecessors
-  make and it or its successors read. A segment need not be better than the highest floor of all.
-- an operator that frees at least what it adds, and fits under the peak so far, can run at once:
+- no order is below the floor: while an operator runs, the values that its predecessors make and that
+  it or its successors read are live. A segment need not be better than the highest floor of all.
+- an operator that frees at least as much as it adds, and fits under the peak so far, can run at once:
   moved forward in any order, it raises no later live sum.
 
 Effort is counted in sets looked at; where the budget ends first, the best order of a beam search
@@ -14,12 +14,9 @@ stands, never worse than the given one, and the status says so.
 
 `least_peak_of_chains` orders chains. Where an operator's output is read by one operator alone, which reads
 nothing else, the two can run row by row as long as they are neighbours. So such chains are ordered as if each
-were one operator: there are fewer of them, so that the search ends with a proof more often, and none is torn
-apart, as an order may do that looks at the live bytes of whole tensors alone. Neither order is better in all
-networks: both are planned.
+were one operator: the search ends with a proof more often, and no chain is torn apart. Neither order is
+better in all networks: both are planned.
 """
-
-from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -60,12 +57,11 @@ def least_peak_order(flow: Flow, *, budget: int = BUDGET) -> Order:
     if len(given) > MOST_OPS:
         return Order(given, "feasible", before, before, 0)
     width = BEAM if budget >= BUDGET else 0
-    below, above = _relatives(flow)
-    uses = Uses.of(flow, below, above)
-    segments = [Segment.of(uses, ops) for ops in _segments(below, above)]
+    uses = Uses.of(flow)
+    segments = [Segment.of(uses, ops) for ops in _segments(uses)]
     goal = max((s.floor for s in segments if s.count <= MOST_SEGMENT), default=0)
     most, nodes, exact = 0, 0, True
-    # The worst segments first: what they cannot avoid, the others may use as well.
+    # The worst segments first: the others may use as many bytes as these cannot avoid.
     solved: dict[int, tuple[int, ...]] = {}
     for number in sorted(range(len(segments)), key=lambda i: (-segments[i].given_peak, i)):
         segment = segments[number]
@@ -99,11 +95,11 @@ def _solve(segment: Segment, goal: int, budget: int, width: int) -> tuple[tuple[
         best, reached = tried.order, tried.peak
     if reached <= goal:
         return best, reached, tried.nodes, True
-    found = search(segment, goal, reached, max(0, budget - tried.nodes))
-    nodes = tried.nodes + found.nodes
-    if found.order is not None:
-        return found.order, found.peak, nodes, True
-    return best, reached, nodes, found.exhausted
+    result = search(segment, goal, reached, max(0, budget - tried.nodes))
+    nodes = tried.nodes + result.nodes
+    if result.order is not None:
+        return result.order, result.peak, nodes, True
+    return best, reached, nodes, result.exhausted
 
 
 def in_order(graph: Graph, found: Order) -> Graph:
@@ -134,45 +130,28 @@ def in_order(graph: Graph, found: Order) -> Graph:
     return numbered(replace(graph, ops=tuple(graph.ops[i] for i in order)))
 
 
-def is_order(graph: Graph, found: Order) -> bool:
-    """Whether `found` is an order of the graph's operators, with the peaks that it has."""
+def is_order(graph: Graph, order: Order) -> bool:
+    """Whether `order` is an order of the graph's operators, with the peaks that it has."""
     flow = flow_of(graph)
-    if sorted(found.order) != list(range(len(flow.ops))):
+    if sorted(order.order) != list(range(len(flow.ops))):
         return False
-    there = {v for i, op in enumerate(flow.ops) for v in op.writes}
+    produced = {v for i, op in enumerate(flow.ops) for v in op.writes}
     made = set[int]()
-    for i in found.order:
-        if any(v in there and v not in made for v in flow.ops[i].reads):
+    for i in order.order:
+        if any(v in produced and v not in made for v in flow.ops[i].reads):
             return False
         made.update(flow.ops[i].writes)
-    peaks = peak(lives(reordered(flow, found.order))), peak(lives(flow))
-    return peaks == (found.peak, found.given_peak)
+    peaks = peak(lives(reordered(flow, order.order))), peak(lives(flow))
+    return peaks == (order.peak, order.given_peak)
 
 
-def _relatives(flow: Flow) -> tuple[list[int], list[int]]:
-    """Each operator's predecessors and successors, near and far, as sets of bits."""
-    maker = {v: i for i, op in enumerate(flow.ops) for v in op.writes}
-    below = [0] * len(flow.ops)
-    direct: list[list[int]] = []
-    for i, op in enumerate(flow.ops):
-        direct.append([maker[v] for v in op.reads if v in maker])
-        for j in direct[i]:
-            below[i] |= below[j] | (1 << j)
-    above = [0] * len(flow.ops)
-    for i in range(len(flow.ops) - 1, -1, -1):
-        for j in direct[i]:
-            above[j] |= above[i] | (1 << i)
-    return below, above
-
-
-def _segments(below: Sequence[int], above: Sequence[int]) -> list[tuple[int, ...]]:
+def _segments(uses: Uses) -> list[tuple[int, ...]]:
     """Runs of operators that stay together in every order, each up to one that all others relate to."""
-    count = len(below)
     segments: list[tuple[int, ...]] = []
     run: list[int] = []
-    for i in range(count):
+    for i, (below, above) in enumerate(zip(uses.below, uses.above, strict=True)):
         run.append(i)
-        if below[i].bit_count() + above[i].bit_count() == count - 1:
+        if below.bit_count() + above.bit_count() == len(uses.below) - 1:
             segments += [tuple(run[:-1])] if len(run) > 1 else []
             segments.append((i,))
             run = []
@@ -192,28 +171,28 @@ def chains(flow: Flow) -> list[list[int]]:
         if alone and op.writes[0] not in flow.outputs:
             behind[i] = reading[0]
     before = {after: i for i, after in behind.items()}
-    found = []
+    groups = []
     for last in (i for i in range(len(flow.ops)) if i not in behind):
         chain = [last]
         while chain[-1] in before:
             chain.append(before[chain[-1]])
-        found.append(chain[::-1])
-    return found
+        groups.append(chain[::-1])
+    return groups
 
 
 def least_peak_of_chains(flow: Flow, *, budget: int = BUDGET) -> Order:
-    """An order in which chains stay together, with the least peak of what is live between them.
+    """An order in which chains stay together, with the least peak of the bytes live between them.
 
     Its `peak` and `given_peak` are the flow's own, as those of `least_peak_order`; it is the given order
     where no other is better between chains.
     """
-    found = chains(flow)
+    groups = chains(flow)
     ops = tuple(
-        replace(flow.ops[chain[-1]], reads=flow.ops[chain[0]].reads, position=chain[-1]) for chain in found
+        replace(flow.ops[chain[-1]], reads=flow.ops[chain[0]].reads, position=chain[-1]) for chain in groups
     )
     given = peak(lives(flow))
     least = least_peak_order(replace(flow, ops=ops), budget=budget)
     if least.peak >= least.given_peak:
         return Order(tuple(range(len(flow.ops))), least.status, given, given, least.nodes)
-    order = tuple(i for number in least.order for i in found[number])
+    order = tuple(i for number in least.order for i in groups[number])
     return Order(order, least.status, peak(lives(reordered(flow, order))), given, least.nodes)

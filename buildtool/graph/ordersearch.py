@@ -13,18 +13,18 @@ from buildtool.graph.flow import Flow, lives
 
 @dataclass(frozen=True)
 class Uses:
-    """Who makes and reads each value, and the bytes live between operators in the given order."""
+    """Each value's producer and readers, and the bytes live between operators in the given order."""
 
     flow: Flow
     maker: dict[int, int]  # value -> place of its operator; a network input has none
     readers: dict[int, list[int]]
-    boundary: list[int]  # bytes live just before each operator, what it will read included
-    below: Sequence[int]
-    above: Sequence[int]
+    boundary: list[int]  # bytes live just before each operator, its operands included
+    below: list[int]  # each operator's predecessors, near and far, as a set of bits
+    above: list[int]  # its successors
 
     @staticmethod
-    def of(flow: Flow, below: Sequence[int], above: Sequence[int]) -> Uses:
-        """`below` and `above`: each operator's predecessors and successors, as sets of bits."""
+    def of(flow: Flow) -> Uses:
+        """The uses of a flow's values."""
         readers: dict[int, list[int]] = {}
         for i, op in enumerate(flow.ops):
             for v in op.reads:
@@ -40,6 +40,13 @@ class Uses:
             live += delta
             boundary.append(live)
         maker = {v: i for i, op in enumerate(flow.ops) for v in op.writes}
+        below, above = [0] * count, [0] * count
+        for i, op in enumerate(flow.ops):
+            for j in (maker[v] for v in op.reads if v in maker):
+                below[i] |= below[j] | (1 << j)
+        for i in reversed(range(count)):
+            for j in (maker[v] for v in flow.ops[i].reads if v in maker):
+                above[j] |= above[i] | (1 << i)
         return Uses(flow, maker, readers, boundary, below, above)
 
 
@@ -54,9 +61,9 @@ class _Local:
 
 
 class State(NamedTuple):
-    """Executed operators (a set of bits), the bytes live after them, the most so far, who can run next.
+    """Executed operators (a set of bits), the bytes live after them, the most so far, operators ready to run.
 
-    `lean`: those who can run next and leave no more bytes alive than there are.
+    `lean`: those of them that leave no more bytes alive than there are.
     """
 
     done: int
@@ -95,14 +102,10 @@ class Segment:
                 places[v] = len(values)
                 made = uses.maker.get(v, -1)
                 readers = uses.readers.get(v, [])
-                values.append(
-                    _Local(
-                        flow.values[v].size,
-                        1 << (made - first) if made >= first else 0,
-                        sum(1 << (r - first) for r in readers if first <= r < end),
-                        v in outputs or (bool(readers) and readers[-1] >= end),
-                    )
-                )
+                maker = 1 << (made - first) if made >= first else 0
+                inside_readers = sum(1 << (r - first) for r in readers if first <= r < end)
+                kept = v in outputs or (bool(readers) and readers[-1] >= end)
+                values.append(_Local(flow.values[v].size, maker, inside_readers, kept))
         return Segment(
             first,
             len(ops),
@@ -138,12 +141,8 @@ class Segment:
     def next(self) -> tuple[tuple[tuple[int, int], ...], ...]:
         """For each operator, those that read from it: (bit, the set of all that come before)."""
         return tuple(
-            tuple(
-                (1 << reader, self.needs[reader])
-                for reader in bits(self.feeds[op])
-                if not self.needs[reader] & self.feeds[op]
-            )
-            for op in range(self.count)
+            tuple((1 << r, self.needs[r]) for r in bits(feeds) if not self.needs[r] & feeds)
+            for feeds in self.feeds
         )
 
     @cached_property
@@ -153,12 +152,9 @@ class Segment:
 
     @cached_property
     def mortal(self) -> tuple[tuple[tuple[int, int], ...], ...]:
-        """For each operator, (size, readers) of what it may free: read here for the last time, or never."""
-        touched = [(*r, *w) for r, w in zip(self.reads, self.writes, strict=True)]
-        return tuple(
-            tuple((self.values[v].size, self.values[v].readers) for v in found if not self.values[v].kept)
-            for found in touched
-        )
+        """For each operator, (size, readers) of the values it may free: read here last, or never."""
+        touched = ([self.values[v] for v in (*r, *w)] for r, w in zip(self.reads, self.writes, strict=True))
+        return tuple(tuple((v.size, v.readers) for v in values if not v.kept) for values in touched)
 
     @cached_property
     def floor(self) -> int:
@@ -175,7 +171,8 @@ class Segment:
     def after(self, state: State, op: int) -> State:
         """The state after one more operator.
 
-        Of those who could run next already, only the last reader of what this one touches may become lean.
+        Of those that could run next already, only the last reader of a value that this one touches may become
+        lean.
         """
         done = state.done | (1 << op)
         left = ~done
@@ -207,9 +204,9 @@ class Segment:
         return more <= 0
 
     def settle(self, state: State, goal: int) -> tuple[State, tuple[int, ...]]:
-        """Runs what can run at once without harm (see `order`); the state then, and what was run.
+        """Runs operators that can run at once without harm (see `order`); the new state, and these operators.
 
-        From the first to the last of those who can run, again and again until none is left that may.
+        From the first to the last of those that can run, again until none is left.
         """
         ran: list[int] = []
         again = True
@@ -248,7 +245,7 @@ class Found:
 
 
 def beam(segment: Segment, goal: int, width: int) -> Found:
-    """A good order: of all sets of one length only `width` go on, lowest peak (then live bytes) first."""
+    """A good order: of all sets of one length only the best `width` go on, by peak, then by live bytes."""
     states: dict[int, tuple[State, tuple[int, ...]]] = {0: (segment.initial, ())}
     nodes, whole = 0, (1 << segment.count) - 1
     finished: tuple[State, tuple[int, ...]] | None = None
@@ -263,10 +260,8 @@ def beam(segment: Segment, goal: int, width: int) -> Found:
                         finished = (later, (*way, op, *ran))
                 elif later.done not in fresh or later.peak < fresh[later.done][0].peak:
                     fresh[later.done] = (later, (*way, op, *ran))
-        ranked = sorted(
-            fresh.items(), key=lambda item: (max(goal, item[1][0].peak), item[1][0].live, item[0])
-        )
-        states = dict(ranked[:width])
+        rank = {done: (max(goal, state.peak), state.live, done) for done, (state, _) in fresh.items()}
+        states = {done: fresh[done] for done in sorted(fresh, key=rank.__getitem__)[:width]}
     assert finished is not None
     order = tuple(segment.first + op for op in finished[1])
     return Found(order, finished[0].peak, nodes, False)
@@ -287,7 +282,12 @@ def search(segment: Segment, goal: int, limit: int, budget: int) -> Found:
         if done in closed:
             continue
         if done == whole:
-            return Found(_way(segment, parents, done), peak, nodes, True)
+            steps: list[tuple[int, ...]] = []
+            while done:
+                done, ran = parents[done]
+                steps.append(ran)
+            order = tuple(segment.first + op for ran in reversed(steps) for op in ran)
+            return Found(order, peak, nodes, True)
         if nodes >= budget:
             return Found(None, limit, nodes, False)
         closed.add(done)
@@ -306,14 +306,5 @@ def search(segment: Segment, goal: int, limit: int, budget: int) -> Found:
 
 
 def _last(state: State) -> tuple[int, int, int, int]:
-    """What a state is ranked by last, and what else it takes to go on from there."""
+    """The last part of a state's rank, and the rest of the state."""
     return state.live, state.done, state.ready, state.lean
-
-
-def _way(segment: Segment, parents: dict[int, tuple[int, tuple[int, ...]]], done: int) -> tuple[int, ...]:
-    """The order that led to a set."""
-    steps: list[tuple[int, ...]] = []
-    while done:
-        done, ran = parents[done]
-        steps.append(ran)
-    return tuple(segment.first + op for ran in reversed(steps) for op in ran)

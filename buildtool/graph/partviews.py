@@ -11,8 +11,6 @@ output.
 It computes the same values, and its tensors and operators have the same numbers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple

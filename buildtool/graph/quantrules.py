@@ -1,16 +1,15 @@
-"""Types and quantisation: the rules of what operators demand of their tensors, as TFLite's kernels do.
+"""Types and quantisation that operators demand of their tensors, as TFLite's kernels do.
 
-Each raises QuantError where they do not fit; `ops` says which rules a kind has. What a tensor by itself has
-to be, `check_tensor` says.
+Each rule raises QuantError where they do not fit; `ops` says which rules a kind has. `check_tensor` checks a
+tensor by itself.
 """
-
-from __future__ import annotations
 
 import math
 
 from buildtool.graph.types import DType, Graph, Op, Quantization, Tensor
 
-# Of all others only 0; of int16 another one only where SOFTMAX makes it of int8, and QUANTIZE reads it.
+# All other types have only 0; int16 has another one only where SOFTMAX makes it of int8, and QUANTIZE reads
+# it.
 _ZERO_POINTS = {DType.INT8: (-128, 127), DType.UINT8: (0, 255), DType.INT16: (-32768, 0)}
 ACTIVATIONS = (DType.INT8, DType.INT16)
 LARGEST_RATIO = 2.0**30  # a requantisation factor beyond this saturates every result
@@ -18,7 +17,7 @@ _FLOAT32_ENDS = 2.0**128 - 2.0**103  # from here on a number is infinite as a fl
 
 
 class QuantError(ValueError):
-    """An operator's types or quantisation do not fit; the text says how, `tensor` names which."""
+    """An operator's types or quantisation do not fit; `tensor`: the one that does not."""
 
     def __init__(self, text: str, tensor: Tensor | None = None) -> None:
         super().__init__(text)
@@ -72,7 +71,7 @@ def int8_activations(graph: Graph, op: Op) -> None:
 
 
 def _activations(graph: Graph, op: Op, *dtypes: DType) -> None:
-    """All of one type, int8 in case of doubt."""
+    """All of one type, by default int8."""
     first = graph.tensors[op.inputs[0]].dtype if op.inputs and op.inputs[0] >= 0 else DType.INT8
     for t in dict.fromkeys((*op.inputs, *op.outputs)):
         if t < 0:
@@ -86,7 +85,7 @@ def int16_too(graph: Graph, op: Op) -> None:
 
 
 def moved_types(graph: Graph, op: Op) -> None:
-    """Bytes that are moved and nothing else: a scale has no part in the result, and may be missing."""
+    """Bytes that are only moved: a scale has no effect, and may be missing."""
     first = graph.tensors[op.inputs[0]].dtype
     for t in dict.fromkeys((*op.inputs, *op.outputs)):
         tensor = graph.tensors[t]
@@ -115,7 +114,7 @@ def ratio(value: float, tensor: Tensor, limit: float = LARGEST_RATIO) -> None:
 
 
 def is_share(tensor: Tensor) -> bool:
-    """Whether a tensor is what SOFTMAX of int8 makes in int16: from 0 to 1 in steps of 1 / 65536."""
+    """Whether a tensor is an int16 result of SOFTMAX of int8: from 0 to 1 in steps of 1 / 65536."""
     quant = tensor.quant
     return (
         tensor.dtype is DType.INT16
@@ -153,16 +152,14 @@ def unchanged(graph: Graph, op: Op) -> None:
 
 
 def fixed_output(graph: Graph, op: Op, int8: Quantization) -> None:
-    """An operator whose int8 output has always the quantisation `int8`; int16 ends at 1."""
+    """An operator whose int8 output always has the quantisation `int8`; an int16 output ends at 1."""
     (a,), out = quants(graph, op)
     tensor = graph.tensors[op.outputs[0]]
-    if is_share(tensor):  # checked
-        wanted, zero = out.scale, out.zero_point
-    elif tensor.dtype is DType.INT16:  # all of them end at 1
+    wanted, zero = int8.scale, int8.zero_point
+    if tensor.dtype is DType.INT16:
         wanted, zero = 1.0 / 32768.0, 0
-    else:
-        wanted, zero = int8.scale, int8.zero_point
-    if out.zero_point != zero or abs(out.scale - wanted) > 0.001 * wanted:
+    wrong = out.zero_point != zero or abs(out.scale - wanted) > 0.001 * wanted
+    if wrong and not is_share(tensor):
         raise QuantError(f"the output's scale must be {wanted:g}, its zero point {zero}", tensor)
     ratio(a.scale, tensor)
     beta = getattr(op.attrs, "beta", 1.0)

@@ -1,10 +1,8 @@
-"""What SVDF and UNIDIRECTIONAL_SEQUENCE_LSTM demand: shapes, types, quantisation, sums that fit 32 bits.
+"""Checks SVDF and UNIDIRECTIONAL_SEQUENCE_LSTM: shapes, types, quantisation, sums that fit 32 bits.
 
-LiteRT's integer kernels check less than they need: what they would read past its end, or would compute with
-factors that fit no int32, is refused here.
+LiteRT's integer kernels check less than they need: reads past an end and factors that do not fit an int32 are
+refused here.
 """
-
-from __future__ import annotations
 
 from collections.abc import Sequence
 
@@ -15,7 +13,6 @@ from buildtool.graph.limits import MAX_TAPS
 from buildtool.graph.quantrules import QuantError
 from buildtool.graph.reference.recurrent import (
     GATES,
-    Lstm,
     Product,
     cell_bits,
     gate_scale,
@@ -31,7 +28,7 @@ _HALF = 0.5  # factors of sums that may have all 32 bits
 _GATED = ("INPUT_TO", "RECURRENT_TO", "CELL_TO", "BIAS", "NORM")
 
 
-def _ends(graph: Graph, op: Op) -> None:
+def _int8_ends(graph: Graph, op: Op) -> None:
     """Demands an int8 input and output, each of one scale."""
     for tensor in (graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]]):
         if tensor.dtype != DType.INT8:
@@ -53,9 +50,8 @@ def _weights(tensor: Tensor, dtype: DType, shape: Shape, what: str) -> None:
     """Demands a constant of that type and shape, symmetrically quantised; int32 needs no scale."""
     if tensor.dtype != dtype or tensor.data is None:
         raise QuantError(f"{what} must be an {dtype} constant", tensor)
-    demand(
-        tensor.shape == shape, f"{what} '{tensor.name}': shape {list(tensor.shape)}, expected {list(shape)}"
-    )
+    text = f"{what} '{tensor.name}': shape {list(tensor.shape)}, expected {list(shape)}"
+    demand(tensor.shape == shape, text)
     if dtype is not DType.INT32:
         _scaled(tensor)
         _symmetric(tensor, what)
@@ -67,15 +63,15 @@ def _symmetric(tensor: Tensor, what: str) -> None:
 
 
 def _state(graph: Graph, op: Op, operand: int, dtype: DType, elements: int, what: str) -> None:
-    """Demands a state of that type and size, and its new value among the outputs."""
+    """Demands a state of that type and size, int16 symmetrically quantised."""
     tensor = graph.tensors[op.inputs[operand]]
     if tensor.dtype != dtype or tensor.is_constant:
         raise QuantError(f"{what} must be a variable tensor of {dtype}", tensor)
-    demand(
-        tensor.elements == elements,
-        f"{what} '{tensor.name}': {tensor.elements} elements, expected {elements}",
-    )
+    text = f"{what} '{tensor.name}': {tensor.elements} elements, expected {elements}"
+    demand(tensor.elements == elements, text)
     _scaled(tensor)
+    if dtype is DType.INT16:
+        _symmetric(tensor, what)
 
 
 def _outputs(graph: Graph, op: Op, first: Shape, states: Sequence[int]) -> None:
@@ -100,36 +96,28 @@ def _factor(value: float, limit: float, what: str, tensor: Tensor) -> None:
 
 def svdf(graph: Graph, op: Op) -> None:
     """Raises GeometryError or QuantError unless an SVDF's tensors fit together."""
-    _ends(graph, op)
+    _int8_ends(graph, op)
     attrs = attributes(op, SvdfAttrs)
     x, feature, time = (graph.tensors[t] for t in op.inputs[:3])
     for tensor in (x, feature, time):
         demand(len(tensor.shape) == 2, f"'{tensor.name}': shape {list(tensor.shape)} must have 2 dimensions")
     (batch, inputs), (features, memory) = x.shape, time.shape
     demand(inputs <= MAX_TAPS, f"{inputs} products in a sum, more than {MAX_TAPS}")
-    demand(
-        attrs.rank >= 1 and features % attrs.rank == 0,
-        f"{features} features do not divide into units of {attrs.rank}",
-    )
+    divides = attrs.rank >= 1 and features % attrs.rank == 0
+    demand(divides, f"{features} features do not divide into units of {attrs.rank}")
     units = features // attrs.rank
     _weights(feature, DType.INT8, (features, inputs), "the weights of the features")
     _weights(time, DType.INT16, (features, memory), "the weights over time")
     if op.inputs[3] >= 0:
         _weights(graph.tensors[op.inputs[3]], DType.INT32, (units,), "the bias")
     _state(graph, op, 4, DType.INT16, batch * features * memory, "the state")
-    _symmetric(graph.tensors[op.inputs[4]], "the state")
     _outputs(graph, op, (batch, units), (4,))
     first, second = svdf_scales(graph, op)
-    largest = _largest(feature, x)
+    assert feature.data is not None and x.quant is not None
+    # the largest sum of products of a row with centred values
+    largest = (128 + abs(x.quant.zero_point)) * float(np.abs(feature.data.astype(np.int64)).sum(1).max())
     _factor(first, _MOST / max(largest, 1.0), "the sums over the inputs", feature)
     _factor(second, _HALF, "the sums over time", time)
-
-
-def _largest(weights: Tensor, x: Tensor) -> float:
-    """The largest sum of products of a row with centred values."""
-    assert weights.data is not None and x.quant is not None
-    reach = 128 + abs(x.quant.zero_point)
-    return reach * float(np.abs(weights.data.astype(np.int64)).sum(1).max())
 
 
 # ---- LSTM --------------------------------------------------------------------------------------
@@ -137,7 +125,7 @@ def _largest(weights: Tensor, x: Tensor) -> float:
 
 def lstm(graph: Graph, op: Op) -> None:
     """Raises GeometryError or QuantError unless an LSTM's tensors fit together."""
-    _ends(graph, op)
+    _int8_ends(graph, op)
     attrs = attributes(op, LstmAttrs)
     x = graph.tensors[op.inputs[LstmInput.X]]
     demand(len(x.shape) == 3, f"shape {list(x.shape)} must have 3 dimensions")
@@ -147,7 +135,6 @@ def lstm(graph: Graph, op: Op) -> None:
     _lstm_weights(graph, op, x.shape[2], cells, outputs)
     _state(graph, op, LstmInput.HIDDEN_STATE, DType.INT8, batch * outputs, "the state of the output")
     _state(graph, op, LstmInput.CELL_STATE, DType.INT16, batch * cells, "the cell")
-    _symmetric(graph.tensors[op.inputs[LstmInput.CELL_STATE]], "the cell")
     _outputs(graph, op, (*x.shape[:2], outputs), (LstmInput.HIDDEN_STATE, LstmInput.CELL_STATE))
     if op.inputs[LstmInput.FORGET_NORM] >= 0:
         demand(len(attrs.gates) == 4, "layer normalisation needs the scales of four gates")
@@ -161,39 +148,33 @@ def lstm(graph: Graph, op: Op) -> None:
 
 def _sizes(graph: Graph, op: Op) -> tuple[int, int]:
     """(cells, outputs), from the weights that no LSTM lacks."""
-    found = []
+    shapes = []
     for place in (LstmInput.INPUT_TO_OUTPUT, LstmInput.RECURRENT_TO_OUTPUT):
         demand(op.inputs[place] >= 0, f"{place.name.lower()} is missing")
         tensor = graph.tensors[op.inputs[place]]
         if len(tensor.shape) == 1:
             raise QuantError("diagonal weights: LiteRT's integer kernel takes none", tensor)
         demand(len(tensor.shape) == 2, f"'{tensor.name}': shape {list(tensor.shape)} must have 2 dimensions")
-        found.append(tensor.shape)
-    return found[0][0], found[1][1]
+        shapes.append(tensor.shape)
+    return shapes[0][0], shapes[1][1]
 
 
 def _lstm_operands(op: Op) -> None:
-    """Which operands have to be there, and which belong together."""
-    there = {place: op.inputs[place] >= 0 for place in LstmInput}
-    gates = GATES if there[LstmInput.INPUT_TO_INPUT] else GATES[1:]
-    for part in ("INPUT_TO_{}", "RECURRENT_TO_{}", "{}_BIAS"):
-        _all_or_none(there, [part.format(gate) for gate in gates], needed=True)
-    peepholes = [f"CELL_TO_{gate}" for gate in gates if gate != "CELL"]
-    norms = [f"{gate}_NORM" for gate in gates]
-    _all_or_none(there, peepholes)
-    _all_or_none(there, norms)
+    """Demands the operands that every LSTM needs, and all or none of those that belong together."""
+    present = {place.name for place in LstmInput if op.inputs[place] >= 0}
+    gates = GATES if "INPUT_TO_INPUT" in present else GATES[1:]
+    for part, needed in (
+        *(("INPUT_TO_{}", True), ("RECURRENT_TO_{}", True), ("{}_BIAS", True)),
+        *(("CELL_TO_{}", False), ("{}_NORM", False)),
+    ):
+        names = [part.format(gate) for gate in gates if (part, gate) != ("CELL_TO_{}", "CELL")]
+        absent = [name.lower() for name in names if name not in present]
+        demand(not absent or (len(absent) == len(names) and not needed), f"{', '.join(absent)} is missing")
     if gates != GATES:
         for name in ("RECURRENT_TO_INPUT", "CELL_TO_INPUT", "INPUT_BIAS", "INPUT_NORM"):
-            demand(not there[LstmInput[name]], f"{name.lower()} without weights of the input gate")
-    demand(
-        there[LstmInput.PROJECTION] or not there[LstmInput.PROJECTION_BIAS],
-        "the bias of a projection that is missing",
-    )
-
-
-def _all_or_none(there: dict[LstmInput, bool], names: Sequence[str], *, needed: bool = False) -> None:
-    absent = [name.lower() for name in names if not there[LstmInput[name]]]
-    demand(not absent or (len(absent) == len(names) and not needed), f"{', '.join(absent)} is missing")
+            demand(name not in present, f"{name.lower()} without weights of the input gate")
+    has_projection = "PROJECTION" in present or "PROJECTION_BIAS" not in present
+    demand(has_projection, "the bias of a projection that is missing")
 
 
 def _lstm_weights(graph: Graph, op: Op, inputs: int, cells: int, outputs: int) -> None:
@@ -204,11 +185,11 @@ def _lstm_weights(graph: Graph, op: Op, inputs: int, cells: int, outputs: int) -
         "{}_BIAS": (DType.INT32, (cells,)),
         "{}_NORM": (DType.INT16, (cells,)),
     }
-    wanted = {part.format(gate): kind for part, kind in shapes.items() for gate in GATES}
-    del wanted["CELL_TO_CELL"]
-    wanted["PROJECTION"] = (DType.INT8, (outputs, cells))
-    wanted["PROJECTION_BIAS"] = (DType.INT32, (outputs,))
-    for name, (dtype, shape) in wanted.items():
+    expected = {part.format(gate): kind for part, kind in shapes.items() for gate in GATES}
+    del expected["CELL_TO_CELL"]
+    expected["PROJECTION"] = (DType.INT8, (outputs, cells))
+    expected["PROJECTION_BIAS"] = (DType.INT32, (outputs,))
+    for name, (dtype, shape) in expected.items():
         index = op.inputs[LstmInput[name]]
         if index >= 0:
             _weights(graph.tensors[index], dtype, shape, name.lower())
@@ -218,7 +199,7 @@ def _lstm_weights(graph: Graph, op: Op, inputs: int, cells: int, outputs: int) -
 
 
 def _lstm_scales(graph: Graph, op: Op, attrs: LstmAttrs) -> None:
-    """Scales that no integer could stand for, and sums that might leave 32 bits."""
+    """Refuses scales that no integer could stand for, and sums that might leave 32 bits."""
     cell = graph.tensors[op.inputs[LstmInput.CELL_STATE]]
     scale, bits = _scale(cell), cell_bits(graph, op)
     if abs(np.log2(scale) + bits) >= 1e-3 or not LEAST_CELL_BITS <= bits <= MOST_CELL_BITS:
@@ -231,28 +212,19 @@ def _lstm_scales(graph: Graph, op: Op, attrs: LstmAttrs) -> None:
     if not all(0 < scale < _MOST for scale in attrs.gates):
         raise QuantError("a gate's scale before layer normalisation is not a finite positive number", out)
     net = lstm_of(graph, op)
-    for name, product, reach in _products(graph, op, net):
+    products: dict[str, Product] = {}
+    for name, gate in zip(GATES, net.gates, strict=True):
+        if gate is not None:
+            products |= {f"INPUT_TO_{name}": gate.input, f"RECURRENT_TO_{name}": gate.recurrent}
+    if net.projection is not None:
+        products["PROJECTION"] = net.projection
+    for place, product in products.items():
         real = product.factor[0] * 2.0 ** (product.factor[1] - 31)
         sums = np.abs(product.weights).sum(1) * 128 + np.abs(product.bias)
         if not real * float(sums.max()) < _MOST or float(sums.max()) >= 2.0**31:
-            raise QuantError(f"sums of {name} may not fit 32 bits", reach)
-    _check_peepholes(graph, op, attrs)
-
-
-def _products(graph: Graph, op: Op, net: Lstm) -> list[tuple[str, Product, Tensor]]:
-    """Every matrix of the operator with the tensor to name."""
-    found = []
-    for name, gate in zip(GATES, net.gates, strict=True):
-        if gate is not None:
-            for part, product in (("INPUT", gate.input), ("RECURRENT", gate.recurrent)):
-                tensor = graph.tensors[op.inputs[LstmInput[f"{part}_TO_{name}"]]]
-                found.append((f"{part.lower()}_to_{name.lower()}", product, tensor))
-    if net.projection is not None:
-        found.append(("the projection", net.projection, graph.tensors[op.inputs[LstmInput.PROJECTION]]))
-    return found
-
-
-def _check_peepholes(graph: Graph, op: Op, attrs: LstmAttrs) -> None:
+            what = "the projection" if place == "PROJECTION" else place.lower()
+            tensor = graph.tensors[op.inputs[LstmInput[place]]]
+            raise QuantError(f"sums of {what} may not fit 32 bits", tensor)
     normalised = op.inputs[LstmInput.FORGET_NORM] >= 0
     for number, name in enumerate(GATES):
         norm = op.inputs[LstmInput[f"{name}_NORM"]]

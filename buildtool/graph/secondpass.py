@@ -6,8 +6,6 @@ for the product. A network with second passes is an ordinary network in which th
 with the same weights; it computes the same values.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple

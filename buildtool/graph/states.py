@@ -1,13 +1,11 @@
-"""State between invokes: what is sound, and how what is assigned comes to lie where it lives.
+"""State between invokes: which states are sound, and how new values get into a state's own bytes.
 
-A reader or a rewrite has states as values: an operator reads what a state was, and what it will be is made
-somewhere in the network. A settled graph says where that happens in memory: the last operator that reads the
-old value comes before the one that writes the new one into the state's own bytes. What the network computes
-in an order that allows it is written there at once; else ASSIGN_VARIABLE copies it there, and where even that
-would come too early (two states that change places), READ_VARIABLE keeps a copy of the old value.
+Readers and rewrites treat states as values: an operator reads the old value, and the new one is made
+somewhere in the network. In a settled graph the last reader of the old value comes before the operator that
+writes the new one into the state's bytes. Where an order allows it, its producer writes it there; else
+ASSIGN_VARIABLE copies it, and where even that would come too early (two states that change places),
+READ_VARIABLE keeps a copy of the old value.
 """
-
-from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,7 +17,7 @@ from buildtool.base.errors import ModelError, UnsupportedError
 from buildtool.graph.liveness import alias_roots
 from buildtool.graph.numbering import graph_of
 from buildtool.graph.ops import ALIAS_KINDS, STATEFUL
-from buildtool.graph.types import Attrs, AxisAttrs, DType, Graph, Op, OpKind, SliceAttrs, State
+from buildtool.graph.types import AxisAttrs, DType, Graph, Op, OpKind, SliceAttrs, State
 
 QUANTISED = (
     "quantise the variables too: converter._experimental_variable_quantization = True "
@@ -48,22 +46,16 @@ def check_states(graph: Graph, made: Iterable[int]) -> None:
         if before.dtype not in STATE_TYPES:
             raise UnsupportedError(f"state of type {before.dtype}", tensor=before.name, hint=QUANTISED)
         if after.dtype != before.dtype or after.elements != before.elements:
-            raise ModelError(
-                f"a state of {before.dtype} {list(before.shape)} is assigned "
-                f"{after.dtype} {list(after.shape)}",
-                tensor=after.name,
-            )
+            text = f"a state of {before.dtype} {list(before.shape)} is assigned"
+            raise ModelError(f"{text} {after.dtype} {list(after.shape)}", tensor=after.name)
         value = state.initial
         if value.shape != before.shape or value.dtype != np.dtype(before.dtype.value):
-            raise ModelError(
-                f"an initial value of {value.dtype} {list(value.shape)} for a state of "
-                f"{before.dtype} {list(before.shape)}",
-                tensor=before.name,
-            )
+            text = f"an initial value of {value.dtype} {list(value.shape)} for a state of"
+            raise ModelError(f"{text} {before.dtype} {list(before.shape)}", tensor=before.name)
 
 
 def settled(graph: Graph) -> Graph:
-    """The graph with each state written once, where it lives, after all that reads what it was."""
+    """The graph with each state written once, into its own bytes, after all readers of its old value."""
     if not graph.states:
         return graph
     work = _Settling(joined(graph))
@@ -73,16 +65,16 @@ def settled(graph: Graph) -> Graph:
 
 
 def joined(graph: Graph) -> Graph:
-    """The graph with each window over a state and what is new kept as the state, which then needs no copy.
+    """The graph with each window over a state and new values kept as the state, which then needs no copy.
 
-    Streaming layers join what they keep with their input, compute on that, and keep its end: with all of
-    it kept, that is one SHIFT.
+    Streaming layers join their state with their input, compute on that, and keep its end: with all of it
+    kept, that is one SHIFT.
     """
-    found = [_window(graph, index) for index in range(len(graph.states))]
-    if all(position is None for position in found):
+    windows = [_window(graph, index) for index in range(len(graph.states))]
+    if all(position is None for position in windows):
         return graph
     tensors, ops, states = list(graph.tensors), list(graph.ops), list(graph.states)
-    for index, position in enumerate(found):
+    for index, position in enumerate(windows):
         if position is None:
             continue
         state, joining = states[index], ops[position]
@@ -102,7 +94,7 @@ def _axis(op: Op) -> int:
 
 
 def _window(graph: Graph, index: int) -> int | None:
-    """The position of what joins a state with what is new, if all else reads that, and its end is kept."""
+    """The concatenation of a state and new values, if it is the state's only reader and its end is kept."""
     state = graph.states[index]
     readers = graph.consumers().get(state.before, ())
     befores = {other.after for i, other in enumerate(graph.states) if i != index}
@@ -138,7 +130,7 @@ class _Settling:
         self._ops = list(graph.ops)
         self._states = list(graph.states)
         self._outputs = list(graph.outputs)
-        self._writers: dict[int, int] = {}  # what a state was (a root) -> what is written into it
+        self._writers: dict[int, int] = {}  # a state's old value (a root) -> its new value
 
     def graph(self) -> Graph:
         """The graph as it stands, its operators in order."""
@@ -147,14 +139,15 @@ class _Settling:
         return graph_of(given.name, self._tensors, order, given.inputs, self._outputs, self._states)
 
     def _order(self, ops: Sequence[Op], writers: Mapping[int, int]) -> list[Op] | None:
-        """The operators in an order in which each state is written after all that reads what it was."""
+        """The operators in an order in which each state is written after all readers of its old value."""
         roots = alias_roots(self._now())
-        makers = {t: op for op in ops if op.kind not in ALIAS_KINDS for t in op.outputs}
+        running = [op for op in ops if op.kind not in ALIAS_KINDS]
+        makers = {t: op for op in running for t in op.outputs}
         after = [
             (op, makers[new])
             for old, new in writers.items()
-            for op in _readers(ops, old, roots)
-            if op is not makers[new]
+            for op in running
+            if op is not makers[new] and any(roots.get(t) == old for t in op.inputs)
         ]
         return _sorted(ops, after)
 
@@ -163,13 +156,13 @@ class _Settling:
         return replace(self._given, tensors=tensors, ops=ops, outputs=outputs, states=tuple(self._states))
 
     def settle(self, index: int) -> None:
-        """Settles one state: in place, by a copy of what is assigned, or with one of what was."""
+        """Settles one state: in place, by a copy of the new value, or with one of the old value."""
         state = self._states[index]
         roots = alias_roots(self._now())
         old, new = roots[state.before], roots.get(state.after, -1)
         if old == new:
             return
-        if any(roots.get(t) == old for t in self._outputs):  # what it was has to be there after the invoke
+        if any(roots.get(t) == old for t in self._outputs):  # the old value has to be there after the invoke
             self._keep(state)
             roots = alias_roots(self._now())
         writer = next((op for op in self._ops if new in op.outputs and op.kind not in ALIAS_KINDS), None)
@@ -179,7 +172,14 @@ class _Settling:
                     return
             if writer.kind in STATEFUL:
                 raise UnsupportedError("its state is read after it is updated", operator=writer.place)
-        self._copied(index, old)
+        source = self._tensors[state.after]
+        self._tensors.append(replace(source, name=f"{source.name}/state", data=None, source=None))
+        copy = len(self._tensors) - 1
+        self._ops.append(Op(OpKind.ASSIGN_VARIABLE, (state.after,), (copy,)))
+        self._states[index] = replace(state, after=copy)
+        self._writers[old] = copy
+        if self._order(self._ops, self._writers) is None:
+            self._keep(state)
 
     def _in_place(self, writer: Op, instead: Op, old: int, new: int, roots: Mapping[int, int]) -> bool:
         """Lets `instead` write the state in the place of `writer`, if there is an order for that."""
@@ -193,55 +193,37 @@ class _Settling:
         self._ops, self._writers[old] = ops, new
         return True
 
-    def _copied(self, index: int, old: int) -> None:
-        """Copies what is assigned into the state when all have read what it was."""
-        state = self._states[index]
-        source = self._tensors[state.after]
-        self._tensors.append(replace(source, name=f"{source.name}/state", data=None, source=None))
-        made = len(self._tensors) - 1
-        self._ops.append(Op(OpKind.ASSIGN_VARIABLE, (state.after,), (made,), Attrs(), -1))
-        self._states[index] = replace(state, after=made)
-        self._writers[old] = made
-        if self._order(self._ops, self._writers) is None:
-            self._keep(state)
-
     def _keep(self, state: State) -> None:
-        """Lets all that read what a state was read a copy of it."""
+        """Lets all readers of a state's old value read a copy of it."""
         before = self._tensors[state.before]
         self._tensors.append(replace(before, name=f"{before.name}/kept"))
-        made = len(self._tensors) - 1
-
-        def reading(op: Op) -> Op:
-            return replace(op, inputs=tuple(made if t == state.before else t for t in op.inputs))
-
-        self._outputs = [made if t == state.before else t for t in self._outputs]
-        changed = [reading(op) if state.before in op.inputs else op for op in self._ops]
-        self._ops = [Op(OpKind.READ_VARIABLE, (state.before,), (made,), Attrs(), -1), *changed]
+        copy = len(self._tensors) - 1
+        self._outputs = [copy if t == state.before else t for t in self._outputs]
+        ops = [Op(OpKind.READ_VARIABLE, (state.before,), (copy,))]
+        for op in self._ops:
+            inputs = tuple(copy if t == state.before else t for t in op.inputs)
+            ops.append(replace(op, inputs=inputs) if state.before in op.inputs else op)
+        self._ops = ops
 
     def _shift(self, writer: Op, old: int, roots: Mapping[int, int]) -> Op | None:
-        """A concatenation of the old value's end with something new, as one SHIFT; None where it is none."""
+        """A concatenation of the old value's end with new values, as one SHIFT; None where it is none."""
         if writer.kind is not OpKind.CONCATENATION or len(writer.inputs) != 2:
             return None
         tail = next((op for op in self._ops if writer.inputs[0] in op.outputs), None)
         if tail is None or tail.kind not in _SLICES or roots.get(tail.inputs[0]) != old:
             return None
         shape, axis = self._tensors[tail.inputs[0]].shape, _axis(writer)
-        left, made = (self._tensors[op.outputs[0]].shape for op in (tail, writer))
-        if made != shape or len(left) != len(shape) or tail.attrs != _end(shape, axis, left[axis]):
+        left, whole = (self._tensors[op.outputs[0]].shape for op in (tail, writer))
+        if whole != shape or len(left) != len(shape) or tail.attrs != _end(shape, axis, left[axis]):
             return None
         inputs = (tail.inputs[0], writer.inputs[1])
         return Op(OpKind.SHIFT, inputs, writer.outputs, writer.attrs, writer.index)
 
 
-def _readers(ops: Sequence[Op], old: int, roots: Mapping[int, int]) -> list[Op]:
-    """What reads the bytes of `old`, in order; an alias reads nothing."""
-    return [op for op in ops if op.kind not in ALIAS_KINDS and any(roots.get(t) == old for t in op.inputs)]
-
-
 def _sorted(ops: Sequence[Op], after: Sequence[tuple[Op, Op]]) -> list[Op] | None:
-    """The operators so that all is made before it is read, and `after` holds; None: there is no such order.
+    """The operators, each after its producers, and `after` holds; None: there is no such order.
 
-    Of those that could come next, the one that came first before; copies into states as early as they can.
+    Among those that could come next the given order decides; copies into states come as early as they can.
     """
     place = {id(op): i for i, op in enumerate(ops)}
     maker = {t: i for i, op in enumerate(ops) for t in op.outputs}
@@ -249,10 +231,10 @@ def _sorted(ops: Sequence[Op], after: Sequence[tuple[Op, Op]]) -> list[Op] | Non
     for first, then in after:
         needs[place[id(then)]].add(place[id(first)])
     followers: list[list[int]] = [[] for _ in ops]
-    for i, wanted in enumerate(needs):
-        for j in wanted:
+    for i, before in enumerate(needs):
+        for j in before:
             followers[j].append(i)
-    waiting = [len(wanted) for wanted in needs]
+    waiting = [len(before) for before in needs]
     rank = [(op.kind is not OpKind.ASSIGN_VARIABLE, i) for i, op in enumerate(ops)]  # these free memory
     ready = [rank[i] for i, count in enumerate(waiting) if not count]
     heapq.heapify(ready)

@@ -1,7 +1,5 @@
 """Boxes and strides: how TRANSPOSE, SLICE, SPLIT, CONCATENATION, PAD, TILE and reductions walk memory."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -55,15 +53,15 @@ def merged(copy: Copy) -> Copy:
 
 def _joined(dims: Iterable[tuple[int, ...]]) -> list[tuple[int, ...]]:
     """Dimensions (size, strides), without those of one element, contiguous neighbours as one."""
-    found: list[tuple[int, ...]] = []
+    joined: list[tuple[int, ...]] = []
     for size, *strides in dims:
         if size == 1:
             continue
-        if found and list(found[-1][1:]) == [stride * size for stride in strides]:
-            found[-1] = (found[-1][0] * size, *strides)
+        if joined and list(joined[-1][1:]) == [stride * size for stride in strides]:
+            joined[-1] = (joined[-1][0] * size, *strides)
         else:
-            found.append((size, *strides))
-    return found
+            joined.append((size, *strides))
+    return joined
 
 
 def transpose(graph: Graph, op: Op) -> list[Copy]:
@@ -121,7 +119,7 @@ def whole(graph: Graph, op: Op) -> list[Copy]:
 
 
 def shift(graph: Graph, op: Op) -> list[Copy]:
-    """SHIFT: what stays moves down in the state itself, line by line; then comes what is new."""
+    """SHIFT: the remaining values move down in the state itself, line by line; then come the new ones."""
     axis = attributes(op, AxisAttrs).axis
     state, new = (graph.tensors[t] for t in op.inputs)
     inside = math.prod(state.shape[axis + 1 :])
@@ -132,12 +130,11 @@ def shift(graph: Graph, op: Op) -> list[Copy]:
 
 
 def pad(graph: Graph, op: Op) -> list[Copy]:
-    """PAD: what is not filled."""
+    """PAD: the elements of the input."""
     shape = graph.tensors[op.inputs[0]].shape
     strides = row_major(graph.tensors[op.outputs[0]].shape)
-    offset = sum(
-        before * s for (before, _), s in zip(attributes(op, PadAttrs).paddings, strides, strict=True)
-    )
+    paddings = attributes(op, PadAttrs).paddings
+    offset = sum(before * s for (before, _), s in zip(paddings, strides, strict=True))
     return [Copy(shape, row_major(shape), strides, 0, offset)]
 
 
@@ -155,35 +152,32 @@ def tile(graph: Graph, op: Op) -> list[Copy]:
 
 def _elements(graph: Graph, op: Op) -> list[Copy]:
     """The copies of an operator's definition, in elements; none for one that copies nothing."""
-    found = DEFS[op.kind].copies
-    made: list[Copy] = load("graph", found)(graph, op) if found else []
-    return made
+    name = DEFS[op.kind].copies
+    copies: list[Copy] = load("graph", name)(graph, op) if name else []
+    return copies
 
 
 def copies(graph: Graph, op: Op) -> list[Copy]:
-    """The copies that make a data movement operator: one an output (SPLIT) or an input (others).
+    """The copies of a data movement operator: one per output (SPLIT) or per input (others).
 
-    They move bytes: those of an element of more than one are a dimension of their own.
+    They move bytes: the bytes of larger elements are a dimension of their own.
     """
     size = graph.tensors[op.outputs[0]].dtype.size
-    made = [merged(_of_bytes(copy, size)) for copy in _elements(graph, op)]
-    return [part for copy in made for part in _unrolled(copy)] if op.kind is OpKind.TILE else made
+    whole = [merged(_of_bytes(copy, size)) for copy in _elements(graph, op)]
+    return [part for copy in whole for part in _unrolled(copy)] if op.kind is OpKind.TILE else whole
 
 
 def lines(graph: Graph, op: Op) -> tuple[int, int]:
-    """How many lines, rows of the innermost dimension, an operator copies; bytes of those with gaps.
-
-    (0, 0) for an operator that copies nothing.
-    """
-    made = copies(graph, op)
-    counts = [math.prod(copy.size[:-1]) for copy in made]
-    dense = [copy.in_stride[-1] == copy.out_stride[-1] == 1 for copy in made]
-    gaps = (math.prod(copy.size) for copy, is_dense in zip(made, dense, strict=True) if not is_dense)
-    return sum(counts), sum(gaps)
+    """How many lines, rows of the innermost dimension, an operator copies; bytes of those with gaps."""
+    counts = gaps = 0
+    for copy in copies(graph, op):
+        counts += math.prod(copy.size[:-1])
+        gaps += 0 if copy.in_stride[-1] == copy.out_stride[-1] == 1 else math.prod(copy.size)
+    return counts, gaps
 
 
 def _unrolled(copy: Copy) -> list[Copy]:
-    """The same in copies of at most MAX_RANK dimensions: those of the fewest elements one by one."""
+    """The same in copies of at most MAX_RANK dimensions: the smallest ones are unrolled."""
     if len(copy.size) <= MAX_RANK:
         return [copy]
     d = copy.size.index(min(copy.size))
@@ -209,10 +203,7 @@ def _of_bytes(copy: Copy, size: int) -> Copy:
 
 
 def copy_inside(graph: Graph, op: Op, outer: int) -> Copy:
-    """The one copy of an operator that moves channels only, without its first `outer` dimensions.
-
-    With 2 of them it is that of a row, with 3 that of a pixel.
-    """
+    """The one copy of an operator that moves channels: of a row (2 `outer` dimensions) or of a pixel (3)."""
     (elements,) = _elements(graph, op)
     whole = _of_bytes(elements, graph.tensors[op.outputs[0]].dtype.size)
     size, in_stride, out_stride = (side[outer:] for side in (whole.size, whole.in_stride, whole.out_stride))
@@ -232,11 +223,9 @@ def reduction(graph: Graph, op: Op) -> Reduction:
     axes = attributes(op, MeanAttrs).axes
     shape = graph.tensors[op.inputs[0]].shape
     dims = list(zip(shape, row_major(shape), strict=True))
-    kept, reduced = (
-        tuple(_joined(d for i, d in enumerate(dims) if (i in axes) is is_reduced)) or ((1, 1),)
-        for is_reduced in (False, True)
-    )
-    return Reduction(kept, reduced)
+    kept = _joined(d for i, d in enumerate(dims) if i not in axes) or [(1, 1)]
+    reduced = _joined(d for i, d in enumerate(dims) if i in axes) or [(1, 1)]
+    return Reduction(tuple(kept), tuple(reduced))
 
 
 @dataclass(frozen=True)

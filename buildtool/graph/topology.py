@@ -5,8 +5,6 @@ networks that differ in names, weights, quantisation, tensors' numbers or the op
 have equal topologies.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 import typing

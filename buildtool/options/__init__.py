@@ -1,10 +1,8 @@
-"""The options, once: the command line, SCons and the reference page are made from this table.
+"""The options, once: the command line, SCons and the reference page (page.py) are made from the table.
 
-A leaf: the standard library only. Values are parsed here as well, from a request's plain values or from
-text, so that every front refuses the same mistakes in the same words. Begin at types.py and table.py;
-parsers.py are the values, values.py is what they become. Which options a kind of request takes is said by
-the kind (buildtool/api/requests). Made from the table are the command line (buildtool/fronts/cli) and the
-reference page (page.py).
+A leaf: the standard library only. Values are parsed here (parsers.py), from a request's plain values or from
+text, so that every front refuses the same mistakes in the same words; values.py is what they become. Begin at
+table.py. Which options a kind of request takes is said by the kind (buildtool/api/requests).
 """
 
 from __future__ import annotations
@@ -45,7 +43,7 @@ def parse(name: str, value: object) -> Any:
 
 
 def from_text(option: Option, text: object) -> object:
-    """A value that came as text, as a request has it; what is no number is left for `parse` to refuse."""
+    """A value given as text, as a request has it; `parse` refuses what is no number."""
     good = isinstance(text, str) and text.isascii() and text.isdecimal() and len(text) < 20
     return int(str(text)) if option.number and good else text
 
@@ -97,7 +95,7 @@ def without_board(name: str) -> UsageError:
 
 
 def idle(name: str, text: str) -> UsageError:
-    """The error for an option that had better be left out, and why."""
+    """The error for an option that has no effect, and why."""
     return UsageError(text, option=name, hint=suggest(**{name: None}))
 
 

@@ -98,7 +98,7 @@ def size(name: str, value: object) -> int:
 
 
 def _real(*wanted: tuple[str, Callable[[float], bool]]) -> Parser:
-    """A number, or text that is one, of which all that is `wanted` (in words) holds; nothing does of NaN."""
+    """A number, or text of one, for which everything `wanted` (in words) holds; nothing does for NaN."""
 
     def parse(name: str, value: object) -> float:
         number = math.nan
@@ -183,7 +183,7 @@ def version(name: str, value: object) -> str:
 
 
 def wire(name: str, value: object) -> tuple[str, str]:
-    """How a board is reached, and the port ("": the only one there is): "serial:/dev/ttyACM0"."""
+    """The wire to a board, and the port ("": the only one there is): "serial:/dev/ttyACM0"."""
     kind, _, port = text(name, value).partition(":")
     if kind not in WIRES or not port.isprintable():
         raise refuse(name, value, f"one of {', '.join(WIRES)}, or one with a port, as serial:/dev/ttyACM0")
@@ -263,7 +263,11 @@ def normalise(name: str, value: object) -> Normalise | None:
         return None
     if words in NAMED:
         return NAMED[words]
-    halves = [_numbers(half) for half in words.split("/")]
+    halves: list[tuple[float, ...]] = []
+    with contextlib.suppress(ValueError):
+        halves = [tuple(map(float, half.split(","))) for half in words.split("/")]
+    if not all(abs(number) < 1e6 for half in halves for number in half):  # nor is NaN
+        halves = []
     if len(halves) != 2 or not all(halves) or len(halves[0]) != len(halves[1]):
         raise refuse(name, value, _RULES)
     means, deviations = halves
@@ -271,12 +275,3 @@ def normalise(name: str, value: object) -> Normalise | None:
         what = "a deviation is above 0, and there is one for each mean, at most one a channel"
         raise UsageError(what, option=name, hint=_RULES)
     return Normalise(words, 255.0, means, deviations)
-
-
-def _numbers(words: str) -> tuple[float, ...]:
-    """Numbers with commas between them; () where one of them is none."""
-    try:
-        found = tuple(float(word) for word in words.split(","))
-    except ValueError:
-        return ()
-    return found if all(abs(number) < 1e6 for number in found) else ()  # nor is NaN

@@ -35,10 +35,9 @@ NESTED = (Group.PLANNING, Group.COUNTING)
 class Option(NamedTuple):
     """One option: `name` as in a request; `sentence`: what it does; `default` in words ("": there is none).
 
-    `values`: all that a mode may say; `strategies`: those that heed it; `flag`: it takes no value; `number`:
-    it is a whole number; `many`: it may be given several times; `suffixes`: of files that it names (None: it
-    names no file); `folder`: it names a folder; `spelt`: its name on the command line, if that is another
-    one.
+    `values`: of a mode; `strategies`: those that heed it; `flag`: it takes no value; `number`: it is a whole
+    number; `many`: it may be given several times; `suffixes`: of files that it names (None: it names none);
+    `folder`: it names a folder; `spelt`: its name on the command line, if that is another one.
     """
 
     name: str

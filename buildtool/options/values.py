@@ -72,11 +72,10 @@ class NetworkOptions:
 class TargetChoice:
     """What a network is for: a board, the compiler, a library, and how it is requantised.
 
-    `toolchain`: "" for the board's first; `cmsis_nn`: a checkout of CMSIS-NN, "" for none; `debug`: whether
-    what is compiled is for a debugger; `wire`: how its test firmware answers ("": by files); `threads`: how
-    many share a call, None: all that the board has; `weights_in`: the memory that the weights are in, None:
-    as the board's file says; `arena_in`: the memory that the arena is in, or two of them,
-    separated by a comma.
+    `toolchain`: "" for the board's first; `cmsis_nn`: a checkout of CMSIS-NN ("": none); `debug`: compiled
+    for a debugger; `wire`: how test firmware answers ("": by files); `threads`: how many share a call (None:
+    all); `weights_in`: the memory of the weights (None: the board's); `arena_in`: of the arena, or two, with
+    a comma.
     """
 
     board: Named
@@ -92,9 +91,8 @@ class TargetChoice:
 
 @dataclass(frozen=True)
 class Wanted:
-    """What a request says of its data set (a .npz file or a folder), and its file of labels or classes'
-    names. `limit`: the number of inputs, chosen by `seed` (None: all); `normalise`: None: as the input's
-    quantisation.
+    """The data set of a request (a .npz file or a folder), and its file of labels or of classes' names.
+    `limit`: the number of inputs, chosen by `seed` (None: all); `normalise`: None: by the quantisation.
     """
 
     file: File
@@ -106,11 +104,8 @@ class Wanted:
 
 
 def network_options(given: Mapping[str, Any]) -> NetworkOptions:
-    """Options from their parsed values; UsageError for those of boards."""
-    values = {}
-    known = ("weights", "operators", "order", "batch", "size")
-    for name, value in given.items():
-        if name not in known:
+    """The options from their parsed values; UsageError for options of boards."""
+    for name in given:
+        if not hasattr(NetworkOptions, name):
             raise table.without_board(name)
-        values[name] = value
-    return NetworkOptions(**values)
+    return NetworkOptions(**given)

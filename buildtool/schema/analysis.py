@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TypedDict, final
 
 from buildtool.base.errors import ErrorData, HintData, Value
+from buildtool.schema.boards import NamedBytes, Price
 
 
 class Interface(TypedDict):
@@ -39,17 +40,11 @@ class NetworkFacts(TypedDict):
     live_bound_operator: str | None
 
 
-class PartAnswer(TypedDict):
-    """A part of what lies in a memory; `alignment`: the gaps between the others."""
-
-    name: str
-    bytes: int
-
-
 class NeedAnswer(TypedDict):
-    """A memory of the board against what the firmware takes of it; `what`: RAM or flash.
+    """What the firmware takes of a memory of the board; `what`: RAM or flash.
 
-    Of a limit that an option sets `what` is "arena limit" or "weights limit", and there are no parts.
+    `parts`: one of them may be `alignment`, the gaps between the others. Of a limit that an option sets,
+    `what` is "arena limit" or "weights limit", and there are no parts.
     """
 
     what: str
@@ -57,16 +52,15 @@ class NeedAnswer(TypedDict):
     required: int
     available: int
     excess: int
-    parts: list[PartAnswer]
+    parts: list[NamedBytes]
 
 
 class Counted(TypedDict):
     """How a verdict's needs were counted.
 
-    `how`: linked (the test firmware was compiled and linked: each byte is exact); bound (from recorded sizes:
-    the linked image takes no more); estimated (from the sizes of another core, where this one's compiler is
-    not known); uncounted (arena, stack and weights only). `compiler` is the one that the code is of; `note`
-    says why nothing was linked.
+    `how`: linked (the test firmware was linked: each byte is exact); bound (from recorded sizes: the linked
+    image takes no more); estimated (from the sizes of another core, where this one's compiler is not known);
+    uncounted (arena, stack and weights only). `compiler`: made the code; `note`: why nothing was linked.
     """
 
     how: str
@@ -89,37 +83,31 @@ class Left(TypedDict):
     bytes: int
 
 
-class Cure(TypedDict):
-    """Options with which the network fits, and what the plan made with them comes to.
+class Cure(Price):
+    """Options with which the network fits, and the plan that is made with them.
 
     `settings`: option -> the value to give it (null: leave it out); `board`: which board it is then. `cost`
-    has what reads and writes wait for the arena's memories, `cost_ratio` is that over the same of the plan
-    that was asked for (null on another board), `estimated_ms` the same at the board's clock. `left`: by
-    memory.
+    includes what reads and writes wait for the arena's memories; `cost_ratio`: over the same of the plan that
+    was asked for, null on another board. `left`: by memory.
     """
 
     settings: dict[str, Value]
     board: str
     image: str
-    arena_bytes: int
-    f: float
-    cost: float
     cost_unit: str
     cost_ratio: float | None
-    estimated_ms: float | None
     left: list[Left]
 
 
 @final
-class Verdict(TypedDict):
+class Verdict(Price):
     """Whether the test firmware of a network, with the plan that is made for it, fits a board.
 
     `binds`: the memory that is fullest, relative to its size. `binding_operator`: where most is live,
-    `binding_bytes` of it. `cost` is in `cost_unit` (cycles, issues or instructions), `estimated_ms` the same
-    at the board's clock: null where it is no time. Of boards that are named, two at most: `cures` are up to
-    three ways to make it fit, each of them planned and counted, the cheapest first; `smaller` is the next
-    plan with less memory than one that fits. `advice`: what else would help where it does not fit. `stack`:
-    null where nothing is recorded of the core.
+    `binding_bytes` of it. `cost` is in `cost_unit`: cycles, issues or instructions. Where one or two boards
+    are named: `cures` are up to three ways to make it fit, each of them planned and counted, the cheapest
+    first; `smaller` is the next plan with less memory than one that fits. `advice`: further help where it
+    does not fit. `stack`: null where nothing is recorded of the core.
     """
 
     board: str
@@ -129,14 +117,10 @@ class Verdict(TypedDict):
     stack: StackNeed | None
     counted: Counted
     strategy: str
-    f: float
-    arena_bytes: int
     arena_bound_bytes: int
     state_bytes: int
     flash_bytes: int
-    cost: float
     cost_unit: str
-    estimated_ms: float | None
     binding_operator: str
     binding_bytes: int
     binds: str
@@ -166,27 +150,20 @@ class AnalysisAnswer(TypedDict):
     boards: list[Verdict | NoPlan]
 
 
-class ValueOfNetwork(TypedDict):
-    """An input or output of a network that is counted without a board."""
-
-    name: str
-    bytes: int
-
-
 @final
 class NetworkAnswer(TypedDict):
     """A network that is counted without a board.
 
-    `order_status` is None unless operators were put into another order. `total_bytes`: of all values if
-    none share memory; `live_bound_bytes`: what must be live at once; `planned_bytes`: what a placement takes
-    (None: there are too many values to place). `ratio`: live_bound_bytes over total_bytes.
+    `order_status` is None unless operators were put into another order. `total_bytes`: of all values, none
+    sharing memory; `live_bound_bytes`: live at once at least; `planned_bytes`: of a placement (None: there
+    are too many values to place). `ratio`: live_bound_bytes over total_bytes.
     """
 
     model: str
     operators: int
     kinds: dict[str, int]
-    inputs: list[ValueOfNetwork]
-    outputs: list[ValueOfNetwork]
+    inputs: list[NamedBytes]
+    outputs: list[NamedBytes]
     batch: int
     weights: str
     counted_operators: str

@@ -1,8 +1,28 @@
-"""What answers say of boards, of operators and of the networks that have a name."""
+"""What answers say of boards, of operators and kernels, and of the networks that have a name."""
 
 from __future__ import annotations
 
 from typing import TypedDict, final
+
+
+class NamedBytes(TypedDict):
+    """The bytes of something that has a name: a section, an input, a part of what lies in a memory."""
+
+    name: str
+    bytes: int
+
+
+class Price(TypedDict):
+    """What a plan needs and costs.
+
+    `f`: its work over the network's own; `estimated_ms`: the cost at the board's clock, null where costs are
+    no time, or the clock is not known.
+    """
+
+    arena_bytes: int
+    f: float
+    cost: float
+    estimated_ms: float | None
 
 
 class Estimate(TypedDict):
@@ -23,8 +43,8 @@ class Estimate(TypedDict):
 class Loading(TypedDict):
     """How constants come from slow flash into the arena.
 
-    `bytes`: all that is loaded, of so many `operators`; `again`: operators of streamed regions whose
-    constants are loaded more than once, `again_bytes`: what that adds; `in_slices`: operators whose
+    `bytes`: all that is loaded, for this many `operators`; `again`: operators of streamed regions whose
+    constants are loaded more than once, `again_bytes`: the bytes that this adds; `in_slices`: operators whose
     constants come in slices of their output channels; `ahead`: operators whose loading begins before their
     region does. `fullest_without`: bytes live in the fullest step without these buffers; `bind`: whether
     they make the arena larger; `largest`: bytes of the largest of them.
@@ -42,9 +62,9 @@ class Loading(TypedDict):
 
 
 class BoardFacts(TypedDict):
-    """What a user has to know of the board; `note` is "" where there is nothing to say.
+    """Facts of the board that a user has to know; `note` may be "".
 
-    `notes`: what was asked for and cannot be, in sentences, such as a limit above what the board has.
+    `notes`: options that cannot be kept, in sentences, such as a limit above what the board has.
     """
 
     note: str
@@ -54,12 +74,11 @@ class BoardFacts(TypedDict):
 
 
 class LevelAnswer(TypedDict):
-    """How real a result is. `level_text` says it in a few words, as headlines have it.
+    """How real a result is; `level_text`: the same in a few words, for headlines.
 
-    `level`: "host" (the same C, compiled for the machine at hand), "model" (the chip's own operations in a
-    model of them, there), "compiled" (by the chip's own compiler, and not run), "emulator" (the chip's own
-    code in an emulator of the instruction set), "simulator" (that in the maker's simulator of the chip) or
-    "board" (on the board itself).
+    `level`: "host" (the same C, compiled for this machine), "model" (that with a model of the chip's own
+    operations), "compiled" (by the chip's own compiler, not run), "emulator" (the chip's own code in an
+    emulator of the instruction set), "simulator" (in the maker's simulator of the chip) or "board".
     """
 
     level: str
@@ -76,9 +95,9 @@ class BoardMemory(TypedDict):
 
 
 class BoardEntry(TypedDict):
-    """A board, and the sizes of the memories that arena and weights are in; `emulator`: its machine.
+    """A board, and the sizes of the memories that arena and weights are in.
 
-    The machine may stand in for the board, with the same core and its memories elsewhere.
+    `emulator`: its machine, which may have the same core, and memories at other addresses.
     """
 
     name: str
@@ -101,7 +120,7 @@ class BoardsAnswer(TypedDict):
 class OperatorKernels(TypedDict):
     """An operator; `kernels`: by board, the names of its kernels, or how it runs without one.
 
-    `count`: how many of them the model has, None where none was given.
+    `count`: how many of them the model has, None without a model.
     """
 
     operator: str
@@ -117,10 +136,7 @@ class TfliteOperator(TypedDict):
 
 
 class OpsAnswer(TypedDict):
-    """The supported operators on the cores of all boards; of a model, those that it has.
-
-    `tflite`: all of TFLite's operators; empty for a model.
-    """
+    """The supported operators on the cores of all boards, or a model's; `tflite`: all of TFLite's."""
 
     boards: list[str]
     operators: list[OperatorKernels]
@@ -146,3 +162,41 @@ class ZooFile(TypedDict):
     """One of these networks as a file."""
 
     files: dict[str, bytes]
+
+
+class FailedCase(TypedDict):
+    """The first network on which a kernel failed, as a file; `options`: those of `buildtool validate`."""
+
+    name: str
+    text: str
+    options: str
+    model: bytes
+
+
+class CheckedKernel(TypedDict):
+    """A kernel on a board.
+
+    `cases`: networks that were run; `among`: how many of them ran it among others with little memory;
+    `values`: different output values that were compared. `reached`: whether the board picks it for any
+    network. `failed`: None where all were equal.
+    """
+
+    board: str
+    kernel: str
+    operator: str
+    symbol: str
+    cases: int
+    among: int
+    values: int
+    reached: bool
+    failed: FailedCase | None
+
+
+class CheckAnswer(TypedDict):
+    """The kernels of a plugin's boards; `exact` says whether none failed."""
+
+    plugin: str
+    interface: int
+    boards: list[str]
+    kernels: list[CheckedKernel]
+    exact: bool

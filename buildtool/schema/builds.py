@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TypedDict
 
-from buildtool.schema.boards import BoardFacts, LevelAnswer
+from buildtool.schema.boards import BoardFacts, LevelAnswer, NamedBytes
 
 
 class Place(TypedDict):
@@ -138,20 +138,13 @@ class EmitAnswer(TypedDict):
     notes: list[str]
 
 
-class SectionSize(TypedDict):
-    """A section of an image."""
-
-    name: str
-    bytes: int
-
-
 class MemorySize(TypedDict):
     """What an image takes of a memory; `size` 0: it has no limit."""
 
     memory: str
     used: int
     size: int
-    sections: list[SectionSize]
+    sections: list[NamedBytes]
 
 
 class SizePart(TypedDict):

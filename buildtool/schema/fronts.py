@@ -4,20 +4,14 @@ from __future__ import annotations
 
 from typing import TypedDict, final
 
+from buildtool.schema.boards import Price
 
-class Figures(TypedDict):
-    """What a plan needs and costs; `f`: its work over the network's own.
 
-    `groups`: those of its streamed regions. `estimated_ms`: the cost at the board's clock, null where costs
-    are no time, or the clock is not known.
-    """
+class Figures(Price):
+    """The figures of a plan; `groups`: those of its streamed regions."""
 
-    arena_bytes: int
     arena_bound_bytes: int
-    f: float
     macs: int
-    cost: float
-    estimated_ms: float | None
     regions: int
     streamed_regions: int
     groups: int

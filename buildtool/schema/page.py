@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import inspect
 import pkgutil
+import re
 import sys
 import types
 import typing
 from collections.abc import Iterator
+from functools import cache
 from importlib import import_module
 from typing import Any
 
 from buildtool import schema
 from buildtool.api.requests import EVERY_KIND
-from buildtool.api.requests.parts import TYPES, Request
+from buildtool.api.requests.parts import TYPES
 
 _HEAD = """\
 # Answers
@@ -37,45 +39,55 @@ _PLAIN = {
 
 
 def page() -> str:
-    """The page as Markdown: a section a kind of request, each type once, where it is first needed."""
+    """The page as Markdown: a section per kind of request, each type once, where it is first needed."""
     parts, shown = [_HEAD], set[type]()
     for kind in EVERY_KIND:
         parts.append(f"## `{kind}`\n")
         for answer in answers_of(kind):
-            for found in (answer, *_below(answer)):
-                if found not in shown:
-                    shown.add(found)
-                    parts.append(_section(found))
-                elif found is answer:
-                    parts.append(f"See [{found.__name__}](#{found.__name__.lower()}).\n")
+            for one in (answer, *_below(answer)):
+                if one not in shown:
+                    shown.add(one)
+                    parts.append(_section(one))
+                elif one is answer:
+                    parts.append(f"See [{one.__name__}](#{one.__name__.lower()}).\n")
     return "\n".join(parts)
 
 
 def answers_of(kind: str) -> tuple[type, ...]:
-    """The types of the answers to a kind of request: those that what answers it says that it returns."""
-    names = [name for of in TYPES[kind] for name in _returned(of).split(" | ")]
-    known: dict[str, type] = {}
-    for found in pkgutil.iter_modules(schema.__path__, f"{schema.__name__}."):
-        if found.name != __name__:
-            known |= vars(import_module(found.name))
-    return tuple(known[name] for name in names)
+    """The types of the answers to a kind of request: its handlers' return types."""
+    names: list[str] = []
+    for request in TYPES[kind]:
+        module, _, function = request.handler.partition(":")
+        handler = getattr(import_module(f"buildtool.{module}"), function) if module else None
+        names += (handler.__annotations__["return"] if handler else request.answers).split(" | ")
+    return tuple(_types()[name] for name in names)
 
 
-def _returned(of: type[Request]) -> str:
-    """The annotation of what a request is answered with."""
-    module, _, function = of.handler.partition(":")
-    found: str = (
-        getattr(import_module(f"buildtool.{module}"), function).__annotations__["return"]
-        if module
-        else of.answers
-    )
-    return found
+@cache
+def _types() -> dict[str, Any]:
+    """All names of the schema's modules."""
+    modules = (one.name for one in pkgutil.iter_modules(schema.__path__, f"{schema.__name__}."))
+    return {
+        name: value
+        for module in modules
+        if module != __name__
+        for name, value in vars(import_module(module)).items()
+    }
 
 
 def _section(answer: type) -> str:
     rows = [f"| `{key}` | {_words(kind)} |" for key, kind in typing.get_type_hints(answer).items()]
-    says = inspect.cleandoc(answer.__doc__ or "").replace("None", "null")
+    says = "\n\n".join(_docs(answer)).replace("None", "null")
     return "\n".join([f"### {answer.__name__}", "", says, "", "| key | value |", "| --- | --- |", *rows, ""])
+
+
+def _docs(answer: type) -> Iterator[str]:
+    """What a type says, then the types of which it has all keys, which typing does not tell."""
+    yield inspect.cleandoc(answer.__doc__ or "")
+    bases = re.search(r"^class \w+\((.*)\)", inspect.getsource(answer), re.MULTILINE)
+    for base in bases[1].split(", ") if bases else ():
+        if typing.is_typeddict(_types().get(base)):
+            yield from _docs(_types()[base])
 
 
 def _below(answer: type) -> Iterator[type]:
@@ -99,14 +111,14 @@ def _words(kind: Any) -> str:
         return _PLAIN[kind]
     if typing.is_typeddict(kind):
         return f"[{kind.__name__}](#{kind.__name__.lower()})"
-    inner = typing.get_args(kind)
+    inner = [_words(part) for part in typing.get_args(kind)]
     origin = typing.get_origin(kind)
     if origin is list:
-        return f"list of {_words(inner[0])}"
+        return f"list of {inner[0]}"
     if origin is dict:
-        return f"map from {_words(inner[0])} to {_words(inner[1])}"
+        return f"map from {inner[0]} to {inner[1]}"
     assert origin in (types.UnionType, typing.Union), kind
-    return " or ".join(map(_words, inner))
+    return " or ".join(inner)
 
 
 if __name__ == "__main__":

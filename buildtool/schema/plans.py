@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TypedDict, final
 
-from buildtool.schema.boards import BoardFacts
+from buildtool.schema.boards import BoardFacts, Price
 
 
 class BufferView(TypedDict):
@@ -172,7 +172,7 @@ class PlanView(PlanFigures):
 
 
 class WorkView(TypedDict):
-    """Work that is done: multiply-accumulates, those of doing it once, kernel calls and cost."""
+    """Work: multiply-accumulates, and those of doing it once, `f` between the two, kernel calls and cost."""
 
     macs: int
     macs_once: int
@@ -249,21 +249,14 @@ class Peak(MomentView):
 
 
 @final
-class OtherPlan(TypedDict):
-    """What another strategy reaches within a limit (`setting`); `ratio`: its arena over this plan's.
-
-    `estimated_ms` as the plan's own.
-    """
+class OtherPlan(Price):
+    """What another strategy reaches within a limit (`setting`); `ratio`: its arena over this plan's."""
 
     strategy: str
     setting: str
     image: str
-    arena_bytes: int
     arena_bound_bytes: int
-    f: float
     macs: int
-    cost: float
-    estimated_ms: float | None
     weights_in_arena: bool
     ratio: float
 
@@ -329,19 +322,17 @@ class PlanDetails(PlanFigures):
     peak: Peak | None
 
 
-class PlanAnswer(PlanDetails, BoardFacts):
-    """How a network will run on a board; `plan`: the plan's own bytes, `locked`: a file to keep it by.
+class PlannedModel(PlanDetails, BoardFacts):
+    """The plan of a model for a board, with what its search has proven.
 
-    `search_factor`: 1 where the search for the plan was exact. Where its budget ended first it is larger, and
-    proven: no way within the memory costs less than the one that was found, divided by it. Where the least
-    memory was asked for, it is that of the front (see `front`). `placing_ended`: whether the budget of work
-    for placing plans ended first: then the plan is not proven least. `order_status`: null for the given order
-    of the operators; for the best one "optimal" (no order keeps less alive) or "feasible" (its own budget
-    ended first). `estimated_ms`: the cost at the board's clock, null where costs are no time, or the clock is
-    not known. `cost_by_ratio`: kernels of the plan that have no formula in cycles: their instructions count,
+    `search_factor`: 1 where the search was exact. Where its budget ended first it is larger, and proven: no
+    way within the memory costs less than the one that was found, divided by it. Where the least memory was
+    asked for, it is that of the front (see `front`). `placing_ended`: whether the budget of work for placing
+    plans ended first: then the plan is not proven least. `order_status`: null for the given order of the
+    operators; for the best one "optimal" (no order keeps less alive) or "feasible" (its own budget ended
+    first). `estimated_ms`: the cost at the board's clock, null where costs are no time, or the clock is not
+    known. `cost_by_ratio`: kernels of the plan that have no formula in cycles: their instructions count,
     times the mean of cycles an instruction. `memories`: of an arena in two of them, null for one.
-    `wait_cycles`: what reads and writes wait for the arena's memories by the board's data, estimated and no
-    part of the cost; null where costs are no cycles.
     """
 
     model: str
@@ -350,10 +341,19 @@ class PlanAnswer(PlanDetails, BoardFacts):
     estimated_ms: float | None
     cost_by_ratio: list[str]
     memories: MemoriesView | None
-    wait_cycles: float | None
     search_factor: float
     placing_ended: bool
     order_status: str | None
+
+
+class PlanAnswer(PlannedModel):
+    """How a network will run on a board; `plan`: the plan's own bytes, `locked`: a file to keep it by.
+
+    `wait_cycles`: what reads and writes wait for the arena's memories by the board's data, estimated and no
+    part of the cost; null where costs are no cycles.
+    """
+
+    wait_cycles: float | None
     beside: list[OtherPlan | NoOtherPlan]
     plan: bytes
     locked: bytes

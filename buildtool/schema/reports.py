@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import TypedDict
 
 from buildtool.schema.analysis import NoPlan, Verdict
-from buildtool.schema.boards import BoardFacts
 from buildtool.schema.builds import MemorySize, SizePart
 from buildtool.schema.fronts import Peer, Point, Refusal
-from buildtool.schema.plans import MemoriesView, PlanDetails
+from buildtool.schema.plans import PlannedModel, WorkView
 
 
-class ReportLayer(TypedDict):
+class ReportLayer(WorkView):
     """An operator that runs code, in the order of execution, with its memory and its work.
 
     `inputs`: the positions of the operators whose outputs it reads (-1: the network's input). `region`: the
@@ -28,14 +27,9 @@ class ReportLayer(TypedDict):
     output_shape: str
     region: int
     inputs: list[int]
-    macs: int
-    macs_once: int
-    f: float
-    calls: int
     ram_alive: int
     scratch_bytes: int
     weight_bytes: int
-    cost: float
     share: float
     instructions: int | None
     cycles: int | None
@@ -116,26 +110,16 @@ class ReportImage(TypedDict):
     parts: list[SizePart]
 
 
-class ReportAnswer(PlanDetails, BoardFacts):
+class ReportAnswer(PlannedModel):
     """All that `buildtool report` draws, and what its page has embedded.
 
     It is made where the network does not fit as well: then the plan is the one that needs least. `inputs`,
-    `outputs`: the network's tensors, by the numbers that `buffers` have. `estimated_ms`, `cost_by_ratio` and
-    `memories` as in the answer to `plan`. `run`: what a run has counted, null without one. `linked`: the
-    firmware that ran, null where none was linked for the report. `against`: what
-    differs from another report, null where none was given.
+    `outputs`: the network's tensors, by the numbers that `buffers` have. `run`: what a run has counted, null
+    without one. `linked`: the firmware that ran, null where none was linked for the report. `against`: what
+    differs from another report, null without one.
     """
 
-    model: str
-    board: str
     title: str
-    flash_bytes: int
-    estimated_ms: float | None
-    cost_by_ratio: list[str]
-    memories: MemoriesView | None
-    search_factor: float
-    placing_ended: bool
-    order_status: str | None
     verdict: Verdict | NoPlan
     inputs: list[int]
     outputs: list[int]

@@ -185,10 +185,10 @@ class CycleEstimate(TypedDict):
 class LayerProfile(TypedDict):
     """An operator in a run; `instructions` is None on the host, where they are not counted.
 
-    `cycles`: of the core's own counter on a board, else an estimate: the sum of its `parts`, and
-    `estimated_ms` milliseconds at the board's clock; None where there is neither.
-    `ram_alive`: bytes live while it runs; `macs` and `f` count what is repeated, `macs_once` does not.
-    `issues` is None where no model counts them; `uncounted` says why, on a board that has such a model.
+    `cycles`: of the core's own counter on a board, else an estimate, the sum of its `parts`, which takes
+    `estimated_ms` at the board's clock; None where there is neither. `ram_alive`: bytes live while it runs;
+    `macs` and `f` count repetitions, `macs_once` does not. `issues` is None where no model counts them;
+    `uncounted` says why, on a board that has such a model.
     """
 
     name: str

@@ -1,36 +1,48 @@
-"""Keras, chosen before its import and repeatable to the bit on one machine, and its networks as .keras files.
+"""Keras, chosen before its import and repeatable to the bit on one machine; its networks as files.
 
-A file is written whole or not at all, with the same bytes for the same network.
+A .keras file is written whole or not at all, with the same bytes for the same network. TensorFlow's converter
+makes an int8 .tflite file of it, whose bytes depend on the network and the calibration images alone.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import io
 import json
+import logging
 import os
+import struct
+import subprocess
 import sys
+import tempfile
+import warnings
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
+import tflite
 
 from buildtool.base import outfiles
 from buildtool.base.errors import MachineError, ModelError, ToolError, UsageError
 from buildtool.base.locks import scratch
+from buildtool.split.graphs import each_after
 
 BACKENDS = ("tensorflow", "torch", "jax")
 EXTRA = "pip install keras tensorflow-cpu pillow h5py"
+Images = npt.NDArray[np.float32]
 _NO_MEMORY = ("RESOURCE_EXHAUSTED", "out of memory", "OOM when allocating")
 _SAVE = "save it with Keras 3: model.save('network.keras')"
-_TIME = (1980, 1, 1, 0, 0, 0)  # the first one that a .zip file can say
+_TIME = (1980, 1, 1, 0, 0, 0)  # the earliest that a .zip file can say
 
 
 def prepare() -> Any:
-    """Keras, with deterministic operators; ToolError where it or its backend is not installed.
+    """Keras on the backend in KERAS_BACKEND, or TensorFlow, with deterministic operators.
 
-    The backend is the one in KERAS_BACKEND, or TensorFlow. It is called before anything else imports Keras.
+    It is called before anything else imports Keras. Raises ToolError where a package is not installed.
     """
     wanted = os.environ.get("KERAS_BACKEND") or BACKENDS[0]
     if wanted not in BACKENDS:
@@ -51,12 +63,12 @@ def prepare() -> Any:
     if keras.backend.backend() == "tensorflow":
         import tensorflow as tf
 
-        tf.get_logger().setLevel("ERROR")  # it warns of every network that is new
+        tf.get_logger().setLevel("ERROR")  # else it warns of every new network
         tf.config.experimental.enable_op_determinism()  # sums are in a fixed order
     elif keras.backend.backend() == "torch":
         import torch
 
-        torch.use_deterministic_algorithms(True, warn_only=True)  # few have no such twin
+        torch.use_deterministic_algorithms(True, warn_only=True)  # a few operators have none
         torch.backends.cudnn.benchmark = False
     return keras
 
@@ -70,7 +82,8 @@ def array(variable: Any) -> Any:
     """A variable's value as a NumPy array, whatever the backend."""
     import keras
 
-    return np.asarray(keras.ops.convert_to_numpy(variable.value))
+    tensor = keras.ops.convert_to_tensor(variable.value)  # NumPy 2 warns of TensorFlow's variables
+    return np.asarray(keras.ops.convert_to_numpy(tensor))
 
 
 def digest(model: Any) -> str:
@@ -87,7 +100,7 @@ def digest(model: Any) -> str:
 
 
 def packed(model: Any) -> bytes:
-    """A network as the bytes of a .keras file, without the time it was written at and without optimiser."""
+    """A network as the bytes of a .keras file, without the time of writing and without optimiser."""
     with scratch() as folder:
         path = Path(folder) / "network.keras"
         try:
@@ -97,9 +110,16 @@ def packed(model: Any) -> bytes:
             hint = "free space there, or name another folder for temporary files (TMPDIR)"
             raise MachineError(text, path=folder, hint=hint) from None
         stream = io.BytesIO()
-        with zipfile.ZipFile(path) as given, zipfile.ZipFile(stream, "w") as made:
+        with zipfile.ZipFile(path) as given, zipfile.ZipFile(stream, "w") as repacked:
             for name in sorted(given.namelist()):
-                made.writestr(zipfile.ZipInfo(name, _TIME), _undated(name, given.read(name)))
+                data = given.read(name)
+                if name == "metadata.json":
+                    data = json.dumps({**json.loads(data), "date_saved": ""}, sort_keys=True).encode()
+                elif name == "config.json":
+                    data = _config(data)
+                elif name == "model.weights.h5":
+                    data = _without_optimiser(data)
+                repacked.writestr(zipfile.ZipInfo(name, _TIME), data)
     return stream.getvalue()
 
 
@@ -109,7 +129,7 @@ def save(model: Any, path: Path) -> None:
 
 
 def load(path: Path) -> Any:
-    """The network of a .keras file, not compiled; ModelError for a file that is none.
+    """The network of a .keras file, not compiled; ModelError for another file.
 
     Code in the file (Lambda layers) is not run: such networks are refused.
     """
@@ -131,19 +151,23 @@ def load(path: Path) -> Any:
         raise ModelError(text, path=str(path), hint=hint) from None
 
 
-def _undated(name: str, data: bytes) -> bytes:
-    """A member of the file without the date it was saved at, and without the settings of a training."""
-    if name == "metadata.json":
-        return json.dumps({**json.loads(data), "date_saved": ""}, sort_keys=True).encode()
-    if name == "config.json":
-        return _config(data)
-    return _without_optimiser(data) if name == "model.weights.h5" else data
-
-
 def _config(text: str | bytes) -> bytes:
     """A network's structure as JSON: the same text for the same structure, in every process."""
     config = {**json.loads(text), "compile_config": None}
-    return json.dumps(_renumbered(config, {}), sort_keys=True).encode()
+    return json.dumps(_renumber(config, {}), sort_keys=True).encode()
+
+
+def _renumber(value: Any, numbers: dict[int, int]) -> Any:
+    """Plain values with shared objects counted from 1; Keras names them by their address in memory."""
+    if isinstance(value, list):
+        return [_renumber(one, numbers) for one in value]
+    if not isinstance(value, dict):
+        return value
+    plain = {key: _renumber(value[key], numbers) for key in sorted(value) if key != "shared_object_id"}
+    # Whether a DTypePolicy is written as shared depends on how the network was built, and means the same.
+    if (address := value.get("shared_object_id")) is not None and value.get("class_name") != "DTypePolicy":
+        plain["shared_object_id"] = numbers.setdefault(address, len(numbers) + 1)
+    return plain
 
 
 def _without_optimiser(data: bytes) -> bytes:
@@ -151,22 +175,132 @@ def _without_optimiser(data: bytes) -> bytes:
     import h5py
 
     stream = io.BytesIO()
-    with h5py.File(io.BytesIO(data)) as given, h5py.File(stream, "w") as made:
+    with h5py.File(io.BytesIO(data)) as given, h5py.File(stream, "w") as weights:
         for name in sorted(given):
             if name != "optimizer":
-                given.copy(name, made)
-        made.attrs.update(given.attrs)
+                given.copy(name, weights)
+        weights.attrs.update(given.attrs)
     return stream.getvalue()
 
 
-def _renumbered(value: Any, numbers: dict[int, int]) -> Any:
-    """Plain values with shared objects counted from 1; Keras calls them by their address in memory."""
-    if isinstance(value, list):
-        return [_renumbered(one, numbers) for one in value]
-    if not isinstance(value, dict):
-        return value
-    found = {key: _renumbered(value[key], numbers) for key in sorted(value) if key != "shared_object_id"}
-    # A type of numbers is written as shared or not by how the network was made, and means the same.
-    if (address := value.get("shared_object_id")) is not None and value.get("class_name") != "DTypePolicy":
-        found["shared_object_id"] = numbers.setdefault(address, len(numbers) + 1)
-    return found
+# ---- .tflite files ---------------------------------------------------------------------------------
+
+
+_OPERATORS = 10  # place of the field in the vtable of a subgraph: 4 + 2 * 3
+
+
+def random_images(model: Any, count: int = 2) -> Images:
+    """Images of random pixels from 0 to 1 for a model: for files of which only the shape counts."""
+    shape = [1 if n is None else int(n) for n in model.inputs[0].shape[1:]]
+    return np.random.default_rng(0).random((count, *shape), dtype=np.float32)
+
+
+def int8_model(model: Any, images: Images) -> bytes:
+    """An int8 .tflite file of the model, calibrated on images [N, height, width, channels].
+
+    Raises ToolError where TensorFlow is not there, or cannot convert the model.
+    """
+    import keras
+
+    if keras.backend.backend() != "tensorflow":
+        return _in_a_child(model, images)
+    import tensorflow as tf
+
+    with silenced():
+        try:
+            converter = tf.lite.TFLiteConverter.from_keras_model(model)
+            converter.optimizations = [tf.lite.Optimize.DEFAULT]
+            converter.representative_dataset = lambda: ([image[None]] for image in images)
+            converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS_INT8]
+            converter.inference_input_type = converter.inference_output_type = tf.int8
+            return in_order(bytes(converter.convert()))
+        except Exception as error:  # of a dozen kinds, with pages of text
+            first = str(error).strip().partition("\n")[0]
+            raise ToolError(f"TensorFlow's converter refuses the model: {first}") from error
+
+
+def _in_a_child(model: Any, images: Images) -> bytes:
+    """The same in a child process, where Keras runs on TensorFlow: the converter knows no other backend."""
+    with scratch() as folder:
+        given = Path(folder)
+        save(model, given / "model.keras")
+        np.save(given / "images.npy", images)
+        command = [sys.executable, "-m", "buildtool.split.backend", folder]
+        environment = os.environ | {"KERAS_BACKEND": "tensorflow"}
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        file = given / "model.tflite"
+        if done.returncode or not file.is_file():
+            lines = done.stderr.strip().splitlines() or ["it said nothing"]
+            hint = f"convert on a machine that has TensorFlow: {EXTRA}"
+            raise ToolError(f"TensorFlow's converter failed: {lines[-1]}", hint=hint)
+        return file.read_bytes()
+
+
+@contextlib.contextmanager
+def silenced() -> Iterator[None]:
+    """Sends what TensorFlow and its C++ write to standard output and error to a file that goes away.
+
+    It also turns off TensorFlow's warnings on speed, for good.
+    """
+
+    def flush() -> None:
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(AttributeError, OSError, ValueError):
+                stream.flush()
+
+    logging.getLogger("tensorflow").setLevel(logging.ERROR)
+    flush()
+    with (
+        warnings.catch_warnings(action="ignore"),
+        tempfile.TemporaryFile() as sink,
+        contextlib.ExitStack() as restored,
+        contextlib.redirect_stdout(io.StringIO()),  # Python's own streams
+        contextlib.redirect_stderr(io.StringIO()),
+    ):
+        for number in (1, 2):
+            copy = os.dup(number)
+            restored.callback(os.close, copy)
+            restored.callback(os.dup2, copy, number)
+            os.dup2(sink.fileno(), number)
+        restored.callback(flush)
+        yield
+
+
+def in_order(data: bytes) -> bytes:
+    """A .tflite file with every operator right before the first one that needs it: branch after branch.
+
+    TensorFlow's converter orders independent operators by their names. A plan keeps to the file's order; with
+    the first convolution of every branch at the beginning, all their outputs are in memory at once. Only the
+    offsets in the vector of operators change. A file of several subgraphs, or with operators that no output
+    depends on, is left as it is.
+    """
+    model = tflite.Model.GetRootAs(data, 0)
+    if model.SubgraphsLength() != 1:
+        return data
+    graph = model.Subgraphs(0)
+    operators = [graph.Operators(index) for index in range(graph.OperatorsLength())]
+    makers = {one.Outputs(i): at for at, one in enumerate(operators) for i in range(one.OutputsLength())}
+
+    def reads(at: int) -> list[int]:
+        tensors = [operators[at].Inputs(i) for i in range(operators[at].InputsLength())]
+        return [makers[tensor] for tensor in tensors if tensor in makers]
+
+    outputs = [graph.Outputs(i) for i in range(graph.OutputsLength())]
+    order = each_after([makers[tensor] for tensor in outputs if tensor in makers], reads)
+    if len(order) != len(operators):
+        return data
+    first = graph._tab.Vector(graph._tab.Offset(_OPERATORS))
+    slots = [first + 4 * index for index in range(len(order))]
+    tables = [slot + struct.unpack_from("<I", data, slot)[0] for slot in slots]
+    ordered = bytearray(data)
+    for slot, index in zip(slots, order, strict=True):
+        if tables[index] <= slot:  # a file that was written the other way round
+            return data
+        struct.pack_into("<I", ordered, slot, tables[index] - slot)
+    return bytes(ordered)
+
+
+if __name__ == "__main__":  # of `_in_a_child`
+    folder_ = Path(sys.argv[1])
+    file_ = int8_model(load(folder_ / "model.keras"), np.load(folder_ / "images.npy"))
+    (folder_ / "model.tflite").write_bytes(file_)

@@ -1,19 +1,178 @@
-"""Splitting on records: the steps of the network that a choice makes of an original.
+"""The blocks of a network, and the steps of the network that a choice makes of it, on records.
+
+A cut is a place that one tensor alone crosses. Between two cuts lies a segment: one layer of a chain, or a
+residual block. A block ends behind a pooling and before a segment with strides, and has a convolution at
+least. No block has the layers before the first convolution, which prepare the input, nor the head (what
+follows the global pooling or begins with Flatten, or the last convolution where only softmax or pooling
+follows it).
 
 A region (a block, or all blocks where nothing fuses them) has layers that stay whole, computed once, and
-layers of which every branch has a part. What enters the region is whole. A branch's convolution of it reads
-all of it, or, with "slice", the branch's share of its channels.
+layers of which every branch has a part. The region's input is whole. A branch's convolution of it reads all
+of it, or, with "slice", the branch's share of its channels.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from buildtool.base.errors import UnsupportedError, UsageError
-from buildtool.split.types import DEPTHWISE, FUSION_ENDING, Block, Choice, Fusion, Part, Step, partition
+from buildtool.base.errors import BuildtoolError, UnsupportedError, UsageError
+from buildtool.split.graphs import steps_of
+from buildtool.split.types import (
+    CONVOLUTIONS,
+    DEPTHWISE,
+    FUSION_ENDING,
+    GLOBAL_POOLINGS,
+    PADDINGS,
+    POOLINGS,
+    Block,
+    Choice,
+    Fusion,
+    Part,
+    Step,
+    partition,
+)
+
+if TYPE_CHECKING:
+    import keras
 
 Channels = tuple[int, ...]
+Taken = tuple[Channels | None, Channels, tuple[str, ...]]  # channels it reads, writes, and its inputs
+Segment = list[Step]
+ENDS = frozenset(("Flatten", "Dense"))  # a chain's first layer of this kind begins the head
+
+
+def find_blocks(model: keras.Model) -> tuple[Block, ...]:
+    """The blocks of a Keras 3 model (functional or Sequential) in order."""
+    return find_in(steps_of(model))
+
+
+def find_in(steps: Sequence[Step]) -> tuple[Block, ...]:
+    """The blocks of a network's records in order; UnsupportedError where no block can be split."""
+    groups = _cut(_trunk(segments(steps)))
+    if not groups:
+        raise UnsupportedError(
+            "the network has no convolution that splitting could divide",
+            hint="a network of convolutions, poolings and dense layers, such as vgg16",
+        )
+    whole = [_block(index, [step for part in group for step in part]) for index, group in enumerate(groups)]
+    blocks = tuple(_tried(block, whole, steps) for block in whole)
+    if all(block.largest == 1 for block in blocks):
+        raise UnsupportedError(f"no block of the network can be split; {blocks[0].name}: {blocks[0].reason}")
+    return blocks
+
+
+def segments(steps: Sequence[Step]) -> list[Segment]:
+    """The steps between places that one tensor alone crosses, in order."""
+    last_use = {name: index for index, step in enumerate(steps) for name in step.inputs}
+    complete: list[Segment] = []
+    current: Segment = []
+    open_until = -1
+    for index, step in enumerate(steps):
+        current.append(step)
+        # A tensor made before this step and read after it crosses this place as well.
+        if open_until <= index:
+            complete.append(current)
+            current = []
+        open_until = max(open_until, last_use.get(step.name, index))
+    return [*complete, current] if current else complete
+
+
+def _is_single(segment: Segment, kinds: Iterable[str]) -> bool:
+    return len(segment) == 1 and segment[0].kind in kinds
+
+
+def _convolves(parts: Iterable[Segment], kinds: Iterable[str] = CONVOLUTIONS) -> bool:
+    return any(step.kind in kinds for part in parts for step in part)
+
+
+def _trunk(parts: list[Segment]) -> list[Segment]:
+    """The segments without those that prepare the input and without the head."""
+    with_depthwise = CONVOLUTIONS | DEPTHWISE
+    first = next((i for i, part in enumerate(parts) if _convolves([part], with_depthwise)), len(parts))
+    while first and _is_single(parts[first - 1], PADDINGS):
+        first -= 1
+    inner = parts[first:]
+    end = next((i for i, part in enumerate(inner) if _is_single(part, GLOBAL_POOLINGS | ENDS)), len(inner))
+    if end < len(inner) and _is_single(inner[end], GLOBAL_POOLINGS):
+        end += 1
+    mixing = [i for i, part in enumerate(inner) if any(step.is_mixing for step in part)]
+    if mixing and mixing[-1] >= end:
+        return inner[:end]
+    if inner and _is_single(inner[-1], POOLINGS):
+        return inner
+    return inner[: mixing[-1]] if mixing else []
+
+
+def _cut(trunk: list[Segment]) -> list[list[Segment]]:
+    """The trunk's segments by blocks, without those after the last block's end that have no convolution."""
+    blocks: list[list[Segment]] = []
+    current: list[Segment] = []
+    for part in trunk:
+        pools = _is_single(part, GLOBAL_POOLINGS) or (_is_single(part, POOLINGS) and part[0].is_strided)
+        strided = any(step.is_strided for step in part)
+        if strided and not pools and _convolves(current):
+            keep = _before_expansion(current, part)
+            blocks.append(current[:keep])
+            current = current[keep:]
+        current.append(part)
+        if pools and _convolves(current):
+            blocks.append(current)
+            current = []
+    return [*blocks, current] if _convolves(current) else blocks
+
+
+def _before_expansion(current: list[Segment], strided: Segment) -> int:
+    """How many segments the block before a strided segment keeps.
+
+    Paddings belong to the convolution behind them. A depthwise convolution belongs to the convolution that
+    widens its input (an inverted residual), or the fusion would be as wide as that.
+    """
+    keep = len(current)
+    while _is_single(current[keep - 1], PADDINGS):
+        keep -= 1
+    if not _is_single(strided, DEPTHWISE):
+        return keep
+    widens = keep - 1
+    while widens > 0 and not any(step.is_mixing for step in current[widens]):
+        widens -= 1
+    narrow = widens > 0 and 2 * current[widens - 1][-1].channels < strided[-1].channels
+    return widens if narrow and _convolves(current[:widens]) else keep
+
+
+def _block(index: int, steps: Segment) -> Block:
+    """A block before it is known whether it can be split."""
+    named = [step for step in steps if step.is_mixing or step.kind in DEPTHWISE]
+    return Block(
+        index,
+        f"block{index + 1}",
+        tuple(step.name for step in steps),
+        steps[-1].channels,
+        largest=min(step.channels // step.multiplier for step in named),
+        groups=tuple(step.groups for step in named if step.groups > 1),
+    )
+
+
+def _tried(block: Block, blocks: Sequence[Block], steps: Sequence[Step]) -> Block:
+    """The block with its reason, where it cannot be split at all."""
+    factors = [factor for factor in range(2, block.largest + 1) if block.allows(factor)]
+    if not factors:
+        mixing = [step for step in steps if step.is_mixing and step.name in block.layers]
+        narrow = min(mixing, key=lambda step: step.channels)
+        reason = f"layer {narrow.name} has {narrow.channels} channels"
+        if block.largest > 1:
+            reason = f"no factor divides its grouped convolutions' groups {block.groups}"
+        return replace(block, largest=1, reason=reason)
+    try:
+        split_steps(steps, blocks, Choice.whole(len(blocks)).with_factor(block.index, factors[0]))
+    except BuildtoolError as error:
+        layer = f"layer {error.operator}: " if error.operator else ""
+        return replace(block, largest=1, reason=f"{layer}{error.text}")
+    return block
+
+
+# ---- the split network -----------------------------------------------------------------------------
 
 
 def split_steps(steps: Sequence[Step], blocks: Sequence[Block], choice: Choice) -> tuple[Step, ...]:
@@ -28,12 +187,16 @@ def split_steps(steps: Sequence[Step], blocks: Sequence[Block], choice: Choice) 
         )
     for block, factor in zip(blocks, choice.factors, strict=True):
         _check_factor(block, factor)
-    work = _Network(steps, choice)
-    for region in _regions(blocks, choice):
-        work.whole_until(region.layers[0])
-        work.split(region)
-    work.whole_until("")
-    return tuple(work.made.values())
+    split = [pair for pair in zip(blocks, choice.factors, strict=True) if pair[1] > 1]
+    network = _Network(steps, choice)
+    if split and choice.fusion is not Fusion.FUSED:
+        layers = tuple(name for block, _ in split for name in block.layers)
+        network.split(f"blocks_k{split[0][1]}", layers, split[0][1])
+    else:
+        for block, factor in split:
+            network.split(f"{block.name}_k{factor}", block.layers, factor)
+    network.keep_until("")
+    return tuple(network.steps.values())
 
 
 def _check_factor(block: Block, factor: int) -> None:
@@ -50,50 +213,29 @@ def _check_factor(block: Block, factor: int) -> None:
     )
 
 
-@dataclass(frozen=True)
-class _Region:
-    """Layers that are split together; `fused`: whether a fusion block ends them."""
-
-    name: str
-    factor: int
-    layers: tuple[str, ...]
-    fused: bool
-
-
-def _regions(blocks: Sequence[Block], choice: Choice) -> Iterator[_Region]:
-    """The regions that are split."""
-    paired = [pair for pair in zip(blocks, choice.factors, strict=True) if pair[1] > 1]
-    if choice.fusion is Fusion.FUSED:
-        for block, factor in paired:
-            yield _Region(block.name, factor, block.layers, True)
-    elif paired:
-        layers = tuple(name for block, _ in paired for name in block.layers)
-        yield _Region("blocks", paired[0][1], layers, False)
-
-
 class _Network:
-    """The split network while it is made.
+    """The split network while it is built.
 
-    `original`: the steps that it is made of; `made`: its own so far; `values`: the step that has all of an
-    original step's output.
+    `original`: the steps of the original; `steps`: its own so far; `values`: for an original step, the step
+    that has all of its output.
     """
 
     def __init__(self, steps: Sequence[Step], choice: Choice) -> None:
         self.original = {step.name: step for step in steps}
-        self.made: dict[str, Step] = {}
+        self.steps: dict[str, Step] = {}
         self.values: dict[str, str] = {}
         self._choice = choice
         self._waiting = list(steps)
-        self._raw: set[str] = set()  # steps that still have the network's input: no convolution before them
+        self._raw: set[str] = set()  # steps without a convolution before them: they have the network's input
         for step in steps:
             if not step.is_mixing and self._raw.issuperset(step.inputs):
                 self._raw.add(step.name)
 
     def add(self, step: Step) -> Step:
-        self.made[step.name] = step
+        self.steps[step.name] = step
         return step
 
-    def whole_until(self, name: str) -> None:
+    def keep_until(self, name: str) -> None:
         """Takes over original steps as they are, up to the one of this name ("": to the end)."""
         while self._waiting and self._waiting[0].name != name:
             self._keep(self._waiting.pop(0))
@@ -102,105 +244,91 @@ class _Network:
         inputs = tuple(self.values[name] for name in step.inputs)
         self.values[step.name] = self.add(replace(step, inputs=inputs)).name
 
-    def split(self, region: _Region) -> None:
-        """Makes the region's branches and joins them."""
-        steps = [self._waiting.pop(0) for _ in region.layers]
-        held = self._held(steps)
-        for step in steps:
-            if step.name in held:
-                self._keep(step)
-        last = steps[-1]
-        if last.name in held:
-            return
-        ends = []
-        for index in range(region.factor):
-            branch = _Branch(self, region.factor, index)
-            for step in steps:
-                if step.name not in held:
-                    branch.take(step)
-            ends.append(branch.pieces[last.name])
-        self.values[last.name] = self._joined(region, last, ends).name
+    def split(self, name: str, layers: tuple[str, ...], factor: int) -> None:
+        """Builds the branches of a region and joins them.
 
-    def _held(self, steps: Sequence[Step]) -> set[str]:
-        """The steps of a region that stay whole: shared ones, and cheap ones before the first split ones."""
-        inside = {step.name for step in steps}
-        held: set[str] = set()
+        Steps that are shared, and cheap ones before the first split ones, stay whole.
+        """
+        self.keep_until(layers[0])
+        steps = [self._waiting.pop(0) for _ in layers]
+        split: dict[str, Step] = {}
         shared = self._choice.shared
         for step in steps:
-            if any(name in inside - held for name in step.inputs):
-                continue
-            if step.is_mixing:
-                if shared == 0:
-                    continue
-                shared -= 1
-            elif step.kind in DEPTHWISE and self.is_sliced(step.inputs[0]):
-                continue
-            held.add(step.name)
-        return held
+            is_split = any(source in split for source in step.inputs)
+            if not is_split and step.is_mixing:
+                is_split = shared == 0
+                shared -= 0 if is_split else 1
+            elif not is_split:
+                is_split = step.kind in DEPTHWISE and self.is_sliced(step.inputs[0])
+            if is_split:
+                split[step.name] = step
+            else:
+                self._keep(step)
+        last = steps[-1]
+        if last.name not in split:
+            return
+        ends = []
+        for index in range(factor):
+            branch = _Branch(self, factor, index)
+            for step in split.values():
+                branch.take(step)
+            ends.append(branch.parts[last.name])
+        self.values[last.name] = self._join(name, last, ends).name
 
     def is_sliced(self, name: str) -> bool:
         """Whether a branch's convolution of a whole tensor reads its share of the channels only."""
         return self._choice.first == "slice" and name not in self._raw
 
     def sliced(self, name: str, channels: Channels) -> Step:
-        """The step that takes channels (one run of them) of an original step's whole output."""
+        """The step that takes one run of channels of an original step's whole output."""
         whole = self.values[name]
         taken = f"{whole}_{channels[0]}_{channels[-1] + 1}"
         if channels[-1] - channels[0] + 1 != len(channels):
             text = "a branch needs channels of it that do not lie side by side"
             raise UnsupportedError(text, operator=name)
-        if taken not in self.made:
-            shape = (*self.made[whole].shape[:-1], len(channels))
+        if taken not in self.steps:
+            shape = (*self.steps[whole].shape[:-1], len(channels))
             self.add(Step(taken, "Slice", (whole,), shape, part=Part(name, None, channels)))
-        return self.made[taken]
+        return self.steps[taken]
 
-    def _joined(self, region: _Region, last: Step, ends: Sequence[Step]) -> Step:
+    def _join(self, name: str, last: Step, ends: Sequence[Step]) -> Step:
         """The concatenation of the branches' ends, and the fusion's 1x1 convolution.
 
-        Each branch's end is joined to those before it as soon as it is there. One concatenation of all would
-        need memory for all ends and for itself; so each grows over the one before it, beside one end alone.
+        Each branch's end is joined to those before it as soon as it is there, so that a concatenation grows
+        over the one before it, beside one end. One of all would need memory for all ends and for itself.
         """
-        name, joined = f"{region.name}_k{region.factor}", ends[0]
+        joined = ends[0]
         for count, end in enumerate(ends[1:], 2):
-            order = joined.writes + end.writes
+            part = Part("", None, joined.writes + end.writes)
             ending = "concat" if end is ends[-1] else f"{count}_concat"
-            inputs, shape = (joined.name, end.name), (*last.shape[:-1], len(order))
-            joined = self.add(
-                Step(f"{name}_{ending}", "Concatenate", inputs, shape, part=Part("", None, order))
-            )
-        if not region.fused:
+            inputs, shape = (joined.name, end.name), (*last.shape[:-1], len(part.writes))
+            joined = self.add(Step(f"{name}_{ending}", "Concatenate", inputs, shape, part=part))
+        if self._choice.fusion is not Fusion.FUSED:
             return joined
         rank = len(last.shape) - 1
         part = Part("", joined.writes, tuple(range(last.channels)))
         kind, ones = f"Conv{rank}D" if rank else "Dense", (1,) * rank
-        return self.add(
-            Step(f"{name}{FUSION_ENDING}", kind, (joined.name,), last.shape, ones, ones, part=part)
-        )
+        fusion = Step(f"{name}{FUSION_ENDING}", kind, (joined.name,), last.shape, ones, ones, part=part)
+        return self.add(fusion)
 
 
 class _Branch:
-    """One branch of a region while it is made: `pieces`, its parts of the original steps, by their names."""
+    """One branch of a region while it is built; `parts`: its parts of the original steps, by their names."""
 
     def __init__(self, network: _Network, factor: int, index: int) -> None:
-        self._network = network
-        self._factor = factor
-        self._index = index
-        self.pieces: dict[str, Step] = {}
+        self._network, self._factor, self._index = network, factor, index
+        self.parts: dict[str, Step] = {}
 
     def take(self, step: Step) -> None:
         """Adds this branch's part of an original step."""
         if step.refused:
             raise UnsupportedError(f"it cannot be split: {step.refused}", operator=step.name)
-        if step.is_mixing:
-            reads, writes, inputs = self._mixing(step)
-        elif step.kind == "Concatenate":
-            reads, writes, inputs = self._concatenated(step)
-        else:
-            reads, writes, inputs = self._channelwise(step)
+        take = self._concatenate if step.kind == "Concatenate" else self._take_channels
+        reads, writes, inputs = self._mix(step) if step.is_mixing else take(step)
         if not writes:
             text = f"it has {step.channels} channels, too few for {self._factor} branches"
             raise UnsupportedError(text, operator=step.name)
-        made = replace(
+        own = replace(
             step,
             name=f"{step.name}_k{self._factor}b{self._index}",
             inputs=inputs,
@@ -208,49 +336,49 @@ class _Branch:
             groups=step.groups // self._factor if step.groups > 1 else 1,
             part=Part(step.name, reads, writes),
         )
-        self.pieces[step.name] = self._network.add(made)
+        self.parts[step.name] = self._network.add(own)
 
     def _share(self, name: str) -> Channels:
         """The branch's share of the channels of an original step."""
         return partition(self._network.original[name].channels, self._factor)[self._index]
 
-    def _mixing(self, step: Step) -> tuple[Channels | None, Channels, tuple[str, ...]]:
+    def _mix(self, step: Step) -> Taken:
         (source,) = step.inputs
-        writes, piece = self._share(step.name), self.pieces.get(source)
-        if piece is None:
+        writes, part = self._share(step.name), self.parts.get(source)
+        if part is None:
             enough = self._network.original[source].channels >= self._factor
             if step.groups == 1 and not (enough and self._network.is_sliced(source)):
                 return None, writes, (self._network.values[source],)
-            piece = self._network.sliced(source, self._share(source))
+            part = self._network.sliced(source, self._share(source))
         # The output channels of a grouped convolution's branch must read its own input channels.
-        if step.groups > 1 and (step.groups % self._factor or piece.writes != self._share(source)):
+        if step.groups > 1 and (step.groups % self._factor or part.writes != self._share(source)):
             text = f"its {step.groups} groups do not fall into {self._factor} branches"
             raise UnsupportedError(text, operator=step.name)
-        return piece.writes, writes, (piece.name,)
+        return part.writes, writes, (part.name,)
 
-    def _concatenated(self, step: Step) -> tuple[None, Channels, tuple[str, ...]]:
-        writes: list[int] = []
+    def _concatenate(self, step: Step) -> Taken:
+        writes: Channels = ()
         inputs: list[str] = []
         start = 0
         for name in step.inputs:
-            piece = self.pieces.get(name) or self._network.sliced(name, self._share(name))
-            writes += (start + channel for channel in piece.writes)
-            inputs.append(piece.name)
+            part = self.parts.get(name) or self._network.sliced(name, self._share(name))
+            writes += tuple(start + channel for channel in part.writes)
+            inputs.append(part.name)
             start += self._network.original[name].channels
-        return None, tuple(writes), tuple(inputs)
+        return None, writes, tuple(inputs)
 
-    def _channelwise(self, step: Step) -> tuple[Channels, Channels, tuple[str, ...]]:
-        known = [self.pieces[name].writes for name in step.inputs if name in self.pieces]
+    def _take_channels(self, step: Step) -> Taken:
+        known = [self.parts[name].writes for name in step.inputs if name in self.parts]
         reads = max(known, key=len) if known else self._share(step.inputs[0])
         inputs = []
         for name in step.inputs:
-            piece = self.pieces.get(name)
-            if piece is None and self._network.original[name].channels == 1 < step.channels:
+            part = self.parts.get(name)
+            if part is None and self._network.original[name].channels == 1 < step.channels:
                 inputs.append(self._network.values[name])  # broadcast over the channels
                 continue
-            piece = piece or self._network.sliced(name, reads)
-            if piece.writes != reads:
+            part = part or self._network.sliced(name, reads)
+            if part.writes != reads:
                 raise UnsupportedError("its inputs have different channels in one branch", operator=step.name)
-            inputs.append(piece.name)
+            inputs.append(part.name)
         writes = tuple(channel * step.multiplier + i for channel in reads for i in range(step.multiplier))
         return reads, writes, tuple(inputs)

@@ -1,7 +1,8 @@
-"""Data to train with: labelled images of 8 bits, from folders, tar archives and .npz files."""
+"""Training data: labelled images of 8 bits, from folders, tar archives and .npz files."""
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import io
 import tarfile
@@ -21,7 +22,7 @@ from buildtool.split.records import keep_arrays, kept_arrays
 Pixels = npt.NDArray[np.uint8]
 Labels = npt.NDArray[np.int64]
 Labelled = tuple[Pixels, Labels]
-Part = Literal["", "train", "test"]  # "": the data set says nothing of parts
+Part = Literal["", "train", "test"]  # "": the data set has no parts
 
 TEST_SHARE = 1 / 6  # of the images of a class, where the data set has no test part
 ARCHIVES = (".tar", ".tar.xz", ".tar.gz", ".tgz", ".tar.bz2")
@@ -35,7 +36,7 @@ _KEYS = "give it the arrays x_train, y_train, x_test and y_test, or x and y"
 class Data:
     """Images, uint8 [N, height, width, channels], and their classes' numbers, int64 [N], in two parts.
 
-    `test_x` is for a final figure: nothing is chosen by it. `classes`: their names, in the order of numbers.
+    Nothing is chosen by the test part. `classes`: their names, in the order of numbers.
     """
 
     train_x: Pixels
@@ -68,10 +69,9 @@ def load(
     """The data set at `path`: a folder or a tar archive with a folder for each class, or a .npz file.
 
     Where it has no test part, a sixth of each class is taken for it, at random by `seed`. `size`: height,
-    width and channels that images are brought to (scaled until they cover it, the rest is cut off); without
-    it they must all be of one size. `cache`: a folder that decoded images are kept in.
-
-    Raises UsageError for data that cannot be used, MachineError where it does not fit into memory.
+    width and channels that images are scaled to (they cover it, the rest is cut off); without it they all
+    have one size. `cache`: a folder for decoded images. Raises UsageError for data that cannot be used,
+    MachineError where it does not fit into memory.
     """
     if not path.exists():
         raise _unusable("there is no such file or folder", path)
@@ -83,7 +83,10 @@ def load(
         raise _unusable("the file is no data set", path, hint)
     if cache is None:
         return _of_images(path, seed, size)
-    depends = repr((_SCHEMA, str(path.resolve()), _listing(path), seed, size))
+    names = [path] if path.is_file() else sorted(one for one in path.rglob("*") if one.is_file())
+    stats = ((str(one), one.stat()) for one in names)
+    listing = [(name, stat.st_size, stat.st_mtime_ns) for name, stat in stats]
+    depends = repr((_SCHEMA, str(path.resolve()), listing, seed, size))
     key = hashlib.sha256(depends.encode(errors="surrogateescape")).hexdigest()[:16]
     file = cache / f"data-{key}.npz"
     if (kept := kept_arrays(file)) is not None:
@@ -124,13 +127,13 @@ def _too_large(needed: int, path: Path) -> MachineError:
 
 
 def _parted(x: Pixels, y: Labels, seed: int) -> tuple[Labelled, Labelled]:
-    """Images for training and for the test: the same share of every class."""
+    """Images for training and for the test, the same share of every class."""
     is_test = share_of_each(y, TEST_SHARE, np.random.default_rng(seed))
     return (x[~is_test], y[~is_test]), (x[is_test], y[is_test])
 
 
 def share_of_each(y: Labels, share: float, random: np.random.Generator) -> npt.NDArray[np.bool_]:
-    """Which images are a share of those of each class, chosen at random; of each class one at least."""
+    """Which images are in a random share of each class, of at least one image."""
     is_chosen = np.zeros(len(y), bool)
     for label in np.unique(y):
         members = random.permutation(np.flatnonzero(y == label))
@@ -184,7 +187,7 @@ def _of_npz(path: Path, seed: int) -> Data:
 
 
 def _checked(x: Any, y: Any, path: Path) -> Labelled:
-    """Images and labels as they are needed; UsageError for arrays that are none."""
+    """Images and labels in the shapes of Data; UsageError for other arrays."""
     if x.dtype != np.uint8:
         hint = "pixels are whole numbers from 0 to 255 (uint8); they are normalised later"
         raise _unusable(f"the images are {x.dtype}", path, hint)
@@ -230,8 +233,9 @@ def _of_images(path: Path, seed: int, size: tuple[int, int, int] | None) -> Data
 
     if not train or not test:
         return _complete(*_parted(*stacked(train + test), seed), classes, path)
-    if different := sorted({name for _, name in train} ^ {name for _, name in test}):
-        part = "test" if different[0] in {name for _, name in train} else "train"
+    trained = {name for _, name in train}
+    if different := sorted(trained ^ {name for _, name in test}):
+        part = "test" if different[0] in trained else "train"
         text = f"the class '{different[0]}' has no image to {part} with"
         raise _unusable(text, path, "both parts need a folder for each class")
     return _complete(stacked(train), stacked(test), classes, path)
@@ -258,20 +262,19 @@ def _decoded(data: bytes, size: tuple[int, int, int] | None, name: str) -> Pixel
 
 
 def _free_bytes() -> float:
-    """Memory that can be had without swapping, in bytes; infinite where the system does not say."""
-    try:
-        text = Path("/proc/meminfo").read_text()
-    except OSError:
-        return float("inf")
-    found = [line.split()[1] for line in text.splitlines() if line.startswith("MemAvailable:")]
-    return int(found[0]) * 1024 if found else float("inf")
+    """Memory that is free without swapping, in bytes; infinite where the system does not say."""
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024
+    return float("inf")
 
 
 # ---- files of images -------------------------------------------------------------------------------
 
 
 class _ImageFile(NamedTuple):
-    """An image's bytes, what it is called in messages, its class, and its part of the data set."""
+    """An image's name in messages, its class, its part of the data set, and its bytes."""
 
     name: str
     label: str
@@ -282,8 +285,7 @@ class _ImageFile(NamedTuple):
 def _read(path: Path) -> Iterator[_ImageFile]:
     """The images of a folder or an archive, sorted by name; UsageError for another layout.
 
-    A folder may hold archives in the place of class folders, one of them with "train" in its name and one
-    with "test", as data sets are often handed on.
+    A folder may hold two archives instead of class folders: one with "train" in its name, one with "test".
     """
     if path.is_file():
         yield from _of_archive(path, "")
@@ -295,34 +297,22 @@ def _read(path: Path) -> Iterator[_ImageFile]:
             raise _unusable(text, folder, "give it images, or remove the folder")
     archives = [one for one in below if one.parent == path and one.name.endswith(ARCHIVES) and one.is_file()]
     if archives:
-        for archive in _two_parts(path, archives):
-            yield from _of_archive(archive, "test" if "test" in archive.name else "train")
+        train = [one for one in archives if "train" in one.name and "test" not in one.name]
+        test = [one for one in archives if "test" in one.name]
+        if len(train) != 1 or len(test) != 1:
+            names = ", ".join(one.name for one in archives)
+            raise UsageError(
+                f"the folder holds the archives {names}: which one is for training is not clear",
+                path=str(path),
+                hint="have one archive with 'train' in its name and one with 'test', or name one archive",
+            )
+        yield from _of_archive(train[0], "train")
+        yield from _of_archive(test[0], "test")
         return
     for file in below:
         if file.is_file():
             name = PurePosixPath(file.relative_to(path).as_posix())
             yield _image(name, "", str(file), file.read_bytes)
-
-
-def _listing(path: Path) -> list[tuple[str, int, int]]:
-    """Every file that `_read` depends on: its name, bytes, and time of change in nanoseconds."""
-    files = [path] if path.is_file() else sorted(one for one in path.rglob("*") if one.is_file())
-    stats = ((str(one), one.stat()) for one in files)
-    return [(name, stat.st_size, stat.st_mtime_ns) for name, stat in stats]
-
-
-def _two_parts(path: Path, archives: list[Path]) -> list[Path]:
-    """The archives with a data set's two parts; UsageError where they are not one of each."""
-    train = [one for one in archives if "train" in one.name and "test" not in one.name]
-    test = [one for one in archives if "test" in one.name]
-    if len(train) != 1 or len(test) != 1:
-        names = ", ".join(one.name for one in archives)
-        raise UsageError(
-            f"the folder holds the archives {names}: which one is for training is not clear",
-            path=str(path),
-            hint="have one archive with 'train' in its name and one with 'test', or name one archive",
-        )
-    return [*train, *test]
 
 
 def _of_archive(path: Path, part: Part) -> Iterator[_ImageFile]:
@@ -352,5 +342,5 @@ def _image(name: PurePosixPath, part: Part, shown: str, read: Callable[[], bytes
 
 
 def _is_hidden(name: PurePosixPath | Path) -> bool:
-    """Whether a file or a folder above it is hidden, as systems leave them beside a user's own."""
+    """Whether a file or a folder above it is hidden, as systems leave them."""
     return any((one.startswith(".") and one not in (".", "..")) or one == "__MACOSX" for one in name.parts)

@@ -1,4 +1,4 @@
-"""Keras models as graphs of calls, models inside models opened, and as records; what of them is refused."""
+"""Keras models as graphs of calls, with the models inside them opened, and as records."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Source = tuple[str, int]  # a call's name, and which of its outputs
 
 
 def each_after(ends: Iterable[T], reads: Callable[[T], Iterable[T]]) -> list[T]:
-    """All that `ends` depend on, and they, each after what it reads: branch after branch."""
+    """`ends` and all that they depend on, each after what it reads: branch after branch."""
     found: list[T] = []
     begun: set[T] = set()
     waiting = [(one, False) for one in reversed(list(ends))]
@@ -37,10 +37,7 @@ def each_after(ends: Iterable[T], reads: Callable[[T], Iterable[T]]) -> list[T]:
 
 @dataclass(frozen=True)
 class Call:
-    """One use of a layer or operation.
-
-    `name`: the layer's, behind those of the models around it. `sources`: where its input tensors come from.
-    """
+    """One use of a layer or operation; `name`: the layer's, behind those of the models around it."""
 
     name: str
     operation: Any
@@ -53,7 +50,7 @@ class Call:
         return type(self.operation).__name__
 
     def again(self, operation: Any, inputs: list[Any]) -> Any:
-        """Calls another layer as this one was called, on tensors in the place of its inputs."""
+        """Calls another layer with the arguments of this call, but with these inputs."""
         own = self.node.input_tensors
         tensors = {id(tensor): given for tensor, given in zip(own, inputs, strict=True)}
         args, kwargs = self.node.arguments.fill_in(tensors)
@@ -62,7 +59,24 @@ class Call:
 
 def steps_of(model: keras.Model) -> tuple[Step, ...]:
     """The records of a Keras 3 model, in an order in which they can run."""
-    return tuple(_step(call) for call in calls_of(model))
+    steps = []
+    for call in calls_of(model):
+        operation, kind = call.operation, call.kind
+        fields: dict[str, Any] = {}
+        if kind != "InputLayer":
+            fields["refused"] = _refused(call)
+            kernel = "kernel_size" if kind in CONVOLUTIONS | DEPTHWISE else "pool_size"
+            for field, name in (("kernel", kernel), ("strides", "strides")):
+                value = getattr(operation, name, ())
+                fields[field] = (value,) if isinstance(value, int) else tuple(value)
+            if kind in DEPTHWISE | {"SeparableConv2D"}:
+                fields["multiplier"] = operation.depth_multiplier
+            if kind in MIXING | DEPTHWISE:
+                fields["groups"] = getattr(operation, "groups", None) or 1
+        sources = tuple(name for name, _ in call.sources)
+        shape = tuple(call.node.output_tensors[0].shape[1:])
+        steps.append(Step(call.name, kind, sources, shape, **fields))
+    return tuple(steps)
 
 
 def calls_of(model: keras.Model) -> tuple[Call, ...]:
@@ -99,7 +113,7 @@ def _graph(model: Any) -> Any:
 
 
 def _collect(graph: Any, prefix: str, known: dict[int, Source], found: dict[str, Call]) -> None:
-    """Adds a graph's calls to `found`; `known`: where its tensors come from, its inputs to begin with."""
+    """Adds a graph's calls to `found`; `known`: the sources of its tensors, at first those of its inputs."""
     import keras
 
     given = {id(tensor) for tensor in graph.inputs}
@@ -118,10 +132,17 @@ def _collect(graph: Any, prefix: str, known: dict[int, Source], found: dict[str,
             outputs = [inside[id(tensor)] for tensor in inner.outputs]
             known.update(zip(map(id, node.output_tensors), outputs, strict=True))
         elif id(node.output_tensors[0]) not in known:  # else it is an input of an inner model
-            _check(operation, name)
-            if name in found:
-                hint = "a layer of its own for each place"
+            text = hint = ""
+            if getattr(operation, "data_format", None) == "channels_first":
+                text = "it has its channels first"
+                hint = 'data_format="channels_last", with weights as they are'
+            elif mode := getattr(operation, "quantization_mode", None):
+                text = f"its weights are quantised ({mode})"
+                hint = "split the float model; the converter quantises the result"
+            elif name in found:
                 text = "the layer is used in two places, and shared layers cannot be split"
+                hint = "a layer of its own for each place"
+            if text:
                 raise UnsupportedError(text, operator=name, hint=hint)
             found[name] = Call(name, operation, node, sources)
             known.update((id(tensor), (name, i)) for i, tensor in enumerate(node.output_tensors))
@@ -130,34 +151,6 @@ def _collect(graph: Any, prefix: str, known: dict[int, Source], found: dict[str,
 def _node(tensor: Any) -> Any:
     history = tensor._keras_history
     return history.operation._inbound_nodes[history.node_index]
-
-
-def _check(operation: Any, name: str) -> None:
-    """Raises what no part of a network may be, split or whole."""
-    if getattr(operation, "data_format", None) == "channels_first":
-        hint = 'data_format="channels_last", with weights as they are'
-        raise UnsupportedError("it has its channels first", operator=name, hint=hint)
-    if getattr(operation, "quantization_mode", None):
-        text = f"its weights are quantised ({operation.quantization_mode})"
-        hint = "split the float model; the converter quantises the result"
-        raise UnsupportedError(text, operator=name, hint=hint)
-
-
-def _step(call: Call) -> Step:
-    operation, kind = call.operation, call.kind
-    shape = tuple(call.node.output_tensors[0].shape[1:])
-    if kind == "InputLayer":
-        return Step(call.name, kind, (), shape)
-    fields: dict[str, Any] = {"refused": _refused(call)}
-    kernel = "kernel_size" if kind in CONVOLUTIONS | DEPTHWISE else "pool_size"
-    for field, name in (("kernel", kernel), ("strides", "strides")):
-        value = getattr(operation, name, ())
-        fields[field] = (value,) if isinstance(value, int) else tuple(value)
-    if kind in DEPTHWISE | {"SeparableConv2D"}:
-        fields["multiplier"] = operation.depth_multiplier
-    if kind in MIXING | DEPTHWISE:
-        fields["groups"] = getattr(operation, "groups", None) or 1
-    return Step(call.name, kind, tuple(name for name, _ in call.sources), shape, **fields)
 
 
 def _refused(call: Call) -> str:

@@ -18,64 +18,59 @@ if TYPE_CHECKING:
 
 VGG16 = ((64, 64), (128, 128), (256, 256, 256), (512, 512, 512), (512, 512, 512))
 RESNET18 = ((64, 1), (128, 2), (256, 2), (512, 2))  # channels and first stride of stages of two blocks
-_MULTIPLES = {"vgg16": 32, "resnet18": 8}  # of which the rows and columns of images are
+_MULTIPLES = {"vgg16": 32, "resnet18": 8}  # an image's rows and columns are a multiple of this
 
 
 class _Drawing:
-    """The steps of a network while it is written down; every method returns its last step's name."""
+    """The steps of a network while it is drawn; `last` is the name of the newest one."""
 
     def __init__(self, width: float, size: int) -> None:
         self._width = width
+        self.last = "image"
         self.steps = {"image": Step("image", "InputLayer", (), (size, size, 3))}
 
-    def rows(self, name: str) -> int:
-        return self.steps[name].shape[0] or 0
-
     def add(self, name: str, kind: str, *inputs: str, shape: tuple[int, ...] = (), **fields: Any) -> str:
-        """A layer; its output has the shape of its first input if no other is given."""
+        """A layer of `inputs` (default: the last step); by default it keeps the first input's shape."""
+        inputs = inputs or (self.last,)
         self.steps[name] = Step(name, kind, inputs, shape or self.steps[inputs[0]].shape, **fields)
+        self.last = name
         return name
 
-    def conv(self, name: str, source: str, channels: int, kernel: int = 3, stride: int = 1) -> str:
-        """A convolution with padding, and batch normalisation."""
-        rows = -(-self.rows(source) // stride)
+    def conv(self, name: str, channels: int, kernel: int = 3, stride: int = 1) -> str:
+        """A convolution of the last step with padding, and batch normalisation."""
+        rows = -(-(self.steps[self.last].shape[0] or 0) // stride)
         shape = (rows, rows, max(1, round(channels * self._width)))
-        self.add(name, "Conv2D", source, shape=shape, kernel=(kernel, kernel), strides=(stride, stride))
-        return self.add(f"{name}_bn", "BatchNormalization", name)
+        self.add(name, "Conv2D", shape=shape, kernel=(kernel, kernel), strides=(stride, stride))
+        return self.add(f"{name}_bn", "BatchNormalization")
 
-    def head(self, source: str, classes: int, pooling: bool) -> None:
-        kind, name = ("GlobalAveragePooling2D", "average") if pooling else ("Flatten", "flatten")
-        self.add(name, kind, source, shape=(self.steps[source].channels,))
-        self.add("classes", "Dense", name, shape=(classes,))
-
-    def vgg16(self, classes: int) -> None:
-        """13 convolutions in five blocks with max poolings, and one dense layer."""
-        last = "image"
+    def vgg16(self) -> None:
+        """13 convolutions in five blocks with max poolings."""
         for block, widths in enumerate(VGG16, 1):
             for index, channels in enumerate(widths, 1):
-                name = f"block{block}_conv{index}"
-                last = self.add(f"{name}_relu", "ReLU", self.conv(name, last, channels))
-            half, two = self.rows(last) // 2, (2, 2)
-            shape = (half, half, self.steps[last].channels)
-            last = self.add(f"block{block}_pool", "MaxPooling2D", last, shape=shape, kernel=two, strides=two)
-        self.head(last, classes, pooling=self.rows(last) > 1)
+                self.conv(f"block{block}_conv{index}", channels)
+                self.add(f"block{block}_conv{index}_relu", "ReLU")
+            rows, columns, channels = (n or 0 for n in self.steps[self.last].shape)
+            shape, two = (rows // 2, columns // 2, channels), (2, 2)
+            self.add(f"block{block}_pool", "MaxPooling2D", shape=shape, kernel=two, strides=two)
 
-    def resnet18(self, classes: int) -> None:
-        """A 3x3 convolution, four stages of two residual blocks, one dense layer."""
-        last = self.add("stem_relu", "ReLU", self.conv("stem", "image", RESNET18[0][0]))
+    def resnet18(self) -> None:
+        """A 3x3 convolution, and four stages of two residual blocks.
+
+        The shortcut of a block whose stride is above 1 is a 1x1 convolution.
+        """
+        self.conv("stem", RESNET18[0][0])
+        self.add("stem_relu", "ReLU")
         for stage, (channels, first) in enumerate(RESNET18, 1):
             for index, stride in enumerate((first, 1), 1):
-                last = self._residual(f"stage{stage}_{index}", last, channels, stride)
-        self.head(last, classes, pooling=True)
-
-    def _residual(self, name: str, source: str, channels: int, stride: int) -> str:
-        """Two convolutions with a shortcut, which is a 1x1 convolution where the stride is above 1."""
-        inner = self.conv(f"{name}_conv1", source, channels, stride=stride)
-        outer = self.conv(f"{name}_conv2", self.add(f"{name}_relu1", "ReLU", inner), channels)
-        shortcut = source
-        if stride > 1:
-            shortcut = self.conv(f"{name}_shortcut", source, channels, kernel=1, stride=stride)
-        return self.add(f"{name}_relu2", "ReLU", self.add(f"{name}_add", "Add", outer, shortcut))
+                name, shortcut = f"stage{stage}_{index}", self.last
+                self.conv(f"{name}_conv1", channels, stride=stride)
+                self.add(f"{name}_relu1", "ReLU")
+                outer = self.conv(f"{name}_conv2", channels)
+                if stride > 1:
+                    self.last = shortcut
+                    shortcut = self.conv(f"{name}_shortcut", channels, kernel=1, stride=stride)
+                self.add(f"{name}_add", "Add", outer, shortcut)
+                self.add(f"{name}_relu2", "ReLU")
 
 
 def steps_by_name(text: str, width: float = 1.0, size: int = 32, classes: int = 10) -> tuple[Step, ...]:
@@ -85,33 +80,36 @@ def steps_by_name(text: str, width: float = 1.0, size: int = 32, classes: int = 
         hint = f"a multiple of {multiple}"
         raise UsageError(f"the input size {size} does not fit the network's poolings and strides", hint=hint)
     drawing = _Drawing(width, size)
-    (drawing.vgg16 if text == "vgg16" else drawing.resnet18)(classes)
+    getattr(drawing, text)()
+    rows, _, channels = (n or 0 for n in drawing.steps[drawing.last].shape)
+    if text == "resnet18" or rows > 1:
+        drawing.add("average", "GlobalAveragePooling2D", shape=(channels,))
+    else:
+        drawing.add("flatten", "Flatten", shape=(channels,))
+    drawing.add("classes", "Dense", shape=(classes,))
     return tuple(drawing.steps.values())
 
 
 def by_name(text: str, width: float = 1.0, size: int = 32, classes: int = 10, seed: int = 0) -> keras.Model:
     """The Keras model of a network by its name, with random weights; equal seeds give equal weights."""
     import keras
-
-    steps = steps_by_name(text, width, size, classes)
-    made: dict[str, Any] = {steps[0].name: keras.Input(steps[0].shape, name=steps[0].name)}
-    for index, step in enumerate(steps[1:], 1):
-        inputs = [made[name] for name in step.inputs]
-        made[step.name] = _layer(step, seed * len(steps) + index)(inputs if len(inputs) > 1 else inputs[0])
-    return keras.Model(made[steps[0].name], made[steps[-1].name], name=text)
-
-
-def _layer(step: Step, seed: int) -> Any:
-    """The Keras layer of a step."""
     from keras import initializers, layers
 
-    settings: dict[str, Any] = {"name": step.name}
-    if step.kind == "Conv2D":
-        settings |= {"filters": step.channels, "kernel_size": step.kernel, "strides": step.strides}
-        settings |= {"padding": "same", "use_bias": False, "kernel_initializer": initializers.HeNormal(seed)}
-    elif step.kind == "Dense":
-        start = initializers.GlorotUniform(seed)
-        settings |= {"units": step.channels, "activation": "softmax", "kernel_initializer": start}
-    elif step.kind == "MaxPooling2D":
-        settings |= {"pool_size": step.kernel, "strides": step.strides}
-    return getattr(layers, step.kind)(**settings)
+    steps = steps_by_name(text, width, size, classes)
+    tensors: dict[str, Any] = {steps[0].name: keras.Input(steps[0].shape, name=steps[0].name)}
+    for index, step in enumerate(steps[1:], 1):
+        settings: dict[str, Any] = {"name": step.name}
+        number = seed * len(steps) + index
+        if step.kind == "Conv2D":
+            settings |= {"filters": step.channels, "kernel_size": step.kernel, "strides": step.strides}
+            settings |= {"padding": "same", "use_bias": False}
+            settings["kernel_initializer"] = initializers.HeNormal(number)
+        elif step.kind == "Dense":
+            settings |= {"units": step.channels, "activation": "softmax"}
+            settings["kernel_initializer"] = initializers.GlorotUniform(number)
+        elif step.kind == "MaxPooling2D":
+            settings |= {"pool_size": step.kernel, "strides": step.strides}
+        inputs = [tensors[name] for name in step.inputs]
+        layer = getattr(layers, step.kind)(**settings)
+        tensors[step.name] = layer(inputs if len(inputs) > 1 else inputs[0])
+    return keras.Model(tensors[steps[0].name], tensors[steps[-1].name], name=text)

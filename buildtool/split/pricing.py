@@ -1,7 +1,9 @@
-"""What a structure takes of a board, before it is trained: RAM, flash, work and time, by the planner.
+"""What a structure needs of a board, before it is trained: RAM, flash, work and time, by the planner.
 
-None of these depends on the values of weights. So a candidate is priced from a sketch of it (sketch.py), and
-one that no plan of the front brings within the goals is never trained.
+None of these depends on the values of weights. So a candidate is priced from a sketch: an int8 network of
+its structure with random weights. TensorFlow's converter takes up to half a minute for a network, a sketch a
+tenth of a second; the converter is used only for layers that the sketch does not know. A candidate whose
+plans all miss the goals is never trained.
 """
 
 from __future__ import annotations
@@ -9,11 +11,13 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from buildtool.api import kept_session
 from buildtool.api.requests import parse
@@ -28,17 +32,18 @@ from buildtool.emit.image import image_layout
 from buildtool.emit.sources import emit
 from buildtool.firmware.bound import bound
 from buildtool.firmware.planned import prepare
+from buildtool.graph import types as g
 from buildtool.graph.tflite.writer import write_model
-from buildtool.graph.types import Graph
+from buildtool.graph.types import Activation, DType, Graph, OpKind, Quantization
 from buildtool.plan.choose.choose import chosen
 from buildtool.plan.choose.fronts import points
 from buildtool.plan.choose.limits import estimated_ms
 from buildtool.plan.choose.problem import Prepared
 from buildtool.plan.models import load_network
 from buildtool.plan.types import Plan
-from buildtool.split.convert import int8_model, random_images
+from buildtool.split.backend import int8_model, random_images
+from buildtool.split.graphs import Call, activation_of, calls_of
 from buildtool.split.records import Records, key_of
-from buildtool.split.sketch import Unknown, sketch
 from buildtool.split.structure import build
 from buildtool.split.types import Block, Choice
 from buildtool.split.wanted import Goals
@@ -48,6 +53,7 @@ from buildtool.target.hardware import MemoryKind
 from buildtool.target.partitions import weights_room
 from buildtool.target.registry import board_chain
 from buildtool.target.types import Target
+from buildtool.zoo.drawn import NetBuilder, quant
 
 if TYPE_CHECKING:
     import keras
@@ -55,39 +61,28 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Point:
-    """A plan of the front: bytes of the arena, F (work over the network's own), cost and milliseconds.
+    """A plan of the front."""
 
-    `code`: bytes of flash beside the weight image at most; None where no sizes are recorded for the board.
-    """
-
-    bytes: int
-    f: float
+    bytes: int  # of the arena
+    f: float  # work over the network's own
     cost: float
     milliseconds: float | None
-    code: int | None = None
+    code: int | None = None  # bytes of flash beside the weight image at most; None: no sizes are recorded
 
 
 @dataclass(frozen=True)
 class Price:
-    """What a structure takes of a board.
-
-    `ram`: the plans that no other beats in memory and work, and those layer by layer with the least cost and
-    with the least memory; the least memory comes first;
-    `layerwise`: bytes of the arena where operators run one after the other (None: no such plan);
-    `flash`: bytes of the weight image; `macs`: of one invoke; `unit`: of all costs. `ram_there`,
-    `flash_there`, `code_there`: what the board has for arena, weights, and code beside them (None: code is
-    not counted).
-    """
+    """What a structure needs of a board, and what is there."""
 
     board: str
-    ram: tuple[Point, ...]
-    layerwise: int | None
-    flash: int
-    macs: int
-    unit: str
-    ram_there: int
-    flash_there: int
-    code_there: int | None = None
+    ram: tuple[Point, ...]  # the front of memory and work, and plans layer by layer, the least memory first
+    layerwise: int | None  # bytes of the arena layer by layer; None: there is no such plan
+    flash: int  # bytes of the weight image
+    macs: int  # of one invoke
+    unit: str  # of all costs
+    ram_there: int  # bytes for the arena
+    flash_there: int  # bytes for weights
+    code_there: int | None = None  # bytes for code beside them; None: code is not counted
 
     @property
     def least(self) -> Point:
@@ -104,7 +99,7 @@ class Price:
         return self.flash + (point.code or 0)
 
     def missed(self, goals: Goals) -> str:
-        """Which of the goals and of the board's own memories no plan meets, in words; "": one meets all."""
+        """Which goal or memory of the board no plan meets, in words; "": one plan meets all."""
         if why := self._flash_missed(min(self.ram, key=self.image), goals):
             return why
         fitting = self._fitting(goals)
@@ -157,27 +152,32 @@ def _exceeds(what: str, need: int, room: int, of: str) -> str:
 class Pricer:
     """Prices structures of one network on one board (its name, or a .toml file), each once.
 
-    `records` keep the prices by all that they depend on.
+    `records` keep the prices, by all that they depend on.
     """
 
     def __init__(
-        self,
-        model: keras.Model,
-        blocks: Sequence[Block],
-        board: str | Path,
-        goals: Goals,
-        records: Records | None = None,
+        self, model: keras.Model, blocks: Sequence[Block], board: str | Path, goals: Goals, records: Records
     ) -> None:
         self.model, self.blocks, self.board, self.goals = model, blocks, str(board), goals
         self._records = records
-        self._session = kept_session()
         self.prices: dict[str, Price] = {}
 
     def price(self, choice: Choice) -> Price:
         """The price of a structure, from the records where they have it; the planner's errors."""
         name = choice.key()
         if name not in self.prices:
-            self.prices[name] = self._recorded(choice)
+            key = key_of({**self._about, "choice": name})
+            data = self._records.get(key)
+            if data is None:
+                model = build(self.model, self.blocks, choice, grouped=False)
+                try:
+                    file = write_model(sketch(model))
+                except Unknown:  # TensorFlow's converter knows it
+                    file = int8_model(model, random_images(model))
+                price = price_of(file, self.board, kept_session())
+                data = {**price.data(), "what": "price", "choice": name}
+                self._records.put(key, data)
+            self.prices[name] = Price.of_data(data)
         return self.prices[name]
 
     def missed(self, choice: Choice) -> str:
@@ -188,7 +188,7 @@ class Pricer:
             return error.text
 
     def figures(self, choice: Choice) -> dict[str, float]:
-        """What a structure needs, each number the better the smaller; nothing of one that is refused."""
+        """What a structure needs, each number the better the smaller; empty where the planner refuses it."""
         try:
             price = self.price(choice)
         except BuildtoolError:
@@ -207,52 +207,33 @@ class Pricer:
         network = hashlib.sha256(self.model.to_json().encode()).hexdigest()
         return {"what": "price", "network": network, "board": board, "code": code_digest()}
 
-    def _recorded(self, choice: Choice) -> Price:
-        if self._records is None:
-            return self._made(choice)
-        key = key_of({**self._about, "choice": choice.key()})
-        data = self._records.get(key)
-        if data is None:
-            data = {**self._made(choice).data(), "what": "price", "choice": choice.key()}
-            self._records.put(key, data)
-        return Price.of_data(data)
-
-    def _made(self, choice: Choice) -> Price:
-        model = build(self.model, self.blocks, choice, grouped=False)
-        try:
-            file = write_model(sketch(model))
-        except Unknown:  # TensorFlow's converter knows it
-            file = int8_model(model, random_images(model))
-        return price_of(file, self.board, self._session)
-
 
 # ---- by the planner --------------------------------------------------------------------------------
 
 
 def price_of(file: bytes, board: str, session: Session) -> Price:
-    """The price of a .tflite file's network on a board, whether it fits there or not.
-
-    Raises the planner's errors: for an operator without a kernel, and a board that is not there.
-    """
+    """The price of a .tflite file's network on a board, even where it does not fit; the planner's errors."""
     model = {"name": "candidate.tflite", "data": file}
     target, prepared = prepared_for({"kind": "front", "model": model, "board": board}, session)
     graph = prepared.graphs[0]
-    found = [(point.graph, point.plan) for point in points(prepared, None)]
+    plans = [(point.graph, point.plan) for point in points(prepared, None)]
     with contextlib.suppress(BuildtoolError):  # mostly one of these costs the least, and is not on the front
-        found += _layer_by_layer(prepared)
+        given = replace(prepared.options, strategy=Strategy.LAYERWISE, hand_off=None)
+        for objective in (Objective.COST, Objective.RAM):
+            plans.append(chosen(prepared.by_itself(replace(given, objective=objective))))
     weights = image_layout(graph, select_all(target, graph)).size
     ways = {
-        Point(p.arena_bytes, p.f, p.cost, estimated_ms(p.cost, target), code_bytes(g, p, target, session))
-        for g, p in found
+        Point(p.arena_bytes, p.f, p.cost, estimated_ms(p.cost, target), code_bytes(net, p, target, session))
+        for net, p in plans
     }
     own = target.board
     beside = own.memory(own.code).size - (weights if own.code == own.weights else 0)
     return Price(
         board=own.name,
         ram=tuple(sorted(ways, key=lambda p: (p.bytes, p.cost))),
-        layerwise=min((p.arena_bytes for _, p in found if p.strategy == Strategy.LAYERWISE), default=None),
+        layerwise=min((p.arena_bytes for _, p in plans if p.strategy == Strategy.LAYERWISE), default=None),
         flash=weights,
-        macs=found[0][1].macs_layerwise,
+        macs=plans[0][1].macs_layerwise,
         unit=str(target.cost_unit),
         ram_there=prepared.available,
         flash_there=weights_room(own),
@@ -268,18 +249,11 @@ def prepared_for(request: Mapping[str, Any], session: Session) -> tuple[Target, 
     return target, prepare(load_network(asked.model, session), target, asked.options, session)
 
 
-def _layer_by_layer(prepared: Prepared) -> Iterator[tuple[Graph, Plan]]:
-    """The plans layer by layer with the least cost and with the least memory, whether the board has it."""
-    given = dataclasses.replace(prepared.options, strategy=Strategy.LAYERWISE, hand_off=None)
-    for objective in (Objective.COST, Objective.RAM):
-        yield chosen(prepared.by_itself(dataclasses.replace(given, objective=objective)))
-
-
 def code_bytes(graph: Graph, plan: Plan, target: Target, session: Session) -> int | None:
     """Bytes of flash beside the weight image at most: code and constants of network, kernels, test firmware.
 
-    Counted for the newest recorded compiler of the board's first toolchain, whatever is installed: the same
-    network has the same figure on every machine. None where nothing is recorded, or code is in no flash.
+    They are those of the newest recorded compiler of the board's first toolchain, whatever is installed. None
+    where no sizes are recorded, or code is in no flash.
     """
     board = target.board
     flash = {name for name in (board.code, board.weights) if board.memory(name).kind is not MemoryKind.RAM}
@@ -291,3 +265,133 @@ def code_bytes(graph: Graph, plan: Plan, target: Target, session: Session) -> in
         return None
     weights = len(sources.image.data) if board.weights in flash else 0
     return sum(found.use(name).bytes for name in flash) - weights
+
+
+# ---- sketches --------------------------------------------------------------------------------------
+
+
+_QUANT = quant(0.0625, -128)  # as of what a ReLU makes
+_FUSED = {"relu": Activation.RELU, "relu6": Activation.RELU6}
+
+
+class Unknown(Exception):
+    """A layer that cannot be sketched; the text says which."""
+
+
+def sketch(model: keras.Model, name: str = "net") -> Graph:
+    """An int8 network with the layers of a functional or Sequential model and random weights.
+
+    Batch normalisations and activations are part of the convolution before them, as in a converted file.
+    Raises Unknown for a layer that it does not know, or not in this use.
+    """
+    net = _Sketch(0, name)
+    tensors: dict[str, int] = {}
+    for call in calls_of(model):
+        want = tuple(1 if n is None else int(n) for n in call.node.output_tensors[0].shape)
+        if call.kind == "InputLayer":
+            tensors[call.name] = net.input(want)
+            continue
+        tensor = net.layer(call, [tensors[source] for source, _ in call.sources])
+        if net.shape(tensor) != want:
+            raise Unknown(f"layer '{call.name}' ({call.kind}) makes {want}, not {net.shape(tensor)}")
+        tensors[call.name] = tensor
+    return net.graph([tensor])
+
+
+class _Sketch(NetBuilder):
+    """A builder that gives all activations one quantisation, so that joined tensors agree."""
+
+    def random_quant(self, scale: float | None = None, dtype: DType = DType.INT8) -> Quantization:
+        return _QUANT
+
+    def _out_quant(self, spread: float) -> Quantization:
+        return _QUANT
+
+    def layer(self, call: Call, inputs: list[int]) -> int:
+        """The output of a layer; layers that leave no operator behind give their input back."""
+        layer, x = call.operation, inputs[0]
+        match call.kind:
+            case (
+                "BatchNormalization" | "Dropout" | "SpatialDropout2D" | "ActivityRegularization" | "Identity"
+            ):
+                return x
+            case "Conv2D" | "DepthwiseConv2D":
+                is_depthwise = call.kind == "DepthwiseConv2D"
+                conv = self.conv(
+                    x,
+                    0 if is_depthwise else int(layer.filters),
+                    kernel=_pair(layer.kernel_size),
+                    stride=_pair(layer.strides),
+                    dilation=_pair(layer.dilation_rate),
+                    same=layer.padding == "same",
+                    groups=1 if is_depthwise else int(layer.groups),
+                    depth_multiplier=int(layer.depth_multiplier) if is_depthwise else 0,
+                )
+                return self._activate(conv, activation_of(layer))
+            case "Dense":
+                return self._activate(self.dense(x, int(layer.units)), activation_of(layer))
+            case "Activation":
+                return self._activate(x, activation_of(layer))
+            case "ReLU":
+                limit = layer.max_value
+                if limit in (None, 6) and not layer.negative_slope:
+                    return self._activate(x, "relu" if limit is None else "relu6")
+            case "Softmax":
+                return self.softmax(x)
+            case "MaxPooling2D" | "AveragePooling2D":
+                kind = OpKind.MAX_POOL_2D if call.kind[0] == "M" else OpKind.AVERAGE_POOL_2D
+                same = layer.padding == "same"
+                return self.pool(kind, x, _pair(layer.pool_size), _pair(layer.strides), same)
+            case "GlobalAveragePooling2D":
+                return self.mean(x, keep_dims=bool(layer.keepdims))
+            case "Flatten":
+                return self.flatten(x)
+            case "Add":
+                for other in inputs[1:]:
+                    x = self.elementwise(OpKind.ADD, x, other)
+                return x
+            case "Concatenate":
+                last = len(self.shape(x)) - 1
+                if layer.axis in (-1, last):
+                    return self.concat(inputs, last)
+            case "ZeroPadding2D":
+                rows, columns = (tuple(map(int, pair)) for pair in layer.padding)
+                return self.pad(x, ((0, 0), rows, columns, (0, 0)))  # type: ignore[arg-type]
+            case "GetItem":
+                return self._slice(call, x)
+        raise Unknown(f"layer '{call.name}' is a {call.kind}, or one of another form")
+
+    def _activate(self, tensor: int, name: str) -> int:
+        """The activation as part of the operator before it, or as one of its own where that takes none."""
+        if name in ("", "linear"):
+            return tensor
+        if name == "softmax":
+            return self.softmax(tensor)
+        if name not in _FUSED:
+            raise Unknown(f"activation {name}")
+        for at, op in enumerate(self.ops):
+            if op.outputs == (tensor,) and getattr(op.attrs, "activation", None) is Activation.NONE:
+                own: Any = {"activation": _FUSED[name]}
+                self.ops[at] = replace(op, attrs=replace(op.attrs, **own))
+                return tensor
+        return self.unary(OpKind.RELU if name == "relu" else OpKind.RELU6, tensor)
+
+    def _slice(self, call: Call, x: int) -> int:
+        """Some of the channels: x[..., begin:end]."""
+        given = call.node.arguments
+        key = given.args[1] if len(given.args) > 1 else given.kwargs["key"]
+        keys = key if isinstance(key, tuple) else (key,)
+        shape = self.shape(x)
+        if not isinstance(keys[-1], slice) or any(one not in (slice(None), ...) for one in keys[:-1]):
+            raise Unknown(f"'{call.name}' takes other parts than channels")
+        begin, end, step = keys[-1].indices(shape[-1])
+        if step != 1:
+            raise Unknown(f"'{call.name}' takes every {step}th channel")
+        extent, before = (*shape[:-1], end - begin), (0,) * (len(shape) - 1)
+        attrs = g.SliceAttrs((*before, begin), (1,) * len(extent), extent)
+        return self.move(OpKind.SLICE, x, attrs=attrs)
+
+
+def _pair(value: Any) -> tuple[int, int]:
+    rows, columns = (value, value) if isinstance(value, int) else (np.ravel(value)[0], np.ravel(value)[-1])
+    return int(rows), int(columns)

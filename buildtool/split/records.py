@@ -1,4 +1,4 @@
-"""What a later run goes on from: records of what was trained and priced, and arrays, each file whole."""
+"""What a later run goes on from: records of trainings and prices, and arrays, each file written whole."""
 
 from __future__ import annotations
 
@@ -23,38 +23,38 @@ _HINT = "move the file away, or name another folder with --out; nothing was writ
 
 
 def key_of(parts: Mapping[str, Any]) -> str:
-    """A record's key: SHA-256 (hex) of all that the record depends on, plain values by name."""
+    """A record's key: SHA-256 (hex) of all that it depends on, plain values by name."""
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
 class Records:
     """Plain values by key in one JSON file; several processes may write to it, each record whole.
 
-    `networks` is the folder beside it for the networks that the records are of. Raises UsageError for a file
-    that is none of records; it is left as it is.
+    `networks` is the folder beside it for the records' networks. Raises UsageError for another file, which
+    stays as it is.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.networks = path.parent / "networks"
-        self._found = self._read()
+        self._records = self._read()
 
     def get(self, key: str) -> dict[str, Any] | None:
         """The record of a key; None where there is none."""
-        return self._found.get(key)
+        return self._records.get(key)
 
     def put(self, key: str, record: Mapping[str, Any]) -> None:
-        """Keeps a record, before it returns: the file is replaced whole, or not at all."""
+        """Writes a record before it returns: the file is replaced whole, or not at all."""
         value = json.loads(json.dumps(record))  # as it will be read, and independent of the caller's
         self.networks.mkdir(parents=True, exist_ok=True)
         with outfiles.alone(self.networks):  # no other process reads and replaces the file meanwhile
-            self._found = {**self._read(), key: value}
-            data = {"schema": SCHEMA, "records": self._found}
+            self._records = {**self._read(), key: value}
+            data = {"schema": SCHEMA, "records": self._records}
             text = json.dumps(data, indent=1, sort_keys=True) + "\n"
             outfiles.write({self.path.name: text.encode()}, self.path.parent)
 
     def prepare(self) -> None:
-        """Makes the file's folder, and clears it of what killed processes left half written.
+        """Makes the file's folder, and removes half-written files of killed processes from it.
 
         UsageError where it cannot be made or written to: before hours of training.
         """
@@ -67,8 +67,13 @@ class Records:
             raise _unwritable(folder, error) from None
         for path in (*folder.glob(".buildtool-*-*-*"), *self.networks.glob(".buildtool-*-*-*")):
             number = path.name.split("-")[1]
-            if path.suffix in (".part", ".old") and number.isdigit() and not _is_running(int(number)):
-                path.unlink(missing_ok=True)
+            if path.suffix not in (".part", ".old") or not number.isdigit():
+                continue
+            with contextlib.suppress(PermissionError):  # another user's process is running
+                try:
+                    os.kill(int(number), 0)
+                except ProcessLookupError:
+                    path.unlink(missing_ok=True)
 
     def _read(self) -> dict[str, dict[str, Any]]:
         """All records of the file."""
@@ -94,31 +99,18 @@ def _unwritable(folder: Path, error: OSError) -> UsageError:
     return UsageError(text, path=str(folder), option="out", hint="name another folder")
 
 
-def _is_running(number: int) -> bool:
-    """Whether there is a process of this number."""
-    with contextlib.suppress(PermissionError):  # another user's
-        try:
-            os.kill(number, 0)
-        except ProcessLookupError:
-            return False
-    return True
-
-
-# ---- arrays ----------------------------------------------------------------------------------------
-
-
 def keep_arrays(path: Path, about: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-    """Replaces a file by arrays, and plain values `about` them; the former one stays where that fails."""
+    """Writes arrays, and plain values `about` them, to a file; the old file stays where that fails."""
     stream = io.BytesIO()
     np.savez(stream, about=np.array(json.dumps(about, sort_keys=True)), **arrays)  # type: ignore[arg-type]
     outfiles.write({path.name: stream.getvalue()}, path.parent)
 
 
 def kept_arrays(path: Path) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]] | None:
-    """What `keep_arrays` wrote; None where there is no such file, or a damaged one."""
+    """The values and arrays of such a file; None where it is missing or damaged."""
     try:
         with np.load(path, allow_pickle=False) as kept:
             arrays = {name: kept[name] for name in kept.files}  # each with its CRC checked
         return dict(json.loads(str(arrays.pop("about")))), arrays
-    except Exception:  # whatever damaged bytes bring about
+    except Exception:  # damaged bytes raise many kinds
         return None

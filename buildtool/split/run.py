@@ -1,8 +1,8 @@
-"""One split from beginning to end: the base, the search by the planner's prices, and what comes of it."""
+"""One split from beginning to end: the original network, the search, its tables, the int8 network's plan."""
 
 from __future__ import annotations
 
-import io
+import contextlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from buildtool.api import answered, kept_session
 from buildtool.base import outfiles
@@ -18,40 +17,39 @@ from buildtool.base.digests import sha256
 from buildtool.base.errors import BuildtoolError, PlanError
 from buildtool.base.locks import scratch
 from buildtool.client.files import Located
-from buildtool.fronts.texts.split import text
+from buildtool.fronts.texts.split import Table, text
+from buildtool.fronts.texts.table import Cell
 from buildtool.plan.choose.choose import chosen
 from buildtool.schema import SCHEMA
 from buildtool.schema.splits import SplitAccuracy, SplitFirmware, SplitPlan
-from buildtool.split import backend, convert, training
-from buildtool.split.blocks import find_blocks
+from buildtool.split import backend, training
+from buildtool.split.branches import find_blocks, split_steps
 from buildtool.split.data import Data, Labelled, check, load
+from buildtool.split.graphs import steps_of
 from buildtool.split.networks import by_name
-from buildtool.split.pricing import Pricer, code_bytes, prepared_for
+from buildtool.split.pricing import Price, Pricer, code_bytes, prepared_for
 from buildtool.split.records import Records, key_of
-from buildtool.split.search import CHECKPOINT, Found, Work, search
-from buildtool.split.tables import tables
-from buildtool.split.types import Choice
-from buildtool.split.wanted import KERAS, ORIGINAL, Settings, Wanted
+from buildtool.split.search import CHECKPOINT, Candidate, Found, Work, front, search
+from buildtool.split.types import Choice, Counts, counts_in
+from buildtool.split.wanted import KERAS, ORIGINAL, Goals, Settings, Wanted
 
 if TYPE_CHECKING:
     import keras
 
-Said = tuple[dict[str, Any], str, int]  # the answer, its text, the exit status
 RECORDS, TFLITE, PLAN = "records.json", "split.tflite", "split.plan"
 JSON, TEXT, MARKDOWN = "split.json", "tables.txt", "tables.md"
 CALIBRATION = 200  # training images whose activations give the scales
 ON_BOARD = 16  # test images that go through the board's own firmware in its emulator
-HOST = "host"  # the board that is this machine
 
 
-def run(wanted: Wanted, progress: Callable[[str], None]) -> Said:
-    """Searches, and writes everything into `wanted.out`. The same call goes on where an earlier one ended.
+def run(wanted: Wanted, progress: Callable[[str], None]) -> tuple[dict[str, Any], str, int]:
+    """Searches, and writes all results into `wanted.out`: the answer, its text, and the exit status.
 
-    The exit status is 1 where a goal is missed, or the firmware is not exact. Raises UsageError for data and
-    networks that do not go together, PlanError where no structure can meet the goals, ToolError where Keras
-    or TensorFlow is not installed.
+    The same call goes on where an earlier one ended. The status is 1 where a goal is missed, or the firmware
+    is not exact. Raises UsageError for data that does not fit the network, PlanError where no structure can
+    meet the goals, ToolError where Keras or TensorFlow is not installed.
     """
-    with convert.silenced():
+    with backend.silenced():
         backend.prepare()
     records = Records(wanted.out / RECORDS)
     records.prepare()
@@ -67,13 +65,13 @@ def run(wanted: Wanted, progress: Callable[[str], None]) -> Said:
     work = Work(wanted, base, blocks, data, prices, records, progress)
     _refuse_hopeless(work)
     if wanted.is_named:
-        work = replace(work, base=_trained(work))
+        work = replace(work, base=_train_original(work))
     searches = [search(work, first) for first in wanted.firsts]
-    return _written(work, searches, min(searches, key=lambda one: rank(one, prices)))
+    return _write_results(work, searches, min(searches, key=lambda one: rank(one, prices)))
 
 
 def rank(found: Found, prices: Pricer) -> tuple[bool, int, float]:
-    """Of searches the one that meets the goals, then the smaller network, then the more accurate one."""
+    """Orders searches: those that meet the goals first, then by weight image, then by accuracy."""
     return bool(found.misses), prices.price(found.chosen.choice).flash, -found.chosen.accuracy
 
 
@@ -81,7 +79,7 @@ def rank(found: Found, prices: Pricer) -> tuple[bool, int, float]:
 
 
 def _refuse_hopeless(work: Work) -> None:
-    """PlanError where no structure that is looked at meets the goals: before hours of training."""
+    """Raises PlanError where none of the likely structures meets the goals: before hours of training."""
     work.progress("planning the candidates")
     # Errors of board and network are said first.
     work.prices.price(Choice.whole(len(work.blocks), work.wanted.firsts[0]))
@@ -91,8 +89,8 @@ def _refuse_hopeless(work: Work) -> None:
         if not why:
             return
         whys.append(f"{choice.key()}: {why}")
-    text = f"no structure of {len(whys)} meets the goals on {work.wanted.board}; {whys[-1]}"
-    raise PlanError(text, hint="larger limits, larger factors, or a narrower network")
+    message = f"no structure of {len(whys)} meets the goals on {work.wanted.board}; {whys[-1]}"
+    raise PlanError(message, hint="larger limits, larger factors, or a narrower network")
 
 
 def _likely(work: Work) -> Iterator[Choice]:
@@ -103,12 +101,12 @@ def _likely(work: Work) -> Iterator[Choice]:
         for factor in work.wanted.factors:
             yield replace(whole, factors=tuple(factor if one.allows(factor) else 1 for one in work.blocks))
         for block in work.blocks:
-            tried = [best.with_factor(block.index, factor) for factor in (1, *work.allowed(block))]
-            best = min(tried, key=lambda one: work.prices.price(one).least.bytes)
+            choices = [best.with_factor(block.index, factor) for factor in (1, *work.allowed(block))]
+            best = min(choices, key=lambda one: work.prices.price(one).least.bytes)
             yield best
 
 
-def _trained(work: Work) -> keras.Model:
+def _train_original(work: Work) -> keras.Model:
     """The named network trained on the data; taken from the output folder where it was trained before."""
     settings, records = work.wanted.settings, work.records
     path, checkpoint = work.wanted.out / ORIGINAL, records.networks / f"original{CHECKPOINT}"
@@ -116,37 +114,37 @@ def _trained(work: Work) -> keras.Model:
     key = key_of({**parts, "backend": backend.prepare().backend.backend()})
     record = records.get(key)
     if record is None or not path.is_file() or record.get("file") != sha256(str(path)):
-        found = training.train(
+        trained = training.train(
             work.base, work.data, settings, checkpoint, lambda said: work.progress(f"original: {said}")
         )
         backend.save(work.base, path)
-        kept = {"accuracy": found.accuracy, "seconds": round(found.seconds, 1), "epochs": found.epochs}
+        kept = {"accuracy": trained.accuracy, "seconds": round(trained.seconds, 1), "epochs": trained.epochs}
         records.put(key, {**parts, **kept, "what": "original", "file": sha256(str(path))})
     checkpoint.unlink(missing_ok=True)
     return backend.load(path)
 
 
-# ---- what comes of it ------------------------------------------------------------------------------
+# ---- results ---------------------------------------------------------------------------------------
 
 
-def _written(work: Work, searches: Sequence[Found], found: Found) -> Said:
-    """Writes the network of `found`, its plan and the tables of all searches; their figures."""
+def _write_results(work: Work, searches: Sequence[Found], found: Found) -> tuple[dict[str, Any], str, int]:
+    """Writes the network of `found`, its plan and the tables of all searches; see `run`."""
     wanted, out = work.wanted, work.wanted.out
-    made = tables(work, searches, found)
+    shown = tables(work, searches, found)
     files = {KERAS: found.chosen.network.read_bytes()}
     outfiles.write_changed(files, out)
     work.progress("converting to int8")
     files[TFLITE] = int8_file(found.chosen.network, work.data, wanted.settings)
     outfiles.write_changed(files, out)
     work.progress("planning the split network")
-    planned, misses = _planned(out / TFLITE, wanted, found)
+    planned, misses = _plan(out / TFLITE, wanted, found)
     if planned is None:
         (out / PLAN).unlink(missing_ok=True)
     else:
         files[PLAN] = planned["locked"]
         outfiles.write_changed(files, out)
     work.progress("test images through the int8 network and its firmware")
-    accuracy, firmware = _measured(work, found, out / PLAN if planned is not None else None)
+    accuracy, firmware = _measure(work, found, out / PLAN if planned is not None else None)
     choice = found.chosen.choice
     answer = {
         "schema": SCHEMA,
@@ -162,36 +160,33 @@ def _written(work: Work, searches: Sequence[Found], found: Found) -> Said:
         "plan": {name: planned[name] for name in SplitPlan.__annotations__} if planned else None,
         "prices": {key: price.data() for key, price in sorted(work.prices.prices.items())},
         "settings": wanted.settings.data(),
-        "tables": [one.data() for one in made],
+        "tables": [one.data() for one in shown],
     }
     files |= {
         JSON: (json.dumps(answer, indent=1, sort_keys=True) + "\n").encode(),
-        TEXT: ("\n\n".join(one.text() for one in made) + "\n").encode(),
-        MARKDOWN: "\n".join(one.markdown() for one in made).encode(),
+        TEXT: ("\n\n".join(one.text() for one in shown) + "\n").encode(),
+        MARKDOWN: "\n".join(one.markdown() for one in shown).encode(),
     }
     outfiles.write_changed(files, out)
     answer["files"] = sorted({*files, *([ORIGINAL] if wanted.is_named else [])})
     is_exact = (firmware["equal"], firmware["board_equal"]) == (firmware["images"], firmware["board_images"])
-    return answer, text(answer, made, wanted.board, out), 0 if is_exact and not misses else 1
+    return answer, text(answer, shown, wanted.board, out), 0 if is_exact and not misses else 1
 
 
 def int8_file(network: Path, data: Data, settings: Settings) -> bytes:
     """The .tflite file of a .keras file, calibrated on training images: equal inputs give equal bytes."""
     order = np.random.default_rng((settings.seed, 3)).permutation(len(data.train_x))[:CALIBRATION]
     images = training.inputs(data.train_x[np.sort(order)], settings.pixels())
-    return convert.int8_model(backend.load(network), images)
+    return backend.int8_model(backend.load(network), images)
 
 
-def _planned(tflite: Path, wanted: Wanted, found: Found) -> tuple[dict[str, Any] | None, str]:
-    """The answer to `plan` within the goals, and why the network misses them ("": it does not).
-
-    Beside it `code_bytes`: of flash, at most, by what is recorded (None: nothing is).
-    """
+def _plan(tflite: Path, wanted: Wanted, found: Found) -> tuple[dict[str, Any] | None, str]:
+    """The answer to `plan` within the goals, with `code_bytes` (see pricing.py), and the missed goals."""
     goals = {"ram": wanted.goals.ram, "max_flash": wanted.goals.flash, "max_ms": wanted.goals.max_ms}
     options = {name: value for name, value in goals.items() if value is not None}
     request = {"kind": "plan", "model": str(tflite), "board": wanted.board, "options": options}
     try:
-        answer = _asked(request)
+        answer = _ask(request)
     except PlanError as error:
         return None, found.misses or error.text
     target, prepared = prepared_for(request, kept_session())
@@ -203,33 +198,34 @@ def _planned(tflite: Path, wanted: Wanted, found: Found) -> tuple[dict[str, Any]
     return {**answer, "code_bytes": code}, misses
 
 
-def _measured(work: Work, found: Found, plan: Path | None) -> tuple[SplitAccuracy, SplitFirmware]:
+def _measure(work: Work, found: Found, plan: Path | None) -> tuple[SplitAccuracy, SplitFirmware]:
     """The accuracy of the chosen network in all its forms, and how many outputs of its firmware are equal.
 
     A few images go through the firmware for the board, in its emulator, by the plan that is written.
     """
     settings, tflite, network = work.wanted.settings, work.wanted.out / TFLITE, found.chosen.network
-    x, y = _tested(work.data, settings, work.wanted.images)
-    floats = training.accuracy(backend.load(network), x, y, settings)
-    here = _validated(tflite, HOST, x, y, settings)
+    images = _test_images(work.data, settings, work.wanted.images)
+    floats = training.accuracy(backend.load(network), *images, settings)
+    here = _validate(tflite, "host", images, settings)
     there, why = {"inputs": 0, "inputs_equal": 0}, ""
     try:
-        few = _tested(work.data, settings, ON_BOARD)
-        there = _validated(tflite, work.wanted.board, *few, settings, plan)["firmware"]
+        few = _test_images(work.data, settings, ON_BOARD)
+        there = _validate(tflite, work.wanted.board, few, settings, plan)["firmware"]
     except BuildtoolError as error:
         why = error.text
+    labels = images[1]
     return {
         "held_out": found.chosen.accuracy,
         "test": found.chosen.test,
         "original_test": found.original.test,
-        "images": len(x),
+        "images": len(labels),
         "float": floats,
         "int8": here["accuracy"]["reference"]["top1"],
         "firmware": here["accuracy"]["firmware"]["top1"],
         "reference": here["reference"]["text"],
-        "guessing": float(np.bincount(y).max()) / len(y),
+        "guessing": float(np.bincount(labels).max()) / len(labels),
     }, {
-        "images": len(x),
+        "images": len(labels),
         "equal": here["firmware"]["inputs_equal"],
         "board_images": there["inputs"],
         "board_equal": there["inputs_equal"],
@@ -237,45 +233,142 @@ def _measured(work: Work, found: Found, plan: Path | None) -> tuple[SplitAccurac
     }
 
 
-def _tested(data: Data, settings: Settings, images: int) -> Labelled:
-    """At most so many test images, chosen at random by the seed, and their classes."""
-    if images >= len(data.test_x):
+def _test_images(data: Data, settings: Settings, most: int) -> Labelled:
+    """At most `most` test images, chosen at random by the seed, and their classes."""
+    if most >= len(data.test_x):
         return data.test_x, data.test_y
-    order = np.sort(np.random.default_rng((settings.seed, 4)).permutation(len(data.test_x))[:images])
+    order = np.sort(np.random.default_rng((settings.seed, 4)).permutation(len(data.test_x))[:most])
     return data.test_x[order], data.test_y[order]
 
 
-def _validated(
-    tflite: Path,
-    board: str,
-    x: npt.NDArray[np.uint8],
-    y: npt.NDArray[np.int64],
-    settings: Settings,
-    plan: Path | None = None,
+def _validate(
+    tflite: Path, board: str, images: Labelled, settings: Settings, plan: Path | None = None
 ) -> dict[str, Any]:
-    """The answer to `validate` on images and their classes, all of which go through the firmware."""
-    stream = io.BytesIO()
-    np.savez(stream, x=x, labels=y)
+    """The answer to `validate`; all images go through the firmware."""
+    x, y = images
     with scratch() as folder:
-        path = Path(folder) / "images.npz"
-        path.write_bytes(stream.getvalue())
-        return _asked(
-            {
-                "kind": "validate",
-                "model": str(tflite),
-                "board": board,
-                "data": str(path),
-                "normalise": settings.normalise,
-                "through_firmware": len(x),
-                "plan": str(plan) if plan is not None else None,
-            }
-        )
+        data = Path(folder) / "images.npz"
+        np.savez(data, x=x, labels=y)
+        request = {"kind": "validate", "model": str(tflite), "board": board, "data": str(data)}
+        by_plan = None if plan is None else str(plan)
+        return _ask({**request, "normalise": settings.normalise, "through_firmware": len(x), "plan": by_plan})
 
 
-def _asked(request: Mapping[str, Any]) -> dict[str, Any]:
+def _ask(request: Mapping[str, Any]) -> dict[str, Any]:
     """The service's answer to a request, in this process."""
     located = Located(request)
     try:
         return answered(located.request, kept_session())
     except BuildtoolError as error:
         raise located.restored(error) from None
+
+
+# ---- tables: the published method's two, with RAM, flash and time of the board ----------------------
+
+
+ORDER = ("given", "original", "chosen", "second", "naive", "shared")  # of Table 2
+_NAMES = {"chosen": "I", "second": "II"}  # the published ones
+_NOTES = (
+    "given: as it came; original: the same, trained on as long as the others; I: the split that was found",
+    "II: one factor smaller; naive: without fusion; shared: the first convolutions whole",
+    "share, MACs: of the original's",
+    "layerwise, streamed: bytes of the arena, layer by layer and at the least",
+    "weights: bytes of the weight image; flash: with code and constants, at most",
+)
+Row = tuple[str, Candidate, Counts, Price | None]  # a network of Table 2; no price: the planner refuses it
+
+
+def tables(work: Work, searches: Sequence[Found], found: Found) -> tuple[Table, ...]:
+    """Table 1 of each search, Table 2 with the network of `found`, and the Pareto front of all networks."""
+    steps, goals = steps_of(work.base), work.wanted.goals
+
+    def price(choice: Choice) -> Price | None:
+        with contextlib.suppress(BuildtoolError):  # the planner refuses it
+            return work.prices.price(choice)
+        return None
+
+    listed = {"given": found.original, **found.others, "chosen": found.chosen}
+    rows: list[Row] = []
+    for name in (name for name in ORDER if name in listed):
+        choice = listed[name].choice
+        counts = counts_in(split_steps(steps, work.blocks, choice))
+        rows.append((name, listed[name], counts, price(choice)))
+    refused = {name: why for one in searches for name, why in one.refused.items()}
+    best = front([one for each in searches for one in each.front])
+    return (
+        *(by_block(one, work.wanted.factors) for one in searches),
+        side_by_side(rows, found.original, refused, goals),
+        _front_table([(one, price(one.choice)) for one in best], goals),
+    )
+
+
+def by_block(found: Found, factors: Sequence[int]) -> Table:
+    """Table 1: accuracy in % of held-out images, by block and splitting factor, and the factor kept."""
+    columns = ("block", "channels", "K = 1", *(f"K = {factor}" for factor in factors), "kept")
+    rows: list[tuple[Cell, ...]] = []
+    notes: list[str] = []
+    for step in found.steps:
+        block = step.block
+        if step.baseline is None:
+            notes.append(f"{block.name}: not split, {step.why}")
+            rows.append((block.name, block.channels, None, *(None for _ in factors), 1))
+            continue
+        cells: dict[int, Cell] = {}
+        for tried in step.tried:
+            if tried.candidate is None:
+                notes.append(f"{block.name}, K = {tried.factor}: not trained, {tried.why}")
+            cells[tried.factor] = 100 * tried.candidate.accuracy if tried.candidate else "-"
+        accuracies = [cells.get(factor) for factor in factors]
+        rows.append((block.name, block.channels, 100 * step.baseline.accuracy, *accuracies, step.kept))
+    return Table("Accuracy in % by block and splitting factor K", columns, tuple(rows), tuple(notes))
+
+
+def side_by_side(
+    networks: Sequence[Row], original: Candidate, refused: Mapping[str, str], goals: Goals
+) -> Table:
+    """Table 2: accuracy on the test images, parameters, work, and needs on the board within the goals.
+
+    `original` is what accuracy drops are counted from.
+    """
+    columns = (
+        *("network", "factors", "mean K", "top-1 %", "drop", "convolutions", "fusion", "share", "MACs"),
+        *("layerwise", "streamed", "weights", "flash", "ms"),
+    )
+    whole = next((counts for _, one, counts, _ in networks if one.choice.is_whole), networks[0][2])
+    rows: list[tuple[Cell, ...]] = []
+    for name, one, counts, price in networks:
+        choice, total = one.choice, counts.convolutions + counts.fusion
+        factors = choice.text + ("" if choice.is_whole else f" {choice.first}")
+        accuracies = (100 * one.test, 100 * (original.test - one.test))
+        share = total / whole.convolutions if whole.convolutions else None
+        work = (counts.convolutions, counts.fusion, share, counts.macs / whole.macs if whole.macs else None)
+        needs: tuple[Cell, ...] = (None,) * 5
+        if price is not None:
+            needs = (price.layerwise, price.least.bytes, price.flash, _flash(price, goals))
+            needs += (price.best(Goals()).milliseconds,)
+        rows.append((_NAMES.get(name, name), factors, choice.average, *accuracies, *work, *needs))
+    missing = (f"{_NAMES.get(name, name)}: {why}" for name, why in sorted(refused.items()))
+    return Table("Networks side by side", columns, tuple(rows), (*_NOTES, *missing))
+
+
+def _flash(price: Price, goals: Goals) -> Cell:
+    """Bytes of flash of the plan that would be built; None where code is not counted."""
+    best = price.best(goals)
+    return None if best.code is None else price.image(best)
+
+
+def _front_table(networks: Sequence[tuple[Candidate, Price | None]], goals: Goals) -> Table:
+    """The Pareto front of accuracy, RAM, flash and cost, by falling accuracy."""
+    columns = (
+        *("structure", "accuracy %", "test %", "RAM streamed", "F of that RAM", "weights", "flash"),
+        *("cost", "ms"),
+    )
+    rows: list[tuple[Cell, ...]] = []
+    for one, price in networks:
+        figures: tuple[Cell, ...] = (None,) * 6
+        if price is not None:
+            best = price.best(goals)
+            figures = (price.least.bytes, price.least.f, price.flash, _flash(price, goals))
+            figures += (best.cost, best.milliseconds)
+        rows.append((one.choice.key(), 100 * one.accuracy, 100 * one.test, *figures))
+    return Table("Accuracy against RAM, flash and cost", columns, tuple(rows))

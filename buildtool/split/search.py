@@ -34,11 +34,7 @@ SHARED = 3  # convolutions that the shared baseline has whole, as the paper's
 
 @dataclass(frozen=True)
 class Work:
-    """What a search works on: the Keras network `base` and its blocks, and the data.
-
-    `prices`: of structures, before they are trained. `records`: of what was trained; networks lie beside
-    them.
-    """
+    """What a search needs: the Keras network `base` and its blocks, the data, prices and records."""
 
     wanted: Wanted
     base: keras.Model
@@ -49,17 +45,16 @@ class Work:
     progress: Progress
 
     def allowed(self, block: Block) -> list[int]:
-        """The factors to try that a block can be split by."""
+        """The factors to try at a block."""
         return [factor for factor in self.wanted.factors if block.allows(factor)]
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A network that was trained: shares of images with the right class, and where it lies.
+    """A trained network: shares of images with the right class, its file, and the key of its record.
 
     `accuracy`: of held-out training images, which decides; `test`: of the test images, for tables alone.
-    `figures`: what it needs on the board, each one the better the smaller (`ram`, `flash`, `cost`).
-    `key`: of its record.
+    `figures`: its needs on the board (`ram`, `flash`, `cost`); smaller is better.
     """
 
     choice: Choice
@@ -94,12 +89,11 @@ class Step:
 
 @dataclass(frozen=True)
 class Found:
-    """What a search found.
+    """The result of a search.
 
     `others` by name, trained as long in all as the chosen network: "original" (not split), "second" (one
-    factor smaller), "naive", "shared"; where one cannot be had, `refused` says why. `front`: of all networks
-    trained, those that no other beats in accuracy and in every figure. `misses`: why the chosen one does not
-    meet the goals ("": it does).
+    factor smaller), "naive", "shared"; `refused`: why one cannot be built. `front`: see the function.
+    `misses`: why the chosen network does not meet the goals ("": it does).
     """
 
     original: Candidate
@@ -117,24 +111,23 @@ class Found:
 
 
 def front(candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:
-    """Those candidates that no other beats in accuracy and in every figure, by falling accuracy."""
+    """The Pareto front of accuracy and all figures, by falling accuracy."""
+
+    def beats(one: Candidate, other: Candidate) -> bool:
+        pairs = [(one.figures[name], other.figures[name]) for name in one.figures if name in other.figures]
+        pairs.append((-one.accuracy, -other.accuracy))
+        return all(mine <= its for mine, its in pairs) and any(mine < its for mine, its in pairs)
+
     unique = list({one.key: one for one in candidates}.values())
-    kept = [one for one in unique if not any(_beats(other, one) for other in unique)]
+    kept = [one for one in unique if not any(beats(other, one) for other in unique)]
     return tuple(sorted(kept, key=lambda one: (-one.accuracy, sorted(one.figures.items()), one.choice.key())))
-
-
-def _beats(one: Candidate, other: Candidate) -> bool:
-    """Whether a candidate is nowhere worse than another, and somewhere better."""
-    pairs = [(one.figures[name], other.figures[name]) for name in one.figures if name in other.figures]
-    pairs.append((-one.accuracy, -other.accuracy))
-    return all(mine <= its for mine, its in pairs) and any(mine < its for mine, its in pairs)
 
 
 def search(work: Work, first: First) -> Found:
     """Searches the split of a network, with one kind of first convolutions; see the top of this file.
 
-    A candidate is trained where it meets the goals, or would with larger factors in all later blocks. What is
-    recorded is not trained again.
+    A candidate is trained only where it meets the goals, or can with larger factors in later blocks; one that
+    is recorded is not trained again.
     """
     run = _Run(work)
     current = original = run.original(Choice.whole(len(work.blocks), first))
@@ -145,7 +138,7 @@ def search(work: Work, first: First) -> Found:
     others, refused = run.others(original, current, steps) if work.wanted.compares else ({}, {})
     misses = work.prices.missed(current.choice)
     meeting = [one for one in run.trained if not work.prices.missed(one.choice)] if misses else []
-    if meeting:  # the most accurate that meets the goals, in the place of the last one
+    if meeting:  # the most accurate network that meets the goals replaces the last one
         current, misses = max(meeting, key=lambda one: (one.accuracy, one.choice.key())), ""
     return Found(original, tuple(steps), current, others, refused, front(run.trained), misses)
 
@@ -165,24 +158,22 @@ class _Run:
         counts = [len(allowed) for block in work.blocks if (allowed := work.allowed(block))]
         self._compared = len(counts) * _COMPARED if work.wanted.compares else 0
         self._most = len(counts) + sum(counts)  # trainings of steps that may be left
-        self._times: list[float] = []  # seconds of the trainings of this process, each as of one candidate
+        self._times: list[float] = []  # seconds per candidate, of the trainings of this process
 
     def original(self, choice: Choice) -> Candidate:
-        """The network as it was given."""
+        """The given network."""
         judged = {"seed": self._settings.seed, "validation": self._settings.validation}
         key = key_of({**self._root, "original": True, "pixels": self._settings.normalise, **judged})
-        path = self._path(key)
-        record = self._work.records.get(key)
+        path, record = self._path(key), self._work.records.get(key)
         if record is None or not path.is_file():
             base = self._work.base
             backend.save(base, path)
             accuracy = training.judged(base, self._work.data, self._settings)
-            record = self._record(choice, base, training.Trained(accuracy, 0.0, 0))
-            self._work.records.put(key, record)
+            record = self._record(key, choice, base, training.Trained(accuracy, 0.0, 0))
         return self._candidate(choice, key, record)
 
     def step(self, block: Block, current: Candidate) -> tuple[Step, Candidate]:
-        """Splits one block as far as the accuracy lasts: what was tried, and the network to go on with."""
+        """Splits one block as far as the accuracy lasts; also returns the network to go on with."""
         allowed = self._work.allowed(block)
         if not allowed:
             why = block.reason or f"it allows factors up to {block.largest}"
@@ -206,7 +197,7 @@ class _Run:
         return Step(block, baseline, tuple(tried), kept.choice.factors[block.index]), kept
 
     def _hopeless(self, choice: Choice, block: Block) -> str:
-        """Why a choice misses the goals, even with later blocks split as far as they go; "": it does not."""
+        """Why a choice misses the goals, even with larger factors in later blocks; "": it can meet them."""
         why = self._work.prices.missed(choice)
         for most in self._work.wanted.factors if why else ():  # smaller ones may need less memory
             further = choice
@@ -220,7 +211,7 @@ class _Run:
     def others(
         self, original: Candidate, chosen: Candidate, steps: Sequence[Step]
     ) -> tuple[dict[str, Candidate], dict[str, str]]:
-        """What the chosen network is compared with, trained as long in all; and why some cannot be had."""
+        """Networks to compare the chosen one with, trained as long in all; and why some cannot be built."""
         times = max(1, sum(step.baseline is not None for step in steps))
         found: dict[str, Candidate] = {}
         refused: dict[str, str] = {}
@@ -235,51 +226,57 @@ class _Run:
     def _train(self, before: Candidate, choice: Choice, times: int, what: str) -> Candidate:
         """The network of a choice, trained on from the one before, or taken from the records.
 
-        The network is kept, then its record: a kill between them costs nothing.
+        The network is written, then its record: a kill between them costs nothing.
         """
         settings = self._settings.fine_tuning(times)
         key = key_of({"before": before.key, "choice": choice.key(), "settings": settings.data()})
-        path = self._path(key)
+        path, record = self._path(key), self._work.records.get(key)
         checkpoint = path.with_suffix(CHECKPOINT)
-        record = self._work.records.get(key)
         if record is None or not path.is_file():
             began = time.monotonic()
             backend.prepare().backend.clear_session()  # else every candidate's graph stays in memory
             weights = backend.load(before.network)
             model = structure.build(self._work.base, self._work.blocks, choice, weights=weights)
-            found = training.train(model, self._work.data, settings, checkpoint, self._told(what))
+            # The progress says what is trained, and how long all trainings take at most.
+            each = sum(self._times) / len(self._times) if self._times else 0.0
+            most = each * (self._most + self._compared)
+            left = f"; at most {duration(most)} for all networks" if most else ""
+            trained = training.train(
+                model,
+                self._work.data,
+                settings,
+                checkpoint,
+                lambda text: self._work.progress(f"{what}: {text}{left}"),
+            )
             backend.save(model, path)
-            record = self._record(choice, model, found)
-            record |= {"before": before.key, "settings": settings.data()}
-            self._work.records.put(key, record)
+            more = {"before": before.key, "settings": settings.data()}
+            record = self._record(key, choice, model, trained, **more)
             self._times.append((time.monotonic() - began) / times)
         checkpoint.unlink(missing_ok=True)  # it is not needed again
         self.trained.append(self._candidate(choice, key, record))
         return self.trained[-1]
 
-    def _told(self, what: str) -> Progress:
-        """What a training says goes on as what is trained, and how long all of them take at most."""
-        each = sum(self._times) / len(self._times) if self._times else 0.0
-        most = each * (self._most + self._compared)
-        left = f"; at most {duration(most)} for all networks" if most else ""
-        return lambda text: self._work.progress(f"{what}: {text}{left}")
-
     def _path(self, key: str) -> Path:
-        """The file of the network that a record is of."""
+        """The file of a record's network."""
         return self._work.records.networks / f"{key[:16]}.keras"
 
-    def _record(self, choice: Choice, model: Any, found: training.Trained) -> dict[str, Any]:
-        """What is kept of a candidate."""
+    def _record(
+        self, key: str, choice: Choice, model: Any, trained: training.Trained, **more: Any
+    ) -> dict[str, Any]:
+        """Keeps a candidate as plain values."""
         data = self._work.data
-        return {
+        record = {
             **self._root,
             "choice": choice.key(),
-            "accuracy": found.accuracy,
+            "accuracy": trained.accuracy,
             "test": training.accuracy(model, data.test_x, data.test_y, self._settings),
-            "seconds": round(found.seconds, 1),
-            "epochs": found.epochs,
+            "seconds": round(trained.seconds, 1),
+            "epochs": trained.epochs,
             "digest": backend.digest(model),
+            **more,
         }
+        self._work.records.put(key, record)
+        return record
 
     def _candidate(self, choice: Choice, key: str, record: Mapping[str, Any]) -> Candidate:
         """A candidate by its record."""
@@ -288,7 +285,7 @@ class _Run:
 
 
 def other_choices(chosen: Choice, steps: Sequence[Step], work: Work) -> dict[str, Choice]:
-    """What is trained for comparison, by name; see Found."""
+    """The choices to train for comparison, by name; see Found."""
     others = {"original": Choice.whole(len(work.blocks), chosen.first)}
     if chosen.is_whole:
         return others

@@ -2,13 +2,17 @@
 
 Of every layer a branch has the slices of its own channels. Kernels are sliced by output channels and, where
 the branch reads a part of the input, by input channels too. Biases, batch normalisation and whatever else has
-one number a channel are sliced by output channels.
+one number per channel are sliced by output channels.
+
+Inside a block the order of a layer's channels is free: its readers and its own kernel change with it, and the
+1x1 convolution at the block's end restores the outputs' order. So channels that read one another strongly
+come into one branch (`orders`), and the weights that stay are the heaviest.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,13 +20,18 @@ from numpy.typing import NDArray
 from buildtool.base.errors import UnsupportedError
 from buildtool.split.branches import Channels, split_steps
 from buildtool.split.graphs import calls_of, steps_of
-from buildtool.split.grouping import is_part, orders
-from buildtool.split.types import DEPTHWISE, Block, Choice, Part, Step
+from buildtool.split.types import DEPTHWISE, Block, Choice, Part, Step, partition
 
 if TYPE_CHECKING:
     import keras
 
 Weights = list[NDArray[Any]]
+Kernel = Callable[[str], NDArray[Any]]
+Floats = NDArray[np.float64]
+Groups = NDArray[np.int64]  # the branch of each channel
+STARTS = 3  # the order as it is, and random ones
+SWEEPS = 8
+GAIN = 1e-9  # the least gain of a change, so that rounding makes none
 
 
 def build(
@@ -35,18 +44,18 @@ def build(
 ) -> keras.Model:
     """The Keras model of a choice; layers' names are the same in every process.
 
-    `model` is the original, whose blocks `blocks` are. Each layer's weights are taken from `weights` (a
-    network trained since, whole or split) where it has the same layer, else sliced from the whole layer of
-    `weights`, else from that of `model`. A fusion's 1x1 convolution begins as the identity. With `grouped`,
-    channels of a layer come into the branches in which they keep most of their weights (grouping.py), and the
-    fusion puts them back in order. `model` stays as it is, and the result shares no layer with it.
+    `model` is the original, with `blocks`. Each layer's weights are taken from `weights` (a network trained
+    since, whole or split) where it has the same layer, else sliced from the whole layer of `weights`, else
+    from that of `model`. A fusion's 1x1 convolution begins as the identity. With `grouped`, the channels of
+    a layer come into the branches in which they keep most of their weights, and the fusion puts them back in
+    order. The result shares no layer with `model`, which stays as it is.
     """
     import keras
 
     original = steps_of(model)
     steps = split_steps(original, blocks, choice)
-    made = _outputs(model, steps)
-    result = keras.Model(made[steps[0].name][0], made[steps[-1].name][0], name=model.name)
+    outputs = _connect(model, steps)
+    result = keras.Model(outputs[steps[0].name][0], outputs[steps[-1].name][0], name=model.name)
     taking = _Taking(steps, original, [weights, model] if weights is not None else [model], grouped)
     layers = {layer.name: layer for layer in result.layers}
     for step in steps:
@@ -56,12 +65,12 @@ def build(
     return result
 
 
-def _outputs(model: keras.Model, steps: Sequence[Step]) -> dict[str, list[Any]]:
-    """The Keras graph of steps, in layers like the model's: the tensors that each step makes."""
+def _connect(model: keras.Model, steps: Sequence[Step]) -> dict[str, list[Any]]:
+    """The output tensors of each step, in new layers like the model's."""
     import keras
 
     calls = {call.name: call for call in calls_of(model)}
-    policies: dict[str, Any] = {}  # of the layers that a step's output went through
+    policies: dict[str, Any] = {}  # of the layers before a step's output
     outputs: dict[str, list[Any]] = {}
     for step in steps:
         inputs = [outputs[name] for name in step.inputs]
@@ -73,8 +82,13 @@ def _outputs(model: keras.Model, steps: Sequence[Step]) -> dict[str, list[Any]]:
             made = inputs[0][0][..., step.writes[0] : step.writes[-1] + 1]
             made._keras_history.operation.name = step.name  # else it counts the slices of this process
         elif step.part is not None and not step.part.source:
-            tensors = [one[0] for one in inputs]
-            made = _joining(step, policies[step.name])(tensors if len(tensors) > 1 else tensors[0])
+            settings: dict[str, Any] = {"dtype": policies[step.name], "name": step.name}
+            if step.kind == "Concatenate":
+                made = keras.layers.Concatenate(axis=-1, **settings)([one[0] for one in inputs])
+            else:  # the fusion's 1x1 convolution, which is dense on a vector
+                kernel = () if step.kind == "Dense" else (step.kernel,)
+                layer = getattr(keras.layers, step.kind)(step.channels, *kernel, **settings)
+                made = layer(inputs[0][0])
         else:  # a layer like its original one, called as that one was
             call = calls[step.part.source if step.part else step.name]
             policies[step.name] = getattr(call.operation, "dtype_policy", policies[step.name])
@@ -85,17 +99,6 @@ def _outputs(model: keras.Model, steps: Sequence[Step]) -> dict[str, list[Any]]:
             made = call.again(_like(call.operation, step), given)
         outputs[step.name] = list(made) if isinstance(made, list | tuple) else [made]
     return outputs
-
-
-def _joining(step: Step, policy: Any) -> Any:
-    """The concatenation of a fusion block, or its 1x1 convolution, which is dense on a vector."""
-    from keras import layers
-
-    if step.kind == "Concatenate":
-        return layers.Concatenate(axis=-1, dtype=policy, name=step.name)
-    if step.kind == "Dense":
-        return layers.Dense(step.channels, dtype=policy, name=step.name)
-    return getattr(layers, step.kind)(step.channels, step.kernel, dtype=policy, name=step.name)
 
 
 def _like(operation: Any, step: Step) -> Any:
@@ -113,25 +116,18 @@ def _like(operation: Any, step: Step) -> Any:
 
 
 class _Taking:
-    """What each layer of a split network gets: of the first of `sources` that has it, or the whole layer."""
+    """Takes the weights of each layer of a split network from the first of `sources` that has them."""
 
     def __init__(
-        self,
-        steps: Sequence[Step],
-        original: Sequence[Step],
-        sources: Sequence[keras.Model],
-        grouped: bool,
+        self, steps: Sequence[Step], original: Sequence[Step], sources: Sequence[keras.Model], grouped: bool
     ) -> None:
-        self._made = {step.name: step for step in steps}
+        self._steps = {step.name: step for step in steps}
         self._original = {step.name: step for step in original}
         self._stores = [{call.name: call.operation for call in calls_of(source)} for source in sources]
-        self._orders: Mapping[str, NDArray[np.int64]] = {}
+        self._orders: dict[str, NDArray[np.int64]] = {}
         if grouped:
-            self._orders = orders(steps, self._original, self._kernel, self._is_there)
-
-    def _is_there(self, name: str) -> bool:
-        """Whether a source has a layer of the split network."""
-        return any(name in store for store in self._stores)
+            settled = {name for store in self._stores for name in store}
+            self._orders = orders(steps, self._original, self._kernel, settled)
 
     def _kernel(self, name: str) -> NDArray[Any]:
         """The kernel of a convolution or dense layer that joins channels, as (..., in, out)."""
@@ -143,19 +139,28 @@ class _Taking:
     def weights(self, step: Step, shapes: list[tuple[int, ...]]) -> Weights:
         """A layer's weights, of these shapes."""
         for store in self._stores:
-            if step.name in store and _shapes(same := store[step.name].get_weights()) == shapes:
-                return list(same)
-            if step.part is not None and step.part.source in store:
-                part = self._part(step, step.part, store[step.part.source].get_weights())
-                if _shapes(part) == shapes:
-                    return part
-        if step.part is not None and step.is_fusion:
-            return self._identity(step, step.part)
-        raise UnsupportedError("none of the networks has weights that fit it", operator=step.name)
+            weights: Weights = []
+            if step.name in store:
+                weights = list(store[step.name].get_weights())
+            if [one.shape for one in weights] != shapes and step.part and step.part.source in store:
+                weights = self._part(step, step.part, store[step.part.source].get_weights())
+            if weights and [one.shape for one in weights] == shapes:
+                return weights
+        if step.part is None or not step.is_fusion:
+            raise UnsupportedError("none of the networks has weights that fit it", operator=step.name)
+        # A fusion begins as the identity: it puts out the original's channels in their order.
+        end = self._steps[step.inputs[0]]
+        while end.part is not None and not end.part.source:
+            end = self._steps[end.inputs[0]]
+        assert end.part is not None
+        count, order = step.channels, self._ordered(end.part.source, step.part.reads)
+        kernel = np.zeros((count, count), np.float32)
+        kernel[np.arange(count), list(order or ())] = 1.0
+        return [kernel.reshape(*step.kernel, count, count), np.zeros(count, np.float32)]
 
     def _part(self, step: Step, part: Part, whole: Weights) -> Weights:
         original, reads = self._original[part.source], part.reads
-        if is_part(self._made[step.inputs[0]]):  # else the channels are of a whole tensor
+        if is_part(self._steps[step.inputs[0]]):  # else the channels are of a whole tensor
             reads = self._ordered(original.inputs[0], reads)
         return sliced(original, whole, reads, self._ordered(original.name, part.writes) or ())
 
@@ -165,17 +170,6 @@ class _Taking:
         if order is None or channels is None:
             return channels
         return tuple(int(channel) for channel in order[list(channels)])
-
-    def _identity(self, fusion: Step, part: Part) -> Weights:
-        """A fusion's first kernel and bias: they put out the original's channels in their order."""
-        end = self._made[fusion.inputs[0]]
-        while end.part is not None and not end.part.source:
-            end = self._made[end.inputs[0]]
-        assert end.part is not None
-        count, reads = fusion.channels, self._ordered(end.part.source, part.reads)
-        kernel = np.zeros((count, count), np.float32)
-        kernel[np.arange(count), list(reads or ())] = 1.0
-        return [kernel.reshape(*fusion.kernel, count, count), np.zeros(count, np.float32)]
 
 
 def sliced(original: Step, weights: Weights, reads: Channels | None, writes: Channels) -> Weights:
@@ -202,5 +196,172 @@ def sliced(original: Step, weights: Weights, reads: Channels | None, writes: Cha
     return [kernel, *(bias.take(writes) for bias in others)]
 
 
-def _shapes(weights: Sequence[NDArray[Any]]) -> list[tuple[int, ...]]:
-    return [one.shape for one in weights]
+# ---- the order of channels -------------------------------------------------------------------------
+
+
+def orders(
+    split: Sequence[Step], original: Mapping[str, Step], kernel_of: Kernel, settled: Iterable[str]
+) -> dict[str, NDArray[np.int64]]:
+    """The channels of each split original step in the order in which branches have them, one after another.
+
+    Of a kernel, the weight between an input and an output channel is the sum of squares over its window,
+    divided by the output channel's sum, since batch normalisation makes all outputs alike. The sum over all
+    layers is raised one layer at a time, by a greedy assignment and swaps, until nothing is gained. Where
+    channels are joined with some that are not split, concatenated or grouped, their order stays; so does that
+    of layers of the split network that have weights already (`settled`). `kernel_of` gives the kernel
+    (..., in, out) of an original convolution or dense layer.
+    """
+    spaces = _Spaces(split, original, set(settled))
+    links, natural = _links(split, original, kernel_of, spaces)
+    joined = {name for link in links for name in (link.source, link.target)}
+    free = [name for name in dict.fromkeys(map(spaces.of, spaces.sizes)) if name in joined - spaces.settled]
+    best = natural
+    for start in range(STARTS if free else 0):
+        random = np.random.default_rng(start)
+        begun = {**natural, **{name: random.permutation(natural[name]) for name in free if start}}
+        groups = _raise_weight(begun, free, links, spaces.sizes)
+        if _kept_weight(links, groups) > _kept_weight(links, best) + GAIN:
+            best = groups
+    return {name: np.argsort(best[spaces.of(name)], kind="stable") for name in spaces.sizes}
+
+
+def is_part(step: Step) -> bool:
+    """Whether a step of a split network is a branch's part of a layer, whose channels may change order."""
+    return step.part is not None and step.part.source != "" and step.kind != "Slice"
+
+
+class _Spaces:
+    """Sets of channels that have one order: those of a convolution and all that follows channel by channel.
+
+    Each has the name of one of its original steps. `sizes`: of the branches' parts of each step; `settled`:
+    the sets whose order stays.
+    """
+
+    def __init__(self, split: Sequence[Step], original: Mapping[str, Step], settled: set[str]) -> None:
+        self.sizes: dict[str, tuple[int, ...]] = {}
+        self.settled: set[str] = set()
+        self._above: dict[str, str] = {}
+        steps = {step.name: step for step in split}
+        joining = [step for step in split if step.part is not None and not step.part.source]
+        ends = {name for step in joining for name in step.inputs}
+        fused = any(step.is_mixing for step in joining)
+        parts = [(step, step.part.source) for step in split if step.part is not None and is_part(step)]
+        for step, source in parts:
+            self.sizes[source] = (*self.sizes.get(source, ()), step.channels)
+        for step, source in parts:
+            self._relate(original[source], [is_part(steps[name]) for name in step.inputs], original)
+            if (step.name in ends and not fused) or step.name in settled:
+                self.settled.add(self.of(source))
+
+    def of(self, name: str) -> str:
+        """The set that has the channels of an original step."""
+        while name in self._above:
+            name = self._above[name]
+        return name
+
+    def _relate(self, step: Step, inner: Sequence[bool], original: Mapping[str, Step]) -> None:
+        """Joins a step's channels with its inputs' where they have one order, or settles them.
+
+        `inner`: for each input, whether it is a part as well.
+        """
+        fixed = step.kind == "Concatenate" or step.multiplier > 1 or step.groups > 1
+        for name, is_inner in zip(step.inputs, inner, strict=True):
+            if fixed:
+                self.settled |= {self.of(step.name), *([self.of(name)] if is_inner else [])}
+            elif step.is_mixing:
+                continue
+            elif is_inner:
+                one, other = self.of(step.name), self.of(name)
+                if one != other:
+                    self._above[one] = other
+                    if one in self.settled:
+                        self.settled.add(other)
+            elif original[name].channels == step.channels:  # of a whole tensor, whose order stays
+                self.settled.add(self.of(step.name))
+
+
+class _Link(NamedTuple):
+    """A kernel between two sets of channels, by their names."""
+
+    source: str
+    target: str
+    weight: Floats  # (in, out)
+
+
+def _links(
+    split: Sequence[Step], original: Mapping[str, Step], kernel_of: Kernel, spaces: _Spaces
+) -> tuple[list[_Link], dict[str, Groups]]:
+    """The kernels, and the present groups of all sets; a tensor read whole is a set " STEP" of its own."""
+    steps = {step.name: step for step in split}
+    first = {step.part.source: step for step in reversed(split) if step.part is not None and is_part(step)}
+    links = []
+    sizes_of = {spaces.of(name): sizes for name, sizes in spaces.sizes.items()}
+    for name, sizes in spaces.sizes.items():
+        step, branch = original[name], first[name]
+        assert branch.part is not None
+        if not step.is_mixing or step.groups > 1 or step.multiplier > 1 or branch.part.reads is None:
+            continue
+        kernel = np.asarray(kernel_of(name), np.float64)
+        weight = (kernel**2).sum(tuple(range(kernel.ndim - 2)))
+        weight /= np.maximum(weight.sum(0), 1e-30)
+        source = spaces.of(step.inputs[0])
+        if not is_part(steps[branch.inputs[0]]):
+            source = f" {name}"
+            sizes_of[source] = tuple(len(part) for part in partition(len(weight), len(sizes)))
+        links.append(_Link(source, spaces.of(name), weight))
+    return links, {name: np.repeat(np.arange(len(sizes)), sizes) for name, sizes in sizes_of.items()}
+
+
+def _kept_weight(links: Sequence[_Link], groups: Mapping[str, Groups]) -> float:
+    """The weight between channels of one branch, over all layers."""
+    return sum(
+        float(weight[groups[source][:, None] == groups[target][None, :]].sum())
+        for source, target, weight in links
+    )
+
+
+def _raise_weight(
+    groups: dict[str, Groups],
+    free: Sequence[str],
+    links: Sequence[_Link],
+    sizes: Mapping[str, tuple[int, ...]],
+) -> dict[str, Groups]:
+    """Groups that no new assignment of one set of channels makes better, or those after SWEEPS."""
+    kept = _kept_weight(links, groups)
+    for _ in range(SWEEPS):
+        before = kept
+        for name in free:
+            branches = len(sizes[name])
+            worth: Floats = np.zeros((len(groups[name]), branches))  # of each channel in each branch
+            for source, target, weight in links:
+                if target == name:
+                    worth += weight.T @ np.eye(branches)[groups[source]]
+                if source == name:
+                    worth += weight @ np.eye(branches)[groups[target]]
+            changed = {**groups, name: _assign(worth, sizes[name])}
+            if (now := _kept_weight(links, changed)) > kept + GAIN:
+                groups, kept = changed, now
+        if kept <= before + GAIN:
+            break
+    return groups
+
+
+def _assign(worth: Floats, sizes: Sequence[int]) -> Groups:
+    """Groups of these sizes: the channels that lose most elsewhere choose first, then pairs change places."""
+    ranked = np.sort(worth, axis=1)
+    left = list(sizes)
+    groups = np.zeros(len(worth), np.int64)
+    for channel in np.argsort(ranked[:, -2] - ranked[:, -1], kind="stable"):
+        group = next(int(k) for k in np.argsort(-worth[channel], kind="stable") if left[k])
+        groups[channel] = group
+        left[group] -= 1
+    rows = np.arange(len(worth))
+    for _ in range(len(worth)):
+        there = worth[:, groups]  # of each channel in the group of each other
+        here = worth[rows, groups]
+        gain = there + there.T - here[:, None] - here[None, :]
+        one, other = np.unravel_index(int(gain.argmax()), gain.shape)
+        if gain[one, other] <= GAIN:
+            break
+        groups[one], groups[other] = groups[other], groups[one]
+    return groups

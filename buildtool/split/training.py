@@ -1,4 +1,4 @@
-"""Trains a network: epoch by epoch, each one kept, so that a kill at any time costs one epoch at most."""
+"""Trains a network epoch by epoch; each is kept, so that a kill at any time costs one epoch at most."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from buildtool.split.wanted import Settings
 
 Progress = Callable[[str], None]
 Reals = npt.NDArray[np.float32]
-_JUDGED = 256  # images of a batch that is not learnt
-_SECONDS_BETWEEN = 1.0  # words on progress
+_JUDGED = 256  # images in a batch that is not learnt
+_SECONDS_BETWEEN = 1.0  # reports of progress
 _SCHEMA = 1  # of what a training goes on from
 _ORDER, _HELD_OUT = 1, 2  # what a random stream is for
 
 
 @dataclass(frozen=True)
 class Trained:
-    """What came of a training: the share of held-out images with the right class, and what it took."""
+    """The result of a training: the share of held-out images with the right class, and its seconds."""
 
     accuracy: float
     seconds: float
@@ -45,10 +45,9 @@ def train(
     """Trains a Keras network in place for `settings.epochs`, on from the checkpoint where there is one.
 
     The checkpoint is used if it comes from the same network, weights, data and settings; it stays when the
-    training is done. The same call gives the same bits on one machine, killed and resumed or not.
-
-    Raises UsageError for data that does not fit the network, or where the loss is no number any more, and
-    MachineError where memory is used up.
+    training is done. The same call gives the same bits on one machine, killed and resumed or not. Raises
+    UsageError for data that does not fit the network, or where the loss is not finite, and MachineError where
+    memory is used up.
     """
     keras = backend.prepare()
     check(data, model.input_shape, model.output_shape)
@@ -56,15 +55,19 @@ def train(
     key = "/".join((backend.digest(model), own, data.digest()))
     steps = len(Batches(data, settings, 0))
     keras.utils.set_random_seed(settings.seed)
-    _seed(model, settings.seed)
+    # Random states within the network (of dropout) are not in its files.
+    weights = {id(one) for one in model.weights}
+    states = [one for one in model.variables if id(one) not in weights and tuple(one.shape) == (2,)]
+    for index, state in enumerate(states):
+        state.assign(np.array([settings.seed, index], np.uint32))
     _compile(keras, model, settings, steps)
     done, before = restored(model, checkpoint, key)
     clock = _Clock(settings, steps, before, progress)
     try:
         for epoch in range(done, settings.epochs):
-            _epoch(keras, model, Batches(data, settings, epoch), epoch, clock)
+            _train_epoch(keras, model, Batches(data, settings, epoch), epoch, clock)
             keep(model, checkpoint, key, epoch + 1, clock.seconds())
-        found = judged(model, data, settings)
+        share = judged(model, data, settings)
     except Exception as error:
         if not backend.is_out_of_memory(error):
             raise
@@ -74,11 +77,11 @@ def train(
             suggest("or free memory and run the same again: it goes on from the last epoch that ended"),
         ]
         raise MachineError(f"{text} takes more memory than there is", hint=hint) from error
-    return Trained(found, clock.seconds(), settings.epochs)
+    return Trained(share, clock.seconds(), settings.epochs)
 
 
 def accuracy(model: Any, x: Pixels, y: Labels, settings: Settings) -> float:
-    """The share of images whose class has the largest output; of several that are equal, the first."""
+    """The share of images whose class has the largest output; of equal outputs, the first counts."""
     right = 0
     for start in range(0, len(x), _JUDGED):
         outputs = np.asarray(model.predict_on_batch(inputs(x[start : start + _JUDGED], settings.pixels())))
@@ -90,13 +93,11 @@ def accuracy(model: Any, x: Pixels, y: Labels, settings: Settings) -> float:
 
 
 class _Clock:
-    """How long a training has taken, and what is left of it by that."""
+    """How long a training has taken, and the time left by that."""
 
     def __init__(self, settings: Settings, steps: int, before: float, progress: Progress) -> None:
-        self._epochs = settings.epochs
-        self._steps = steps
+        self._epochs, self._steps, self._progress = settings.epochs, steps, progress
         self._before = before  # seconds of former processes
-        self._progress = progress
         self._began = time.monotonic()
         self._told = -math.inf
         self._warm = (0, 0.0)  # the first step of this process, and when it ended
@@ -106,8 +107,7 @@ class _Clock:
         return self._before + time.monotonic() - self._began
 
     def step(self, epoch: int, step: int, right: float) -> None:
-        """Says how far the training is, once a second at most.
-
+        """Reports the progress, once a second at most.
         The first step compiles the network, and says nothing of how long the others take.
         """
         now, at = time.monotonic(), epoch * self._steps + step + 1
@@ -124,8 +124,8 @@ class _Clock:
         self._progress(text)
 
 
-def _epoch(keras: Any, model: Any, batches: Batches, epoch: int, clock: _Clock) -> None:
-    """One epoch; UsageError where the loss is no number any more."""
+def _train_epoch(keras: Any, model: Any, batches: Batches, epoch: int, clock: _Clock) -> None:
+    """Trains one epoch; UsageError where the loss is not finite."""
 
     class Steps(keras.utils.PyDataset):  # type: ignore[misc]
         def __len__(self) -> int:
@@ -134,12 +134,13 @@ def _epoch(keras: Any, model: Any, batches: Batches, epoch: int, clock: _Clock) 
         def __getitem__(self, step: int) -> tuple[Any, Any]:
             return batches[step]
 
-    class Told(keras.callbacks.Callback):  # type: ignore[misc]
-        def on_train_batch_end(self, step: int, logs: Any = None) -> None:
-            clock.step(epoch, step, float((logs or {}).get("accuracy", 0.0)))
-
+    told = keras.callbacks.LambdaCallback(
+        on_train_batch_end=lambda step, logs: clock.step(
+            epoch, step, float((logs or {}).get("accuracy", 0.0))
+        )
+    )
     history = model.fit(
-        Steps(), epochs=epoch + 1, initial_epoch=epoch, shuffle=False, verbose=0, callbacks=[Told()]
+        Steps(), epochs=epoch + 1, initial_epoch=epoch, shuffle=False, verbose=0, callbacks=[told]
     )
     loss = float(history.history["loss"][-1])
     if not math.isfinite(loss):
@@ -163,7 +164,7 @@ def _compile(keras: Any, model: Any, settings: Settings, steps: int) -> None:
     else:
         optimiser = keras.optimizers.AdamW(rate, weight_decay=decay)
     optimiser.exclude_from_weight_decay(var_names=["bias", "gamma", "beta"])
-    last, softmax = model.layers[-1], keras.activations.softmax  # which gives probabilities, no logits
+    last, softmax = model.layers[-1], keras.activations.softmax  # whose outputs are probabilities
     has_softmax = isinstance(last, keras.layers.Softmax) or getattr(last, "activation", None) is softmax
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=not has_softmax)
     model.compile(optimiser, loss, metrics=["accuracy"])
@@ -173,28 +174,20 @@ def _compile(keras: Any, model: Any, settings: Settings, steps: int) -> None:
 # ---- state -----------------------------------------------------------------------------------------
 
 
-def _seed(model: Any, seed: int) -> None:
-    """Sets the random states within a network (of dropout), which its files do not have."""
-    weights = {id(one) for one in model.weights}
-    states = [one for one in model.variables if id(one) not in weights and tuple(one.shape) == (2,)]
-    for index, state in enumerate(states):
-        state.assign(np.array([seed, index], np.uint32))
-
-
 def _variables(model: Any) -> list[Any]:
-    """All variables of the network, seeds of dropout included, and of its optimiser, in their order."""
+    """All variables of the network, with the seeds of dropout, and of its optimiser, in their order."""
     return [*model.variables, *model.optimizer.variables]
 
 
 def keep(model: Any, checkpoint: Path, key: str, epochs: int, seconds: float) -> None:
-    """Keeps a training's state after whole epochs. `key`: all that the training depends on."""
+    """Keeps a training's state after whole epochs, by the `key` of all that the training depends on."""
     about = {"schema": _SCHEMA, "key": key, "epochs": epochs, "seconds": seconds}
     arrays = {f"v{index}": backend.array(one) for index, one in enumerate(_variables(model))}
     keep_arrays(checkpoint, about, arrays)
 
 
 def restored(model: Any, checkpoint: Path, key: str) -> tuple[int, float]:
-    """Takes over the state of the training with this key, if it was kept: epochs done, and seconds taken."""
+    """Restores the state of the training with this key, if it was kept: epochs done, and seconds taken."""
     kept = kept_arrays(checkpoint)
     if kept is None or (kept[0].get("schema"), kept[0].get("key")) != (_SCHEMA, key):
         return 0, 0.0
@@ -215,32 +208,27 @@ def inputs(x: Pixels, rule: Normalise) -> Reals:
 
 
 def is_held_out(data: Data, settings: Settings) -> npt.NDArray[np.bool_]:
-    """Which training images are not learnt: candidates are judged by them.
-
-    Every class gives the same share of its images, at least one.
-    """
+    """Which training images judge candidates and are never learnt: a share of each class, at least one."""
     random = np.random.default_rng((settings.seed, _HELD_OUT))
     return share_of_each(data.train_y, settings.validation, random)
 
 
 def judged(model: Any, data: Data, settings: Settings) -> float:
-    """The share of the images held out whose class has the largest output."""
+    """The share of the held-out images whose class has the largest output."""
     held = is_held_out(data, settings)
     return accuracy(model, data.train_x[held], data.train_y[held], settings)
 
 
 class Batches:
-    """The steps of one epoch, each one a function of the settings' seed, the epoch and its number."""
+    """The steps of one epoch, each a function of the settings' seed, the epoch and its number."""
 
     def __init__(self, data: Data, settings: Settings, epoch: int) -> None:
-        self._data = data
-        self._settings = settings
-        self._epoch = epoch
+        self._data, self._settings, self._epoch = data, settings, epoch
         order = np.random.default_rng((settings.seed, _ORDER, epoch))
         self._order = order.permutation(np.flatnonzero(~is_held_out(data, settings)))
 
     def __len__(self) -> int:
-        """Steps of an epoch. Images that do not fill a last batch are left out; it is others each epoch."""
+        """Steps of an epoch. Images that do not fill a last batch are left out, other ones each epoch."""
         return max(1, len(self._order) // self._settings.batch)
 
     def __getitem__(self, step: int) -> tuple[Reals, Labels]:

@@ -1,7 +1,6 @@
 """A network as records of its layers, its blocks, a choice of a splitting factor for each, and its counts.
 
-Records are read from a Keras model (graphs.py) or written down (networks.py), so that all but the training of
-a split network works without Keras.
+Records are read from a Keras model (graphs.py) or drawn (networks.py), so that only training needs Keras.
 """
 
 from __future__ import annotations
@@ -39,11 +38,7 @@ First = Literal["full", "slice"]
 
 @dataclass(frozen=True)
 class Part:
-    """Which channels of an original layer a layer of a split network has.
-
-    `source`: the original layer. `reads`: channels of the source's input, None: all. `writes`: channels of
-    its output.
-    """
+    """Which channels of an original layer `source` a layer has: of its input (None: all), of its output."""
 
     source: str
     reads: tuple[int, ...] | None
@@ -56,9 +51,8 @@ class Step:
 
     `kind`: the class of the Keras layer or operation; "Slice" takes channels `part.writes` of its input.
     `inputs`: the steps that it reads. `shape`: of its output, channels last, without the batch (None: any
-    size). `kernel`, `strides`: of convolutions and poolings, rows first. `multiplier`: output channels of a
-    depthwise convolution for one input channel. `refused`: why it cannot be part of a split block, "" where
-    it can. `part`: in split networks, what it has of an original layer; None: it is whole.
+    size). `kernel`, `strides`: rows first. `multiplier`: output channels of a depthwise convolution for one
+    input channel. `refused`: why it cannot be part of a split block. `part`: None where it is whole.
     """
 
     name: str
@@ -74,7 +68,7 @@ class Step:
 
     @property
     def channels(self) -> int:
-        """Of its output; 0 where it has none that are known."""
+        """Channels of its output; 0 where they are not known."""
         return (self.shape[-1] or 0) if self.shape else 0
 
     @property
@@ -94,7 +88,7 @@ class Step:
 
     @property
     def writes(self) -> tuple[int, ...]:
-        """Of a layer of a split network, the channels that it has of an original layer's output."""
+        """The channels of the original layer's output that it has."""
         assert self.part is not None
         return self.part.writes
 
@@ -103,10 +97,9 @@ class Step:
 class Block:
     """A part of a network between two cuts, which one tensor enters and one leaves.
 
-    `index` counts from 0; `name` is "block1" for the first. `layers`: its layers' names in order.
-    `channels`: of the tensor that leaves it. `largest`: the largest splitting factor it allows, with which
-    every branch has a channel of every layer. `groups`: numbers that a factor must divide, those of grouped
-    convolutions. `reason`: why it cannot be split, where `largest` is 1.
+    `index` counts from 0, names from "block1". `layers`: names in order. `channels`: of its output.
+    `largest`: the largest splitting factor, with which every branch has a channel of every layer. `groups`:
+    those of its grouped convolutions; a factor divides them. `reason`: why `largest` is 1.
     """
 
     index: int
@@ -118,31 +111,26 @@ class Block:
     reason: str = ""
 
     def allows(self, factor: int) -> bool:
-        """Whether this block can be split into so many branches."""
+        """Whether this block can be split into this many branches."""
         return 1 <= factor <= self.largest and all(count % factor == 0 for count in self.groups)
 
 
 class Fusion(Enum):
-    """What joins the branches.
+    """What joins the branches."""
 
-    FUSED: a fusion block at the end of every split block (pooling in each branch, concatenation, 1x1
-    convolution). NAIVE: nothing until the blocks end, so branches never see one another. SHARED: as NAIVE,
-    but the first convolutions are whole.
-    """
-
-    FUSED = "fused"
-    NAIVE = "naive"
-    SHARED = "shared"
+    FUSED = "fused"  # at the end of every split block: pooling in each branch, concatenation, 1x1 convolution
+    NAIVE = "naive"  # a concatenation after the last block, so that branches never see one another
+    SHARED = "shared"  # as NAIVE, but the first convolutions are whole
 
 
 @dataclass(frozen=True)
 class Choice:
     """One structure: the splitting factor of each block, in the network's order.
 
-    `first`: what the first convolution of a branch reads of the map before the block: all of it ("full") or
-    the branch's share of its channels ("slice"); the network's input is always read whole. `shared`: for
-    SHARED, how many convolutions at the network's beginning are whole. Without fusion all factors are equal;
-    for NAIVE, blocks of factor 1 may come before the others.
+    `first`: whether the first convolution of a branch reads all of the map before the block ("full") or the
+    branch's share of its channels ("slice"); the network's input is always read whole. `shared`: how many
+    convolutions at the network's beginning are whole. Without fusion all factors are equal; for NAIVE, blocks
+    of factor 1 may come before the others.
     """
 
     factors: tuple[int, ...]
@@ -163,11 +151,11 @@ class Choice:
 
     @classmethod
     def whole(cls, blocks: int, first: First = "slice") -> Choice:
-        """The original network of so many blocks: every factor is 1."""
+        """The original network of this many blocks: every factor is 1."""
         return cls((1,) * blocks, first)
 
     def with_factor(self, index: int, factor: int) -> Choice:
-        """The same choice but for the factor of one block, counted from 0."""
+        """The same choice with another factor for one block, counted from 0."""
         return replace(self, factors=(*self.factors[:index], factor, *self.factors[index + 1 :]))
 
     @property
@@ -203,9 +191,9 @@ def partition(channels: int, parts: int) -> tuple[tuple[int, ...], ...]:
 
 @dataclass(frozen=True)
 class Counts:
-    """Numbers in the kernels of convolutions and of fusion blocks' own, and MACs of an inference.
+    """Weights in the kernels of convolutions and of fusion blocks, and MACs of an inference.
 
-    Biases and batch normalisation are left out; the MACs are those of dense layers, too.
+    Biases and batch normalisation do not count; the MACs include dense layers.
     """
 
     convolutions: int
@@ -214,7 +202,7 @@ class Counts:
 
 
 def parameters(steps: Sequence[Step]) -> dict[str, int]:
-    """Of each layer that has kernels, by its name, the numbers in them."""
+    """The number of weights in each layer's kernels, by the layer's name."""
     channels = {step.name: step.channels for step in steps}
     found = {}
     for step in steps:
@@ -229,7 +217,7 @@ def parameters(steps: Sequence[Step]) -> dict[str, int]:
 
 
 def counts_in(steps: Sequence[Step]) -> Counts:
-    """The counts of a network's records; exact."""
+    """The counts of a network's records."""
     known = {step.name: step for step in steps}
     convolutions = fusion = macs = 0
     for name, count in parameters(steps).items():

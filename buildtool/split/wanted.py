@@ -1,4 +1,4 @@
-"""What a split is asked for: a request's plain values, checked before anything is loaded."""
+"""The settings of a split, from a request's plain values, checked before anything is loaded."""
 
 from __future__ import annotations
 
@@ -29,19 +29,16 @@ _SPELT = {"size": "image_size", "fine_epochs": "fine_tune", "batch": "train_batc
 
 @dataclass(frozen=True)
 class Goals:
-    """Upper limits: bytes of the arena, bytes of weights and code in flash, milliseconds of an invoke.
+    """Upper limits; None: the board's own memory, and any time."""
 
-    None: the board's own memory, and any time.
-    """
-
-    ram: int | None = None
-    flash: int | None = None
-    max_ms: float | None = None
+    ram: int | None = None  # bytes of the arena
+    flash: int | None = None  # bytes of weights and code
+    max_ms: float | None = None  # of an invoke
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What decides a training's result besides the network and the data.
+    """All that decides a training's result besides the network and the data.
 
     The learning rate rises from 0 for `warm_up` of all steps, then falls as half a cosine to 0. `sgd` has a
     momentum of 0.9 (Nesterov); weights decay by `weight_decay` times the learning rate each step, biases
@@ -71,7 +68,7 @@ class Settings:
         return found
 
     def fine_tuning(self, times: int = 1) -> Settings:
-        """The same for a network that is trained already, `times` as long as one candidate."""
+        """The same for a trained network, `times` as long as one candidate."""
         return dataclasses.replace(self, epochs=times * self.fine_epochs, rate=self.fine_rate)
 
     def data(self) -> dict[str, Any]:
@@ -81,88 +78,75 @@ class Settings:
 
 @dataclass(frozen=True)
 class Wanted:
-    """What to split, for which board, within which limits, and how it is trained.
+    """What to split, for which board, within which limits, and how to train it."""
 
-    `network`: a .keras file, or a name of NETWORKS, to which `width` and `size` (rows, columns) belong.
-    `firsts`: what a branch's first convolution reads; each is searched. `images`: test images that go through
-    the int8 network and the firmware. `max_drop` is in points. `compares`: whether networks are trained for
-    comparison.
-    """
-
-    network: str
+    network: str  # a .keras file, or a name of NETWORKS, to which `width` and `size` belong
     data: Path
     board: str
     goals: Goals = field(default_factory=Goals)
-    max_drop: float = 0.5
+    max_drop: float = 0.5  # points
     factors: tuple[int, ...] = (2, 4, 6, 8)
-    firsts: tuple[First, ...] = ("slice",)
+    firsts: tuple[First, ...] = ("slice",)  # what a branch's first convolution reads; each is searched
     width: float = 1.0
-    size: int = 32
+    size: int = 32  # rows and columns
     settings: Settings = field(default_factory=Settings)
-    images: int = 1000
-    compares: bool = True
+    images: int = 1000  # test images that go through the int8 network and the firmware
+    compares: bool = True  # whether networks are trained for comparison
     out: Path = field(default_factory=lambda: Path(OUT))
 
     @property
     def is_named(self) -> bool:
-        """Whether the network is one that is known by its name, and is trained here."""
+        """Whether the network is known by its name, and is trained here."""
         return self.network in NETWORKS
 
 
 def wanted(request: Mapping[str, object], out: str | Path = OUT) -> Wanted:
-    """What a request of kind `split` says; UsageError for values that cannot be or have no effect."""
+    """The settings in a request of kind `split`; UsageError for wrong values and values without effect."""
     if request.get("kind") != Split.kind:
         raise UsageError(f"a request of kind {request.get('kind')!r} is no split", hint=f"'{Split.kind}'")
     values = Values(Split, request)
     network, folder, given = str(values.need("network")), Path(out), values.given
     if network not in NETWORKS:
-        _refuse_for_a_file(network, folder, given)
-    made = Wanted(
+        for name in _NAMED_ALONE:
+            if name in given:
+                text = "it has no effect on a network that is given as a file"
+                raise UsageError(text, option=name, hint=suggest(**{name: None}))
+        if Path(network).resolve() in {(folder / name).resolve() for name in WRITTEN}:
+            text = "the network lies where a result will be written"
+            raise UsageError(text, path=network, option="out", hint="name another folder")
+    paths: list[str] = []
+    for name in ("train_data", "board"):
+        if not isinstance(path := values.need(name), str):
+            raise UsageError("a split reads files of this machine", option=name, hint="give it a path")
+        paths.append(path)
+    result = Wanted(
         network,
-        Path(_named(values, "train_data")),
-        _named(values, "board"),
+        Path(paths[0]),
+        paths[1],
         Goals(values.options.get("ram"), given.get("flash"), values.options.get("max_ms")),
         firsts=_FIRSTS[given.get("first", Reads.SLICE)],
-        settings=Settings(**_of_options(given, [one.name for one in dataclasses.fields(Settings)])),
+        settings=Settings(**_fields(given, [one.name for one in dataclasses.fields(Settings)])),
         compares=given.get("comparisons", Compared.ALL) is Compared.ALL,
         out=folder,
-        **_of_options(given, ("max_drop", "factors", "width", "size", "images")),
+        **_fields(given, ("max_drop", "factors", "width", "size", "images")),
     )
-    made.settings.pixels()
-    return made
+    result.settings.pixels()
+    return result
 
 
-def _of_options(given: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
-    """The values of fields, as far as their options are given."""
-    spelt = {name: _SPELT.get(name, name) for name in names}
-    return {name: _plain(given[option]) for name, option in spelt.items() if option in given}
-
-
-def _plain(value: Any) -> Any:
-    """A field's value by an option's."""
-    if isinstance(value, Flip):
-        return value is Flip.HALF
-    if isinstance(value, Optimiser):
-        return value.value
-    if isinstance(value, Normalise):
-        return value.name
-    return "auto" if value is None else value  # of `normalise` alone
-
-
-def _refuse_for_a_file(network: str, folder: Path, given: Mapping[str, Any]) -> None:
-    """UsageError for what a network that is given as a file cannot have."""
-    for name in _NAMED_ALONE:
-        if name in given:
-            text = "it has no effect on a network that is given as a file"
-            raise UsageError(text, option=name, hint=suggest(**{name: None}))
-    if Path(network).resolve() in {(folder / name).resolve() for name in WRITTEN}:
-        text = "the network lies where a result will be written"
-        raise UsageError(text, path=network, option="out", hint="name another folder")
-
-
-def _named(values: Values, name: str) -> str:
-    """A file or folder of this machine, or a known name."""
-    found = values.need(name)
-    if not isinstance(found, str):
-        raise UsageError("a split reads files of this machine", option=name, hint="give it a path")
-    return found
+def _fields(given: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    """The fields with these names, as far as their options are given, as plain values."""
+    fields: dict[str, Any] = {}
+    for name in names:
+        option = _SPELT.get(name, name)
+        if option not in given:
+            continue
+        value = given[option]
+        if isinstance(value, Flip):
+            value = value is Flip.HALF
+        elif isinstance(value, Optimiser):
+            value = value.value
+        elif isinstance(value, Normalise):
+            value = value.name
+        fields[name] = "auto" if value is None else value  # of `normalise` alone
+    return fields

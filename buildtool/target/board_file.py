@@ -20,7 +20,6 @@ from buildtool.base.toml import mistakes, placed, read_toml
 from buildtool.target.hardware import Emulator, FlashImage, Memory, MemoryKind
 from buildtool.target.partitions import boundary, partition_start
 from buildtool.target.readers import ADDRESS_END
-from buildtool.target.speeds import Cache
 from buildtool.target.types import Board
 
 _MOST_EXTENDED = 16  # files, one by another
@@ -55,17 +54,12 @@ def parse_board(table: Table, name: str, path: str, data: bytes | None = None) -
             _check_image(board.image, board.memory(board.code), board.memory(board.weights))
         if board.uart and not 0 < board.uart.baud <= board.uart.clock_hz:
             raise Mismatch(f"must be above 0, and clock_hz at most, not {board.uart.baud}", "uart.baud")
-    folder = Path(path).absolute().parent
-    return replace(
-        board,
-        core=board.core.threaded(board.core.threads),
-        uart=board.uart and replace(board.uart, driver=_from_here(board.uart.driver, folder)),
-        chip=board.chip and replace(board.chip, start=_from_here(board.chip.start, folder)),
-    )
-
-
-def _from_here(source: str, folder: Path) -> str:
-    return str(folder / source) if source.endswith(".c") else source
+    folder, uart, chip = Path(path).absolute().parent, board.uart, board.chip
+    if uart and uart.driver.endswith(".c"):
+        uart = replace(uart, driver=str(folder / uart.driver))
+    if chip and chip.start.endswith(".c"):
+        chip = replace(chip, start=str(folder / chip.start))
+    return replace(board, core=board.core.threaded(board.core.threads), uart=uart, chip=chip)
 
 
 def _check_memories(board: Board) -> None:
@@ -73,7 +67,10 @@ def _check_memories(board: Board) -> None:
     if not board.memories:
         raise Mismatch("at least one memory is needed", "memory", "write [memory.ram]")
     for cache in board.caches:
-        _check_cache(cache)
+        for key in ("data_bytes", "code_bytes"):
+            if getattr(cache, key) % (cache.line_bytes * max(cache.ways, 1)):
+                what = f"{show_size(getattr(cache, key))} are no whole number of sets of lines"
+                raise Mismatch(what, f"cache.{cache.name}.{key}")
     for memory in board.memories:
         where, base = f"memory.{memory.name}", memory.base
         if memory.size == 0 or base + memory.size > ADDRESS_END:
@@ -90,13 +87,6 @@ def _check_memories(board: Board) -> None:
             hint = did_you_mean(cache_name, known) if known else f"write [cache.{cache_name}]"
             raise Mismatch(f"there is no cache {shown(cache_name)}", f"{where}.cache", hint)
     _check_apart(board.memories, {memory.name: f"memory.{memory.name}" for memory in board.memories})
-
-
-def _check_cache(cache: Cache) -> None:
-    for key in ("data_bytes", "code_bytes"):
-        if getattr(cache, key) % (cache.line_bytes * max(cache.ways, 1)):
-            what = f"{show_size(getattr(cache, key))} are no whole number of sets of lines"
-            raise Mismatch(what, f"cache.{cache.name}.{key}")
 
 
 def _check_apart(memories: Iterable[Memory], keys: Mapping[str, str]) -> None:

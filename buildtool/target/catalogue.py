@@ -32,7 +32,6 @@ from buildtool.graph.types import (
     Pad,
     PoolAttrs,
     SvdfAttrs,
-    Tensor,
     WidenedAttrs,
 )
 from buildtool.target.hardware import Core
@@ -41,6 +40,8 @@ from buildtool.target.variables import MET, THREADS, VECTOR_BITS, Geometry, taps
 
 LEAST_VECTOR_BITS = 128
 ALIGNMENT = 16  # bytes, of blocks of constants
+MOST_SELECTIONS = 64  # topologies that a target knows the kernels of
+AXES = (("oh", "ih", "kh", "sh", "dh", "pt"), ("ow", "iw", "kw", "sw", "dw", "pl"))
 VIEWS = ((Argument.IN, 0), (Argument.IN1, 0), (Argument.IN2, 1), (Argument.IN3, 2))  # of which operand
 
 
@@ -83,13 +84,32 @@ def features(graph: Graph, op: Op) -> dict[str, int]:
     }
     pad = Pad()
     if isinstance(op.attrs, ConvAttrs):
-        pad = op.attrs.pad
-        found |= _kernel_window(op.attrs, graph.tensors[op.inputs[1]], cin)
+        pad, weights = op.attrs.pad, graph.tensors[op.inputs[1]].shape
+        (found["kh"], found["kw"]), (found["sh"], found["sw"]) = weights[1:3], op.attrs.stride
+        found["dh"], found["dw"] = op.attrs.dilation
+        found["groups"] = cin // max(weights[3], 1)
+        if isinstance(op.attrs, DepthwiseAttrs):
+            found |= {"groups": cin, "multiplier": op.attrs.depth_multiplier}
     elif isinstance(op.attrs, PoolAttrs):
         pad = op.attrs.pad
-        found |= dict(zip(("kh", "kw", "sh", "sw"), (*op.attrs.kernel, *op.attrs.stride), strict=True))
-    elif op.kind in (OpKind.SVDF, OpKind.UNIDIRECTIONAL_SEQUENCE_LSTM):
-        found |= _recurrent(graph, op)
+        (found["kh"], found["kw"]), (found["sh"], found["sw"]) = op.attrs.kernel, op.attrs.stride
+    elif isinstance(
+        op.attrs, SvdfAttrs
+    ):  # images of SVDF and LSTM are vectors: of a batch, or of (steps, batch)
+        memory, units = graph.tensors[op.inputs[2]].shape[1], result.shape[1]
+        found |= {"batch": first.shape[0], "iw": 1, "ow": 1, "cout": units}
+        found |= {"memory": memory, "rank": op.attrs.rank}
+    elif isinstance(op.attrs, LstmAttrs):
+        batch, steps = first.shape[1::-1] if op.attrs.time_major else first.shape[:2]
+        there = {place: int(op.inputs[place] >= 0) for place in LstmInput}
+        found |= {"batch": batch, "ih": 1, "oh": 1, "iw": steps, "ow": steps}
+        found |= {
+            "cells": graph.tensors[op.inputs[LstmInput.INPUT_TO_OUTPUT]].shape[0],
+            "gates": 3 + there[LstmInput.INPUT_TO_INPUT],
+            "peepholes": there[LstmInput.CELL_TO_OUTPUT],
+            "normed": there[LstmInput.OUTPUT_NORM],
+            "projected": there[LstmInput.PROJECTION],
+        }
     elif isinstance(op.attrs, WidenedAttrs):
         found |= {"narrow": graph.tensors[op.inputs[1]].nhwc[3], "below": op.attrs.before}
     elif op.kind is OpKind.FULLY_CONNECTED:
@@ -99,37 +119,6 @@ def features(graph: Graph, op: Op) -> dict[str, int]:
     found |= {"pt": pad.top, "pl": pad.left}
     met = (count for axis in AXES for count in taps_met(*(found[name] for name in axis)))
     return found | dict(zip(MET, met, strict=True))
-
-
-def _recurrent(graph: Graph, op: Op) -> dict[str, int]:
-    """The sizes of an SVDF or an LSTM, whose images are vectors: of (steps, batch) or of a batch."""
-    x = graph.tensors[op.inputs[0]].shape
-    if isinstance(op.attrs, SvdfAttrs):
-        memory, units = graph.tensors[op.inputs[2]].shape[1], graph.tensors[op.outputs[0]].shape[1]
-        return {"batch": x[0], "iw": 1, "ow": 1, "cout": units, "memory": memory, "rank": op.attrs.rank}
-    assert isinstance(op.attrs, LstmAttrs)
-    batch, steps = (x[1], x[0]) if op.attrs.time_major else (x[0], x[1])
-    there = {place: int(op.inputs[place] >= 0) for place in LstmInput}
-    return {
-        **{"batch": batch, "ih": 1, "oh": 1, "iw": steps, "ow": steps},
-        "cells": graph.tensors[op.inputs[LstmInput.INPUT_TO_OUTPUT]].shape[0],
-        "gates": 3 + there[LstmInput.INPUT_TO_INPUT],
-        "peepholes": there[LstmInput.CELL_TO_OUTPUT],
-        "normed": there[LstmInput.OUTPUT_NORM],
-        "projected": there[LstmInput.PROJECTION],
-    }
-
-
-MOST_SELECTIONS = 64  # topologies that a target knows the kernels of
-AXES = (("oh", "ih", "kh", "sh", "dh", "pt"), ("ow", "iw", "kw", "sw", "dw", "pl"))
-
-
-def _kernel_window(attrs: ConvAttrs, weights: Tensor, cin: int) -> dict[str, int]:
-    kh, kw = weights.shape[1:3]
-    groups = cin if isinstance(attrs, DepthwiseAttrs) else cin // max(weights.shape[3], 1)
-    multiplier = attrs.depth_multiplier if isinstance(attrs, DepthwiseAttrs) else 1
-    names = ("kh", "kw", "sh", "sw", "dh", "dw", "groups", "multiplier")
-    return dict(zip(names, (kh, kw, *attrs.stride, *attrs.dilation, groups, multiplier), strict=True))
 
 
 def select(target: Target, graph: Graph, op: Op) -> KernelVariant:
@@ -156,13 +145,13 @@ def select(target: Target, graph: Graph, op: Op) -> KernelVariant:
             operator=op.place,
             hint="kernels take " + "; ".join(served),
         )
-    candidates = [variant for variant in candidates if variant.types == types and variant.form == form(op)]
+    alike = [variant for variant in candidates if variant.types == types and variant.form == form(op)]
     shape = " ".join(f"{name}={value}" for name, value in sorted(known.items()))
     raise UnsupportedError(
         f"no kernel for {op.kind} of this shape on board '{target.board.name}'",
         operator=op.place,
         hint=f"the operator has {shape}; kernels need "
-        + "; or ".join(f"{variant.when} ({variant.name})" for variant in candidates),
+        + "; or ".join(f"{variant.when} ({variant.name})" for variant in alike),
     )
 
 
@@ -194,11 +183,8 @@ def takes_parts(graph: Graph, variant: KernelVariant, op: Op) -> bool:
 
 def writes_parts(graph: Graph, variant: KernelVariant, op: Op) -> bool:
     """Whether the operator's code writes pixels as far apart as the view of its output says."""
-    return (
-        op.kind is not OpKind.CONCATENATION
-        and takes_parts(graph, variant, op)
-        and (Argument.OUT in variant.call)
-    )
+    is_concatenation = op.kind is OpKind.CONCATENATION
+    return not is_concatenation and takes_parts(graph, variant, op) and Argument.OUT in variant.call
 
 
 def element_types(graph: Graph, op: Op) -> tuple[DType, DType]:

@@ -54,23 +54,15 @@ def load_target(target: TargetChoice, session: Session | None = None) -> Target:
 
     Made once in a session for the same board: its files are compared, a library's are not.
     """
-    if session is None or target.cmsis_nn:
-        return _made(target)
-    board = _board(target)
-    return session.remember("targets", (board, target.requantise), lambda: _made(target, board))
-
-
-def _board(target: TargetChoice) -> Board:
-    placed = with_arena_in(load_board(target.board), target.arena_in)
-    return with_weights_in(with_threads(placed, target.threads), target.weights_in)
-
-
-def _made(target: TargetChoice, board: Board | None = None) -> Target:
     from buildtool.target.registry import make_target
 
-    board = board or _board(target)
+    placed = with_threads(with_arena_in(load_board(target.board), target.arena_in), target.threads)
+    board = with_weights_in(placed, target.weights_in)
     libraries = {"cmsis_nn": target.cmsis_nn} if target.cmsis_nn else {}
-    return make_target(board, libraries, target.requantise)
+    if session is None or libraries:
+        return make_target(board, libraries, target.requantise)
+    key = (board, target.requantise)
+    return session.remember("targets", key, lambda: make_target(board, {}, target.requantise))
 
 
 def holds_arena(board: Board, memory: Memory) -> bool:
@@ -92,8 +84,21 @@ def with_arena_in(board: Board, names: str | None) -> Board:
     if names is None:
         return board
     wanted = [name.strip() for name in names.split(",")]
+    able = arena_memories(board)
     for name in wanted:
-        _refuse_unable(board, name)
+        if name in able:
+            continue
+        memory = next((memory for memory in board.memories if memory.name == name), None)
+        if memory is None:
+            why = f"is none of board '{board.name}'"
+        elif memory.kind is not MemoryKind.RAM:
+            why = "cannot hold the arena: programs do not write it"
+        elif memory.bandwidth:
+            why = "cannot hold the arena: it is reached by a loader, and not written in place"
+        else:
+            why = "cannot hold the arena: the board's file does not name it among its 'arenas'"
+        hint = [*(suggest(arena_in=other) for other in able if other != board.arena), suggest(arena_in=None)]
+        raise UsageError(f"memory '{name}' {why}", option="arena_in", hint=hint)
     if len(wanted) > MOST_ARENAS or len(set(wanted)) < len(wanted):
         what = f"names {len(wanted)} memories; one, or two that differ, can hold the arena"
         raise UsageError(what, option="arena_in", hint=[suggest(arena_in=None)])
@@ -125,33 +130,13 @@ def loads(board: Board) -> bool:
     return board.memory(board.weights).bandwidth > 0
 
 
-def _refuse_unable(board: Board, name: str) -> None:
-    """UsageError unless the board has the memory, and an arena can be in it."""
-    known = arena_memories(board)
-    if name in known:
-        return
-    memory = next((memory for memory in board.memories if memory.name == name), None)
-    if memory is None:
-        why = f"is none of board '{board.name}'"
-    elif memory.kind is not MemoryKind.RAM:
-        why = "cannot hold the arena: programs do not write it"
-    elif memory.bandwidth:
-        why = "cannot hold the arena: it is reached by a loader, and not written in place"
-    else:
-        why = "cannot hold the arena: the board's file does not name it among its 'arenas'"
-    hint = [*(suggest(arena_in=other) for other in known if other != board.arena), suggest(arena_in=None)]
-    raise UsageError(f"memory '{name}' {why}", option="arena_in", hint=hint)
-
-
 def holds_weights(board: Board, memory: Memory) -> bool:
     """Whether weights can be in a memory: it keeps its contents, or they are brought from it by a loader."""
     return memory.name not in board.holders and (memory.kind is MemoryKind.ROM or memory.bandwidth > 0)
 
 
 def with_weights_in(board: Board, name: str | None) -> Board:
-    """The board with its weights in another of its memories (None: as its file says); UsageError for a memory
-    that it does not have, or that cannot hold them.
-    """
+    """The board with its weights in another of its memories (None: as its file says); UsageError."""
     if name is None or name == board.weights:
         return board
     known = [memory.name for memory in board.memories if holds_weights(board, memory)]
@@ -159,9 +144,8 @@ def with_weights_in(board: Board, name: str | None) -> Board:
         there = any(memory.name == name for memory in board.memories)
         why = "cannot hold them" if there else f"is none of board '{board.name}'"
         others = [suggest(weights_in=other) for other in known if other != board.weights]
-        raise UsageError(
-            f"memory '{name}' {why}", option="weights_in", hint=[*others, suggest(weights_in=None)]
-        )
+        hint = [*others, suggest(weights_in=None)]
+        raise UsageError(f"memory '{name}' {why}", option="weights_in", hint=hint)
     return replace(board, weights=name)
 
 
@@ -171,17 +155,11 @@ def with_threads(board: Board, threads: int | None) -> Board:
     if threads is None:
         return board
     if most == 1:
-        raise UsageError(
-            f"it has no effect on board '{board.name}', whose core has one thread",
-            option="threads",
-            hint=suggest(threads=None),
-        )
+        text = f"it has no effect on board '{board.name}', whose core has one thread"
+        raise UsageError(text, option="threads", hint=suggest(threads=None))
     if threads > most:
-        raise UsageError(
-            f"{threads} threads are asked for, and board '{board.name}' has {most}",
-            option="threads",
-            hint=suggest(threads=most),
-        )
+        text = f"{threads} threads are asked for, and board '{board.name}' has {most}"
+        raise UsageError(text, option="threads", hint=suggest(threads=most))
     estimate = board.estimate
     if estimate is not None and threads < most:
         rate = estimate.macs_per_second * threads // most

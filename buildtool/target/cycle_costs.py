@@ -167,16 +167,13 @@ def waiting(kernels: Iterable[KernelVariant], board: Board) -> tuple[KernelVaria
         return tuple(kernels)
     cache = board.cache_of(memory)
     kept = cache.data_bytes if cache else 0
-    return tuple(
-        kernel
-        if kernel.constants == "0"
-        else dataclasses.replace(kernel, cost=f"{kernel.cost} + {cycles:.4g} * {_brought(kernel, kept)}")
-        for kernel in kernels
-    )
 
+    def with_wait(kernel: KernelVariant) -> KernelVariant:
+        if kernel.constants == "0":
+            return kernel
+        brought = f"({kernel.constants})"
+        if kernel.passes != "1":
+            brought += f" * (1 if ({kernel.constants}) <= {kept} else {kernel.passes})"
+        return dataclasses.replace(kernel, cost=f"{kernel.cost} + {cycles:.4g} * {brought}")
 
-def _brought(kernel: KernelVariant, kept: int) -> str:
-    """A formula: the bytes of constants that a call brings through a cache that keeps so many."""
-    if kernel.passes == "1":
-        return f"({kernel.constants})"
-    return f"({kernel.constants}) * (1 if ({kernel.constants}) <= {kept} else {kernel.passes})"
+    return tuple(map(with_wait, kernels))

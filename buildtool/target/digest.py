@@ -15,7 +15,7 @@ import msgpack
 from buildtool.base.plain import marked, to_plain
 from buildtool.target.recorded import recorded
 from buildtool.target.speeds import streamed
-from buildtool.target.types import BYTES, Board, KernelVariant, Routine, Step, Target
+from buildtool.target.types import BYTES, KernelVariant, Routine, Step, Target
 
 SCHEMA = 2
 _plain = partial(to_plain, named=True)
@@ -28,8 +28,25 @@ def planning_digest(target: Target) -> str:
     """
     if "plan" not in target.digests:
         answers = [[library.name, library.digest] for library in target.libraries]
-        board = _planned_board(target.board) | {"cost_unit": target.cost_unit}
-        planned = (board, target.costs, _kernels(target, Step.PLAN), answers)
+        board = target.board
+        sizes = {memory.name: memory.size for memory in board.memories}
+        speeds = {memory.name: memory.bandwidth for memory in board.memories}
+        seen: dict[str, object] = {  # sizes and speeds of the memories, whatever they are called
+            "alignment": board.alignment,
+            "arena_bytes": sizes.get(board.arena, 0),
+            "reserved_bytes": board.reserved_bytes if board.reserved_in in ("", board.arena) else 0,
+            "stack_bytes": board.stack_bytes if board.data == board.arena else 0,
+            "weights_bandwidth": speeds.get(board.weights, 0),
+            "cost_unit": target.cost_unit,
+        }
+        if board.core.threads > 1:
+            seen["threads"] = board.core.threads
+        if board.second:
+            memories = [board.memory(name) for name in board.holders]
+            seen["rooms"] = [board.room(memory.name) for memory in memories]
+            seen["waits"] = [streamed(memory.speed, board.cache_of(memory)) for memory in memories]
+            seen["caches"] = [_plain(board.cache_of(memory)) for memory in memories]
+        planned = (seen, target.costs, _callees(KernelVariant, target.kernels, Step.PLAN), answers)
         target.digests["plan"] = _digest("plan", *planned)
     return target.digests["plan"]
 
@@ -38,44 +55,12 @@ def emitting_digest(target: Target) -> str:
     """Of what the emitted C depends on beside the plan: symbols, arguments, headers, and recorded stacks."""
     stacks = [_plain(entry) for entry in recorded(target.board.core)]
     routines = _callees(Routine, target.routines, Step.EMIT)
-    return _digest("emit", _kernels(target, Step.EMIT), routines, stacks)
+    return _digest("emit", _callees(KernelVariant, target.kernels, Step.EMIT), routines, stacks)
 
 
 def packing_digest(target: Target) -> str:
     """Of what the weight image depends on beside the network: which layout each kernel reads."""
-    return _digest("pack", _kernels(target, Step.PACK))
-
-
-def _planned_board(board: Board) -> dict[str, object]:
-    """The board as the planner sees it: sizes and speeds of its memories, whatever they are called."""
-    sizes = {memory.name: memory.size for memory in board.memories}
-    speeds = {memory.name: memory.bandwidth for memory in board.memories}
-    threads = {"threads": board.core.threads} if board.core.threads > 1 else {}
-    return {
-        **threads,
-        **_second(board),
-        "alignment": board.alignment,
-        "arena_bytes": sizes.get(board.arena, 0),
-        "reserved_bytes": board.reserved_bytes if board.reserved_in in ("", board.arena) else 0,
-        "stack_bytes": board.stack_bytes if board.data == board.arena else 0,
-        "weights_bandwidth": speeds.get(board.weights, 0),
-    }
-
-
-def _second(board: Board) -> dict[str, object]:
-    """What the planner sees of a second arena; nothing where there is none."""
-    if not board.second:
-        return {}
-    memories = [board.memory(name) for name in board.holders]
-    return {
-        "rooms": [board.room(memory.name) for memory in memories],
-        "waits": [streamed(memory.speed, board.cache_of(memory)) for memory in memories],
-        "caches": [_plain(board.cache_of(memory)) for memory in memories],
-    }
-
-
-def _kernels(target: Target, step: Step) -> list[object]:
-    return _callees(KernelVariant, target.kernels, step)
+    return _digest("pack", _callees(KernelVariant, target.kernels, Step.PACK))
 
 
 def _callees(kind: type, callees: Sequence[KernelVariant | Routine], step: Step) -> list[object]:

@@ -199,14 +199,29 @@ class _Reader:
         for i, entry in enumerate(values.get("routines", [])):
             with mistake(self.path, entry.get("symbol", f"routine[{i}]")):
                 routines += self.routines(entry)
-        packings = {name: self.layout(entry, name) for name, entry in values.get("packings", {}).items()}
-        _refuse_twins(kernels)
+        packings = {}
+        for name, entry in values.get("packings", {}).items():
+            with mistake(self.path, f"packing.{name}"):
+                layout = values_of(_in_lines(entry), Layout)
+                if ("channel_factors" in entry) != ("channel_weights" in entry):
+                    raise TargetError("'channel_factors' and 'channel_weights' come together")
+                layout |= expanded(layout, Layout, self.names)
+                packings[name] = Layout(packer=self.family.folder / PACKER, **layout)
+        seen: set[tuple[str, str]] = set()
+        for variant in kernels:
+            if (variant.op, variant.name) in seen:
+                raise TargetError(f"kernel '{variant.name}' appears twice for {variant.op}")
+            seen.add((variant.op, variant.name))
+        portable = {}
+        for name, formula in values.get("portable", {}).items():
+            with mistake(self.path, f"portable.{name}"):
+                portable[name] = formula_of(formula, "cost", self.names, COST.sees)
         made: dict[str, Any] = {
             "kernels": tuple(kernels),
             "routines": tuple(routines),
             "packings": packings,
             "costs": costs_of(table.get("costs", {}), self.path, self.names),
-            "portable": self.portable(values.get("portable", {})),
+            "portable": portable,
             "names": names,
         }
         return Catalogue(self.family, **(values | made))
@@ -237,22 +252,6 @@ class _Reader:
         named = values.get("sources", (f"{values['symbol']}.c",))
         sources = (name if "/" in name else f"{self.family.name}/{name}" for name in named)
         return {"headers": self.headers} | values | {"sources": tuple(sources)}
-
-    def layout(self, entry: dict[str, Any], name: str) -> Layout:
-        """A [packing.NAME] table."""
-        with mistake(self.path, f"packing.{name}"):
-            values = values_of(_in_lines(entry), Layout)
-            if ("channel_factors" in entry) != ("channel_weights" in entry):
-                raise TargetError("'channel_factors' and 'channel_weights' come together")
-            return Layout(packer=self.family.folder / PACKER, **values | expanded(values, Layout, self.names))
-
-    def portable(self, stated: Mapping[str, str]) -> dict[str, str]:
-        """The table [portable]: what kernels of portable families cost in this family's code."""
-        found = {}
-        for name, formula in stated.items():
-            with mistake(self.path, f"portable.{name}"):
-                found[name] = formula_of(formula, "cost", self.names, COST.sees)
-        return found
 
 
 def defined(stated: Mapping[str, str], outer: Mapping[str, str] | None = None) -> dict[str, str]:
@@ -301,11 +300,3 @@ def costs_of(table: object, path: Path, names: Mapping[str, str]) -> dict[str, s
 def _in_lines(entry: Mapping[str, Any]) -> dict[str, Any]:
     """A table with each of its texts in one line."""
     return {key: " ".join(v.split()) if isinstance(v, str) else v for key, v in entry.items()}
-
-
-def _refuse_twins(kernels: Sequence[KernelVariant]) -> None:
-    seen: set[tuple[str, str]] = set()
-    for variant in kernels:
-        if (variant.op, variant.name) in seen:
-            raise TargetError(f"kernel '{variant.name}' appears twice for {variant.op}")
-        seen.add((variant.op, variant.name))

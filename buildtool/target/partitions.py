@@ -56,23 +56,31 @@ def regions(board: Board) -> tuple[Region, ...]:
 
     Weights that lie in the code's memory at a place of their own have a region of their own.
     """
-    found = [_whole(board, memory) for memory in board.memories]
-    start = weights_start(board)
+    found, image, start = [], board.image, weights_start(board)
+    for memory in board.memories:
+        begin, end = 0, memory.size
+        weights = start if memory.name == board.weights else None
+        if memory.name == board.code:
+            begin = image.code_start
+            if image.mcuboot is not None:
+                end = begin + image.mcuboot.slot_bytes
+                begin += image.mcuboot.header_bytes
+            elif weights is not None and weights > begin:
+                end = weights
+        elif weights is not None:
+            begin = weights
+        found.append(Region(memory.name, memory, begin, end - begin))
     if board.weights == board.code and start is not None:
         memory = board.memory(board.weights)
-        end = memory.size if start >= board.image.code_start else board.image.code_start
+        end = memory.size if start >= image.code_start else image.code_start
         found.append(Region(memory.name + PARTITION, memory, start, end - start))
     return tuple(found)
 
 
 def weights_region(board: Board) -> Region:
     """The region that the weights lie in."""
-    return next(
-        region
-        for name in (board.weights + PARTITION, board.weights)
-        for region in regions(board)
-        if region.name == name
-    )
+    known = {region.name: region for region in regions(board)}
+    return known.get(board.weights + PARTITION) or known[board.weights]
 
 
 def shared_weights(board: Board) -> bool:
@@ -91,21 +99,6 @@ def weights_room(board: Board) -> int:
     region = weights_region(board)
     code = boundary(region.memory, region.start + 1) - region.start if shared_weights(board) else 0
     return board.image.slot_bytes or max(region.size - code, 0)
-
-
-def _whole(board: Board, memory: Memory) -> Region:
-    image, begin, end = board.image, 0, memory.size
-    weights = weights_start(board) if memory.name == board.weights else None
-    if memory.name == board.code:
-        begin = image.code_start
-        if image.mcuboot is not None:
-            end = begin + image.mcuboot.slot_bytes
-            begin += image.mcuboot.header_bytes
-        elif weights is not None and weights > begin:
-            end = weights
-    elif weights is not None:
-        begin = weights
-    return Region(memory.name, memory, begin, end - begin)
 
 
 def blocks_after(memory: Memory) -> tuple[tuple[int, int], ...]:

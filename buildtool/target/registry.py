@@ -12,7 +12,7 @@ import functools
 import importlib
 import importlib.util
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,7 +26,6 @@ from buildtool.target.plugin import INTERFACE, KernelFolder, TargetPlugin
 from buildtool.target.types import (
     Argument,
     Board,
-    KernelFamily,
     KernelVariant,
     Library,
     Routine,
@@ -123,19 +122,38 @@ def make_target(
     from buildtool.target.catalogue import for_core
     from buildtool.target.costs import merged
     from buildtool.target.cycle_costs import converter, loading, waiting
-    from buildtool.target.family import resolved
+    from buildtool.target.family import CATALOGUE, resolved
 
     used = tuple(_library(board, name, path) for name, path in (libraries or {}).items())
-    offered = _offered(board)
+    # Other distributions' plugins are asked where the board is theirs, or names a family that is not here.
+    offered = _folders(_own_plugins().values())
+    if board.family not in _own_plugins() or not set(board.core.families) <= set(offered):
+        offered = _folders([*_own_plugins().values(), *_other_plugins().values()])
     portable = [name for name, folder in offered.items() if folder.portable]
     named = [*(name for library in used for name in library.families)]
-    named += [*_requantising(board, requantise), *board.core.families]
+    if requantise is not Requantise.EXACT:
+        ways: Mapping[str, Sequence[str]] = getattr(plugin(board), "requantisations", lambda _: {})(board)
+        if requantise not in ways:
+            text = (
+                f"board '{board.name}' cannot requantise by '{requantise}': its core has no kernels for that"
+            )
+            raise UsageError(text, option="requantise", hint=suggest(requantise=None))
+        named += ways[requantise]
+    named += board.core.families
     wanted = [*(name for name in dict.fromkeys(named) if name not in portable), *portable]
     found = _catalogues(wanted, offered, board)
     cycles = converter(
         board.pipeline, [(name, found[name].family.folder, found[name].names) for name in wanted]
     )
-    stated = _portable_costs(wanted, portable, found)
+    # What kernels of portable families cost by the core's own ones, the best family's formula first.
+    known = {kernel.name for name in portable for kernel in found[name].kernels}
+    stated: dict[str, str] = {}
+    for family in (found[name] for name in wanted):
+        for unknown in (kernel for kernel in family.portable if kernel not in known):
+            hint, path = did_you_mean(unknown, known), str(family.family.folder / CATALOGUE)
+            text = f"no portable family has a kernel '{unknown}'"
+            raise TargetError(text, path=path, operator=f"portable.{unknown}", hint=hint)
+        stated = {**family.portable, **stated}
     by_ratio: set[str] = set()
     kernels: list[KernelVariant] = []
     routines: list[Routine] = []
@@ -150,9 +168,18 @@ def make_target(
         kernels += [_answered(kernel, name, used) for kernel in for_core(own, board.core)]
         routines += found[name].routines
     families = {name: catalogue.family for name, catalogue in found.items()}
-    _refuse_strange_sources((*kernels, *routines), families)
+    users: list[KernelVariant | Routine] = [*kernels, *routines]
+    for user in users:
+        for source in user.sources:
+            if (strange := source.partition("/")[0]) not in families:
+                text = f"source '{source}' of {user.symbol} is of a family that its own one does not use"
+                raise TargetError(text, hint=f'uses = ["{strange}"] in its catalogue.toml')
     _refuse_missing_routines(kernels, routines)
-    _refuse_shared_names({name: found[name].kernels for name in wanted})
+    owners: dict[str, str] = {}
+    for name in wanted:
+        for kernel in found[name].kernels:
+            if (owner := owners.setdefault(kernel.name, name)) != name:
+                raise TargetError(f"families '{owner}' and '{name}' both have a kernel '{kernel.name}'")
     costs = merged([found[name].costs for name in wanted])
     counted = CostUnit.ISSUES if board.vector_unit else CostUnit.INSTRUCTIONS
     return Target(
@@ -166,42 +193,6 @@ def make_target(
         CostUnit.CYCLES if cycles else counted,
         frozenset(by_ratio),
     )
-
-
-def _portable_costs(
-    wanted: Sequence[str], portable: Sequence[str], found: Mapping[str, Catalogue]
-) -> dict[str, str]:
-    """What kernels of portable families cost by the core's own ones, the best family's formula first."""
-    from buildtool.target.family import CATALOGUE
-
-    known = {kernel.name for name in portable for kernel in found[name].kernels}
-    stated: dict[str, str] = {}
-    for name in wanted:
-        family = found[name]
-        for kernel in family.portable:
-            if kernel not in known:
-                hint, path = did_you_mean(kernel, known), str(family.family.folder / CATALOGUE)
-                text = f"no portable family has a kernel '{kernel}'"
-                raise TargetError(text, path=path, operator=f"portable.{kernel}", hint=hint)
-        stated = {**family.portable, **stated}
-    return stated
-
-
-def _requantising(board: Board, requantise: Requantise) -> tuple[str, ...]:
-    """The kernel families that requantise so; UsageError where the board has none."""
-    if requantise is Requantise.EXACT:
-        return ()
-    family = plugin(board)
-    found: Mapping[str, tuple[str, ...]] = (
-        family.requantisations(board) if hasattr(family, "requantisations") else {}
-    )
-    if requantise not in found:
-        raise UsageError(
-            f"board '{board.name}' cannot requantise by '{requantise}': its core has no kernels for that",
-            option="requantise",
-            hint=suggest(requantise=None),
-        )
-    return found[requantise]
 
 
 def _library(board: Board, name: str, path: str) -> Library:
@@ -267,19 +258,6 @@ def _catalogues(wanted: list[str], offered: Mapping[str, KernelFolder], board: B
     return found
 
 
-def _refuse_strange_sources(
-    users: Iterable[KernelVariant | Routine], families: Mapping[str, KernelFamily]
-) -> None:
-    for user in users:
-        for source in user.sources:
-            family = source.partition("/")[0]
-            if family not in families:
-                raise TargetError(
-                    f"source '{source}' of {user.symbol} is of a family that its own one does not use",
-                    hint=f'uses = ["{family}"] in its catalogue.toml',
-                )
-
-
 def _refuse_missing_routines(kernels: Iterable[KernelVariant], routines: Sequence[Routine]) -> None:
     """What every other kernel of a kind has done beside it, by a routine that reads its constants."""
     roles = {(r.role, r.op, r.types) for r in routines if Argument.CONSTANTS in r.call}
@@ -292,29 +270,6 @@ def _refuse_missing_routines(kernels: Iterable[KernelVariant], routines: Sequenc
                     f"'{role}' for {op} reads",
                     hint=f'add a [[routine]] with role = "{role}" and packing = "{kernel.packing}"',
                 )
-
-
-def _refuse_shared_names(families: Mapping[str, Sequence[KernelVariant]]) -> None:
-    """A plan names kernels: a name belongs to one family."""
-    owners: dict[str, str] = {}
-    for family, kernels in families.items():
-        for kernel in kernels:
-            owner = owners.setdefault(kernel.name, family)
-            if owner != family:
-                raise TargetError(f"families '{owner}' and '{family}' both have a kernel '{kernel.name}'")
-
-
-def _offered(board: Board) -> dict[str, KernelFolder]:
-    """Every kernel family that the board can name, by its folder's name.
-
-    Plugins of other distributions are asked where the board's own is one of them, or where it names a
-    family that buildtool has not.
-    """
-    plugins = list(_own_plugins().values())
-    found = _folders(plugins)
-    if board.family not in _own_plugins() or not set(board.core.families) <= set(found):
-        found = _folders([*plugins, *_other_plugins().values()])
-    return found
 
 
 def _folders(plugins: Iterable[TargetPlugin]) -> dict[str, KernelFolder]:
@@ -364,21 +319,18 @@ def _board_file(name: str) -> Path:
 @cache
 def _own_plugins() -> dict[str, TargetPlugin]:
     """The families of buildtool_plugins: each folder with boards in it. By name, sorted."""
-    found = {}
-    for family in _own_families():
-        module = importlib.import_module(f"buildtool_plugins.{family}")
-        found[family] = _checked(module.plugin, f"buildtool_plugins.{family}")
-    return found
-
-
-def _own_families() -> Iterator[str]:
     spec = importlib.util.find_spec("buildtool_plugins")
     if spec is None and (HOME / "plugins" / "buildtool_plugins").is_dir():
         # Running from the checkout: the package is there, but nobody installed it.
         sys.path.append(str(HOME / "plugins"))
         spec = importlib.util.find_spec("buildtool_plugins")
     folders = (spec.submodule_search_locations if spec else None) or ()
-    yield from sorted({boards.parent.name for folder in folders for boards in Path(folder).glob("*/boards")})
+    families = {boards.parent.name for folder in folders for boards in Path(folder).glob("*/boards")}
+    found = {}
+    for family in sorted(families):
+        module = importlib.import_module(f"buildtool_plugins.{family}")
+        found[family] = _checked(module.plugin, f"buildtool_plugins.{family}")
+    return found
 
 
 @cache

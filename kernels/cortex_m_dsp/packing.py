@@ -1,9 +1,9 @@
 """Constants for cores with the DSP extension, laid out as the kernels beside this file read them.
 
-A block begins with nn_dsp_constants. What follows has the weights in the order in which a kernel
-meets them, and every channel's requantisation in the few operations that nn_dsp_channel describes.
-Those hold unless a sum or a factor is extreme; such channels are "general" and keep the constants
-of the plain layout. Lengths depend on the topology alone.
+A block begins with nn_dsp_constants. Then come the weights, in the order in which a kernel reads them, and
+every channel's requantisation in the few operations of nn_dsp_channel. These are right unless a sum or a
+factor is extreme; such channels are "general" and keep the constants of the plain layout. Lengths depend on
+the topology alone.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ INT8 = (-128, 127)
 
 
 def conv_pairs(graph: Graph, op: Op) -> bytes:
-    """Weights by pairs of output channels: the quads of each row of taps, then what is left of all rows."""
+    """Weights by pairs of output channels: the quads of each row of taps, then the rests of all rows."""
     weights = filter_weights(graph, op)
     outputs, kernel_h = weights.shape[:2]
     rows = weights.reshape(outputs, kernel_h, -1)
@@ -39,11 +39,10 @@ def conv_pairs(graph: Graph, op: Op) -> bytes:
 
 
 def depthwise_columns(graph: Graph, op: Op) -> bytes:
-    """Blocks of four channels: their nn_dsp_channel, then by columns of taps what rows hold.
+    """Blocks of four channels: their nn_dsp_channel, then the taps column by column.
 
-    Two rows are two words: channels 0 and 1 of the first row, then of the second; channels 2 and 3
-    likewise. A last odd row is one word. If the channels are no multiple of four, the last block
-    is made of the last four.
+    Two rows are two words: channels 0 and 1 of the first row, then of the second; channels 2 and 3 likewise.
+    A last odd row is one word. The last block has the last four channels.
     """
     weights = filter_weights(graph, op)[0]
     kernel_h, kernel_w, channels = weights.shape
@@ -76,7 +75,7 @@ def fully_connected_groups(graph: Graph, op: Op) -> bytes:
     largest = np.abs(columns[:, 0]) + 128 * np.abs(weights.astype(np.int64)).sum(axis=1)
     channels = _one_rounding(columns, largest, int(head[1])).astype(np.uint32).astype("<u4")
     even, odd = _halves(_padded(weights, 1, OCTET))
-    # The lower byte is 0 to 255: the upper one is the odd row's weight, whatever the even row's is.
+    # The lower byte is 0 to 255, so the upper one is the odd row's weight, for any weight of the even row.
     quads = _words(even + 128, odd).reshape(len(even), -1, 2, 2)
     groups = [quads[i : i + GROUP_PAIRS] for i in range(0, len(quads), GROUP_PAIRS)]
     stream = b"".join(group.transpose(1, 2, 0, 3).tobytes() for group in groups)
@@ -86,7 +85,7 @@ def fully_connected_groups(graph: Graph, op: Op) -> bytes:
 def _one_rounding(columns: Int, largest: Int, zero_point: int) -> Int:
     """The channels of nn_fully_connected_s8_dsp.c (channels x 4), each from (bias, multiplier, shift, low).
 
-    `largest`: of each channel no sum with its bias is further from 0.
+    `largest`: an upper limit for the size of each channel's sums, bias included.
     """
     bias, multiplier, shift, low = columns.T
     down = SPARE_BITS - 1 - shift
@@ -106,21 +105,11 @@ def _four_rows(weights: Int) -> bytes:
 
 
 def _overflow(weights: Int) -> bool:
-    """Whether a weight of -128 stands beside a negative one in a pair of rows."""
+    """Whether a weight of -128 is beside a negative one in a pair of rows."""
     return not bool(_fit(*_halves(_padded(weights, 0))).all())
 
 
 QUADS = Layout(_four_rows, _overflow)
-
-
-def svdf_quads(graph: Graph, op: Op) -> bytes:
-    """As the plain block, with four features' weights side by side."""
-    return svdf_block(graph, op, QUADS)
-
-
-def lstm_quads(graph: Graph, op: Op) -> bytes:
-    """As the plain block, with the four gates' weights of a cell side by side."""
-    return lstm_block(graph, op, QUADS)
 
 
 def _padded(values: npt.NDArray[np.integer], axis: int, step: int = QUAD) -> npt.NDArray[np.integer]:
@@ -139,7 +128,7 @@ def _halves(weights: npt.NDArray[np.integer]) -> tuple[Int, Int]:
 
 
 def _fit(even: Int, odd: Int) -> Bools:
-    """Of each pair: whether 256 * odd + even fits int16. -128 beside a negative weight does not."""
+    """Whether 256 * odd + even fits int16, for each pair; it does not with -128 beside a negative weight."""
     fit: Bools = ~((odd == -128) & (even < 0)).any(axis=1)
     return fit
 
@@ -199,18 +188,13 @@ def _few_operations(columns: Int, weights: npt.NDArray[np.integer], zero_point: 
     room = (largest * multiplier >> 31) + np.abs(offset) + 2 < 1 << 31
     good = (shift == -exponent) & (multiplier >= 0) & (largest < 1 << 30) & room
     table = np.column_stack((2 * bias, multiplier, offset, exponent))
-    # Requantisation and saturation never decrease: if the ends are equal, nothing between them differs.
-    ends = [
-        np.clip(multiply_by_quantized_multiplier(n, multiplier, shift) + zero_point, *INT8)
+    # Requantisation and saturation are monotonic: if the ends are equal, so is everything between them.
+    value, last = (
+        np.clip(multiply_by_quantized_multiplier(n, multiplier, shift) + zero_point, *INT8).astype(np.int64)
         for n in (low, high)
-    ]
-    same = (
-        (ends[0] == ends[1])
-        & (largest < 1 << 31)
-        & (shift <= 0)
-        & (np.abs(weights.astype(np.int64)).sum(axis=1) < 1 << 22)
     )
-    value = ends[0].astype(np.int64)
+    small = np.abs(weights.astype(np.int64)).sum(axis=1) < 1 << 22
+    same = (value == last) & (largest < 1 << 31) & (shift <= 0) & small
     # (2 * value + 1 - either of 0 and 1) >> 1
     constant = np.column_stack((0 * bias, 0 * bias, 2 * value + 1, 0 * bias + 1))
     return np.where((same & ~good)[:, None], constant, table), good | same
@@ -239,30 +223,25 @@ _QUAD_ORDER = (0, 2, 1, 3)  # in which a word has the weights of four inputs
 def wide_pairs(graph: Graph, op: Op) -> bytes:
     """Pairs of output channels, a word of each for every four inputs: see nn_dsp_wide.h."""
     weights = filter_weights(graph, op)
-    rows = _padded(weights.reshape(len(weights), -1), 1)
-    quads = rows.reshape(len(rows), -1, QUAD)[:, :, _QUAD_ORDER]
-    pairs = np.zeros((-(-len(quads) // 2) * 2, *quads.shape[1:]), np.int8)
-    pairs[: len(quads)] = quads
-    stream = pairs.reshape(-1, 2, *quads.shape[1:]).transpose(0, 2, 1, 3)
-    return wide_head(graph, op) + stream.tobytes()
+    rows = _padded(_padded(weights.reshape(len(weights), -1), 1), 0, 2)
+    quads = rows.reshape(len(rows) // 2, 2, -1, QUAD)[..., _QUAD_ORDER]
+    return wide_head(graph, op) + quads.transpose(0, 2, 1, 3).tobytes()
 
 
 def wide_taps(graph: Graph, op: Op) -> bytes:
     """Pairs of channels, a word for every two taps: see nn_depthwise_conv2d_s16_dsp.c."""
     weights = filter_weights(graph, op)[0]
-    taps = weights.reshape(-1, weights.shape[2])
-    even = np.zeros(tuple(-(-n // 2) * 2 for n in taps.shape), np.int8)
-    even[: len(taps), : taps.shape[1]] = taps
-    stream = even.reshape(len(even) // 2, 2, -1, 2).transpose(2, 0, 1, 3)
-    return wide_head(graph, op) + stream.tobytes()
+    taps = _padded(_padded(weights.reshape(-1, weights.shape[2]), 0, 2), 1, 2)
+    return wide_head(graph, op) + taps.reshape(len(taps) // 2, 2, -1, 2).transpose(2, 0, 1, 3).tobytes()
 
 
 PACKINGS: dict[str, Packing] = {
     "conv_pairs": conv_pairs,
     "depthwise_columns": depthwise_columns,
     "fully_connected_groups": fully_connected_groups,
-    "svdf_quads": svdf_quads,
-    "lstm_quads": lstm_quads,
+    # The plain blocks, with the weights of four features, or of a cell's four gates, side by side.
+    "svdf_quads": lambda graph, op: svdf_block(graph, op, QUADS),
+    "lstm_quads": lambda graph, op: lstm_block(graph, op, QUADS),
     "wide_pairs": wide_pairs,
     "wide_dense_pairs": wide_pairs,
     "wide_taps": wide_taps,

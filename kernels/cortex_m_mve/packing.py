@@ -13,11 +13,7 @@ import numpy.typing as npt
 from buildtool.emit.blocks import Packing, by_group, channel_table, clamp, filter_weights, quantization, words
 from buildtool.emit.packing import packings
 from buildtool.graph.reference.elementwise import add_sub
-from buildtool.graph.types import (
-    Graph,
-    Op,
-    OpKind,
-)
+from buildtool.graph.types import Graph, Op, OpKind
 from buildtool.target.kernels import kernels_root
 
 VECTOR = 16  # bytes
@@ -35,7 +31,7 @@ Int64s = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class _Channels:
-    """What channel_table says: zero points and clamps, then each output channel's bias and factors."""
+    """The numbers of channel_table: zero points and clamps, then each output channel's bias and factors."""
 
     common: list[int]
     bias: Int32s  # channels
@@ -48,21 +44,6 @@ def _channels(graph: Graph, op: Op) -> _Channels:
     factors = table[:, 1:].astype(np.int32)
     factors[factors[:, 0] == 0, 1] = -2
     return _Channels(common.tolist(), table[:, 0].astype(np.int32), factors)
-
-
-def _conv_mode(channels: _Channels) -> int:
-    _, output_zero_point, clamp_min, _ = channels.common
-    greatest = int(channels.factors[:, 1].max(initial=-1))
-    if greatest <= 0 and clamp_min >= output_zero_point:
-        return PLAIN
-    return ODD if greatest < 0 else GENERAL
-
-
-def _dense_mode(channels: _Channels) -> int:
-    _, shifts, lows = channels.factors.T
-    if shifts.max(initial=-2) > -2:
-        return GENERAL
-    return ODD if lows.any() else PLAIN
 
 
 def _head(channels: _Channels, mode: int) -> bytes:
@@ -86,7 +67,10 @@ def _vectors(weights: Int8s) -> Int8s:
 def _conv(graph: Graph, op: Op) -> bytes:
     """The constants of nn_conv2d_s8_mve."""
     channels = _channels(graph, op)
-    pieces = [_head(channels, _conv_mode(channels)), _grouped(channels.factors)]
+    _, zero_point, least, _ = channels.common
+    greatest = int(channels.factors[:, 1].max(initial=-1))
+    mode = PLAIN if greatest <= 0 and least >= zero_point else ODD if greatest < 0 else GENERAL
+    pieces = [_head(channels, mode), _grouped(channels.factors)]
     return b"".join(pieces + _tiles(filter_weights(graph, op), channels.bias, CONV_TILE, 2, 1))
 
 
@@ -111,8 +95,9 @@ def _tiles(weights: Int8s, bias: Int32s, tile: int, pixels: int, most_left: int)
 def _dense(graph: Graph, op: Op) -> bytes:
     """The constants of nn_fully_connected_s8_mve."""
     channels = _channels(graph, op)
-    factors = channels.factors << np.array([0, 0, 16], np.int32)
-    pieces = [_head(channels, _dense_mode(channels)), _grouped(factors)]
+    _, shifts, lows = channels.factors.T
+    mode = GENERAL if shifts.max(initial=-2) > -2 else ODD if lows.any() else PLAIN
+    pieces = [_head(channels, mode), _grouped(channels.factors << np.array([0, 0, 16], np.int32))]
     return b"".join(pieces + _tiles(filter_weights(graph, op), channels.bias, DENSE_TILE, 1, DENSE_TILE))
 
 
@@ -123,17 +108,9 @@ def tap_vectors(weights: Int8s) -> Int8s:
     return _vectors(padded.transpose(3, 2, 0, 1).reshape(channels, -1))
 
 
-def _depthwise(graph: Graph, op: Op) -> bytes:
-    """The constants of nn_depthwise_conv2d_s8_mve."""
-    return _depthwise_of(graph, op, filter_weights(graph, op))
-
-
-def _depthwise_row(graph: Graph, op: Op) -> bytes:
-    """Those of nn_depthwise_1xn_s8_mve: the row of taps as a column."""
-    return _depthwise_of(graph, op, filter_weights(graph, op).transpose(0, 2, 1, 3))
-
-
-def _depthwise_of(graph: Graph, op: Op, weights: Int8s) -> bytes:
+def _depthwise(graph: Graph, op: Op, axes: tuple[int, ...] = (0, 1, 2, 3)) -> bytes:
+    """The constants of nn_depthwise_conv2d_s8_mve; `axes`: the order of the filter's dimensions."""
+    weights = filter_weights(graph, op).transpose(axes)
     channels = _channels(graph, op)
     vectors = tap_vectors(weights).reshape(len(channels.bias), -1)
     multiplier, shift = channels.factors.astype(np.int64).T
@@ -161,13 +138,13 @@ class _Line:
     offset: int
 
     def parts(self) -> tuple[Int64s, Int64s]:
-        """What each of the 256 elements of the first operand adds to the sum, and of the second."""
+        """The addends of the sum for each of the 256 elements of the first operand, and of the second."""
         lifted = ELEMENTS.astype(np.int64) << 24
         first, second = ((2 * lifted * factor + INT32_LIMIT) >> 32 for factor in (self.factor1, self.factor2))
         return first, second
 
     def outputs(self) -> Int64s:
-        """Of all pairs, 256 x 256, as the kernel computes them, not yet clamped."""
+        """The kernel's outputs for all pairs, 256 x 256, not yet clamped."""
         first, second = self.parts()
         sums = np.clip(first + self.offset, -INT32_LIMIT, INT32_LIMIT - 1)[:, None] + second
         saturated: Int64s = np.clip(sums, -INT32_LIMIT, INT32_LIMIT - 1)
@@ -175,9 +152,9 @@ class _Line:
 
 
 def _line(graph: Graph, op: Op) -> _Line | None:
-    """The line that gives every pair of elements its output; None if there is none.
+    """The line that is exact for every pair of elements, or None.
 
-    Each output bounds the offset from below and from above; clamped ones on one side only.
+    Each output bounds the offset from below and from above, clamped ones on one side only.
     """
     first, second, out = (quantization(graph, op, t) for t in (*op.inputs, op.outputs[0]))
     low, high = clamp(graph, op)
@@ -187,8 +164,7 @@ def _line(graph: Graph, op: Op) -> _Line | None:
     if max(map(abs, slopes)) >= INT32_LIMIT:
         return None
     pairs = (x.ravel() for x in np.meshgrid(ELEMENTS, ELEMENTS, indexing="ij"))
-    (found,) = add_sub(graph, op, list(pairs))
-    outputs = found.astype(np.int64).reshape(256, 256)
+    outputs = add_sub(graph, op, list(pairs))[0].astype(np.int64).reshape(256, 256)
     of_first, of_second = _Line(*slopes, 0).parts()
     rest = (outputs << SUM_BITS) - HALF_SUM - (of_first[:, None] + of_second)
     least = rest[outputs > low].max(initial=-INT32_LIMIT)
@@ -199,7 +175,7 @@ def _line(graph: Graph, op: Op) -> _Line | None:
 
 
 def _add(graph: Graph, op: Op) -> bytes:
-    """The constants of nn_add_s8_mve: what the plain kernel reads, then the line."""
+    """The constants of nn_add_s8_mve: the plain kernel's, then the line."""
     plain = packings(kernels_root() / "reference" / "packing.py")["add"](graph, op)
     line = _line(graph, op)
     return plain + (words(1, line.factor1, line.factor2, line.offset) if line else bytes(16))
@@ -208,7 +184,8 @@ def _add(graph: Graph, op: Op) -> bytes:
 PACKINGS: dict[str, Packing] = {
     "add_mve": _add,
     "conv_mve": _conv,
-    "depthwise_row_mve": _depthwise_row,
+    # of nn_depthwise_1xn_s8_mve: the row of taps as a column
+    "depthwise_row_mve": lambda graph, op: _depthwise(graph, op, (0, 2, 1, 3)),
     "depthwise_words_mve": _depthwise,
     "fully_connected_mve": _dense,
     "grouped_conv_mve": by_group(_conv),

@@ -1,11 +1,11 @@
 """Constants for RISC-V cores, laid out as kernels/riscv (scalar) and kernels/riscv_v (vectors) read them.
 
-A convolution's block begins with nn_conv_constants and the layer's mode (nn_riscv_head). What a
-scalar kernel reads of a channel is nn_riscv_channel: requantisation with the first rounding's
-doubling, the second one's half and the zero point folded into its constants. That holds unless a sum
-or a factor is extreme; a layer with such a channel is "general" and keeps the plain constants. A channel
-that puts out the same whatever comes in, as trained networks have them with factors of 2^-30, becomes a
-bias without weights. Vector kernels read channels side by side. Lengths depend on the topology alone.
+A convolution's block begins with nn_conv_constants and the layer's mode (nn_riscv_head). A scalar kernel
+reads nn_riscv_channel for each channel: requantisation with the first rounding's doubling, the second one's
+half and the zero point folded into its constants. A layer with a channel whose sums or factor are too extreme
+for that is "general" and keeps the plain constants. A channel with a constant output, as trained networks
+have them with factors of 2^-30, becomes a bias without weights. Vector kernels read channels side by side.
+Lengths depend on the topology alone.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def conv_tiles(graph: Graph, op: Op) -> bytes:
 
 
 def depthwise_rows(graph: Graph, op: Op) -> bytes:
-    """All rows of taps of a channel, each filled with zeros to 3, 5 or 7 of them; then the next channel's."""
+    """All rows of taps of a channel, each filled with zeros to 3, 5 or 7 taps; then the next channel's."""
     flat = _by_channel(graph, op)
     rows, columns = graph.tensors[op.inputs[1]].shape[1:3]
     width = max(3, columns + 1 - columns % 2)
@@ -67,8 +67,7 @@ def depthwise_vector(graph: Graph, op: Op) -> bytes:
 
 def fully_connected_vector(graph: Graph, op: Op) -> bytes:
     """nn_dense_channel of each output, then all outputs of an input, then those of the next."""
-    weights = np.ascontiguousarray(filter_weights(graph, op).T)
-    return channel_head(graph, op) + weights.tobytes()
+    return channel_head(graph, op) + np.ascontiguousarray(filter_weights(graph, op).T).tobytes()
 
 
 def _by_channel(graph: Graph, op: Op) -> npt.NDArray[np.int8]:
@@ -83,7 +82,7 @@ def _tiles(weights: npt.NDArray[np.int8], tile: int) -> bytes:
 
 
 def _mode(head: Int, shift: Int) -> int:
-    """Nothing below the zero point is put out: how negative halves are rounded does not show."""
+    """Outputs below the zero point, if there are any, show how negative halves are rounded."""
     if head[2] >= head[1]:
         return GENERAL if (shift > 0).any() else PLAIN
     return GENERAL if (shift > -1).any() else ODD
@@ -102,10 +101,8 @@ def _scalar(
     room = (largest * np.abs(multiplier) >> 31) + np.abs(offset) + 2 < 1 << 31
     good = room & (shift == -exponent) & (multiplier >= 0) & (largest < 1 << 31)
     mode = _mode(head, shift) if good.all() else GENERAL
-    if mode == GENERAL:
-        table = np.column_stack((bias, multiplier, shift, 0 * bias))
-    else:
-        table = np.column_stack((bias, 2 * multiplier, exponent, offset))
+    numbers = (bias, 2 * multiplier, exponent, offset)
+    table = np.column_stack((bias, multiplier, shift, 0 * bias) if mode == GENERAL else numbers)
     table = np.pad(table, ((0, -len(table) % tile), (0, 0)))
     return words(*head, mode, 0, 0, 0) + table.astype(np.uint32).astype("<u4").tobytes(), weights
 

@@ -1,12 +1,11 @@
 """Constants of the kernels for XMOS's vector unit, laid out as the kernels beside this file read them.
 
 A block is nn_conv_constants, then a record of 224 bytes for each group of 16 output channels, then the
-weights. A record has what requantises its group on the vector unit, or, where that is not exact for
-every sum that the weights allow, what the scalar code needs.
+weights. A record has the constants with which the vector unit requantises its group, or the scalar code's
+where the unit would not be exact for every sum that the weights allow.
 
-Requantisation never decreases, so it is known by the sums at which it steps: at most 255 a channel.
-The unit's arithmetic (`_outputs`) never decreases either. Constants are taken if both step at the same
-sums: then every output is equal.
+Requantisation is monotonic, and so is the unit's arithmetic (`_outputs`). Constants are taken if both step at
+the same sums, at most 255 a channel: then every output is equal.
 """
 
 from __future__ import annotations
@@ -28,16 +27,12 @@ from buildtool.emit.blocks import (
     sum_ends,
     words,
 )
-from buildtool.emit.linear_forms import LIFTS, Linear, linear_form
+from buildtool.emit.linear_forms import LIFTS, linear_form
 from buildtool.emit.packing import packings
 from buildtool.graph.fixedpoint import multiply_by_quantized_multiplier
 from buildtool.graph.reference.elementwise import add_sub
-from buildtool.graph.types import (
-    Graph,
-    MeanAttrs,
-    Op,
-    OpKind,
-)
+from buildtool.graph.reference.reduction import mean_count
+from buildtool.graph.types import Graph, Op, OpKind
 from buildtool.target.kernels import kernels_root
 
 Int = npt.NDArray[np.int64]
@@ -47,7 +42,7 @@ Bools = npt.NDArray[np.bool_]
 LANES = 16  # accumulators
 PAIR = 2 * LANES  # channels of two groups whose outputs alternate
 WIDE, SIGNED, SCALAR, OF_PAIR, FINE = 1, 2, 4, 16, 32  # bits of a record's mode, as in nn_vpu_requantise.h
-WORST = 1 << 15  # of a signed 16-bit element
+WORST = 1 << 15  # the size of a signed 16-bit element
 MOST_FRACTION = 23  # bits of a sum's scaled value behind the point
 MOST_SHIFT = 7  # of sums
 MOST_STEP = 22  # largest right shift of a factor that has exact steps in 64 bits
@@ -56,17 +51,17 @@ MOST_SIGN = 1 << 12  # a quarter of a jump
 MOST_LAST = 1 << 13  # of a factor's last bits: from an upper part to the next they add half a unit at most
 NO_SIGN = 15  # in place of 14 - log2 of a sign
 CENTRES = 6  # of those with room
-TURNS = 48 * 10  # how many ways are tried,
-TOGETHER = 512  # at most so many at once, but one of each channel
+TURNS = 48 * 10  # ways that are tried,
+TOGETHER = 512  # and most of them at once, but one of each channel
 SCALES = (14, 13, 12, 15)  # bits of a factor, in the order in which they are tried
-MOVES = 64  # how far a sum's centre is moved, so that the lower half of a scaled sum has room
-FAR = 1 << 40  # farther than a sum is
+MOVES = 64  # most moves of a sum's centre, to make room in the lower half of a scaled sum
+FAR = 1 << 40  # beyond all sums
 FULL = float(1 << 62)
 
 
 @dataclass(frozen=True)
 class _Channels:
-    """Of each output channel what decides its outputs; all arrays have one element a channel."""
+    """The constants and sums of each output channel; all arrays have one element a channel."""
 
     common: tuple[int, ...]  # zero points of input and output, least and greatest output
     table: npt.NDArray[np.int32]  # channels x (bias, multiplier, shift[, low])
@@ -81,9 +76,9 @@ class _Channels:
 
 @dataclass(frozen=True)
 class _Steps:
-    """The sums at which outputs step: channels x steps, of the steps `outputs`; and where they matter."""
+    """The sums at which outputs step (channels x steps, of the steps `outputs`), and which of them matter."""
 
-    outputs: Int  # step n: from here on the output is n at least
+    outputs: Int  # step n: from here on the output is at least n
     sums: Int
     met: Bools  # the sum can be reached, and so can the one below it
     slope: Real  # outputs a unit of sum
@@ -119,12 +114,12 @@ class _Fit:
 
 @dataclass(frozen=True)
 class _Ways:
-    """Of each channel a way to find constants; one element is for all."""
+    """A way to find constants for each channel; an array of one element is for all channels."""
 
     bits: Int  # of the factor's upper half
-    more: Int  # than needed a sum is shifted
+    more: Int  # bits that a sum is shifted beyond need
     nth: Int  # of the centres that leave room
-    slope: Int  # how far beside the factor, in 1024ths of what moves the last step by one sum
+    slope: Int  # distance from the factor, in 1024ths of what moves the last step by one sum
     fine: int
 
 
@@ -135,7 +130,7 @@ _Table = TypeVar("_Table", _Channels, _Steps)
 
 
 def _conv_steps(channels: _Channels) -> _Steps:
-    """Of nn_requantise with factors >= 0 that are not shifted to the left."""
+    """The steps of nn_requantise with factors >= 0 that are not shifted to the left."""
     _, zero_point, least, greatest = channels.common
     outputs = np.arange(least + 1, greatest + 1, dtype=np.int64)
     multiplier, shift = channels.table[:, 1].astype(np.int64), channels.table[:, 2].astype(np.int64)
@@ -152,7 +147,7 @@ def _conv_steps(channels: _Channels) -> _Steps:
 
 
 def _dense_steps(channels: _Channels) -> _Steps:
-    """Of nn_dense_output: symmetric, so a step below 0 follows from its partner above."""
+    """The steps of nn_dense_output: it is symmetric, so a step below 0 follows from its partner above."""
     _, zero_point, least, greatest = channels.common
     outputs = np.arange(least + 1, greatest + 1, dtype=np.int64)
     sums = np.zeros((len(channels.table), len(outputs)), np.int64)
@@ -182,7 +177,7 @@ def _steps(channels: _Channels, outputs: Int, sums: Int, slope: Real, jump: Int,
 
 
 def _outputs(fit: _Fit, sums: Int, whole: Bools) -> Int:
-    """What the unit makes of channels x sums (nn_vpu_requantise.h), with no bounds but the type's."""
+    """The unit's outputs for channels x sums (nn_vpu_requantise.h), with no bounds but the type's."""
     at = {name: getattr(fit, name)[:, None] for name in (*fit.__dataclass_fields__, "low")}
     moved = sums - at["centre"]
     upper = _upper(moved, at["shift"])
@@ -203,11 +198,10 @@ def _upper(moved: Int, shift: Int) -> Int:
 
 
 def _near(fit: _Fit, upper: Int) -> Int:
-    """What the lower half of a scaled sum begins with: the factor's last bits, the offset's, the jump."""
+    """The start of the lower half of a scaled sum: the factor's last bits, the offset's, the jump."""
     half = (fit.offset & 0xFFFF)[:, None]
-    near = _element(
-        _rounded(upper * fit.high_low[:, None]) + np.where(half < WORST, half, half - (WORST << 1))
-    )
+    half = np.where(half < WORST, half, half - (WORST << 1))
+    near = _element(_rounded(upper * fit.high_low[:, None]) + half)
     if not fit.sign.any():
         return near
     return _element(near + _rounded((WORST - 1) * np.sign(upper) * fit.sign[:, None]))
@@ -262,12 +256,12 @@ def _fit(channels: _Channels, steps: _Steps, slope: Real, whole: Bools, ways: _W
 
 
 def _with_room(fit: _Fit, low: Int, high: Int, slope: Real, intercept: Real, whole: Bools, nth: Int) -> _Fit:
-    """The same with an offset, and a centre beside the middle that leaves its lower half room."""
+    """`fit` with an offset, and a centre beside the middle that leaves room in the lower half."""
     moves = np.arange(2 * MOVES)
     moves = np.where(moves % 2, -(moves + 1) // 2, moves // 2)
     fraction = fit.down + 8
     value = (intercept + slope * fit.centre)[:, None] + slope[:, None] * moves
-    # Of the jump, the sign gives half upwards and half downwards; the last shift rounds halves up.
+    # The sign gives half of the jump upwards and half downwards; the last shift rounds halves up.
     offset = np.rint(value * 2.0 ** fraction[:, None] - 2 * fit.sign[:, None]).astype(np.int64)
     offset -= ((1 << (fit.down)) >> 1)[:, None]
     offset -= (((1 << fraction) >> 1) * whole)[:, None]
@@ -285,10 +279,10 @@ def _with_room(fit: _Fit, low: Int, high: Int, slope: Real, intercept: Real, who
 
 
 def _span(fit: _Fit, low: Int, high: Int) -> tuple[Int, Int]:
-    """The least and the greatest that is added to the offset's lower half, of the sums that matter.
+    """The least and the greatest addition to the offset's lower half, for the sums that matter.
 
-    What `near` has of an upper part is a line, and beside 0 a step up: it can turn at both ends, at 0 and
-    on both sides of it. The line alone counts as well, for the step comes after it and both saturate.
+    `_near` is a line in the upper part, with a step up beside 0: it can turn at both ends, at 0 and on both
+    sides of it. The line alone counts as well: the step comes after it, and both saturate.
     """
     without = replace(fit, offset=np.zeros_like(fit.offset))
     ends = np.stack((low, high), axis=1) - fit.centre[:, None] + np.array((-MOVES, MOVES))
@@ -300,7 +294,7 @@ def _span(fit: _Fit, low: Int, high: Int) -> tuple[Int, Int]:
 
 
 def _relevant(channels: _Channels, steps: _Steps) -> tuple[Int, Int]:
-    """The first and the last sum that matter: beyond them lie a channel's least and greatest output."""
+    """The first and the last sum that matter: beyond them outputs are the channel's least and greatest."""
     first, last = _met(steps)
     least, greatest = channels.common[2:4]
     first = np.where(steps.ends[:, 0] > least, channels.low, first)
@@ -315,7 +309,7 @@ def _met(steps: _Steps) -> tuple[Int, Int]:
 
 
 def _margin(high: Int | int) -> Int:
-    """Units of the upper part that weigh more than the lower half of a scaled sum."""
+    """The units of the upper part that outweigh the lower half of a scaled sum."""
     return np.asarray(0x10000 // np.maximum(high, 1) + 1)
 
 
@@ -358,13 +352,14 @@ def _good(channels: _Channels, steps: _Steps, fit: _Fit, whole: Bools) -> Bools:
 
 
 def _constant(channels: _Channels, dense: bool) -> tuple[Bools, Int]:
-    """Channels whose output is the same for each sum that they can have; and that output."""
+    """The channels that have the same output for all their sums; and that output."""
     _, zero_point, least, greatest = channels.common
-    ends = []
-    for sums in (channels.low, channels.high):
-        ends.append(np.clip(_scaled(channels, sums, dense) + zero_point, least, greatest))
+    first, last = (
+        np.clip(_scaled(channels, sums, dense) + zero_point, least, greatest)
+        for sums in (channels.low, channels.high)
+    )
     small = (channels.low > -(1 << 31)) & (channels.high < 1 << 31)
-    return (ends[0] == ends[1]) & small & (channels.table[:, 2] <= 0), ends[0]
+    return (first == last) & small & (channels.table[:, 2] <= 0), first
 
 
 def _scaled(channels: _Channels, sums: Int, dense: bool) -> Int:
@@ -388,14 +383,15 @@ def _with_constants(fit: _Fit, alone: Bools, output: Int, whole: Bools) -> _Fit:
 
 
 def _fitted(channels: _Channels, dense: bool, whole: Bools, fine: int = 0) -> tuple[_Fit, Bools]:
-    """The constants of all channels, and which of them give each output exactly.
+    """The constants of all channels, and which of them are exact for each output.
 
-    Where those of the factor itself do not, slopes beside it are tried.
+    If those of the factor itself are not, slopes beside it are tried.
     """
     steps = _dense_steps(channels) if dense else _conv_steps(channels)
     alone, output = _constant(channels, dense)
     span = np.maximum(np.subtract(*_relevant(channels, steps)[::-1]), 1)
-    fit, good = _tried(channels, steps, steps.slope, whole, _ways(np.zeros(1, np.int64), fine))
+    fit = _fit(channels, steps, steps.slope, whole, _ways(np.zeros(1, np.int64), fine))
+    good = _good(channels, steps, fit, whole)
     turn = 1
     while turn < TURNS:
         left = np.flatnonzero(~good & ~alone & steps.exact)
@@ -404,8 +400,9 @@ def _fitted(channels: _Channels, dense: bool, whole: Bools, fine: int = 0) -> tu
         turns = np.arange(turn, min(turn + max(TOGETHER // len(left), 1), TURNS))
         rows, ways = np.repeat(left, len(turns)), _ways(np.tile(turns, len(left)), fine)
         slope = steps.slope[rows] * (1 + ways.slope / (1024.0 * span[rows]))
-        other, better = _tried(_chosen(channels, rows), _chosen(steps, rows), slope, whole[rows], ways)
-        better = better.reshape(len(left), -1)
+        some = (_chosen(channels, rows), _chosen(steps, rows))
+        other = _fit(*some, slope, whole[rows], ways)
+        better = _good(*some, other, whole[rows]).reshape(len(left), -1)
         found = np.flatnonzero(better.any(axis=1))
         from_row = found * len(turns) + better[found].argmax(axis=1)
         for name in fit.__dataclass_fields__:
@@ -416,7 +413,7 @@ def _fitted(channels: _Channels, dense: bool, whole: Bools, fine: int = 0) -> tu
 
 
 def _ways(turns: Int, fine: int) -> _Ways:
-    """Every turn another one: bits of the factor, then centres, then shifts, then slopes."""
+    """Another way for every turn: bits of the factor, then centres, then shifts, then slopes."""
     rest, scale = np.divmod(turns, len(SCALES))
     rest, nth = np.divmod(rest, CENTRES)
     beside, more = np.divmod(rest, 2)
@@ -424,13 +421,8 @@ def _ways(turns: Int, fine: int) -> _Ways:
     return _Ways(np.array(SCALES)[scale], more, nth, size, fine)
 
 
-def _tried(channels: _Channels, steps: _Steps, slope: Real, whole: Bools, ways: _Ways) -> tuple[_Fit, Bools]:
-    fit = _fit(channels, steps, slope, whole, ways)
-    return fit, _good(channels, steps, fit, whole)
-
-
 def _chosen(table: _Table, rows: Int) -> _Table:
-    """Some of the channels; what is one for all of them stays."""
+    """Some of the channels; fields that are for all of them stay."""
     one = ("common", "outputs")
     fields = {name: getattr(table, name) for name in table.__dataclass_fields__}
     return replace(table, **{name: value[rows] for name, value in fields.items() if name not in one})
@@ -441,9 +433,9 @@ def _chosen(table: _Table, rows: Int) -> _Table:
 
 @dataclass(frozen=True)
 class _Groups:
-    """Which channels are computed together: groups x 16, -1 where there is none.
+    """The channels that are computed together: groups x 16, -1 for none.
 
-    `whole`: groups whose outputs lie side by side; those of the others alternate with a second group's.
+    `whole`: groups whose outputs lie side by side; other groups' alternate with a second group's.
     """
 
     lanes: Int
@@ -452,7 +444,8 @@ class _Groups:
 
 def _block(graph: Graph, op: Op, weights: Int, groups: _Groups, packed: bytes) -> bytes:
     """Head, records of the groups, packed weights. `weights`: channels x taps."""
-    channels = _channels(graph, op, weights)
+    common, table = channel_table(graph, op)
+    channels = _Channels(tuple(common.tolist()), table.astype(np.int32), *sum_ends(table[:, 0], weights))
     whole = np.zeros(len(weights), np.bool_)
     alone = groups.lanes[groups.whole]
     whole[alone[alone >= 0]] = True
@@ -465,7 +458,7 @@ def _block(graph: Graph, op: Op, weights: Int, groups: _Groups, packed: bytes) -
 
 
 def _fitted_groups(channels: _Channels, dense: bool, whole: Bools, groups: _Groups) -> tuple[_Fit, Bools]:
-    """The constants of all channels; finer ones for groups that are not exact without."""
+    """The constants of all channels, with finer ones for groups that are not exact without."""
     fit, good = _fitted(channels, dense, whole)
     left = [lanes[lanes >= 0] for lanes in groups.lanes if not good[lanes[lanes >= 0]].all()]
     if not left:
@@ -481,12 +474,6 @@ def _fitted_groups(channels: _Channels, dense: bool, whole: Bools, groups: _Grou
             good[lanes] = True
         first += len(lanes)
     return fit, good
-
-
-def _channels(graph: Graph, op: Op, weights: Int) -> _Channels:
-    """A factor of 0 has a shift of 0."""
-    common, table = channel_table(graph, op)
-    return _Channels(tuple(common.tolist()), table.astype(np.int32), *sum_ends(table[:, 0], weights))
 
 
 def _record(channels: _Channels, fit: _Fit, good: Bools, lanes: Int, kind: int) -> bytes:
@@ -514,7 +501,7 @@ def _bytes(values: Int) -> bytes:
 
 
 def _scalar_record(table: npt.NDArray[np.int32], used: Bools, kind: int) -> bytes:
-    """The same of a group that is scalar; `table`: of the lanes that are used."""
+    """nn_vpu_record of a scalar group; `table`: of the lanes that are used."""
     factors = np.zeros((LANES, 4), "<i4")
     factors[used, : table.shape[1]] = table
     bias, multiplier, shift, low = factors.T
@@ -524,7 +511,7 @@ def _scalar_record(table: npt.NDArray[np.int32], used: Bools, kind: int) -> byte
 
 
 def pairs(count: int) -> _Groups:
-    """Of 32 channels the even ones, then the odd ones; of a rest of up to 16 all."""
+    """The even ones of 32 channels, then the odd ones; a rest of up to 16 is one group."""
     groups: list[Int] = []
     for first in range(0, count, PAIR):
         rest = np.arange(first, min(first + PAIR, count))
@@ -550,7 +537,7 @@ def _matrix(graph: Graph, op: Op) -> bytes:
 
 
 def channels_of(count: int) -> _Groups:
-    """Of a depthwise convolution: from 16 channels on the last group is made of the last 16."""
+    """The groups of a depthwise convolution: the last one has the last 16 channels, if there are 16."""
     firsts = np.minimum(np.arange(0, count, LANES), max(count - LANES, 0))
     lanes = firsts[:, None] + np.arange(LANES)
     lanes = np.where(lanes < count, lanes, -1)
@@ -558,9 +545,9 @@ def channels_of(count: int) -> _Groups:
 
 
 def _depthwise(graph: Graph, op: Op) -> bytes:
-    """The constants of nn_depthwise_conv2d_s8_vpu: of each group, tap by tap, the weights of its lanes.
+    """The constants of nn_depthwise_conv2d_s8_vpu: for each group, tap by tap, the weights of its lanes.
 
-    16 bytes are read behind the last tap.
+    The kernel reads 16 bytes behind the last tap.
     """
     flat = filter_weights(graph, op)[0].reshape(-1, graph.tensors[op.outputs[0]].shape[3])
     groups = channels_of(flat.shape[1])
@@ -571,13 +558,13 @@ def _depthwise(graph: Graph, op: Op) -> bytes:
 
 # ---- elementwise: lanes of 16 bits -------------------------------------------------------------
 
-ELEMENT = WORST - 1  # the most that a factor's part can be
+ELEMENT = WORST - 1  # the largest part of a factor
 MOST_FACTOR = 128 * ELEMENT  # of a byte
 MOST_SUM = (1 << 31) - (1 << 20)
 
 
 def _plain(name: str, graph: Graph, op: Op) -> bytes:
-    """What the plain kernel reads."""
+    """The constants of the plain kernel."""
     return packings(kernels_root() / "reference" / "packing.py")[name](graph, op)
 
 
@@ -598,24 +585,18 @@ def _addition(graph: Graph, op: Op) -> bytes:
     """nn_add_constants and nn_add_lanes."""
     scales = [quantization(graph, op, t).scale for t in (*op.inputs[:2], op.outputs[0])]
     sign = -1 if op.kind is OpKind.SUB else 1
-    limits = clamp(graph, op)
-    slopes = (scales[0] / scales[2], sign * scales[1] / scales[2])
-    form = _sums_of_bytes(graph, op, slopes, limits) if _can_clamp(*limits) else None
+    limits, form = clamp(graph, op), None
+    if _can_clamp(*limits):  # the form that gives the reference's output for every pair of bytes
+        slopes = (scales[0] / scales[2], sign * scales[1] / scales[2])
+        first, second = (x.ravel() for x in np.meshgrid(np.arange(-128, 128), np.arange(-128, 128)))
+        outputs = add_sub(graph, op, [first, second])[0].astype(np.int64)
+        form = linear_form((first, second), outputs, slopes, limits, MOST_FACTOR, MOST_SUM)
     if form is None:
         return _plain("add", graph, op) + bytes(28)
     shift = form.bits - 8
     factors = [half for f in form.factors for half in (*_parts_of(f, 128), *_parts_of(f, 256))]
     own = words(1, form.bias - (1 << shift >> 1), shift) + np.array(factors, "<i2").tobytes()
     return _plain("add", graph, op) + own
-
-
-def _sums_of_bytes(
-    graph: Graph, op: Op, slopes: tuple[float, float], limits: tuple[int, int]
-) -> Linear | None:
-    """The form that gives the reference's output for every pair of bytes."""
-    first, second = (x.ravel() for x in np.meshgrid(np.arange(-128, 128), np.arange(-128, 128)))
-    (outputs,) = add_sub(graph, op, [first, second])
-    return linear_form((first, second), outputs.astype(np.int64), slopes, limits, MOST_FACTOR, MOST_SUM)
 
 
 # ---- means -------------------------------------------------------------------------------------
@@ -626,39 +607,24 @@ MOST_MEAN = 8 * ELEMENT  # a factor's largest value
 
 def _mean(graph: Graph, op: Op) -> bytes:
     """nn_mean_constants and nn_mean_lanes."""
-    head = _plain("mean", graph, op)
-    form = _mean_of_sums(graph, op, np.frombuffer(head, "<i4").astype(np.int64))
-    if form is None:
+    head, count, form = _plain("mean", graph, op), mean_count(graph, op), None
+    if count <= MOST_COUNT:  # the form that gives the reference's output for every possible sum
+        sum_zero_point, zero_point, multiplier, right = np.frombuffer(head, "<i4").tolist()
+        sums = np.arange(-128 * count, 127 * count + 1)
+        scaled = multiply_by_quantized_multiplier(sums - sum_zero_point, multiplier, right)
+        outputs, slope = np.clip(scaled + zero_point, -128, 127), multiplier * 2.0 ** (right - 31)
+        sides = np.where(sums >= sum_zero_point, 1, -1)
+        form = linear_form((sums,), outputs, (slope,), (-128, 127), MOST_MEAN, MOST_SUM, sides)
+    if form is None or abs(form.lift // LIFTS) >= 1 << 15:
         return head + bytes(20)
     (factor,), shift = form.factors, form.bits - 8
-    times, each = _turns(factor)
+    # Equal parts of a factor are added in turns, then its rest: all at most ELEMENT in size.
+    times = max(-(-abs(factor) // ELEMENT), 1)
+    each = -(-abs(factor) // times) * (1 if factor >= 0 else -1)
+    times -= 1
     # The lanes are rounded by VLSAT, and once more where they become bytes.
     own = words(1, form.bias - (1 << shift >> 1) - (128 << shift), shift)
     return head + own + np.array((times, each, factor - times * each, form.lift // LIFTS), "<i2").tobytes()
-
-
-def _turns(factor: int) -> tuple[int, int]:
-    """How often a part of a factor is added before its rest, and the part: both at most ELEMENT in size."""
-    turns = max(-(-abs(factor) // ELEMENT), 1)
-    size = -(-abs(factor) // turns)
-    return turns - 1, size if factor >= 0 else -size
-
-
-def _mean_of_sums(graph: Graph, op: Op, head: npt.NDArray[np.int64]) -> Linear | None:
-    """The form that gives the reference's output for every sum that there can be."""
-    assert isinstance(op.attrs, MeanAttrs)
-    shape = graph.tensors[op.inputs[0]].shape
-    count = math.prod(shape[axis] for axis in op.attrs.axes)
-    if count > MOST_COUNT:
-        return None
-    sum_zero_point, zero_point, multiplier, shift = map(int, head)
-    sums = np.arange(-128 * count, 127 * count + 1)
-    scaled = multiply_by_quantized_multiplier(sums - sum_zero_point, multiplier, shift)
-    outputs = np.clip(scaled + zero_point, -128, 127)
-    slope = multiplier * 2.0 ** (shift - 31)
-    sides = np.where(sums >= sum_zero_point, 1, -1)
-    form = linear_form((sums,), outputs, (slope,), (-128, 127), MOST_MEAN, MOST_SUM, sides)
-    return form if form is None or abs(form.lift // LIFTS) < 1 << 15 else None
 
 
 PACKINGS: dict[str, Packing] = {

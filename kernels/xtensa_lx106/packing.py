@@ -1,11 +1,11 @@
 """Constants for the LX106, laid out as the kernels beside this file read them: by words alone.
 
-A convolution's block begins with nn_conv_constants and the layer's mode (nn_lx106_head). Inputs are
-taken as x + 128, weights of dense layers and of convolutions as w + 128; what that adds to a sum is taken
-off the channel's bias here, but for what depends on the inputs. Requantisation in pieces of a multiplier
-holds unless a factor is extreme; a layer with such a channel is "general" and keeps the plain shift. A
-channel that puts out the same whatever comes in, as trained networks have them with factors of 2^-30,
-becomes a bias without weights. Lengths depend on the topology alone.
+A convolution's block begins with nn_conv_constants and the layer's mode (nn_lx106_head). Inputs are taken as
+x + 128, weights of dense layers and of convolutions as w + 128; the biases here compensate for that, except
+for the terms that depend on the inputs. A layer with a channel whose factor is too extreme for requantisation
+in pieces of a multiplier is "general" and keeps the plain shift. A channel with a constant output, as trained
+networks have them with factors of 2^-30, becomes a bias without weights. Lengths depend on the topology
+alone.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ OFFSET = 128  # from signed bytes to natural ones
 
 
 def conv_quads(graph: Graph, op: Op) -> bytes:
-    """Blocks of two output channels: two taps of both in a word; missing ones are zeros."""
+    """Blocks of two output channels, two taps of both in a word; missing ones are zeros."""
     weights = filter_weights(graph, op)
     head, kept = _convolution(graph, op, weights.reshape(weights.shape[0], -1), 2)
     padded = np.pad(kept, ((0, len(kept) % 2), (0, -kept.shape[1] % QUAD)))

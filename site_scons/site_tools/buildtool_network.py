@@ -22,6 +22,8 @@ import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -75,13 +77,11 @@ def generate(env):
     Tool("recorded_targets", toolpath=[str(Path(__file__).parent)])(env)
     env.SetDefault(NETWORK_DAEMON="", NETWORK_CACHE="on")
     env["NETWORK_PLANNING"], env["NETWORK_TARGET"] = PLANNING, TARGET
-    env.AddMethod(use_board, "UseBoard")
-    env.AddMethod(neural_network, "NeuralNetwork")
-    env.AddMethod(place_weights, "PlaceWeights")
-    env.AddMethod(network_firmware, "NetworkFirmware")
-    env.AddMethod(run_network, "RunNetwork")
-    env.AddMethod(debug_network, "DebugNetwork")
-    env.AddMethod(flash_network, "FlashNetwork")
+    methods = {"UseBoard": use_board, "NeuralNetwork": neural_network, "PlaceWeights": place_weights}
+    methods |= {"NetworkFirmware": network_firmware, "RunNetwork": run_network}
+    methods |= {"DebugNetwork": debug_network, "FlashNetwork": flash_network}
+    for name, method in methods.items():
+        env.AddMethod(method, name)
 
 
 def exists(env):
@@ -89,42 +89,47 @@ def exists(env):
     return True
 
 
+@dataclass(eq=False)
 class Network:
     """A network's nodes: `library` to link, `include` for the compiler, `files` by name.
 
-    `reserving` is the library with room in place of the weights, for programs that PlaceWeights fills; it
-    is a target where somebody asks for it.
-    `answer` is what buildtool says of the network, `made` the part about its files, `asked` the request;
-    `slots`: by name, what its commands are about.
+    `answer` is buildtool's description of the network, `asked` the request; `slots`: by name, what its
+    commands are about; `reserve` makes the library for `reserving`.
     """
 
-    def __init__(
-        self,
-        answer: answers.DescribeAnswer,
-        directory,
-        slots: dict[str, str],
-        library,
-        include,
-        files,
-        reserve,
-        asked,
-    ):
-        assert answer["network"] is not None  # it was asked for with a model
-        self.made = answer["network"]
-        self.net = self.made["net"]
-        self.answer = answer
-        self.directory = directory
-        self.slots = slots
-        self.library = library
-        self._reserve = reserve
-        self.include = include
-        self.files = files
-        self.asked = asked
+    answer: answers.DescribeAnswer
+    directory: Any
+    slots: dict[str, str]
+    library: Any
+    include: Any
+    files: Any
+    reserve: Callable[[], Any]
+    asked: dict[str, Any]
+
+    @property
+    def made(self) -> answers.NetworkFiles:
+        """The part of the answer about the network's files."""
+        return _network(self.answer)
+
+    @property
+    def net(self) -> str:
+        """The network's name."""
+        return self.made["net"]
 
     @functools.cached_property
     def reserving(self):
-        """See Network."""
-        return self._reserve()
+        """The library with room in place of the weights, for programs that PlaceWeights fills.
+
+        It is a target where somebody asks for it.
+        """
+        return self.reserve()
+
+
+def _network(answer: answers.DescribeAnswer) -> answers.NetworkFiles:
+    """The files of the network of an answer, which was asked for with a model."""
+    files = answer["network"]
+    assert files is not None
+    return files
 
 
 def use_board(env, board, toolchain="", work=None, verbose=False, **target):
@@ -148,11 +153,12 @@ def use_board(env, board, toolchain="", work=None, verbose=False, **target):
     tools = answer["tools"]
     # Debug information has no path of this machine: sources are named as seen from the top folder.
     renamed = [f"{tools['renames']}{env.Dir('#').abspath}=."] if tools["renames"] else []
-    cflags = _words([*renamed, *tools["cflags"]])
+    cflags, pairs = _words([*renamed, *tools["cflags"]]), itertools.pairwise(tools["cflags"])
     env.Replace(
         ESCAPE=shlex.quote,
         BOARD_INCLUDES=_include_flags,
-        BOARD_SYSTEM=_system_folders(env, tools["cflags"]),
+        # Folders that the compiler's own flags name: SCons looks for headers in CPPPATH alone.
+        BOARD_SYSTEM=[env.fs.Dir(folder) for flag, folder in pairs if flag == "-isystem"],
         _CPPINCFLAGS="$( $BOARD_INCLUDES $)",
         BOARD=board,
         BOARD_ANSWER=answer,
@@ -209,12 +215,14 @@ def neural_network(env, model, directory=None, name=None, plan="", **planning):
     asked = {**env["BOARD_REQUEST"], "model": source.path if source else model}
     asked |= {"name": name} if name else {}
     answer = _described(env, asked)
-    files = answer["network"]
-    assert files is not None  # it was asked for with a model
+    files = _network(answer)
     own = _own(env, BOARD_ANSWER=answer)
     directory = _folder(env, directory) if directory else _folder(env, env["BOARD_WORK"], files["net"])
     request = {key: value for key, value in asked.items() if key not in _COMPILED}
-    locked = _plan_file(env, plan) if plan else None
+    locked = env.fs.File(plan) if plan else None
+    if locked and not locked.exists() and not locked.has_builder():
+        what = "cannot read the plan: there is no such file, and nothing makes it"
+        raise _mistake(UsageError(what, path=str(plan)))
     request |= {"options": planning} | ({"plan": locked.path} if locked else {})
     emitted = _emit(own, directory.Dir("src"), request, [node for node in (source, locked) if node])
     objects, kernels = _objects(own, "network", directory.Dir("obj"), emitted), _kernels(env)
@@ -249,8 +257,7 @@ def network_firmware(env, network: Network, directory=None, formats=None, sign="
     given = {"formats": list(formats or ()), "sign": sign, "image_version": image_version}
     asked = {option: value for option, value in given.items() if value}
     answer = _described(env, {**network.asked, **asked}) if asked else network.answer
-    files = answer["network"]
-    assert files is not None  # it was asked for with a model
+    files = _network(answer)
     directory = _folder(env, directory) if directory else network.directory
     own = _own(env, BOARD_ANSWER=answer)
     parts = {
@@ -310,7 +317,10 @@ def _with_options(network: Network, command, what, options):
     """The words of a command about a network's image."""
     if "image" not in network.slots:
         raise _mistake(f"{what} what NetworkFirmware has made: call that first")
-    words, known = _filled(network, command), [option.name for option in _runs(command)]
+    # Inputs, a board on the desk, the judge, a debugger's port.
+    known = [option.name for option in options_of(command, table.Group.INPUT, table.Group.DESK)]
+    known += [option.name for option in options_of(command) if option.name in ("reference", "port")]
+    words = _filled(network, command)
     for option, value in options.items():
         if option not in known:
             raise _mistake(f"there is no option '{option}' here: {did_you_mean(option, known)}")
@@ -319,12 +329,6 @@ def _with_options(network: Network, command, what, options):
         elif value not in (None, "", False):
             words.append(f"{table.BY_NAME[option].flagged}={value}")
     return words
-
-
-def _runs(command):
-    """The options of a run that a build may give: inputs, a board on the desk, judge, a debugger's port."""
-    inputs = options_of(command, table.Group.INPUT, table.Group.DESK)
-    return [*inputs, *(option for option in options_of(command) if option.name in ("reference", "port"))]
 
 
 # ---- mistakes ------------------------------------------------------------------------------------
@@ -403,12 +407,6 @@ def _argument(path):
     """A path or name as a word that no program takes for an option, or for the rest of one."""
     text = str(path)
     return text if text.startswith(("/", "./", "../")) else f"./{text}"
-
-
-def _system_folders(env, words):
-    """The folders of headers that the compiler's own flags name: SCons looks for headers in CPPPATH alone."""
-    named = [folder for flag, folder in itertools.pairwise(words) if flag == "-isystem"]
-    return [env.fs.Dir(folder) for folder in named]
 
 
 def _include_flags(target, source, env, for_signature):
@@ -503,8 +501,7 @@ def _identity(command, variables, ldflags) -> str:
 def _reserving(own, directory, emitted, objects, kernels):
     """The library of a network with room in place of the weights."""
     answer: answers.DescribeAnswer = own["BOARD_ANSWER"]
-    files = answer["network"]
-    assert files is not None  # it was asked for with a model
+    files = _network(answer)
     sources = _group(answer, "network")["sources"]
     code = [node for node, source in zip(objects, sources, strict=True) if not source["reads"]]
     (weights,) = (source for source in sources if source["reads"])
@@ -562,20 +559,10 @@ def _model_file(env, model):
     return env.fs.File(f"./{model}" if model.startswith("#") and Path(model).exists() else model)
 
 
-def _plan_file(env, plan):
-    """The node of a locked plan."""
-    node = env.fs.File(plan)
-    if not node.exists() and not node.has_builder():
-        what = "cannot read the plan: there is no such file, and nothing makes it"
-        raise _mistake(UsageError(what, path=str(plan)))
-    return node
-
-
 def _emit(env, directory, request, read):
     """The emitted sources as targets, by name; `read` are the files that the request names."""
     answer: answers.DescribeAnswer = env["BOARD_ANSWER"]
-    files = answer["network"]
-    assert files is not None  # it was asked for with a model
+    files = _network(answer)
     # The request and the code that answers it are sources: a change of either emits anew.
     text = json.dumps({**request, "kind": "emit"}, sort_keys=True)
     named = {**request, **request["options"], "options": None}
@@ -601,13 +588,9 @@ def _emit(env, directory, request, read):
 def _filled(network: Network, command: str, answer: answers.DescribeAnswer | None = None) -> list[str]:
     """A command of the answer (default: of the network's), its slots filled."""
     words = (answer or network.answer)["commands"][command]
-    values = {slot: _word(value) for slot, value in network.slots.items()}
+    # No value is an option, whatever the file's name begins with.
+    values = {slot: f"./{text}" if text.startswith("-") else text for slot, text in network.slots.items()}
     return [word if isinstance(word, str) else values[word["slot"]] for word in words]
-
-
-def _word(value):
-    """A value that is no option, whatever the file's name begins with."""
-    return f"./{value}" if value.startswith("-") else value
 
 
 def _action(words):
@@ -663,22 +646,15 @@ def _client(env):
     return _clients[top]
 
 
-@functools.cache
-def _code():
-    """The digest of buildtool's code, which a build takes once."""
-    return code_digest()
+_code = functools.cache(code_digest)  # which a build takes once
 
 
 def _described(env, request: dict[str, Any]) -> answers.DescribeAnswer:
+    def ask(request):
+        return _client(env).request(request)
+
+    asked, top = {"kind": "describe", **request}, env.Dir("#").abspath
     try:
-        top = env.Dir("#").abspath
-        answer = described(
-            {"kind": "describe", **request},
-            top,
-            _code(),
-            env["FILES_SEEN"],
-            lambda asked: _client(env).request(asked),
-        )
-        return cast("answers.DescribeAnswer", answer)
+        return cast("answers.DescribeAnswer", described(asked, top, _code(), env["FILES_SEEN"], ask))
     except BuildtoolError as error:
         raise _mistake(error) from None

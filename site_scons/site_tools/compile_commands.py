@@ -7,6 +7,7 @@ SCons's own `compilation_db` writes the file in every build, so that no build is
     env.CompileCommands("compile_commands.json")    # last
 """
 
+import functools
 import json
 import shlex
 from pathlib import Path
@@ -24,25 +25,21 @@ def generate(env):
     Tool("recorded_targets", toolpath=[str(Path(__file__).parent)])(env)
     entries: list[tuple] = []
     static_objects, _ = createObjBuilders(env)
+
+    def record(command, target, source, env):
+        entries.append((target[0], source[0], env, command))
+        return target, source
+
     for suffix, command in COMMANDS.items():
-        emitter = static_objects.emitter.get(suffix)
-        if emitter:
-            recorder = _recorder(entries, command)
-            static_objects.emitter[suffix] = ListEmitter([*env.Flatten(emitter), recorder])
+        if emitter := static_objects.emitter.get(suffix):
+            emitters = [*env.Flatten(emitter), functools.partial(record, command)]
+            static_objects.emitter[suffix] = ListEmitter(emitters)
     env.AddMethod(lambda env, target: _compile_commands(env, target, entries), "CompileCommands")
 
 
 def exists(env):
     """Always there."""
     return True
-
-
-def _recorder(entries, command):
-    def record(target, source, env):
-        entries.append((target[0], source[0], env, command))
-        return target, source
-
-    return record
 
 
 def _compile_commands(env, target, entries):

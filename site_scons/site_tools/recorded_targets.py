@@ -30,14 +30,18 @@ from SCons.Util.hashes import get_current_hash_algorithm_used
 from buildtool.client import Digests, is_hashed_always, turns
 
 _turns: dict[str, turns.Turn] = {}
-_seen: dict[str, Digests] = {}  # what is known of files' contents, by top folder
+_seen: dict[str, Digests] = {}  # by top folder: digests of files, kept until the next build
 _others: set[SCons.Node.Node] = set()  # targets whose files are not those that were recorded
 
 
 def generate(env):
     """Takes the turn in the top folder, and adds the methods OnlyAsRecorded and DecideByContent."""
     turn = _turn(env)
-    env["FILES_SEEN"] = _files_seen(env)
+    top = env.Dir("#").abspath
+    if top not in _seen:
+        _seen[top] = Digests(f"build in {top}")
+        atexit.register(_seen[top].save)
+    env["FILES_SEEN"] = _seen[top]
     env.AddMethod(only_as_recorded, "OnlyAsRecorded")
     env.AddMethod(decide_by_content, "DecideByContent")
     env.AddMethod(named_value, "NamedValue")
@@ -90,15 +94,6 @@ def named_value(env, name, content):
     return node
 
 
-def _files_seen(env):
-    """The digests of the files that builds in the top folder have read, kept until the next one."""
-    top = env.Dir("#").abspath
-    if top not in _seen:
-        _seen[top] = Digests(f"build in {top}")
-        atexit.register(_seen[top].save)
-    return _seen[top]
-
-
 # ---- what is believed ----------------------------------------------------------------------------
 
 
@@ -149,20 +144,17 @@ def _with_doubt(decide, turn):
     def decided(dependency, target, prev_ni, repo_node=None):
         if decide(dependency, target, prev_ni, repo_node) or _is_of_others(dependency, target):
             return True
-        return _is_doubtful(target, turn) and _is_another(dependency, target, prev_ni, repo_node)
+        if not turn.cut_off or not isinstance(target, File):
+            return False
+        try:
+            written = Path(target.get_abspath()).stat().st_mtime
+        except OSError:
+            return False
+        is_doubtful = any(written in span for span in turn.cut_off)
+        return is_doubtful and _is_another(dependency, target, prev_ni, repo_node)
 
     decided.doubts = True  # type: ignore[attr-defined]
     return decided
-
-
-def _is_doubtful(target, turn):
-    if not turn.cut_off or not isinstance(target, File):
-        return False
-    try:
-        written = Path(target.get_abspath()).stat().st_mtime
-    except OSError:
-        return False
-    return any(written in span for span in turn.cut_off)
 
 
 # ---- one build at a time -------------------------------------------------------------------------
@@ -175,19 +167,19 @@ def _turn(env):
         if any(env.GetOption(option) for option in ("help", "no_exec", "question")):
             _turns[top] = turns.look(top)
         else:
-            _turns[top] = turns.take(top, _says_that_it_waits)
-            _ends_with_the_record(_turns[top])
+            _turns[top] = turns.take(top, _say_that_it_waits)
+            _end_with_the_record(_turns[top])
     return _turns[top]
 
 
-def _says_that_it_waits(pid):
+def _say_that_it_waits(pid):
     which = f"process {pid}" if pid else "another process"
     sys.stderr.write(f"scons: waiting for {which}, which builds in the same folder\n")
     sys.stderr.flush()
 
 
-def _ends_with_the_record(turn):
-    """The build was not cut off once SCons has written its record, or had none to write."""
+def _end_with_the_record(turn):
+    """Ends the turn, unless the process ends while SCons writes its record: the build was cut off then."""
     written = [True]
     write = SCons.SConsign.write
 

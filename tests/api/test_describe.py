@@ -87,11 +87,8 @@ class Front:
         members = [object_ for name in self.answer["library"] for object_ in self.objects(name)]
         self.run(self.tools["ar"], *self.tools["arflags"], library, *members)
         objects = [object_ for name in self.answer["image"] for object_ in self.objects(name)]
-        image = self.folder / self.answer["network"]["image"]
-        tools = self.tools
-        self.run(
-            tools["cc"], *tools["cflags"], *objects, library, *tools["ldflags"], *self.script(), "-o", image
-        )
+        image, flags = self.folder / self.answer["network"]["image"], (*self.tools["ldflags"], *self.script())
+        self.run(self.tools["cc"], *self.tools["cflags"], *objects, library, *flags, "-o", image)
         return image
 
     def script(self):
@@ -102,9 +99,8 @@ class Front:
         return [f"{script['flag']}{self.folder / script['name']}"]
 
     def command(self, name, **slots):
-        words = [
-            word if isinstance(word, str) else slots[word["slot"]] for word in self.answer["commands"][name]
-        ]
+        words = self.answer["commands"][name]
+        words = [word if isinstance(word, str) else slots[word["slot"]] for word in words]
         return self.run(sys.executable, "-m", "buildtool", *words)
 
     def run(self, *words):
@@ -113,9 +109,7 @@ class Front:
         return done.stdout
 
 
-@pytest.mark.parametrize(
-    "board", ["cortex-m4", "hifive1", "xcore"]
-)  # the others: where they are built, below
+@pytest.mark.parametrize("board", ["cortex-m4", "hifive1", "xcore"])  # others: where they are built, below
 def test_the_files_are_those_that_are_emitted_whatever_the_plan(board, tmp_path):
     front = Front(described(board), tmp_path)
     for options in PLANS:
@@ -151,11 +145,10 @@ def test_the_library_is_the_whole_of_the_boards_kernels(board):
 
 
 def test_no_model_is_read_and_the_network_is_called_as_its_file(tmp_path):
-    missing = described("host", str(tmp_path / "Wake Word.tflite"))
-    assert missing["network"]["net"] == "wake_word"
-    assert missing["network"]["emitted"] == [
-        name.replace(NET, "wake_word") for name in described("host")["network"]["emitted"]
-    ]
+    missing = described("host", str(tmp_path / "Wake Word.tflite"))["network"]
+    assert missing["net"] == "wake_word"
+    names = described("host")["network"]["emitted"]
+    assert missing["emitted"] == [name.replace(NET, "wake_word") for name in names]
     assert described("host", str(tmp_path / "a.onnx"), name="mine")["network"]["net"] == "mine"
     assert described("host", "ds_cnn:seed=3")["network"]["net"] == "ds_cnn_seed3"
     unread = {"path": str(tmp_path / "b.tflite"), "sha256": "0" * 64}

@@ -50,15 +50,8 @@ def value_of(option):
 VALUES = {option.name: value_of(option) for option in OPTIONS}
 RUN = ("validate", "profile")
 LINKED = (*RUN, "debug", "flash")  # kinds that may be about the image of a build
-NEEDED = {
-    "board": "cortex-m4",
-    "model": NET,
-    "elf": "/data/net.elf",
-    "file": "/data/problem.csv",
-    "plugin": "host",
-    "network": "vgg16",
-    "train_data": "/data/set.npz",
-}
+NEEDED = {"board": "cortex-m4", "model": NET, "elf": "/data/net.elf", "file": "/data/problem.csv"}
+NEEDED |= {"plugin": "host", "network": "vgg16", "train_data": "/data/set.npz"}
 BESIDE = {"segments": {"strategy": "xcore-strips"}, "elf": {"plan": "/data/net.plan"}}
 BESIDE["image_version"] = {"sign": "/data/key.pem"}
 BESIDE["plan"] = {"elf": "/data/net.elf"}
@@ -102,8 +95,9 @@ def request(kind, *given, **values):
     return made
 
 
-def test_every_option_is_one_of_a_kind_of_request():
+def test_every_option_is_one_of_a_kind_of_request_and_every_planning_option_is_tried():
     assert {name for kind in EVERY_KIND for name in type_of(kind).takes} == VALUES.keys()
+    assert EFFECTS.keys() == {option.name for option in options_of("plan", Group.PLANNING)}
 
 
 @pytest.mark.parametrize("kind", EVERY_KIND)
@@ -130,14 +124,11 @@ def test_every_option_changes_the_request_or_is_refused(option, kind):
 
 @pytest.mark.parametrize("kind", EVERY_KIND)
 def test_an_unknown_key_is_named_and_the_right_one_suggested(kind):
-    names = [
-        option.name for option in options_of(kind) if option.group not in NESTED and len(option.name) > 3
-    ]
+    names = [one.name for one in options_of(kind) if one.group not in NESTED and len(one.name) > 3]
     for name in [*names, *(["options"] if options_of(kind, *NESTED) else [])]:
         wrong = name[0] + name
-        with pytest.raises(
-            UsageError, match=f"unknown key '{wrong}' in a request of kind '{kind}'"
-        ) as caught:
+        said = f"unknown key '{wrong}' in a request of kind '{kind}'"
+        with pytest.raises(UsageError, match=said) as caught:
             parsed({**request(kind), wrong: {}})
         assert caught.value.hint == f"did you mean '{name}'?"
 
@@ -152,9 +143,7 @@ def test_an_unknown_option_and_an_unknown_kind_are_named():
     for nothing in ({}, {"kind": None}, {"kind": ["plan"]}):
         with pytest.raises(UsageError, match="unknown kind"):
             parse(nothing)
-
-
-def test_an_option_that_stands_in_the_wrong_place_is_told_where_it_belongs():
+    # and an option in the wrong place is told where it belongs
     with pytest.raises(UsageError, match="'ram' belongs inside 'options'"):
         parse({**request("plan"), "ram": 4096})
     with pytest.raises(UsageError, match="'board' belongs beside 'options'"):
@@ -210,11 +199,8 @@ def test_every_option_is_refused_with_a_strategy_that_does_not_heed_it():
             with pytest.raises(UsageError, match=f"no effect with strategy {strategy}") as caught:
                 parse({**request("plan"), "options": asked})
             assert caught.value.option == option.name
-    assert {o.name for o in OPTIONS if len(o.strategies) < len(Strategy)} == {
-        "max_f",
-        "segments",
-        "hand_off",
-    }
+    limited = {option.name for option in OPTIONS if len(option.strategies) < len(Strategy)}
+    assert limited == {"max_f", "segments", "hand_off"}
 
 
 def test_an_objective_is_refused_where_a_strategy_makes_one_plan():
@@ -271,11 +257,7 @@ def told(kind, model, options):
         answer = handle({"kind": kind, "model": model, **boards, "options": options}, ASKED)
     except BuildtoolError as error:
         return error.text
-    if kind == "front":
-        return answer["points"]
-    if kind == "analyze":
-        return answer["boards"]
-    return answer["plan"]
+    return answer[{"front": "points", "analyze": "boards"}.get(kind, "plan")]
 
 
 @pytest.mark.parametrize("kind", ["plan", "front", "analyze"])
@@ -285,17 +267,10 @@ def test_a_planning_option_has_its_effect_or_is_refused(name, kind, branches):
     model = {"order": branches, "in_place": "resnet8"}.get(name, NET)
     if name not in type_of(kind).takes:
         with pytest.raises(UsageError, match="it has no effect on a request of kind"):
-            handle({"kind": kind, **NEEDED_OF_ALL, "options": {name: value}})
+            handle({"kind": kind, "model": NET, "board": "cortex-m4", "options": {name: value}})
         return
     has_effect = told(kind, model, {**base, name: value}) != told(kind, model, base)
     assert has_effect, f"{name}={value!r} changes no answer of kind {kind} beside {base}"
-
-
-NEEDED_OF_ALL = {"model": NET, "board": "cortex-m4"}
-
-
-def test_every_planning_option_is_tried():
-    assert EFFECTS.keys() == {option.name for option in options_of("plan", Group.PLANNING)}
 
 
 @pytest.mark.parametrize("kind", ["plan", "front", "analyze"])
@@ -317,17 +292,9 @@ def test_a_file_is_taken_as_bytes_or_by_path_and_digest(tmp_path):
     data = zoo.build(NET)
     path = tmp_path / "net.tflite"
     path.write_bytes(data)
-    digest = hashlib.sha256(data).hexdigest()
-    answers = [
-        handle({"kind": "plan", "model": model, "board": "host"})["plan"]
-        for model in (
-            {"name": "net.tflite", "data": data},
-            {"path": str(path), "sha256": digest},
-            str(path),
-            NET,
-        )
-    ]
-    assert len(set(answers)) == 1
+    seen = {"path": str(path), "sha256": hashlib.sha256(data).hexdigest()}
+    models = ({"name": "net.tflite", "data": data}, seen, str(path), NET)
+    assert len({handle({"kind": "plan", "model": one, "board": "host"})["plan"] for one in models}) == 1
 
 
 def test_a_file_that_is_not_the_one_that_the_client_saw_is_refused(tmp_path):
@@ -349,26 +316,17 @@ def test_nothing_is_resolved_against_the_working_folder(tmp_path, monkeypatch):
     (tmp_path / "net.tflite").write_bytes(zoo.build(NET))
     (tmp_path / "mine.toml").write_text('extends = "host"\n')
     monkeypatch.chdir(tmp_path)
-    for asked in (
-        request("plan", model="net.tflite"),
-        request("plan", model={"path": "net.tflite", "sha256": ""}),
-        request("plan", board="mine.toml"),
-        request("plan", cmsis_nn="library"),
-        request("sizes", elf="net.elf"),
-        request("arena", file="problem.csv"),
-        request("validate", input="input.npy"),
-    ):
+    files = [("plan", "model", "net.tflite"), ("plan", "model", {"path": "net.tflite", "sha256": ""})]
+    files += [("plan", "board", "mine.toml"), ("plan", "cmsis_nn", "library"), ("sizes", "elf", "net.elf")]
+    for kind, name, file in (*files, ("arena", "file", "problem.csv"), ("validate", "input", "input.npy")):
         with pytest.raises(UsageError, match="must be absolute"):
-            parse(asked)
+            parse(request(kind, **{name: file}))
 
 
 def test_the_service_writes_no_file(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    for kind in ("describe", "emit", "plan"):
-        handle({"kind": kind, "model": NET, "board": "cortex-m4"})
-    assert list(tmp_path.iterdir()) == []
-    answer = handle({"kind": "describe", "board": "cortex-m4"})
-    assert b"MEMORY" in answer["script"]["data"]
+    answers = [handle({"kind": k, "model": NET, "board": "cortex-m4"}) for k in ("emit", "plan", "describe")]
+    assert list(tmp_path.iterdir()) == [] and b"MEMORY" in answers[-1]["script"]["data"]
 
 
 def test_a_file_larger_than_any_model_is_refused_before_it_is_read(tmp_path, monkeypatch):

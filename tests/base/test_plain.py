@@ -103,15 +103,12 @@ def test_what_is_of_another_type_is_told_with_its_place(changed, said):
         from_plain([changed.get(i, held) for i, held in enumerate(GOOD)], Outer, "value")
 
 
-def test_maps_of_a_typed_dictionary_have_its_keys():
+def test_maps_of_a_typed_dictionary_have_its_keys_and_objects_are_no_plain_values():
     for good in ({"name": "a", "sizes": [1]}, {"name": "a", "sizes": [], "note": None}):
         assert from_plain(good, Typed, "value") == good
     for bad in ({"name": "a"}, {"name": "a", "sizes": [1], "other": 1}, {"name": "a", "sizes": ["x"]}, []):
         with pytest.raises(Mismatch, match="value"):
             from_plain(bad, Typed, "value")
-
-
-def test_an_object_of_another_class_is_no_plain_value():
     with pytest.raises(TypeError, match="object is no plain value"):
         to_plain((object(),))
 

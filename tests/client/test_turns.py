@@ -22,15 +22,9 @@ turn.end()
 
 def holder(folder, said="has it 0\n"):
     """A process that takes the turn and keeps it until its input is closed."""
-    started = subprocess.Popen(
-        [sys.executable, "-c", HOLDS, str(folder)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert started.stdout is not None
-    if said is not None:
-        assert started.stdout.readline() == said
+    pipe = subprocess.PIPE
+    started = subprocess.Popen([sys.executable, "-c", HOLDS, str(folder)], stdin=pipe, stdout=pipe, text=True)
+    assert started.stdout.readline() == said
     return started
 
 
@@ -46,13 +40,9 @@ def test_the_second_waits_until_the_first_has_ended(tmp_path):
     ended(first)
     assert ended(second) == "has it 0\n"
     assert (tmp_path / turns.NAME).read_bytes() == b""
-
-
-def test_another_folder_waits_for_nobody(tmp_path):
-    (tmp_path / "a").mkdir()
-    (tmp_path / "b").mkdir()
-    processes = [holder(tmp_path / name) for name in "ab"]
-    for process in processes:
+    for name in "ab":  # another folder waits for nobody
+        (tmp_path / name).mkdir()
+    for process in [holder(tmp_path / name) for name in "ab"]:
         ended(process)
 
 
@@ -79,15 +69,8 @@ def test_a_killed_holder_frees_the_turn_and_is_known_from_then_on(tmp_path):
 def test_a_build_within_a_build_does_not_wait(tmp_path):
     turn = turns.take(str(tmp_path), lambda pid: pytest.fail(f"waits for {pid}"))
     # through a shell, as a command of a build runs
-    done = subprocess.run(
-        ["sh", "-c", '"$0" -c "$1" "$2"; exit $?', sys.executable, HOLDS, str(tmp_path)],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
-    )
-    assert done.stdout == "has it 0\n"
+    words = ["sh", "-c", '"$0" -c "$1" "$2"; exit $?', sys.executable, HOLDS, str(tmp_path)]
+    assert subprocess.check_output(words, stdin=subprocess.DEVNULL, timeout=60) == b"has it 0\n"
     turn.end()
     assert (tmp_path / turns.NAME).read_bytes() == b""
 

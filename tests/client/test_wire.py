@@ -52,26 +52,21 @@ def test_messages_arrive_one_by_one_as_they_were_sent(messages):
     assert wire.receive(stream) is None
 
 
-def test_a_slow_stream_is_waited_for():
+def test_a_slow_stream_is_waited_for_and_one_that_ends_within_a_frame_is_an_error():
     message = {"protocol": wire.PROTOCOL, "request": {"kind": "boards"}}
     assert wire.receive(Trickle(frame(message))) == message
-
-
-def test_a_stream_that_ends_within_a_frame_is_an_error():
     whole = frame({"protocol": wire.PROTOCOL})
     for length in range(1, len(whole)):
         with pytest.raises(ToolError, match="ended within a frame"):
             wire.receive(io.BytesIO(whole[:length]))
 
 
-def test_a_huge_length_is_refused_before_anything_is_read():
+def test_a_huge_length_is_refused_before_anything_is_read_or_sent(monkeypatch):
     stream = io.BytesIO(struct.pack("<I", 0xFFFFFFFF) + b"x" * 100)
     with pytest.raises(ToolError, match="exceeds the limit"):
         wire.receive(stream)
     assert stream.tell() == 4
 
-
-def test_a_message_over_the_limit_is_not_sent(monkeypatch):
     monkeypatch.setattr(wire, "FRAME_LIMIT", 100)
     stream = io.BytesIO()
     with pytest.raises(ToolError, match="exceeds the limit"):
@@ -101,8 +96,5 @@ def test_errors_cross_with_their_class_and_every_field(cls):
     error = from_data(to_data(cls("wrong", **fields)))
     assert type(error) is cls
     assert str(error) == str(cls("wrong", **fields))
-
-
-def test_an_unknown_code_is_kept():
-    error = from_data({"code": "LATER", "text": "from a newer service"})
+    error = from_data({"code": "LATER", "text": "from a newer service"})  # an unknown code is kept
     assert str(error) == "error: from a newer service [LATER]"

@@ -290,7 +290,7 @@ def test_stop_does_not_say_stopped_while_the_process_lives(tmp_path, monkeypatch
         assert not is_running(pid) and process_start(pid) == ""
 
 
-def test_stop_finds_that_a_daemon_has_ended_while_it_was_told_to(tmp_path, monkeypatch):
+def test_stop_finds_a_daemon_that_ended_meanwhile_and_tells_of_those_for_another_cache(tmp_path, monkeypatch):
     def killed(at, word):
         os.kill(at.process()[0], signal.SIGKILL)
         eventually(lambda: not at.is_alive())
@@ -299,15 +299,10 @@ def test_stop_finds_that_a_daemon_has_ended_while_it_was_told_to(tmp_path, monke
     with running(tmp_path) as daemon:
         daemon.link().close()
         pid = daemon.pid
-        monkeypatch.setattr(upkeep, "_tell", killed)
-        assert upkeep.daemon_command("stop")[0] == {"stopped": [pid]}
-
-
-def test_stop_tells_of_daemons_for_another_cache(tmp_path, monkeypatch):
-    with running(tmp_path) as daemon:
-        daemon.link().close()
         with monkeypatch.context() as patch:
             patch.setenv("BUILDTOOL_CACHE_DIR", str(tmp_path / "another"))
             answer, text, status = upkeep.daemon_command("stop")
         assert (answer, status) == ({"stopped": []}, 0)
         assert text == "no daemon was running for this code and this cache; 1 runs for another: see --all"
+        monkeypatch.setattr(upkeep, "_tell", killed)
+        assert upkeep.daemon_command("stop")[0] == {"stopped": [pid]}

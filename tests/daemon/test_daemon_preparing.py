@@ -94,6 +94,9 @@ def test_the_budget_is_a_share_of_the_time_since_the_last_request():
     assert (budget.left(), budget.spent) == (0, 0)
     budget.begin(40, 4)  # another daemon's
     assert budget.left() == 6 and budget.idle_seconds == 40
+    bench = Bench(share=0)
+    bench.add()
+    assert not bench.after(1e6) and bench.preparer.status() == {"waiting": 0, "spent": 0.0, "left": 0.0}
 
 
 def test_what_is_prepared_waits_for_the_budget_and_the_look_ahead_for_twice_the_time(bench):
@@ -167,12 +170,6 @@ def test_a_later_save_takes_the_place_of_an_earlier_one_and_the_number_is_bounde
     for number in range(100):
         bench.add(f"{number}.tflite")
     assert len(bench.preparer.waiting) == preparing.MOST_WAITING
-
-
-def test_without_a_share_nothing_is_prepared():
-    bench = Bench(share=0)
-    bench.add()
-    assert not bench.after(1e6) and bench.preparer.status() == {"waiting": 0, "spent": 0.0, "left": 0.0}
 
 
 # ---- a daemon ----------------------------------------------------------------------------------------

@@ -1,11 +1,8 @@
 """Builds for a debugger: exact like any other, with symbols that name no path of this machine."""
 
-from __future__ import annotations
-
 import dataclasses
 import io
 from pathlib import Path
-from typing import Any
 
 import pytest
 from elftools.elf.elffile import ELFFile
@@ -25,7 +22,7 @@ from buildtool.target.types import Toolchain
 NET = "ds_cnn"
 STREAMED = {"image": "stream", "objective": "ram"}
 # With what each is planned, so that every toolchain and both forms of emitted code are there.
-BOARDS: list[tuple[str, str, dict[str, str]]] = [
+BOARDS = [
     ("cortex-m4", "clang", STREAMED),
     ("cortex-m4", "gcc", {}),
     ("cortex-m55", "clang", {}),
@@ -34,7 +31,7 @@ BOARDS: list[tuple[str, str, dict[str, str]]] = [
 ]
 
 
-def build(board: str, toolchain: str = "", **more: Any) -> dict[str, Any]:
+def build(board, toolchain="", **more):
     request = {"kind": "build", "model": NET, "board": board, **more}
     try:
         return handle(request | ({"toolchain": toolchain} if toolchain else {}))
@@ -43,7 +40,7 @@ def build(board: str, toolchain: str = "", **more: Any) -> dict[str, Any]:
         raise
 
 
-def names(elf: ELFFile, prefix: str) -> set[str]:
+def names(elf, prefix):
     """The functions and variables of debug information whose names begin with a prefix."""
     found = set()
     for unit in elf.get_dwarf_info().iter_CUs():
@@ -55,9 +52,7 @@ def names(elf: ELFFile, prefix: str) -> set[str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("board", "toolchain"), [("cortex-m4", "gcc"), ("hifive1", "clang")])
-def test_a_debug_build_has_symbols_and_no_path_of_this_machine(
-    board: str, toolchain: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_debug_build_has_symbols_and_no_path_of_this_machine(board, toolchain, tmp_path, monkeypatch):
     made = build(board, toolchain, debug=True)
     data = made["files"][f"{NET}.elf"]
     elf = ELFFile(io.BytesIO(data))
@@ -77,9 +72,7 @@ def test_a_debug_build_has_symbols_and_no_path_of_this_machine(
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("board", "toolchain", "options"), BOARDS)
-def test_a_debug_build_is_exact_and_its_stack_is_told(
-    board: str, toolchain: str, options: dict[str, str]
-) -> None:
+def test_a_debug_build_is_exact_and_its_stack_is_told(board, toolchain, options):
     made = build(board, toolchain, debug=True, options=options)
     request = {"kind": "validate", "model": NET, "board": board, "debug": True, "options": options}
     answer = handle(request | ({"toolchain": toolchain} if toolchain else {}))
@@ -90,14 +83,14 @@ def test_a_debug_build_is_exact_and_its_stack_is_told(
 
 
 @pytest.mark.slow
-def test_a_stack_that_debug_code_overruns_is_told(tmp_path: Path) -> None:
+def test_a_stack_that_debug_code_overruns_is_told(tmp_path):
     made = build(own_board(tmp_path, "stack_bytes = 256"), "clang", debug=True)
     (stack,) = made["stacks"]
     assert stack["needed"] > stack["reserved"] == 256
 
 
 @pytest.mark.slow
-def test_a_release_build_has_a_map_and_no_debug_information() -> None:
+def test_a_release_build_has_a_map_and_no_debug_information():
     made = build("cortex-m4", "clang")
     assert not ELFFile(io.BytesIO(made["files"][f"{NET}.elf"])).has_dwarf_info()
     table = made["files"][f"{NET}.map"].decode()
@@ -106,7 +99,7 @@ def test_a_release_build_has_a_map_and_no_debug_information() -> None:
     assert "/tmp" not in table
 
 
-def test_flags_for_debugging_stand_in_place_of_those_that_optimise(tmp_path: Path) -> None:
+def test_flags_for_debugging_stand_in_place_of_those_that_optimise(tmp_path):
     tools = Toolchain("cc", "cc 1", "/cc", ("-O3", "-Wall", "-Ofast", "-O"), ("-O1",), "ar")
     found = debuggable(tools, {"kernels": tmp_path / "b", "inner": tmp_path / "b" / "c"})
     assert found.cflags == ("-Wall", "-Og", "-g", "-DNN_DEBUG")
@@ -117,7 +110,7 @@ def test_flags_for_debugging_stand_in_place_of_those_that_optimise(tmp_path: Pat
     assert dataclasses.replace(found, cflags=tools.cflags, renames=()) == tools
 
 
-def test_equal_sources_in_other_folders_give_one_object(tmp_path: Path) -> None:
+def test_equal_sources_in_other_folders_give_one_object(tmp_path):
     clang = needs_tool("clang")
     keeper = Cache(tmp_path / "cache", "code")
     made = []
@@ -135,7 +128,7 @@ def test_equal_sources_in_other_folders_give_one_object(tmp_path: Path) -> None:
     assert keeper.counts()["objects"] == {"hits": 1, "misses": 2}
 
 
-def test_a_map_has_no_path_of_this_machine() -> None:
+def test_a_map_has_no_path_of_this_machine():
     table = b"""\
 LOAD ./obj/000_a.o
 /usr/lib/gcc/arm-none-eabi/12/libgcc.a(_udivsi3.o)

@@ -15,24 +15,24 @@ def test_code_that_does_not_fit_names_the_memory_and_what_is_missing(tmp_path, t
     board = own_board(tmp_path, f"[memory.{code}]\nsize = {2048}", "cortex-m4")
     with pytest.raises(ToolError) as caught:
         handle({"kind": "build", "model": "autoencoder", "board": board, "toolchain": toolchain})
-    assert f"memory '{code}'" in caught.value.text
-    assert "too small" in caught.value.text
-    assert "needed" in caught.value.text
+    assert all(word in caught.value.text for word in (f"memory '{code}'", "too small", "needed"))
     assert caught.value.hint
 
 
-def test_weights_that_do_not_fit_are_refused_before_anything_is_compiled(tmp_path):
-    weights = load_board("cortex-m4").weights
-    board = own_board(tmp_path, f"[memory.{weights}]\nsize = {4096}", "cortex-m4")
-    with pytest.raises(PlanError, match="weight image"):
-        handle({"kind": "build", "model": "autoencoder", "board": board})
-
-
-def test_an_arena_that_does_not_fit_is_refused_before_anything_is_compiled(tmp_path):
-    arena = load_board("cortex-m55").arena
-    board = own_board(tmp_path, f"[memory.{arena}]\nsize = {8 << 10}", "cortex-m55")
-    with pytest.raises(PlanError) as caught:
-        handle({"kind": "build", "model": "resnet8", "board": board})
+@pytest.mark.parametrize(
+    ("base", "role", "size", "model", "words"),
+    [
+        ("cortex-m4", "weights", 4096, "autoencoder", "weight image"),
+        ("cortex-m55", "arena", 8192, "resnet8", "arena"),
+    ],
+)
+def test_plans_that_do_not_fit_are_refused_before_anything_is_compiled(
+    tmp_path, base, role, size, model, words
+):
+    memory = getattr(load_board(base), role)
+    board = own_board(tmp_path, f"[memory.{memory}]\nsize = {size}", base)
+    with pytest.raises(PlanError, match=words) as caught:
+        handle({"kind": "build", "model": model, "board": board})
     assert caught.value.hint
 
 

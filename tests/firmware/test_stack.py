@@ -1,10 +1,7 @@
 """The stack that machine code needs: read from single instructions, from kernels, and from what ran."""
 
-from __future__ import annotations
-
 import re
 import subprocess
-from pathlib import Path
 
 import pytest
 from loaded import own_board
@@ -22,7 +19,7 @@ from buildtool.firmware.planned import planned, prepare
 from buildtool.firmware.run.execute import built, execute
 from buildtool.firmware.sizes import open_elf
 from buildtool.firmware.stack import riscv, thumb, xtensa
-from buildtool.firmware.stack.body import Body, Code
+from buildtool.firmware.stack.body import Code
 from buildtool.firmware.stack.need import Stacks
 from buildtool.fronts.texts import builds as report
 from buildtool.options.values import PlanOptions
@@ -76,11 +73,11 @@ XTENSA = {
 }
 
 
-def _code(halves: list[int]) -> Code:
+def _code(halves):
     return Code(0x1000, b"".join(half.to_bytes(2, "little") for half in halves))
 
 
-def _xtensa(text: str) -> Body:
+def _xtensa(text):
     return xtensa.read_body(Code(0x1000, bytes.fromhex(text)), {0xFFC: 4660}.get)
 
 
@@ -93,13 +90,13 @@ def _xtensa(text: str) -> Body:
     ],
     ids=[*THUMB, *RISCV, *XTENSA],
 )
-def test_an_instruction_takes_what_it_does(body: Body, taken: int | None) -> None:
+def test_an_instruction_takes_what_it_does(body, taken):
     assert not body.is_indirect
     assert body.unknown == (taken is None)
     assert body.unknown or body.frame == taken
 
 
-def test_calls_jumps_and_calls_by_address_are_told_apart() -> None:
+def test_calls_jumps_and_calls_by_address_are_told_apart():
     arm = thumb.read_body(_code([0xF000, 0xF87E, 0xF000, 0xB8FC, 0x47A0, 0x4770]))  # bl, b.w, blx r4, bx lr
     assert (arm.calls, arm.tails, arm.is_indirect) == ({0x1100}, {0x1200}, True)
     risc = riscv.read_body(_code([0x00EF, 0x1000, 0xA001 | 0x1 << 2, 0x9702]), 0)  # jal, c.j, c.jalr a4
@@ -115,13 +112,13 @@ def test_calls_jumps_and_calls_by_address_are_told_apart() -> None:
 @pytest.mark.parametrize(
     ("needed", "said"), [(2048, "at most 2,048"), (2056, "by 8 bytes"), (None, "cannot")]
 )
-def test_the_size_report_warns_of_a_stack_that_is_too_small(needed: int | None, said: str) -> None:
+def test_the_size_report_warns_of_a_stack_that_is_too_small(needed, said):
     text = report.sizes_text([], [{"function": "net_invoke", "needed": needed, "reserved": 2048}])
     assert said in text
     assert ("warning" in text) == (needed == 2056)
 
 
-def _image(board: str, model: str, folder: Path) -> bytes:
+def _image(board, model, folder):
     """A linked image."""
     session, target = Session(), load_target(board)
     network = load_network(model, session)
@@ -131,12 +128,12 @@ def _image(board: str, model: str, folder: Path) -> bytes:
     return link_anyway(sources, plan, target, tools, folder).elf
 
 
-def _stated(header: str) -> int:
+def _stated(header):
     (found,) = re.findall(r"^#define \w+_STACK_BYTES (\d+)$", header, flags=re.MULTILINE)
     return int(found)
 
 
-def test_the_header_gives_no_less_than_the_linked_code_takes_and_the_build_says_its_own() -> None:
+def test_the_header_gives_no_less_than_the_linked_code_takes_and_the_build_says_its_own():
     answer = handle({"kind": "build", "model": "autoencoder", "board": "cortex-m4"})
     (stack,) = answer["stacks"]
     stated = _stated(answer["files"]["autoencoder.h"].decode())
@@ -147,7 +144,7 @@ def test_the_header_gives_no_less_than_the_linked_code_takes_and_the_build_says_
     assert handle({"kind": "sizes", "board": "cortex-m4", "elf": elf})["stacks"] == [stack]
 
 
-def test_firmware_that_may_take_more_stack_than_there_is_is_neither_built_nor_run(tmp_path: Path) -> None:
+def test_firmware_that_may_take_more_stack_than_there_is_is_neither_built_nor_run(tmp_path):
     board = own_board(tmp_path, "stack_bytes = 256")
     for kind in ("build", "profile"):
         with pytest.raises(PlanError, match=r"bytes of stack .*gives it 256") as refused:
@@ -155,7 +152,7 @@ def test_firmware_that_may_take_more_stack_than_there_is_is_neither_built_nor_ru
         assert any("stack_bytes" in hint.text for hint in refused.value.hints)
 
 
-def test_weights_that_look_like_addresses_of_functions_call_nothing() -> None:
+def test_weights_that_look_like_addresses_of_functions_call_nothing():
     """Biases are small numbers, as addresses are where the flash begins at 0."""
     answer = handle({"kind": "build", "model": "ds_cnn", "board": "cortex-m4"})
     whole = answer["files"]["ds_cnn.elf"]
@@ -167,14 +164,14 @@ def test_weights_that_look_like_addresses_of_functions_call_nothing() -> None:
     assert handle({"kind": "sizes", "board": "cortex-m4", "elf": elf})["stacks"] == answer["stacks"]
 
 
-def test_a_board_whose_code_is_not_known_states_no_stack() -> None:
+def test_a_board_whose_code_is_not_known_states_no_stack():
     answer = handle({"kind": "emit", "model": "autoencoder", "board": "host"})
     assert "STACK_BYTES" not in answer["files"]["autoencoder.h"].decode()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("model", "board"), RUN)
-def test_what_ran_stays_within_the_stack_that_was_counted(model: str, board: str) -> None:
+def test_what_ran_stays_within_the_stack_that_was_counted(model, board):
     """The painted stack is the harness's `invoke` or `init` and what they call."""
     if board == "esp8266":
         needs_tool("xtensa-lx106-elf-gcc")
@@ -192,7 +189,7 @@ def test_what_ran_stays_within_the_stack_that_was_counted(model: str, board: str
 
 @pytest.mark.slow
 @pytest.mark.parametrize("board", ["qemu-virt-rv32"])
-def test_frames_are_those_that_the_compiler_states(tmp_path: Path, board: str) -> None:
+def test_frames_are_those_that_the_compiler_states(tmp_path, board):
     """-fstack-usage has each function's own frame, from the compiler itself."""
     elf = _image(board, "resnet8", tmp_path)
     target = load_target(board)

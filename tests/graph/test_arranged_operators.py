@@ -1,6 +1,4 @@
-"""Packs, cuts, gathered elements, tiles and blocks mean to us what they mean to LiteRT, rewritten or not."""
-
-from __future__ import annotations
+"""Packs, cuts, gathered elements, tiles and blocks equal LiteRT, rewritten or not."""
 
 import tracemalloc
 
@@ -129,7 +127,7 @@ CASES = {
 
 
 def check(sheet: Sheet, inputs: list[int], outputs: list[int], seed: int) -> None:
-    """What LiteRT computes, the graph as read computes, and so does the rewritten one."""
+    """The graph as read and the rewritten one equal LiteRT."""
     data = sheet.bytes(inputs, outputs)
     graph = read_model(data)
     values = inputs_for(graph, seed)

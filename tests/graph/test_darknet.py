@@ -26,22 +26,18 @@ def weights(flow):
     return [flow.values[v].size // 4 for v in flow.weights()]
 
 
-def test_a_convolution_its_normalisation_and_its_activation_are_three_operators():
+def test_a_convolution_its_normalisation_and_its_activation_are_three_operators_or_one():
     flow = read("[convolutional]\nfilters=8\nsize=3\nstride=2\npad=1\nbatch_normalize=1\nactivation=leaky\n")
     assert [op.kind for op in flow.ops] == ["convolutional", "batchnorm", "activation"]
     assert sizes(flow) == [32 * 48 * 3] + 3 * [16 * 24 * 8]
     assert weights(flow) == [8 * 3 * 9, 4 * 8]
-
-
-def test_fused_they_are_one():
-    flow = read("[convolutional]\nfilters=8\nsize=3\npad=1\nbatch_normalize=1\nactivation=leaky\n")
     joined = fused(flow)
     assert [op.kind for op in joined.ops] == ["convolutional"]
-    assert sizes(joined) == [32 * 48 * 3, 32 * 48 * 8]
+    assert sizes(joined) == [32 * 48 * 3, 16 * 24 * 8]
     assert weights(joined) == weights(flow)
 
 
-def test_what_another_layer_reads_as_well_is_not_fused_away():
+def test_a_value_with_a_second_reader_is_not_fused_away():
     conv = "[convolutional]\nfilters=3\nsize=1\nactivation=linear\n"
     flow = fused(read(conv + "[activation]\nactivation=leaky\n[shortcut]\nfrom=-2\nactivation=linear\n"))
     assert [op.kind for op in flow.ops] == ["convolutional", "activation", "shortcut"]
@@ -84,7 +80,7 @@ def test_batch_and_size_are_the_callers():
     assert sizes(flow) == [3 * 64 * 20 * 3, 3 * 32 * 10 * 3]
 
 
-def test_the_bound_counts_what_is_live_together():
+def test_the_bound_counts_values_that_are_live_together():
     flow = read("[convolutional]\nfilters=8\nsize=1\nactivation=linear\n[avgpool]\n")
     assert peak(lives(flow)) == 4 * 32 * 48 * (3 + 8)
     assert peak(lives(flow, weights=True)) == 4 * (32 * 48 * (3 + 8) + 8 * 3 + 8)
@@ -113,7 +109,7 @@ def test_errors_name_the_line(text, error, says):
 
 
 @pytest.mark.parametrize("data", [b"", b"\xff\xfe\x00", b"[convolutional]\n", b"x=1\n", b"[net]\nwidth=4\n"])
-def test_what_is_no_network_is_refused(data):
+def test_other_files_are_refused(data):
     with pytest.raises(ModelError, match=r"a\.cfg"):
         read_cfg(data, path="a.cfg")
 

@@ -119,9 +119,8 @@ def test_integers_reproduce_a_dense_layers_double_precision(real, seed):
     assert 0 <= multiplier < 2**31 and 0 <= low < 2**16
     rng = np.random.default_rng(seed)
     edges = (rng.integers(0, 256, 30) + 0.5) / real  # where the output steps, the hardest sums
-    sums = {int(e) + d for e in edges for d in (-1, 0, 1, 2)} | set(
-        rng.integers(0, int(256 / real) + 1, 30).tolist()
-    )
+    sums = {int(e) + d for e in edges for d in (-1, 0, 1, 2)}
+    sums |= set(rng.integers(0, int(256 / real) + 1, 30).tolist())
     for total in sorted(s for s in sums if 0 <= s < 2**31):
         expected = min(round_half_away(float(total) * real), 256)
         product = total * ((multiplier << 16) + low)
@@ -138,9 +137,8 @@ def test_integers_reproduce_a_dense_layers_double_precision(real, seed):
     ],
 )
 def test_activation_ranges(activation, expected):
-    assert (
-        activation_range(activation, Quantization((float(np.float32(0.1)),), (-3,)), DType.INT8) == expected
-    )
+    tenth = Quantization((float(np.float32(0.1)),), (-3,))
+    assert activation_range(activation, tenth, DType.INT8) == expected
 
 
 def test_activation_ranges_stay_inside_the_type():

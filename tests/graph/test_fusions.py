@@ -1,7 +1,5 @@
 """Fusions in slices: which networks have them, and that no byte of any tensor that is left differs."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -29,7 +27,7 @@ from buildtool.zoo.drawn import NetBuilder
     seed=st.integers(0, 99),
     pattern=st.sampled_from(["random", "extremes"]),
 )
-def test_every_tensor_that_is_left_has_the_same_bytes(branches, is_chain, residual, seed, pattern):
+def test_every_remaining_tensor_has_the_same_bytes(branches, is_chain, residual, seed, pattern):
     graph = split_network(branches, side=6, channels=12, is_chain=is_chain, residual=residual, seed=seed)
     sliced = with_sliced_fusions(graph)
     check_graph(sliced)
@@ -64,7 +62,7 @@ def test_a_network_without_fusions_is_left_as_it_is():
 
 
 def _fused(kernel=(1, 1), parts=2, count=2, read_whole=False, named=False):
-    """Two branches behind each other, and what may keep them from being a fusion in slices."""
+    """Two branches behind each other, with options that keep them from being a fusion in slices."""
     net = NetBuilder(4)
     image = net.input((1, 8, 8, 3))
     ends = [net.conv(image, 24 // parts, kernel=(3, 3), same=True) for _ in range(parts)]
@@ -86,7 +84,7 @@ def _fused(kernel=(1, 1), parts=2, count=2, read_whole=False, named=False):
         {"named": True},  # a branch's end is an output of the network
     ],
 )
-def test_what_is_no_fusion_in_slices_is_left_as_it_is(different):
+def test_other_networks_stay_as_they_are(different):
     assert fusions(with_sliced_fusions(_fused()))
     graph = _fused(**different)
     assert with_sliced_fusions(graph) is graph

@@ -68,7 +68,7 @@ def test_an_unread_output_lives_at_its_operator_and_an_unread_input_at_the_first
     assert live_sum_bound(graph).bytes == 48 + 8 + 48
 
 
-def test_reading_what_nobody_made_and_reshaping_a_constant_are_errors():
+def test_reading_a_tensor_without_a_producer_and_reshaping_a_constant_are_errors():
     net = Net((1, 4, 4, 3))
     graph = net.graph(net.relu(net.tensor((1, 4, 4, 3))))
     with pytest.raises(ModelError) as caught:

@@ -6,7 +6,7 @@ import pytest
 from zeronet import Net
 
 from buildtool.graph.macs import op_macs, pixel_macs, total_macs
-from buildtool.graph.types import ConvAttrs, DType, Op, OpKind, Pad
+from buildtool.graph.types import ConvAttrs, Op, OpKind, Pad
 
 
 def test_a_convolution_counts_padded_taps_and_the_channels_of_one_group():
@@ -56,12 +56,3 @@ def test_the_pixels_of_an_operator_share_its_macs_and_the_total_is_the_sum():
         assert pixel_macs(graph, op, rows * columns) == op_macs(graph, op)
         assert pixel_macs(graph, op, 1) * rows * columns == op_macs(graph, op)
     assert total_macs(graph) == sum(op_macs(graph, op) for op in graph.ops) > 0
-
-
-@pytest.mark.parametrize("dtype", [DType.INT8, DType.UINT8])
-def test_element_types_do_not_matter(dtype):
-    net = Net((1, 2, 2, 2))
-    net.tensors[0] = type(net.tensors[0])("x", (1, 2, 2, 2), dtype)
-    net.conv(0, 3)
-    graph = net.graph(2)
-    assert op_macs(graph, graph.ops[0]) == 4 * 3 * 2

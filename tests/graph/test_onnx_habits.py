@@ -302,16 +302,6 @@ def test_unsigned_weights_whose_differences_are_int8(zero):
     check(net, [net.q(y)])
 
 
-def test_weights_with_a_zero_point_are_refused():
-    net = Qdq((1, 40))
-    data = np.arange(240, dtype=np.uint8).reshape(40, 6)
-    y = net.node("Gemm", [net.x, net.dq(net.const(data), 0.01, 7, "uint8")])
-    with pytest.raises(UnsupportedError, match="zero point") as caught:
-        read(net.model([net.q(y)]))
-    assert "Gemm" in caught.value.operator
-    assert "symmetric" in caught.value.hint
-
-
 def test_weights_that_are_transposed_behind_their_dequantisation():
     net = Qdq((3, 40))
     w = net.node("Transpose", [net.weights((6, 40), 0, 0.01)], perm=[1, 0])
@@ -513,14 +503,6 @@ def test_nearest_pixels(how, pick):
     more = {"mode": "nearest", "coordinate_transformation_mode": how, "nearest_mode": pick}
     y = net.node("Resize", [net.x, "", net.const([1, 1, 2, 2], np.float32)], **more)
     assert kinds(check(net, [y])) == ["RESIZE_NEAREST_NEIGHBOR"]
-
-
-def test_nearest_pixels_that_tflite_never_takes_are_refused():
-    net = Qdq((1, 3, 5, 4))
-    more = {"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "ceil"}
-    y = net.node("Resize", [net.x, "", net.const([1, 1, 2, 2], np.float32)], **more)
-    with pytest.raises(UnsupportedError, match="other pixels"):
-        read(net.model([y]))
 
 
 def test_parts_of_unequal_size_are_slices():

@@ -37,40 +37,31 @@ def test_a_float_network_is_refused():
     assert "float network" in refused(net.model(["y"])).text
 
 
-def test_the_first_tensor_that_is_not_quantised_is_named():
-    net = Qdq((1, 3, 6, 6))
+def _unquantised(net, name):
+    """(Network outputs, the tensor that is named, words of the text, what is in the operator)."""
+    if name == "an input":  # preprocessing left in the file
+        net.nodes.clear()
+        y = net.q(net.node("Sub", ["image", net.const(0.5, np.float32)]))
+        return [net.q(net.conv(y, 3, 4))], "image", "a network input", ""
+    if name == "weights":
+        w = net.const(np.zeros((6, 4)), np.float32)
+        return [net.q(net.node("MatMul", [net.x, w]))], w, "weights", "MatMul"
     first = net.conv(net.x, 3, 4)
+    if name == "an output":
+        return [first], first, "", "Conv"
     second = net.conv(first, 4, 4)
-    error = refused(net.model([net.q(second)]))
-    assert error.tensor == first
-    assert "Conv" in error.text
-    assert second in error.operator
-    assert "QuantizeLinear" in error.hint
+    return [net.q(second)], first, "Conv", second
 
 
-def test_an_output_that_is_not_quantised_is_named():
+@pytest.mark.parametrize("name", ["an input", "weights", "an output", "a result"])
+def test_the_first_tensor_that_is_not_quantised_is_named(name):
     net = Qdq((1, 3, 6, 6))
-    y = net.conv(net.x, 3, 4)
-    error = refused(net.model([y]))
-    assert (error.tensor, error.operator.split()[1]) == (y, "Conv")
-
-
-def test_an_input_that_is_not_quantised_is_named():
-    """Preprocessing left in the file."""
-    net = Qdq((1, 3, 6, 6))
-    net.nodes.clear()
-    y = net.q(net.node("Sub", ["image", net.const(0.5, np.float32)]))
-    error = refused(net.model([net.q(net.conv(y, 3, 4))]))
-    assert error.tensor == "image"
-    assert "a network input" in error.text
-
-
-def test_weights_that_are_not_quantised_are_named():
-    net = Qdq((1, 12))
-    w = net.const(np.zeros((12, 4)), np.float32)
-    error = refused(net.model([net.q(net.node("MatMul", [net.x, w]))]))
-    assert error.tensor == w
-    assert "MatMul" in error.operator
+    outputs, tensor, words, operator = _unquantised(net, name)
+    error = refused(net.model(outputs))
+    assert error.tensor == tensor
+    assert words in error.text
+    assert operator in error.operator
+    assert "quantise" in error.hint
 
 
 # ---- quantisation that no kernel has ----------------------------------------------------------------
@@ -89,6 +80,11 @@ def _in_blocks(net):
     return net.node("MatMul", [net.x, w])
 
 
+def _asymmetric(net):
+    weights = net.const(np.arange(12, dtype=np.uint8).reshape(4, 3, 1, 1))
+    return net.node("Conv", [net.x, net.dq(weights, 0.01, 200, "uint8")])
+
+
 def _branching(net):
     branch = helper.make_graph([helper.make_node("Identity", ["a"], ["b"])], "b", [], [])
     return net.node("If", [net.const(True)], then_branch=branch, else_branch=branch)
@@ -100,6 +96,7 @@ def _on_x(kind, *more, **attributes):
 
 
 WIDE = {"pads": [1] * 4, "strides": [3, 3], "count_include_pad": 1, "ceil_mode": 1, "kernel_shape": [4, 4]}
+NEAREST = {"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "ceil"}
 NO_KERNEL = {  # what makes a tensor that is quantised at once, and the words of its refusal
     "16 bits": (lambda net: net.q(net.node("Relu", [net.x]), 0.1, 0, "int16"), "int16"),
     "an input in two quantisations": (
@@ -120,6 +117,17 @@ NO_KERNEL = {  # what makes a tensor that is quantised at once, and the words of
     "an Elu's factor": (_on_x("Elu", alpha=0.5), "alpha 0.5"),
     "computed indices": (lambda net: net.node("Gather", [net.x] * 2), "indices is not constant"),
     "a place that is read": (lambda net: net.node("Relu", [net.node("ArgMax", [net.x])]), "network output"),
+    "scales known at run time": (lambda net: net.node("DynamicQuantizeLinear", [net.x], 3)[0], "statically"),
+    "weights with a zero point": (_asymmetric, "symmetric"),
+    "pixels that TFLite never takes": (
+        _on_x("Resize", "", ([1, 1, 2, 2], np.float32), **NEAREST),
+        "other pixels",
+    ),
+    "an Expand that does not broadcast": (_on_x("Expand", ([7, 3, 4, 5],)), "do not broadcast"),
+    "a MatMul that does not broadcast": (
+        lambda net: net.node("MatMul", [net.x, net.weights((2, 2, 6, 6))]),
+        "do not broadcast",
+    ),
 }
 
 
@@ -127,11 +135,11 @@ NO_KERNEL = {  # what makes a tensor that is quantised at once, and the words of
 def test_what_no_kernel_computes_is_refused(name):
     build, words = NO_KERNEL[name]
     net = Qdq((1, 3, 6, 6), opset=21)
-    error = refused(net.model([net.q(build(net), 0.05, 3)]))
+    error = refused(net.model([net.q(build(net), 0.05, 3)]), (UnsupportedError, ModelError))
     assert words in f"{error.text}: {error.hint}"
 
 
-@pytest.mark.parametrize("zero", [0.0, np.nan, np.inf, -np.inf, 1e30])
+@pytest.mark.parametrize("zero", [0.0, np.nan, 1e30])
 @pytest.mark.parametrize("place", ["activation", "weights"])
 def test_zero_points_that_are_no_integers(zero, place):
     net = Qdq((1, 12))
@@ -148,20 +156,12 @@ def test_zero_points_that_are_no_integers(zero, place):
 
 
 @pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize("scale", [1e300, np.inf, np.nan, -np.inf])
+@pytest.mark.parametrize("scale", [1e300, np.nan])
 def test_scales_that_no_float32_holds_are_refused_without_a_warning(scale):
     net = Qdq((1, 12))
     params = [net.const(scale, np.float64), net.const(0, np.int8)]
     y = net.dq(net.node("QuantizeLinear", [net.node("Relu", [net.x]), *params]))
     assert "not finite" in refused(net.model([y]), ModelError).text
-
-
-def test_dynamic_quantisation():
-    net = Qdq((1, 12))
-    y = net.node("DynamicQuantizeLinear", [net.x], 3)
-    error = refused(net.model([net.dq(y[0], 0.1, 0, "uint8")]))
-    assert "DynamicQuantizeLinear" in error.operator
-    assert "statically" in error.hint
 
 
 # ---- operators and files ----------------------------------------------------------------------------
@@ -175,14 +175,6 @@ def test_unknown_operators_are_named_together():
     assert "Einsum" in error.text
     assert "Erf" in error.text
     assert "Conv" in error.hint
-
-
-@pytest.mark.parametrize("kind", ["Expand", "MatMul"])
-def test_what_does_not_broadcast_is_said_so(kind):
-    net = Qdq((3, 3, 4, 5))
-    other = net.const([7, 3, 4, 5]) if kind == "Expand" else net.weights((2, 2, 5, 6))
-    error = refused(net.model([net.q(net.node(kind, [net.x, other]))]), ModelError)
-    assert "do not broadcast" in error.text
 
 
 @pytest.mark.parametrize("opset", [1, 10, 99])

@@ -1,4 +1,4 @@
-"""The page of TFLite's operators is the one that the reader's tables give, and says what the reader does."""
+"""The page of TFLite's operators follows from the reader's tables, and is right."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ def test_the_page_is_current():
     assert (ROOT / "docs" / "operators.md").read_text(encoding="utf-8") == page(), hint
 
 
-def test_the_command_prints_what_the_page_has():
+def test_the_command_prints_the_pages_contents():
     rows = [{"operator": name, "refused": refused} for name, refused in table().items()]
     printed = lists.ops({"boards": [], "operators": [], "tflite": rows})
     assert all(name[:7] in printed for name in BUILTIN_NAMES.values())
@@ -77,7 +77,7 @@ _WIDE_FORMS = {  # constant operands, options, the output's shape and type
 
 
 @pytest.mark.parametrize("kind", _WIDE_FORMS)
-def test_what_the_page_says_of_litert_and_int16_is_so(kind):
+def test_the_page_is_right_about_litert_and_int16(kind):
     """An operator without int16 here is `no kernel here` where LiteRT runs it, else LiteRT's lack."""
     constants, options_class, options, shape = _WIDE_FORMS[kind]
     sheet = Sheet()

@@ -1,4 +1,4 @@
-"""The operators' definitions: every kind has one, what they name is there, and little else names a kind."""
+"""Operators' definitions: every kind has one, the functions they name exist, and few files name a kind."""
 
 import re
 from collections import Counter
@@ -31,7 +31,7 @@ def test_every_kind_has_one_definition():
 
 
 @pytest.mark.parametrize("kind", list(DEFS))
-def test_what_a_definition_names_is_there(kind):
+def test_functions_named_by_a_definition_exist(kind):
     found = DEFS[kind]
     assert all(callable(load(package, name)) for package, name in named(found))
     known = set(BUILTIN_NAMES.values())

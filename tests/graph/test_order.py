@@ -1,4 +1,4 @@
-"""Operator orders: the search against every order there is, on small random networks; and what it gains."""
+"""Operator orders: the search against every possible order of small random networks, and its gain."""
 
 import random
 
@@ -9,7 +9,6 @@ from plan_nets import graphs, make_target, residual_net
 from wired import wired_net
 from zeronet import Net
 
-from buildtool.graph import order
 from buildtool.graph.flow import Flow, FlowOp, Value, flow_of, lives, peak, reordered
 from buildtool.graph.liveness import live_sum_bound
 from buildtool.graph.order import in_order, least_peak_order
@@ -51,7 +50,7 @@ def every_order(flow):
 
 
 def least_peak(flow):
-    """The least peak, by the definition of liveness alone: what is kept at each operator."""
+    """The least peak, by the definition of liveness alone."""
 
     def most(order):
         place = {op: i for i, op in enumerate(order)}
@@ -111,8 +110,7 @@ def test_a_reordered_graph_is_sound_and_computes_the_same_tensors(graph):
 def test_a_network_in_its_best_order_stays_the_object_it_is():
     graph = residual_net()
     order = least_peak_order(flow_of(graph))
-    assert in_order(graph, order) is graph
-    assert order.status == "optimal"
+    assert in_order(graph, order) is graph and order.status == "optimal"
 
 
 def test_branches_run_one_after_the_other_where_that_keeps_less():
@@ -146,12 +144,11 @@ def test_the_order_found_depends_on_nothing_but_the_network():
 
 def whole_segment(flow):
     """A network as one segment, whatever relates its operators."""
-    below, above = order._relatives(flow)
-    return Segment.of(Uses.of(flow, below, above), range(len(flow.ops)))
+    return Segment.of(Uses.of(flow), range(len(flow.ops)))
 
 
 def settled(segment, state, goal):
-    """What runs at once, found by trying each operator that can run next, in turn."""
+    """The operators that run at once, by trying each one that can run next, in turn."""
     ran, again = [], True
     while again:
         again = False

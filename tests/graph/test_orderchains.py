@@ -1,7 +1,5 @@
 """Orders in which chains stay together: real orders, the best of all that keep chains, by brute force too."""
 
-from __future__ import annotations
-
 import itertools
 
 import pytest
@@ -14,7 +12,7 @@ from buildtool.graph.topology import topology
 
 
 @pytest.mark.parametrize("seed", [0, 3, 11])
-def test_chains_stay_together_in_the_order_that_is_best_between_them(seed):
+def test_chains_stay_together_in_the_best_order_between_them(seed):
     graph = rewrite(wired_net(seed, nodes=5, stages=1))
     flow = flow_of(graph)
     found, groups = least_peak_of_chains(flow), chains(flow)
@@ -31,7 +29,7 @@ def test_chains_stay_together_in_the_order_that_is_best_between_them(seed):
 
 
 def peak_between(flow, groups, order):
-    """Most bytes that are live while a chain runs, of what chains read and make."""
+    """The most bytes of values between chains that are live while a chain runs."""
     number = {op: i for i, chain in enumerate(groups) for op in chain}
     sequence = list(dict.fromkeys(number[op] for op in order))
     live = [0] * len(sequence)

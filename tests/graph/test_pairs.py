@@ -1,4 +1,4 @@
-"""What comparisons, quotients, roots and choices do at the edges, and when they are lookups."""
+"""Comparisons, quotients, roots and choices at the edges, and as lookups."""
 
 import numpy as np
 import pytest
@@ -37,21 +37,17 @@ def test_a_quotient_by_zero_is_the_end_of_the_range():
     assert got.tolist() == [-128 if x < -5 else 3 if x == -5 else 127 for x in range(-128, 128)]
 
 
-def test_a_tiny_quotient_is_what_its_attributes_say():
-    """LiteRT's shift of 32 bits and more, and the nearest number."""
-    large = np.full(256, 127, np.int8)
-    quants, out = (quant(0.01, 0), quant(1.0, -128)), quant(0.2, 0)
-    nearest = alone(OpKind.DIV, *quants, values=[large], attrs=QuotientAttrs(wraps=False), out=out)
-    assert not nearest.any()
-    wrapped = alone(OpKind.DIV, *quants, values=[large], attrs=QuotientAttrs(), out=out)
-    assert wrapped.any()
+@pytest.mark.parametrize("wraps", [False, True])
+def test_a_tiny_quotient_wraps_or_is_zero(wraps):
+    """LiteRT's shift of 32 bits and more, or the nearest number, which is 0."""
+    quants, large = (quant(0.01, 0), quant(1.0, -128)), np.full(256, 127, np.int8)
+    attrs = QuotientAttrs(wraps=wraps)
+    assert alone(OpKind.DIV, *quants, values=[large], attrs=attrs, out=quant(0.2, 0)).any() == wraps
 
 
-def test_what_has_no_root_is_the_least_output():
-    roots = alone(OpKind.SQRT, quant(0.1, 20))
-    assert set(roots[: 128 + 20]) == {-128}
-    inverse = alone(OpKind.RSQRT, quant(0.1, 20))
-    assert set(inverse[: 128 + 20]) == {-128}
+def test_the_root_of_a_negative_value_is_the_least_output():
+    roots, inverse = (alone(kind, quant(0.1, 20)) for kind in (OpKind.SQRT, OpKind.RSQRT))
+    assert set(roots[: 128 + 20]) == set(inverse[: 128 + 20]) == {-128}
     assert inverse[128 + 20] == 127
 
 
@@ -109,7 +105,6 @@ def test_rows_whose_sums_may_not_fit_are_refused(kind, most):
 
 @pytest.mark.parametrize("scale", [2.0**-26, 2.0**-25, 15.9, 16.0])
 def test_a_log_softmax_takes_the_scales_that_it_has_factors_for(scale):
-    """What is read is computed."""
     net = NetBuilder(4)
     y = net.normalised(OpKind.LOG_SOFTMAX, net.input((1, 8), q=quant(scale, 3)))
     data = write_model(net.graph([y]))

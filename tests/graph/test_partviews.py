@@ -1,7 +1,5 @@
 """Views of channels: the same values, the same numbers, and the network without them again."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from graphs import inputs_for
@@ -29,7 +27,7 @@ from buildtool.zoo.drawn import NetBuilder
 
 
 def _possible(graph):
-    """All that may be a view by what the graph says; kernels are not asked."""
+    """All operators that may be views of this graph, whatever the kernels."""
     return [
         position
         for position, op in enumerate(graph.ops)
@@ -95,7 +93,7 @@ def test_parts_of_parts_lie_in_the_widest_tensor():
     assert [op.as_seen.inputs[0] for op in readers] == [first, second]
 
 
-def test_what_a_plan_says_of_views_is_held_against_the_network():
+def test_views_of_a_plan_are_checked_against_the_network():
     graph = _nested()
     kinds = [op.kind for op in graph.ops]
     last = max(p for p, op in enumerate(graph.ops) if takes_channels(graph, op))

@@ -1,6 +1,4 @@
-"""Files mean to us what they mean to LiteRT: masks, paddings, axes, shapes; the rest is refused clearly."""
-
-from __future__ import annotations
+"""Files are read as LiteRT reads them: masks, paddings, axes, shapes; others are refused with the reason."""
 
 import numpy as np
 import pytest
@@ -31,7 +29,7 @@ def random_inputs(graph: Graph) -> list[np.ndarray]:
 
 
 def assert_equals_litert(data: bytes) -> Graph:
-    """The graph read computes what LiteRT computes from the file, tensor by tensor."""
+    """The graph equals LiteRT's run of the file, tensor by tensor."""
     graph = read_model(data)
     inputs = random_inputs(graph)
     expected, actual = run(data, inputs), execute(graph, inputs)
@@ -58,7 +56,7 @@ def resized(tensors, operators, inputs, outputs, fill) -> bytes:
 # ---- whole files ---------------------------------------------------------------------------------
 
 
-def test_a_file_of_thirty_operators_computes_what_litert_computes() -> None:
+def test_a_file_of_thirty_operators_equals_litert() -> None:
     graph = assert_equals_litert(mixed())
     assert len(graph.ops) == 32
     assert [graph.tensors[t].dtype for t in graph.inputs] == [DType.FLOAT32, DType.INT8]
@@ -186,7 +184,7 @@ def with_biases(shape: tuple[int, ...], axis: int) -> bytes:
 
 
 @pytest.mark.parametrize(("shape", "axis"), [((4,), 3), ((4,), 7), ((1, 1, 1, 4), 0), ((1, 1, 1, 4), 3)])
-def test_a_bias_is_one_a_channel_whatever_axis_its_file_names(shape, axis) -> None:
+def test_a_bias_is_per_channel_whatever_axis_its_file_names(shape, axis) -> None:
     expected = assert_equals_litert(with_biases((4,), 0))
     graph = read_model(with_biases(shape, axis))  # LiteRT loads the first only, but its kernels heed no axis
     assert read_model(write_model(graph)).tensors[1].quant.axis == 0
@@ -342,7 +340,7 @@ def hybrid() -> bytes:
         (chain("RELU", scale=[0.5] * 4, zero=[0] * 4, axis=1), "#0 RELU", "per channel", "quantised"),
     ],
 )
-def test_what_is_not_supported_is_refused_by_name(data: bytes, place: str, words: str, hint: str) -> None:
+def test_unsupported_operators_are_refused_by_name(data: bytes, place: str, words: str, hint: str) -> None:
     with pytest.raises(UnsupportedError, match=words) as caught:
         read_model(data)
     assert caught.value.operator == place

@@ -1,7 +1,5 @@
 """REDUCE_PROD equals LiteRT's reference kernel to the bit: the reference, and firmware on two boards."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

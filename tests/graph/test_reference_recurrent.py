@@ -52,7 +52,7 @@ def test_networks_of_several_layers_equal_litert(network):
 
 
 def test_outputs_of_the_drawn_operators_are_spread():
-    """Saturated gates and outputs would hide what goes wrong before them."""
+    """Saturated gates and outputs would hide faults before them."""
     spread = []
     for seed in range(20):
         for graph in (drawn_svdf(seed), drawn_lstm(seed)):
@@ -62,7 +62,7 @@ def test_outputs_of_the_drawn_operators_are_spread():
     assert np.mean(spread) > 0.6 and min(spread) >= 0.0
 
 
-def test_functions_of_sixteen_bits_are_what_they_are_called():
+def test_functions_of_sixteen_bits_approximate_logistic_and_tanh():
     every = np.arange(-32768, 32768)
     error = curves.logistic(every) / 32768 - 1 / (1 + np.exp(-every / 4096))
     assert np.abs(error).max() < 4e-4

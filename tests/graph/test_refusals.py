@@ -1,8 +1,7 @@
 """Refused operators together: every kind and every cause is named, each cause with its cure."""
 
-import numpy as np
 import pytest
-from flatfiles import FileOperator, FileTensor, constant, write
+from flatfiles import FileOperator, FileTensor, write
 
 from buildtool.base.errors import UnsupportedError
 from buildtool.graph.refusals import together
@@ -30,35 +29,24 @@ def test_two_hundred_operators_are_a_few_lines():
 
 
 def test_each_cause_has_a_cure_of_its_own():
-    tensors = [
-        *(
-            FileTensor((1, 4), dtype)
-            for dtype in ("int8", "uint8", "int8", "int16", "int16", "float32", "float32")
-        ),
-        *(FileTensor((1, 4)) for _ in range(4)),
-        constant(np.zeros((4, 4), np.int8), "int8"),
+    cases = [  # operator, its custom code, type of its input, word of the cause, word of the cure
+        ("RELU", "", "uint8", "uint8", "anew with int8 quantisation"),
+        ("HARD_SWISH", "", "int16", "int16", "in place of EXPERIMENTAL_TFLITE"),
+        ("RELU", "", "float32", "float32", "quantise the network after training"),
+        ("CUSTOM", "Mine", "int8", "a custom operator", "built-in operators"),
+        ("CUSTOM", "FlexErf", "int8", "(flex)", "SELECT_TF_OPS"),
+        ("BIDIRECTIONAL_SEQUENCE_LSTM", "", "int8", "with state", "its state as inputs and outputs"),
+        ("ATAN2", "", "int8", "not supported", "use one of"),
     ]
-    operators = [
-        FileOperator("RELU", [1], [2]),
-        FileOperator("HARD_SWISH", [3], [4]),
-        FileOperator("RELU", [5], [6]),
-        FileOperator("CUSTOM", [0], [7], custom="Mine"),
-        FileOperator("CUSTOM", [0], [8], custom="FlexErf"),
-        FileOperator("BIDIRECTIONAL_SEQUENCE_LSTM", [0], [9]),
-        FileOperator("ATAN2", [0], [10]),
-    ]
-    error = refusal(tensors, operators, [0, 1, 3, 5], [10])
+    tensors, operators = [], []
+    for i, (kind, custom, dtype, _, _) in enumerate(cases):
+        made = "int8" if dtype == "uint8" else dtype
+        tensors += [FileTensor((1, 4), dtype), FileTensor((1, 4), made)]
+        operators.append(FileOperator(kind, [2 * i], [2 * i + 1], custom=custom))
+    error = refusal(tensors, operators, range(0, 14, 2), [13])
     causes = error.text.splitlines()[1:]
     assert len(causes) == len(error.hints) == 7
-    for word, cure in [
-        ("uint8", "anew with int8 quantisation"),
-        ("int16", "in place of EXPERIMENTAL_TFLITE"),
-        ("float32", "quantise the network after training"),
-        ("a custom operator", "built-in operators"),
-        ("(flex)", "SELECT_TF_OPS"),
-        ("with state", "its state as inputs and outputs"),
-        ("not supported", "use one of"),
-    ]:
+    for *_, word, cure in cases:
         assert any(word in cause for cause in causes), word
         assert any(word in hint.text and cure in hint.text for hint in error.hints), word
 

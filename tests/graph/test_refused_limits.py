@@ -39,7 +39,7 @@ def test_values_in_a_pooling():
 @pytest.mark.parametrize("case", [conv((1, 1), 4, 3), depthwise((1, 1), 4, (1, 1))])
 @pytest.mark.parametrize("name", ["stride", "dilation"])
 @pytest.mark.parametrize("across", [False, True])
-def test_a_step_beyond_what_offsets_hold(case, name, across):
+def test_a_step_beyond_the_range_of_offsets(case, name, across):
     last = MAX_ACTIVATION // 4 - 1
 
     def step(n):

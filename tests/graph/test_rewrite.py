@@ -1,6 +1,4 @@
-"""Rewrites leave every byte of every result that still exists, and remove what they say they remove."""
-
-from __future__ import annotations
+"""Rewrites keep every byte of the remaining results, and remove operators as they say."""
 
 from collections import Counter
 
@@ -316,7 +314,7 @@ def test_transposes_become_reshapes_or_one_or_cancel() -> None:
     assert kinds(after) == {"RELU": 1}
 
 
-def test_a_transpose_vanishes_behind_the_means_that_reduce_what_it_moved() -> None:
+def test_a_transpose_vanishes_behind_means_over_its_moved_axes() -> None:
     before = transposed((1, 3, 4, 5), (0, 3, 1, 2), then=means(3, 2))
     after = rewrite(before)
     assert [op.attrs for op in after.ops] == [MeanAttrs((2,)), MeanAttrs((1,))]

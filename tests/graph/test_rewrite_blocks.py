@@ -1,6 +1,4 @@
-"""What rewrites make of blocks, products and repetitions: fewer operators, the bytes that LiteRT computes."""
-
-from __future__ import annotations
+"""Rewrites of blocks, products and repetitions: fewer operators, the same bytes as LiteRT."""
 
 import litert
 import numpy as np

@@ -56,7 +56,7 @@ def functions(draw):
 
 @settings(derandomize=True, deadline=None, max_examples=25)
 @given(graph=functions(), seed=seeds, pattern=patterns)
-def test_a_function_of_one_tensor_is_what_litert_computes(graph, seed, pattern):
+def test_a_function_of_one_tensor_equals_litert(graph, seed, pattern):
     turned = rewritten(graph, inputs_for(graph, seed, pattern))
     kinds = [op.kind for op in turned.ops]
     assert OpKind.LOOKUP not in kinds[:-1]
@@ -105,7 +105,7 @@ def test_known_functions_are_one_lookup(name):
 
 
 def _also(net, x):
-    """What is in between is an output as well."""
+    """The value in between is an output as well."""
     gate = net.unary(OpKind.LOGISTIC, x)
     return [net.elementwise(OpKind.MUL, x, gate), gate]
 
@@ -134,7 +134,7 @@ STAYING = {
 
 
 @pytest.mark.parametrize("name", STAYING)
-def test_what_is_no_function_of_one_tensor_or_one_operator_already_stays(name):
+def test_other_operators_stay(name):
     net = NetBuilder(4)
     graph = net.graph(STAYING[name](net, net.input(SHAPE)))
     turned = rewritten(graph, inputs_for(graph, 1, "random"))

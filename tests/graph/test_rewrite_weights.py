@@ -40,7 +40,7 @@ def _is_per_channel(graph):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_results_are_those_of_litert(kind):
+def test_turned_channels_equal_litert(kind):
     @_quick
     @given(graph=one_operator_graphs(kind).filter(_is_per_channel), seed=seeds)
     def check(graph, seed):
@@ -78,7 +78,7 @@ def test_a_weight_without_opposite_keeps_its_channel_negative():
     litert.rewritten(graph, inputs_for(graph, 1))
 
 
-def test_a_dense_layer_with_such_a_channel_is_refused():
+def test_a_dense_layer_with_a_negative_channel_is_refused():
     turned = rewrite(_with_least_weight(OpKind.FULLY_CONNECTED))
     with pytest.raises(UnsupportedError, match="negative scale"):
         pack(turned, turned.ops[0], ckernels.catalogue()[OpKind.FULLY_CONNECTED])
@@ -110,7 +110,7 @@ def one_channel(draw):
 
 @settings(derandomize=True, deadline=None, max_examples=60)
 @given(graph=one_channel(), seed=seeds, pattern=patterns)
-def test_the_convolution_gives_litert_s_bytes(graph, seed, pattern):
+def test_a_convolution_of_one_channel_equals_litert(graph, seed, pattern):
     inputs = inputs_for(graph, seed, pattern)
     turned = litert.rewritten(graph, inputs)
     (op,) = turned.ops
@@ -126,7 +126,7 @@ def network(seed, channels, depth_multiplier=0):
     return net.graph([net.conv(x, channels, kernel=(3, 2), same=True, depth_multiplier=depth_multiplier)])
 
 
-def test_scales_biases_and_where_weights_come_from_go_along():
+def test_scales_biases_and_sources_of_weights_follow():
     graph = read_model(write_model(network(3, 0, depth_multiplier=5)))
     before, after = graph.ops[0], rewrite(graph).ops[0]
     old, new = graph.tensors[before.inputs[1]], rewrite(graph).tensors[after.inputs[1]]
@@ -139,7 +139,7 @@ def test_scales_biases_and_where_weights_come_from_go_along():
     assert after.index == before.index
 
 
-def test_it_is_planned_as_the_ordinary_convolution():
+def test_a_convolution_of_one_channel_is_planned_as_an_ordinary_one():
     turned, ordinary = (rewrite(network(seed, 5, depth)) for seed, depth in ((3, 5), (4, 0)))
     assert topology_digest(turned) == topology_digest(ordinary)
 

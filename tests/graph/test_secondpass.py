@@ -1,6 +1,4 @@
-"""Networks with second passes compute what they compute without, and say what stands in them twice."""
-
-from __future__ import annotations
+"""Networks with second passes compute the same as without, and say which operators they repeat."""
 
 import numpy as np
 import pytest

@@ -1,7 +1,5 @@
 """SOFTMAX of int8 to int16, and QUANTIZE of that to int32, as keyword spotters end: LiteRT's own values."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from flatfiles import FileOperator, FileTensor, write
@@ -53,7 +51,7 @@ def test_shares_are_litert_s(seed) -> None:
         (network(1, 4, 0.1, 1.0, out=1 / 32768), "1/65536, its zero point -32768"),
     ],
 )
-def test_what_litert_does_not_run_is_refused(data, words) -> None:
+def test_softmaxes_that_litert_does_not_run_are_refused(data, words) -> None:
     with pytest.raises((ModelError, UnsupportedError), match=words):
         read_model(data)
 

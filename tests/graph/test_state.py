@@ -1,6 +1,4 @@
-"""State between invokes: what is read of a file, what becomes of it, and that sequences equal LiteRT's."""
-
-from __future__ import annotations
+"""State between invokes: reading, settling, and sequences of invokes that equal LiteRT's."""
 
 from dataclasses import replace
 
@@ -15,7 +13,7 @@ from statenets import ONCE, RING_OPS, first_value, initialising, ring_file, ring
 from buildtool.base.errors import ModelError, UnsupportedError
 from buildtool.firmware.run.compare import referrer
 from buildtool.graph.flow import flow_of
-from buildtool.graph.liveness import live_ranges, state_of
+from buildtool.graph.liveness import alias_roots, live_ranges, state_of
 from buildtool.graph.numbering import is_numbered, numbered
 from buildtool.graph.order import in_order, is_order, least_peak_order
 from buildtool.graph.reference import execute, initially, next_held
@@ -85,16 +83,12 @@ def test_settled_graphs_write_each_state_once_after_its_readers_in_any_order_of_
         for state in graph.states:
             if state.after == state.before:
                 continue
-            writer = next(i for i, op in enumerate(graph.ops) if _made(graph, state) in op.outputs)
+            writer = next(
+                i for i, op in enumerate(graph.ops) if alias_roots(graph)[state.after] in op.outputs
+            )
             reads = [i for i, op in enumerate(graph.ops) if state.before in op.inputs]
             assert all(i <= writer for i in reads)
         _equal(_sequence(graph, inputs), _sequence(made, inputs))
-
-
-def _made(graph, state):
-    from buildtool.graph.liveness import alias_roots
-
-    return alias_roots(graph)[state.after]
 
 
 def test_rings_are_shifted_where_they_lie_and_windows_are_kept_whole():
@@ -148,12 +142,9 @@ def test_numbers_and_topology_depend_on_neither_the_values_nor_the_order_of_stat
     assert topology_digest(other) != topology_digest(graph)  # their values take other bytes of the image
 
 
-def test_what_is_assigned_and_never_read_is_no_state():
-    tensors, ops = (
-        ring_tensors(),
-        [op for op in RING_OPS if op.kind not in ("READ_VARIABLE", "STRIDED_SLICE")],
-    )
-    ops = [op for op in ops if op.kind != "CONCATENATION"]
+def test_a_variable_that_is_never_read_is_no_state():
+    gone = ("READ_VARIABLE", "STRIDED_SLICE", "CONCATENATION")
+    tensors, ops = ring_tensors(), [op for op in RING_OPS if op.kind not in gone]
     ops[-1] = statenets.assign_op(1, 0)
     relu = FileOperator("RELU", [0], [8])
     tensors.append(FileTensor((1, 1, 3)))
@@ -164,19 +155,18 @@ def test_what_is_assigned_and_never_read_is_no_state():
 
 
 def test_a_tensor_marked_as_variable_begins_as_litert_has_it():
-    for dtype, zero in (("int8", 5),):
-        kept = FileTensor((1, 4), dtype, scale=0.5, zero=zero, variable=True)
-        side = FileTensor((1, 4), dtype, scale=0.5, zero=zero)
-        add = FileOperator("ADD", [0, 1], [2], "AddOptions", version=2)
-        model = write([side, kept, side], [add], [0], [2])
-        graph = rewrite(read_model(model))
-        assert [s.initial.tolist() for s in graph.states] == [[[zero] * 4]]
-        inputs = [[np.arange(4, dtype=dtype).reshape(1, 4)]]
-        _equal(_sequence(graph, inputs), _litert(model, inputs))
+    side = FileTensor((1, 4), scale=0.5, zero=5)
+    kept = FileTensor((1, 4), scale=0.5, zero=5, variable=True)
+    add = FileOperator("ADD", [0, 1], [2], "AddOptions", version=2)
+    model = write([side, kept, side], [add], [0], [2])
+    graph = rewrite(read_model(model))
+    assert [s.initial.tolist() for s in graph.states] == [[[5] * 4]]
+    inputs = [[np.arange(4, dtype=np.int8).reshape(1, 4)]]
+    _equal(_sequence(graph, inputs), _litert(model, inputs))
 
 
 def _refused(tensors=None, ops=RING_OPS, values=None, other=None):
-    given = {"layer/ring": first_value(np.zeros((1, 4, 3), np.int8))} if values is None else values
+    given = _value() if values is None else values
     parts = [initialising(given) if other is None else other]
     model = write(tensors or ring_tensors(), list(ops), [0], [7], others=parts)
     with pytest.raises((UnsupportedError, ModelError)) as refused:
@@ -184,32 +174,41 @@ def _refused(tensors=None, ops=RING_OPS, values=None, other=None):
     return str(refused.value)
 
 
-def test_what_is_no_sound_state_is_refused_in_words_that_say_what_to_do():
-    assert "'layer/ring' is read before it has a value" in _refused(values={})
-    floats = {"layer/ring": first_value(np.zeros((1, 4, 3), np.float32), None)}
-    text = _refused(ring_tensors("float32", None), values=floats)
-    assert "float32" in text
-    assert "variable 'layer/ring' is of type float32" in _refused(values=floats)
-    wide = {"layer/ring": first_value(np.zeros((1, 4, 3), np.int16))}
-    assert "has two types: int16 [1, 4, 3] and int8 [1, 4, 3]" in _refused(values=wide)
-    small = {"layer/ring": first_value(np.zeros((1, 3, 3), np.int8))}
-    assert "has two types: int8 [1, 3, 3] and int8 [1, 4, 3]" in _refused(values=small)
-    value = first_value(np.zeros((1, 4, 3), np.int8))
-    tensors, assigning = initialising({"layer/ring": value})
-    relu = FileOperator("RELU", [1], [2])
-    text = _refused(other=([*tensors, FileTensor((1, 4, 3))], [*assigning, relu]))
-    assert "subgraph 1, #2 RELU" in text and "more than assignments of constants" in text
-    tensors, assigning = initialising({"layer/ring": FileTensor((1, 4, 3))})
-    assert "a variable's first value is computed" in _refused(other=(tensors, assigning))
-    missing = replace(ONCE, options={"InitSubgraphIndex": 7})
-    assert "CALL_ONCE of subgraph 7; the file has 2" in _refused(ops=(missing, *RING_OPS[1:]))
-    text = _refused(ops=(*RING_OPS[1:3], ONCE, *RING_OPS[3:]))  # LiteRT finds no value at its first invoke
-    assert "variable 'layer/ring' has its first value too late" in text and "CALL_ONCE come before" in text
-    old = {"layer/ring": first_value(np.zeros((1, 4, 3), np.uint8))}
-    text = _refused(ring_tensors("uint8"), values=old)
-    assert "type uint8" in text and "_experimental_variable_quantization" not in text
-    nameless = FileOperator("READ_VARIABLE", [2], [2], "ReadVariableOptions")
-    assert "names no variable" in _refused(ops=(*RING_OPS[:2], nameless, *RING_OPS[3:]))
+def _value(shape=(1, 4, 3), dtype=np.int8, *scale):
+    return {"layer/ring": first_value(np.zeros(shape, dtype), *scale)}
+
+
+FLOATS, WHOLE = _value((1, 4, 3), np.float32, None), initialising(_value())
+NAMELESS = FileOperator("READ_VARIABLE", [2], [2], "ReadVariableOptions")
+REFUSED = {
+    "'layer/ring' is read before it has a value": {"values": {}},
+    "float32": {"tensors": ring_tensors("float32", None), "values": FLOATS},
+    "variable 'layer/ring' is of type float32": {"values": FLOATS},
+    "has two types: int16 [1, 4, 3] and int8 [1, 4, 3]": {"values": _value(dtype=np.int16)},
+    "has two types: int8 [1, 3, 3] and int8 [1, 4, 3]": {"values": _value((1, 3, 3))},
+    "subgraph 1, #2 RELU: CALL_ONCE runs more than assignments of constants": {
+        "other": ([*WHOLE[0], FileTensor((1, 4, 3))], [*WHOLE[1], FileOperator("RELU", [1], [2])])
+    },
+    "a variable's first value is computed": {"other": initialising({"layer/ring": FileTensor((1, 4, 3))})},
+    "CALL_ONCE of subgraph 7; the file has 2": {
+        "ops": (replace(ONCE, options={"InitSubgraphIndex": 7}), *RING_OPS[1:])
+    },
+    # LiteRT finds no value at its first invoke
+    "variable 'layer/ring' has its first value too late": {"ops": (*RING_OPS[1:3], ONCE, *RING_OPS[3:])},
+    "type uint8": {"tensors": ring_tensors("uint8"), "values": _value(dtype=np.uint8)},
+    "names no variable": {"ops": (*RING_OPS[:2], NAMELESS, *RING_OPS[3:])},
+}
+
+
+@pytest.mark.parametrize("words", REFUSED)
+def test_an_unsound_state_is_refused(words):
+    text = _refused(**REFUSED[words])
+    assert words in text
+    assert "_experimental_variable_quantization" not in text or "uint8" not in words
+    assert "CALL_ONCE come before" in text or "too late" not in words
+
+
+def test_a_variable_tensor_with_a_value_is_refused():
     with pytest.raises(UnsupportedError, match="a value in the file, which LiteRT does not load"):
         kept = FileTensor((1, 4), data=np.zeros((1, 4), np.int8), variable=True)
         add = FileOperator("ADD", [0, 1], [2], "AddOptions", version=2)

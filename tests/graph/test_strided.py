@@ -75,7 +75,7 @@ def test_a_whole_copy_is_one_run():
 
 @_quick
 @given(graph=one_operator_graphs(OpKind.MEAN), seed=seeds)
-def test_reductions_visit_what_numpy_sums(graph, seed):
+def test_reductions_visit_the_same_elements_as_numpy(graph, seed):
     op = graph.ops[0]
     shape = graph.tensors[op.inputs[0]].shape
     values = np.random.default_rng(seed).integers(-128, 128, shape)

@@ -1,7 +1,5 @@
 """The topology is plain data that says all that planning needs of a network; its digest follows it alone."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -36,7 +34,7 @@ from buildtool.target.catalogue import features
 
 
 def assert_said(graph):
-    """What is made of a topology has that topology, and what planning asks of it is answered alike."""
+    """A graph made of the topology has it, and planning gets the same answers from both."""
     graph = numbered(graph)
     found = topology(graph)
     bare = found.bare_graph()
@@ -57,14 +55,14 @@ def assert_plain(value):
 
 @settings(derandomize=True, deadline=None, max_examples=30)
 @given(graph=st.one_of(graphs(most_ops=7), fed_graphs()), seed=st.integers(0, 1 << 30))
-def test_a_topology_says_all_that_planning_asks(graph, seed):
+def test_planning_needs_no_more_than_the_topology(graph, seed):
     assert_said(graph)
     assert_plain(topology(graph))
     assert hash(topology(graph)) == hash(topology(disguised(graph, seed)))
     assert topology(graph) == topology(disguised(graph, seed))
 
 
-def test_every_operator_is_said():
+def test_every_operator_has_a_topology():
     assert_said(every_operator())
     assert_plain(topology(every_operator()))
 

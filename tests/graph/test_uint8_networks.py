@@ -1,6 +1,4 @@
-"""Networks of uint8, the scheme before int8, compute here what LiteRT's uint8 kernels compute."""
-
-from __future__ import annotations
+"""Networks of uint8, the scheme before int8, equal LiteRT's uint8 kernels."""
 
 import numpy as np
 import pytest
@@ -159,7 +157,7 @@ def test_transposed_convolutions() -> None:
         read_model(transposed(151))
 
 
-def test_what_has_no_such_form_is_refused() -> None:
+def test_operators_without_an_int8_form_are_refused() -> None:
     with pytest.raises(UnsupportedError, match="uint8"):
         read_model(single("ABS", IMAGE))
     bilinear = single("RESIZE_BILINEAR", (1, 13, 17, 4), "ResizeBilinearOptions", {},

@@ -5,7 +5,7 @@ import subprocess
 import numpy as np
 import pytest
 from buildtool_plugins.tools.find import find_host_compiler
-from hostcalls import run_plain
+from ckernels import run_plain
 from kernelcases import unary
 from litert import run_graph
 from paths import KERNELS

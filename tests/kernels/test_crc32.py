@@ -1,7 +1,5 @@
 """The CRC of the runtime: zlib's on any data, in any pieces, with and without scratch."""
 
-from __future__ import annotations
-
 import ctypes
 import random
 import re

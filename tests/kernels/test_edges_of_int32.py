@@ -10,14 +10,13 @@ from ctypes import byref, c_void_p
 
 import numpy as np
 import pytest
-from ckernels import View, call, packed
-from hostcalls import run_plain
+from ckernels import View, call, packed, run_plain
 from hostfamily import on_host
-from kernelcases import Axis, quant, unary
+from kernelcases import Case, quant, unary
 from litert import run_graph
 from loaded import load_target
 from placement import run_whole
-from widecases import conv, dense, depthwise, extreme, layer
+from widecases import conv, dense, depthwise, extreme
 
 from buildtool.base.errors import UnsupportedError
 from buildtool.graph.consistency import check_op
@@ -34,13 +33,16 @@ from buildtool.graph.types import (
     SoftmaxAttrs,
 )
 from buildtool.target.catalogue import select
+from buildtool.zoo.drawn import NetBuilder
 
 INT8, INT16 = DType.INT8, DType.INT16
 NUMPY = {INT8: np.int8, INT16: np.int16}
 
 
 def transposed(channels):
-    return layer(OpKind.TRANSPOSE_CONV, Axis(1), Axis(2), channels, 2)
+    net = NetBuilder(0)
+    y = net.transpose_conv(net.input((1, 1, 2, channels)), 2, kernel=(1, 1), stride=(1, 1), same=False)
+    return Case(net.graph([y]), (np.zeros((1, 1, 2, channels), np.int8),))
 
 
 def from_zero_point(made, zero_point):

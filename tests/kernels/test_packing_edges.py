@@ -15,7 +15,7 @@ from paths import KERNELS, TESTS
 from placement import run_whole
 
 from buildtool.base.errors import ModelError, UnsupportedError
-from buildtool.emit.packing import loaded, pack, packings
+from buildtool.emit.packing import pack, packings
 from buildtool.graph.types import Activation, DType, MeanAttrs, OpKind, SoftmaxAttrs
 from buildtool.target.catalogue import select
 
@@ -125,14 +125,6 @@ def test_means_of_any_factor_are_packed(count, ratio, point):
     times, each, rest = np.frombuffer(block, "<i2")[14:17].tolist()
     assert max(abs(each), abs(rest)) < 1 << 15
     assert times >= 0
-
-
-def test_every_factor_of_a_mean_has_parts():
-    packing = loaded(KERNELS / "xcore_vpu/packing.py")
-    for factor in (*range(-1000, 1000), *range(packing.MOST_MEAN - 300_000, packing.MOST_MEAN, 7)):
-        times, each = packing._turns(factor)
-        assert 0 <= times < 8
-        assert max(abs(each), abs(factor - times * each)) <= packing.ELEMENT
 
 
 @pytest.mark.parametrize(

@@ -74,19 +74,3 @@ def test_clamps_on_every_path(board, toolchain):
 @pytest.mark.parametrize("first", range(1, 262, 40))
 def test_every_count(board, first):
     check(board, "clang", range(first, first + 40))
-
-
-def test_the_inverse_of_16_bits_serves_every_sum():
-    """As the kernels' comment says, and not beyond: what `divide_by` makes, for each sum."""
-    right = []
-    for count in range(2, 256):
-        shift = (count - 1).bit_length() - 1
-        inverse = -(-(1 << (16 + shift)) // count)
-        assert inverse < 1 << 16
-        total = np.arange(-128 * count, 127 * count + 1, dtype=np.int64)
-        moved = total - ((count % 2 == 0) & (total < 0)) + count // 2 + 128 * count
-        assert moved.min() >= 0 and moved.max() < 1 << 16
-        wanted = np.sign(total) * ((np.abs(total) + count // 2) // count)
-        right.append(np.array_equal((moved * inverse >> 16 >> shift) - 128, wanted))
-    assert all(right[: MAX_SHORT - 1])
-    assert not right[MAX_SHORT - 1]

@@ -5,18 +5,17 @@ from ctypes import CDLL, byref, c_void_p
 
 import numpy as np
 import pytest
-from ckernels import compile_library, constants, numbers
+from ckernels import compile_library, constants, geometry
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from loaded import load_target
 from paths import KERNELS
 from recurrentnets import drawn_lstm, drawn_svdf, inputs_for_steps
-from wholecalls import RECURRENT
 
 from buildtool.emit.packing import pack
 from buildtool.graph.reference import execute, initially, next_held
 from buildtool.graph.types import Graph
-from buildtool.target.catalogue import features, scratch_bytes, select
+from buildtool.target.catalogue import scratch_bytes, select
 
 GUARD = 64  # bytes behind everything that a kernel writes
 BOARDS = {"host": ("reference", ""), "cortex-m4": ("cortex_m_dsp", "_dsp")}
@@ -47,8 +46,6 @@ def _steps_equal(board: str, graph: Graph, seed: int) -> bool:
         return False
     kernel = getattr(_library(family, ending), variant.symbol)
     kernel.restype = None
-    known = features(graph, op) | {"major": int(getattr(op.attrs, "time_major", False))}
-    shape = numbers(*(known[name] for name in RECURRENT[op.kind]))
     block, scratch = constants(pack(graph, op, variant)), _room(scratch_bytes(variant, graph, op))
     held = initially(graph)
     states = [_room(value.nbytes) for value in held]
@@ -58,7 +55,7 @@ def _steps_equal(board: str, graph: Graph, seed: int) -> bool:
     for value in inputs_for_steps(graph, 4, seed):
         values = execute(graph, [value], held)
         held, out = next_held(graph, values), _room(result.size)
-        arguments = [byref(shape), *map(_address, (block, value, *states, out))]
+        arguments = [byref(geometry(graph, op)), *map(_address, (block, value, *states, out))]
         kernel(*arguments, *([_address(scratch)] if variant.scratch != "0" else []))
         np.testing.assert_array_equal(out[: result.size].view(np.int8), values[op.outputs[0]].reshape(-1))
         for state, wanted in zip(states, held, strict=True):

@@ -1,11 +1,8 @@
 """Slots of weight images: which one is run after any cut of the power, any damage, any order of numbers.
 
-The flash here is as flash is: an erase empties a block, a program clears bits of an empty unit. A cut
-ends it before, after or in the middle of an operation, and what was being written then holds anything between
-what was there and what was to be there.
+The flash is modelled: an erase empties a block, a program clears bits of an empty unit. A cut ends an
+operation before, after or in the middle; each bit that was being written is then old or new.
 """
-
-from __future__ import annotations
 
 import ctypes
 import dataclasses
@@ -37,10 +34,10 @@ class Kind(ctypes.Structure):
         *((name, c_uint32) for name in ("payload_bytes", "inputs", "outputs")),
     ]
 
-
-def kind(layout: bytes) -> Kind:
-    """Of the images that `image` makes."""
-    return Kind((ctypes.c_uint8 * 16)(*layout), PAYLOAD, 1, 1)
+    @classmethod
+    def of(cls, layout):
+        """The kind of the images that `image` makes."""
+        return cls((ctypes.c_uint8 * 16)(*layout), PAYLOAD, 1, 1)
 
 
 class Slots(ctypes.Structure):
@@ -58,7 +55,7 @@ class Slots(ctypes.Structure):
     ]
 
 
-def image(seed: int, sequence: int = 0, layout: bytes = MINE) -> bytes:
+def image(seed, sequence=0, layout=MINE):
     """An image as docs/images.md describes it."""
     payload = random.Random(seed).randbytes(PAYLOAD)
     numbers = (2, 64, PAYLOAD, zlib.crc32(payload), 1, 1, sequence)
@@ -66,8 +63,8 @@ def image(seed: int, sequence: int = 0, layout: bytes = MINE) -> bytes:
     return head + struct.pack("<I", zlib.crc32(head)) + payload
 
 
-def resealed(data: bytes, place: int, change: int) -> bytes:
-    """An image with one word of its header changed, whose CRC is right again."""
+def resealed(data, place, change):
+    """An image with one word of its header changed, and a right CRC."""
     head = bytearray(data[:60])
     struct.pack_into("<I", head, place, struct.unpack_from("<I", head, place)[0] ^ change)
     return bytes(head) + struct.pack("<I", zlib.crc32(head)) + data[64:]
@@ -75,7 +72,7 @@ def resealed(data: bytes, place: int, change: int) -> bytes:
 
 @dataclasses.dataclass(frozen=True)
 class Chip:
-    """What a flash is like: `in_place`, whether it can be read by address; `memory` for the functions."""
+    """The sizes of a flash. `in_place`: it can be read by address; `memory`: bytes for the functions."""
 
     program: int = 16
     erase: int = 512
@@ -86,15 +83,15 @@ class Chip:
 
 
 class Flash:
-    """A flash and the functions on it; `left` operations are done until the power goes."""
+    """A flash and the functions on it; after `left` operations the power is cut."""
 
-    def __init__(self, chip: Chip, library: ctypes.CDLL, content: bytes = b"") -> None:
+    def __init__(self, chip, library, content=b""):
         self.chip, self.library = chip, library
         size = chip.slots * chip.slot
         self.cells = (ctypes.c_uint8 * (size + 16))()
         self.start = ctypes.addressof(self.cells) + -ctypes.addressof(self.cells) % 16
         self.memory = (ctypes.c_uint8 * (chip.memory + 16))()
-        self.fill(content.ljust(size, b"\xff"))
+        ctypes.memmove(self.start, content.ljust(size, b"\xff"), size)
         self.left, self.torn, self.done, self.stuck = 1 << 30, random.Random(0), 0, -1
         memory = ctypes.addressof(self.memory)
         self.hooks = ERASE(self._erase), PROGRAM(self._program), READ(self._read)
@@ -107,16 +104,11 @@ class Flash:
             chip.memory,
         )
 
-    def fill(self, content: bytes) -> None:
-        """All of it."""
-        ctypes.memmove(self.start, content, len(content))
-
-    def content(self) -> bytes:
-        """All of it."""
+    def content(self):
         return ctypes.string_at(self.start, self.chip.slots * self.chip.slot)
 
-    def _spend(self, at: int, wanted: bytes) -> int:
-        """One operation, whole or torn; where there is no power, nothing."""
+    def _spend(self, at, wanted):
+        """One operation, whole or torn; none without power."""
         if self.left <= 0:
             return 1
         self.left -= 1
@@ -129,11 +121,11 @@ class Flash:
         ctypes.memmove(self.start + at, wanted, len(wanted))
         return 0
 
-    def _erase(self, _context, at: int) -> int:
+    def _erase(self, _context, at):
         assert at % self.chip.erase == 0
         return self._spend(at, b"\xff" * self.chip.erase)
 
-    def _program(self, _context, at: int, data: int) -> int:
+    def _program(self, _context, at, data):
         unit = self.chip.program
         assert at % unit == 0
         empty = ctypes.string_at(self.start + at, unit) == b"\xff" * unit
@@ -143,23 +135,24 @@ class Flash:
             wanted = wanted[: self.stuck - at] + b"\xff" + wanted[self.stuck - at + 1 :]
         return self._spend(at, wanted)
 
-    def _read(self, _context, at: int, to: int, count: int) -> int:
+    def _read(self, _context, at, to, count):
         ctypes.memmove(to, self.start + at, count)
         return 0
 
-    def picked(self, layout: bytes = MINE) -> tuple[int, bytes]:
+    def picked(self, layout=MINE):
         """Status, and the payload that is run."""
         slot = c_uint32(99)
-        status = self.library.nn_slots_pick(byref(self.description), byref(kind(layout)), byref(slot))
-        if status != OK:
-            return status, b""
+        status = self.library.nn_slots_pick(byref(self.description), byref(Kind.of(layout)), byref(slot))
         start = slot.value * self.chip.slot + 64
-        return status, self.content()[start : start + PAYLOAD]
+        return status, self.content()[start : start + PAYLOAD] if status == OK else b""
 
-    def update(self, data: bytes, pieces: int = 100, layout: bytes = MINE) -> int:
-        """The whole procedure, as an application does it: it stops at the first error."""
-        state = (ctypes.c_uint8 * 128)()
-        wanted = kind(layout)
+    def runs(self, seed):
+        """Whether `image(seed)` is the one that is run."""
+        return self.picked() == (OK, image(seed)[64:])
+
+    def update(self, data, pieces=100, layout=MINE):
+        """An update as an application does it, to the first error."""
+        state, wanted = (ctypes.c_uint8 * 128)(), Kind.of(layout)
         status = self.library.nn_slots_begin(state, byref(self.description), byref(wanted))
         for begin in range(0, len(data), pieces):
             if status == OK:
@@ -177,7 +170,7 @@ CHIPS = (
 )
 
 
-BESIDE = {  # what an update goes over: an older image, newer ones that no firmware of this network may run
+BESIDE = {  # the image in the other slot: an older one, newer ones that firmware of this network may not run
     "older": image(3, 7),
     "of other inputs": resealed(image(3, 9), 20, 1),
     "of a later version": resealed(image(3, 9), 48, 1),
@@ -191,12 +184,11 @@ BESIDE = {  # what an update goes over: an older image, newer ones that no firmw
 def test_a_cut_anywhere_leaves_a_network_that_runs(chip, beside):
     """Before, after and in every operation; then the update is done again."""
     library = runtime("clang" if chip.program > 16 else "gcc")
-    old, new = image(1), image(2)
     content = BESIDE[beside].ljust(chip.slot, b"\0") + image(1, 8).ljust(chip.slot, b"\0")
     whole = Flash(chip, library, content)
-    assert whole.picked() == (OK, old[64:])
-    assert whole.update(new) == OK
-    assert whole.picked() == (OK, new[64:])
+    assert whole.runs(1)
+    assert whole.update(image(2)) == OK
+    assert whole.runs(2)
     total = whole.done
     assert total > chip.slot // chip.erase + PAYLOAD // chip.program
     step = max(1, total // 25)  # of a few bytes at a time, not every one of a thousand
@@ -206,28 +198,24 @@ def test_a_cut_anywhere_leaves_a_network_that_runs(chip, beside):
             flash = Flash(chip, library, content)
             flash.left, flash.torn = cut, random.Random(cut) if torn else None
             finished = cut == total and not torn
-            assert (flash.update(new) == OK) == finished
-            assert flash.picked() == (OK, new[64:] if finished else old[64:])
+            assert (flash.update(image(2)) == OK) == finished
+            assert flash.runs(2 if finished else 1)
             flash.left = 1 << 30
             assert flash.update(image(4)) == OK
-            assert flash.picked() == (OK, image(4)[64:])
+            assert flash.runs(4)
 
 
 def test_damage_of_the_newest_image_brings_the_one_before_back():
     chip, library = Chip(slots=3), runtime("gcc")
     content = b"".join(image(n, n).ljust(chip.slot, b"\xff") for n in (5, 6, 7))
     for at in [*range(64), 64, 700, 64 + PAYLOAD - 1]:  # anywhere in the header, and in the payload
-        flash = Flash(chip, library, content)
         damaged = bytearray(content)
         damaged[2 * chip.slot + at] ^= 1 << at % 8
-        flash.fill(bytes(damaged))
-        assert flash.picked() == (OK, image(6)[64:])
+        assert Flash(chip, library, bytes(damaged)).runs(6)
         damaged[chip.slot + at] ^= 0x40
-        flash.fill(bytes(damaged))
-        assert flash.picked() == (OK, image(5)[64:])
+        assert Flash(chip, library, bytes(damaged)).runs(5)
         damaged[at] ^= 2
-        flash.fill(bytes(damaged))
-        assert flash.picked() == (NO_SLOT, b"")
+        assert Flash(chip, library, bytes(damaged)).picked() == (NO_SLOT, b"")
 
 
 WORDS = {
@@ -244,12 +232,12 @@ def test_a_sealed_header_that_says_something_else_neither_runs_nor_is_written(ch
     for place, status in WORDS.items():
         strange = resealed(image(2, 2), place, change)
         flash = Flash(chip, library, image(1, 1).ljust(chip.slot, b"\xff") + strange)
-        assert flash.picked() == (OK, image(1)[64:])
+        assert flash.runs(1)
         before = flash.content()
         assert flash.update(strange) == status
         assert (flash.content(), flash.done) == (before, 0)
         assert flash.update(image(4)) == OK  # over the strange one
-        assert flash.picked() == (OK, image(4)[64:])
+        assert flash.runs(4)
         assert flash.content()[:64] == image(1, 1)[:64]
 
 
@@ -270,14 +258,15 @@ def test_numbers_go_round(numbers, newest):
     chip, library = Chip(slots=len(numbers)), runtime("gcc")
     content = b"".join(image(n, number).ljust(chip.slot, b"\xff") for n, number in enumerate(numbers))
     flash = Flash(chip, library, content)
-    assert flash.picked() == (OK, image(newest)[64:])
+    assert flash.runs(newest)
     assert flash.update(image(9)) == OK
-    assert flash.picked() == (OK, image(9)[64:])
-    sequences = [
-        struct.unpack_from("<I", flash.content(), n * chip.slot + 28)[0] for n in range(len(numbers))
-    ]
-    assert (numbers[newest] + 1) % (1 << 32) in sequences
-    assert numbers[newest] in sequences  # the one that ran is still there
+    assert flash.runs(9)
+    starts = range(0, len(numbers) * chip.slot, chip.slot)
+    sequences = {struct.unpack_from("<I", flash.content(), start + 28)[0] for start in starts}
+    assert {
+        numbers[newest],
+        (numbers[newest] + 1) % (1 << 32),
+    } <= sequences  # the old image is still there
 
 
 def test_many_updates_use_every_slot_in_turn():
@@ -286,58 +275,55 @@ def test_many_updates_use_every_slot_in_turn():
     assert flash.picked() == (NO_SLOT, b"")
     for n in range(7):
         assert flash.update(image(n), pieces=1 + 37 * n) == OK
-        assert flash.picked() == (OK, image(n)[64:])
-    assert [flash.content()[n * chip.slot + 64 :][:PAYLOAD] for n in range(3)] == [
-        image(n)[64:] for n in (6, 4, 5)
-    ]
+        assert flash.runs(n)
+    slots = [flash.content()[n * chip.slot + 64 :][:PAYLOAD] for n in range(3)]
+    assert slots == [image(n)[64:] for n in (6, 4, 5)]
 
 
-def test_a_strange_image_changes_nothing():
-    chip, library = Chip(), runtime("gcc")
-    flash = Flash(chip, library, image(1, 1).ljust(chip.slot, b"\xff") + image(2, 2))
-    before = flash.content()
-    assert flash.update(image(3, layout=OTHER)) == LAYOUT
-    assert flash.update(bytes(64)) == IMAGE
-    assert flash.update(image(3)[:40]) == IMAGE  # too short
-    broken = bytearray(image(3))
-    broken[29] ^= 1  # its own number
-    assert flash.update(bytes(broken)) == CRC
-    assert flash.content() == before
-    assert flash.done == 0
-    assert flash.picked(OTHER) == (NO_SLOT, b"")
-
-
-def test_damage_on_the_way_is_no_update():
-    chip, library = Chip(), runtime("gcc")
-    flash = Flash(chip, library, image(1, 1).ljust(chip.slot, b"\xff"))
-    broken = bytearray(image(3))
-    broken[900] ^= 1
-    for data, status in ((bytes(broken), CRC), (image(3)[:-1], IMAGE), (image(3) + b"\0", IMAGE)):
-        assert flash.update(data) == status
-        assert flash.picked() == (OK, image(1)[64:])
-    flash.stuck = chip.slot + 333  # a byte that cannot be written
-    assert flash.update(image(3)) == FLASH
-    assert flash.picked() == (OK, image(1)[64:])
+def broken(at):
+    data = bytearray(image(3))
+    data[at] ^= 1
+    return bytes(data)
 
 
 @pytest.mark.parametrize(
-    "wrong",
+    ("data", "status", "is_written"),
     [
-        {"slots": 1},
-        {"slots": 17},
-        {"slot": 1024},
-        {"slot": 1540},
-        {"program": 24},
-        {"program": 0},
-        {"erase": 0},
-        {"erase": 24},
-        {"memory": 79},
+        (image(3, layout=OTHER), LAYOUT, False),
+        (bytes(64), IMAGE, False),
+        (image(3)[:40], IMAGE, False),
+        (broken(29), CRC, False),  # in its sequence number
+        (broken(900), CRC, True),
+        (image(3)[:-1], IMAGE, True),
+        (image(3) + b"\0", IMAGE, True),
     ],
 )
-def test_slots_that_cannot_be_are_refused(wrong):
-    good, library = Chip(), runtime("gcc")
-    flash = Flash(good, library, image(1))
-    made = dataclasses.replace(good, **wrong)
+def test_a_wrong_image_is_no_update(data, status, is_written):
+    """One with a wrong header changes nothing."""
+    chip, library = Chip(), runtime("gcc")
+    flash = Flash(chip, library, image(1, 1).ljust(chip.slot, b"\xff"))
+    before = flash.content()
+    assert flash.update(data) == status
+    assert (flash.done > 0, flash.content() != before) == (is_written, is_written)
+    assert flash.runs(1)
+    assert flash.picked(OTHER) == (NO_SLOT, b"")
+
+
+def test_a_byte_that_cannot_be_written_is_no_update():
+    chip, library = Chip(), runtime("gcc")
+    flash = Flash(chip, library, image(1, 1).ljust(chip.slot, b"\xff"))
+    flash.stuck = chip.slot + 333
+    assert flash.update(image(3)) == FLASH
+    assert flash.runs(1)
+
+
+WRONG = {"slots": (1, 17), "slot": (1024, 1540), "program": (24, 0), "erase": (0, 24), "memory": (79,)}
+
+
+@pytest.mark.parametrize(("name", "value"), [(name, value) for name in WRONG for value in WRONG[name]])
+def test_slots_that_cannot_be_are_refused(name, value):
+    flash = Flash(Chip(), runtime("gcc"), image(1))
+    made = dataclasses.replace(Chip(), **{name: value})
     found = flash.description
     found.slots, found.slot_bytes = made.slots, made.slot
     found.erase_bytes, found.program_bytes, found.memory_bytes = made.erase, made.program, made.memory
@@ -368,6 +354,6 @@ def test_newest_goes_from_slot_to_slot():
     flash = Flash(chip, library, content)
     tried, slot, found = c_uint32(0), c_uint32(0), []
     library.nn_slots_newest.argtypes = [c_void_p, c_void_p, POINTER(c_uint32), POINTER(c_uint32)]
-    while library.nn_slots_newest(byref(flash.description), byref(kind(MINE)), tried, slot) == OK:
+    while library.nn_slots_newest(byref(flash.description), byref(Kind.of(MINE)), tried, slot) == OK:
         found.append(slot.value)
     assert found == [1, 2, 0]

@@ -99,7 +99,7 @@ def test_an_application_s_own_hook_is_taken(tmp_path, library):
 
 
 @pytest.fixture(scope="module")
-def residual(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def residual(tmp_path_factory):
     """A network with depthwise layers and sums over their input, poolings, a mean and a dense layer."""
     net = NetBuilder(4)
     x = net.conv(net.input((1, 22, 18, 3)), 16, kernel=(3, 3), stride=(2, 2), same=True)
@@ -115,16 +115,14 @@ def residual(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @slow
 @pytest.mark.parametrize("options", [{}, {"image": "stream", "objective": "ram"}], ids=["whole", "streamed"])
-def test_a_network_is_exact_and_has_no_races(
-    residual: Path, options: dict[str, object], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_network_is_exact_and_has_no_races(residual, options, monkeypatch):
     monkeypatch.setattr(validation, "SANITIZERS", WATCHED)
     request = {"kind": "validate", "model": str(residual), "board": "xcore", "toolchain": "clang"}
     answer = handle({**request, "sanitize": True, "inputs": 2, "options": options})
     assert answer["exact"] and answer["inputs_equal"] == 2
 
 
-def test_the_plan_counts_each_thread_s_scratch(residual: Path) -> None:
+def test_the_plan_counts_each_thread_s_scratch(residual):
     """So that the pieces' scratch is apart, and inside it."""
     found = {}
     for threads in (1, 2, 5):

@@ -9,11 +9,9 @@ from kernelcases import layer as random_layer
 from placement import run_whole
 
 from buildtool.emit.blocks import channel_head
-from buildtool.emit.packing import loaded
 from buildtool.graph.fixedpoint import multiply_by_quantized_multiplier
 from buildtool.graph.types import Activation
 from buildtool.target.catalogue import select
-from buildtool.target.kernels import kernels_root
 
 BOARD, FAMILY = "xcore", "xcore_vpu"
 TAPS, CHANNELS = 25, 40  # inputs of a sum, one of weight 1, others of 127; a pair of groups and a half
@@ -28,7 +26,6 @@ FORMS = {
 }
 # log2 of factors: sums that fit 16 bits where they matter, that do not, and steps a sum or less apart
 FACTORS = {"narrow": (-7.0, -4.0), "wide": (-11.0, -8.0), "mixed": (-12.0, -4.0), "coarse": (-3.0, 1.0)}
-PACKING = loaded(kernels_root() / FAMILY / "packing.py")
 FACE_SCALES = (0.03125, 0.005231001880019903, 0.05012499913573265)  # of input, weights and output,
 FACE_FACTOR = (1792876400, -8)  # which are this
 
@@ -157,19 +154,3 @@ def test_outputs_are_equal_where_a_jump_makes_the_lower_half_largest():
     expected, block = checked(case)
     np.testing.assert_array_equal(expected.reshape(len(seen), -1)[:, 0], outputs(row, seen).clip(-128, 127))
     assert modes(block, 3) == [WIDE + SIGNED + 16, WIDE + SIGNED + 16, WIDE + SIGNED]
-
-
-def test_constants_that_pass_the_lower_half_beside_0_are_refused():
-    """Those that were taken for the same channel: sums 154 and 156 gave 0, and 155 gave 1 as it should."""
-    sums = np.arange(-3060, 38790)
-    table = np.array([(0, *FACE_FACTOR)], np.int32)
-    channels = PACKING._Channels((0, 0, -128, 127), table, sums[:1], sums[-1:])
-    numbers = (0, 1, 13679, -7186, 2048, -4062, 13, 0)
-    taken = PACKING._Fit(*(np.array([number]) for number in numbers))
-    whole, expected = np.ones(1, bool), outputs(table[0], sums).clip(-128, 127)
-    wrong = PACKING._outputs(taken, sums[None], whole)[0] != expected
-    assert sums[wrong].tolist() == [154, 156]
-    assert not PACKING._good(channels, PACKING._conv_steps(channels), taken, whole)[0]
-    fit, good = PACKING._fitted(channels, False, whole)
-    assert good[0]
-    np.testing.assert_array_equal(PACKING._outputs(fit, sums[None], whole)[0], expected)

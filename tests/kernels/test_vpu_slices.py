@@ -7,8 +7,7 @@ import ckernels
 import numpy as np
 import pytest
 from ckernels import packed
-from guarded import before_nothing
-from hostfamily import library, on_host
+from hostfamily import before_nothing, library, on_host
 from kernelcases import CONV, Axis, changed
 from kernelcases import layer as random_layer
 from placement import Margin, part_view, run_whole

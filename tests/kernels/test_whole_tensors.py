@@ -4,15 +4,15 @@ import ctypes
 from ctypes import byref, c_int32, c_void_p
 
 import numpy as np
-from ckernels import View, call, catalogue, constants, mean_fields, numbers, six
+from ckernels import View, call, catalogue, constants, geometry, numbers, six
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kernelcases import means, mirror_pads
+from kernelcases import alone, means
 from litert import run_graph
 from placement import Room
 
 from buildtool.emit.packing import pack
-from buildtool.graph.types import PadMode
+from buildtool.graph.types import OpKind, PadMode
 
 EXAMPLES = settings(max_examples=60, derandomize=True, deadline=None)
 RANK = 6
@@ -29,34 +29,23 @@ def room_for(shape):
 @EXAMPLES
 @given(case=means())
 def test_a_mean_over_any_axes(case):
-    geometry = numbers(*mean_fields(case.graph, case.op))
     block = constants(pack(case.graph, case.op, catalogue()["MEAN"]))
-    x = np.ascontiguousarray(case.inputs[0])
-    room = room_for(case.out_shape)
-    call(
-        "nn_mean_s8",
-        byref(geometry),
-        c_void_p(block.ctypes.data),
-        c_void_p(x.ctypes.data),
-        c_void_p(room.middle.ctypes.data),
-    )
+    x, room = np.ascontiguousarray(case.inputs[0]), room_for(case.out_shape)
+    places = (c_void_p(array.ctypes.data) for array in (block, x, room.middle))
+    call("nn_mean_s8", byref(geometry(case.graph, case.op)), *places)
     room.check_guards()
     np.testing.assert_array_equal(room.middle.reshape(case.out_shape), expected(case))
 
 
 @EXAMPLES
-@given(case=mirror_pads())
+@given(case=alone(OpKind.MIRROR_PAD))
 def test_mirrored_padding(case):
     x, attrs = np.ascontiguousarray(case.inputs[0]), case.op.attrs
-    geometry = numbers(
-        x.ndim,
-        *six(x.shape),
-        *six([p[0] for p in attrs.paddings]),
-        *six([p[1] for p in attrs.paddings]),
-        int(attrs.mode is PadMode.SYMMETRIC),
-    )
+    before, after = zip(*attrs.paddings, strict=True)
+    is_symmetric = int(attrs.mode is PadMode.SYMMETRIC)
+    shape = numbers(x.ndim, *six(x.shape), *six(before), *six(after), is_symmetric)
     room = room_for(case.out_shape)
-    call("nn_mirror_pad_s8", byref(geometry), c_void_p(x.ctypes.data), c_void_p(room.middle.ctypes.data))
+    call("nn_mirror_pad_s8", byref(shape), c_void_p(x.ctypes.data), c_void_p(room.middle.ctypes.data))
     room.check_guards()
     np.testing.assert_array_equal(room.middle.reshape(case.out_shape), expected(case))
 
@@ -92,14 +81,10 @@ def test_a_box_copied_between_any_two_layouts(box):
         step *= wanted.shape[d]
     view = source[slices]
     offset = view.ctypes.data - source.ctypes.data
-    geometry = numbers(len(shape), *six(view.shape), *six(view.strides), *six(strides))
+    walk = numbers(len(shape), *six(view.shape), *six(view.strides), *six(strides))
     room = room_for(wanted.shape)
-    call(
-        "nn_copy_s8",
-        byref(geometry),
-        c_void_p(source.ctypes.data + offset),
-        c_void_p(room.middle.ctypes.data),
-    )
+    ends = (c_void_p(source.ctypes.data + offset), c_void_p(room.middle.ctypes.data))
+    call("nn_copy_s8", byref(walk), *ends)
     room.check_guards()
     np.testing.assert_array_equal(room.middle.reshape(wanted.shape), wanted)
 

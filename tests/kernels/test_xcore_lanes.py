@@ -8,8 +8,7 @@ import kernelcases
 import numpy as np
 import pytest
 from boardcalls import collect
-from guarded import before_nothing
-from hostfamily import Family, library, on_host
+from hostfamily import Family, before_nothing, library, on_host
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from largecases import grouped
@@ -112,7 +111,7 @@ def test_means_over_any_axes():
         case = mean(rng, (1, rows, columns, int(rng.choice([16, 20, 32, 100]))), axes)
         variant = family.select(case.graph, case.op)
         block = ckernels.constants(pack(case.graph, case.op, variant))
-        geometry = ckernels.numbers(*ckernels.mean_fields(case.graph, case.op))
+        geometry = ckernels.geometry(case.graph, case.op)
         x = np.ascontiguousarray(case.inputs[0])
         room = Room(rng, int(np.prod(case.out_shape)))
         function = getattr(library(FAMILY, THREADS), variant.symbol)

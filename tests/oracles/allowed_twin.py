@@ -68,19 +68,21 @@ def as_sets(offsets: Sequence[int], capacity: int) -> Sets:
 def _up(offsets: int, most: int) -> int:
     """The offsets, and all above them by `most` at the most."""
     done = 0
-    while 2 * done < most:
-        offsets |= offsets << done + 1
-        done = 2 * done + 1
-    return offsets | offsets << most - done if done < most else offsets
+    while done < most:
+        step = min(done + 1, most - done)
+        offsets |= offsets << step
+        done += step
+    return offsets
 
 
 def _down(offsets: int, most: int) -> int:
     """The offsets, and all below them by `most` at the most."""
     done = 0
-    while 2 * done < most:
-        offsets |= offsets >> done + 1
-        done = 2 * done + 1
-    return offsets | offsets >> most - done if done < most else offsets
+    while done < most:
+        step = min(done + 1, most - done)
+        offsets |= offsets >> step
+        done += step
+    return offsets
 
 
 def _multiples(most: int, step: int) -> int:
@@ -90,40 +92,26 @@ def _multiples(most: int, step: int) -> int:
 
 def _sections(instance: Instance, sizes: Sequence[int], capacity: int) -> list[_Section]:
     """The sections of which something can be told: nearly full ones, in which no three items overlap."""
-    inside: list[list[int]] = [[] for _ in range(instance.sections)]
-    for i, (first, last) in enumerate(zip(instance.first.tolist(), instance.last.tolist(), strict=True)):
-        for x in range(first, last):
-            inside[x].append(i)
-    shares: list[list[tuple[int, int, int]]] = [[] for _ in range(instance.sections)]
-    columns = (instance.share_output, instance.share_input, instance.share_distance)
-    permissions = zip(*(column.tolist() for column in columns), strict=True)
-    spans = list(zip(instance.share_first.tolist(), instance.share_last.tolist(), strict=True))
-    for permission, (first, last) in zip(permissions, spans, strict=True):
-        for x in range(first, last):
-            shares[x].append(permission)
-    left = [capacity] * instance.sections
-    for x, items in enumerate(inside):
-        left[x] -= sum([sizes[i] for i in items])
-    for units, (first, last) in zip(instance.share_units.tolist(), spans, strict=True):
-        for x in range(first, last):
-            left[x] += units
-    found = []
-    for items, permitted, slack in zip(inside, shares, left, strict=True):
-        if 2 * slack > capacity:
-            continue  # nearly every offset would be left
-        if not permitted:
-            found.append(_Section(tuple(items), (), slack))
-            continue
-        paired = {i for output, source, _ in permitted for i in (output, source)}
-        if len(paired) < 2 * len(permitted):
-            continue
-        pairs = []
-        for o, i, away in permitted:
-            union = max(sizes[o], away + sizes[i])
-            separate = sizes[o] + sizes[i] - union <= slack
-            pairs.append(_Pair(o, i, away, union, separate, union + slack - sizes[i]))
-        found.append(_Section(tuple([i for i in items if i not in paired]), tuple(pairs), slack))
-    return found
+    spans = list(zip(instance.first.tolist(), instance.last.tolist(), strict=True))
+    columns = (instance.share_output, instance.share_input, instance.share_distance, instance.share_units)
+    shares = list(zip(*(column.tolist() for column in columns), strict=True))
+    shared = list(zip(instance.share_first.tolist(), instance.share_last.tolist(), strict=True))
+    sections = []
+    for x in range(instance.sections):
+        items = [i for i, (first, last) in enumerate(spans) if first <= x < last]
+        permitted = [one for one, (first, last) in zip(shares, shared, strict=True) if first <= x < last]
+        slack = capacity - sum(sizes[i] for i in items) + sum(units for *_, units in permitted)
+        paired = {i for output, source, *_ in permitted for i in (output, source)}
+        # else nearly every offset would be left, or three items overlap
+        if 2 * slack <= capacity and len(paired) == 2 * len(permitted):
+            pairs = []
+            for o, i, away, _ in permitted:
+                union = max(sizes[o], away + sizes[i])
+                separate = sizes[o] + sizes[i] - union <= slack
+                pairs.append(_Pair(o, i, away, union, separate, union + slack - sizes[i]))
+            singles = tuple(i for i in items if i not in paired)
+            sections.append(_Section(singles, tuple(pairs), slack))
+    return sections
 
 
 def _fill(

@@ -22,11 +22,10 @@ from buildtool.graph.macs import op_macs
 from buildtool.graph.ops import ALIAS_KINDS
 from buildtool.graph.types import Graph, OpKind
 from buildtool.plan.assemble.assemble import accumulators, tensor_buffers
-from buildtool.plan.assemble.overlaps import region_distance
 from buildtool.plan.assemble.workspace import workspace
 from buildtool.plan.place.arena import Item, Permission, Problem, round_up
 from buildtool.plan.place.solver import Status, solve
-from buildtool.plan.schedule.overlap import distance
+from buildtool.plan.schedule.overlap import distance, region_distance
 from buildtool.plan.schedule.receptive import accumulates, axes, row_inputs, streams, through
 from buildtool.plan.schedule.rings import rings
 from buildtool.plan.schedule.schedule import Run, executed_macs, run

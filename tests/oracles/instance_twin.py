@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
 from math import gcd
@@ -11,7 +10,7 @@ from math import gcd
 import numpy as np
 
 from buildtool.plan.place.arena import Permission, Problem, round_up
-from buildtool.plan.place.instance import Instance, Int32s
+from buildtool.plan.place.instance import ARRAYS, Instance
 
 
 def compile_problem(problem: Problem) -> Instance:
@@ -20,55 +19,51 @@ def compile_problem(problem: Problem) -> Instance:
     index = {item: position for position, item in enumerate(live)}
     shares = _shares(problem, index)
     unit, coarse = _unit(problem, live, shares)
-    sizes = [problem.sizes[i] // unit for i in live]
-    alignments = [1 if coarse else problem.items[i].alignment // unit for i in live]
-    pins = [-1 if (at := problem.items[i].offset) is None else at // unit for i in live]
+    size = [problem.sizes[i] // unit for i in live]
+    alignment = [1 if coarse else problem.items[i].alignment // unit for i in live]
+    pinned = [-1 if (at := problem.items[i].offset) is None else at // unit for i in live]
     first, last, sections = _sections([(problem.items[i].lower, problem.items[i].upper) for i in live])
     distance = {(index[p.output], index[p.input]): p.distance // unit for p in shares}
-    links = _links(first, last, _ints(sizes), distance)
-    loose = {i for pair in distance for i in pair}
-    savings = [max(0, min(sizes[n], sizes[o] - away)) for (o, n), away in distance.items()]
-    kinds = list(zip(first.tolist(), last.tolist(), sizes, alignments, strict=True))
-    return Instance(
-        unit=unit,
-        items=live,
-        capped=_is_capped(problem, index, shares),
-        sections=sections,
-        first=first,
-        last=last,
-        size=_ints(sizes),
-        alignment=_ints(alignments),
-        pinned=_ints(pins),
-        floor=_floors(alignments, pins, links),
-        low=links.low,
-        loose=_ints([int(i in loose) for i in range(len(live))]),
-        twin=_ints(_twins(kinds, pins, loose)),
-        start=links.start,
-        neighbour=links.neighbour,
-        above=links.above,
-        below=links.below,
-        share_output=_ints([o for o, _ in distance]),
-        share_input=_ints([n for _, n in distance]),
-        share_first=_ints([max(first[o], first[n]) for o, n in distance]),
-        share_last=_ints([min(last[o], last[n]) for o, n in distance]),
-        share_units=_ints(savings),
-        share_distance=_ints([min(sizes[o], away) for (o, _), away in distance.items()]),
-    )
-
-
-def _ints(values: Sequence[int]) -> Int32s:
-    return np.array(values, dtype=np.int32)
+    loose = [int(any(i in pair for pair in distance)) for i in range(len(live))]
+    # who is live together, and how near they may lie
+    nearer = {(o, n): min(size[o], away) for (o, n), away in distance.items()}
+    items = range(len(live))
+    links = [(i, j) for i in items for j in items if i != j and first[i] < last[j] and first[j] < last[i]]
+    above = [nearer.get((i, j), size[i]) for i, j in links]
+    below = [nearer.get((j, i), size[j]) for i, j in links]
+    kinds = list(zip(first, last, size, alignment, strict=True))
+    pins: list[list[tuple[int, int, int]]] = [[] for _ in live]  # an item's pinned neighbours
+    for (i, j), over, under in zip(links, above, below, strict=True):
+        if pinned[j] >= 0:
+            pins[i].append((pinned[j], over, under))
+    arrays = {
+        **{"first": first, "last": last, "size": size, "alignment": alignment, "pinned": pinned},
+        "floor": [_floor(pinned[i], alignment[i], pins[i]) for i in items],
+        "low": [min([size[i], *(away for (o, _), away in nearer.items() if o == i)]) for i in items],
+        "loose": loose,
+        "twin": _twins(kinds, pinned, loose),
+        "start": [sum(i < k for i, _ in links) for k in range(len(live) + 1)],
+        **{"neighbour": [j for _, j in links], "above": above, "below": below},
+        "share_output": [o for o, _ in distance],
+        "share_input": [n for _, n in distance],
+        "share_first": [max(first[o], first[n]) for o, n in distance],
+        "share_last": [min(last[o], last[n]) for o, n in distance],
+        "share_units": [max(0, min(size[n], size[o] - away)) for (o, n), away in distance.items()],
+        "share_distance": list(nearer.values()),
+    }
+    capped = _is_capped(problem, index, shares)
+    return Instance(unit, live, capped, sections, **{k: np.array(arrays[k], np.int32) for k in ARRAYS})
 
 
 def _shares(problem: Problem, index: Mapping[int, int]) -> list[Permission]:
     """Permissions of items that are live together; distances are multiples of the granule, at least 0."""
-    found = []
+    shares = []
     for p in problem.permissions:
         if p.output in index and p.input in index:
             a, b = problem.items[p.output], problem.items[p.input]
             if a.lower < b.upper and b.lower < a.upper:
-                found.append(Permission(p.output, p.input, round_up(max(0, p.distance), problem.granule)))
-    return found
+                shares.append(Permission(p.output, p.input, round_up(max(0, p.distance), problem.granule)))
+    return shares
 
 
 def _is_capped(problem: Problem, index: Mapping[int, int], shares: Sequence[Permission]) -> bool:
@@ -103,7 +98,7 @@ def _unit(problem: Problem, live: Sequence[int], shares: Sequence[Permission]) -
     return gcd(unit, *alignments), False
 
 
-def _sections(lives: Sequence[tuple[int, int]]) -> tuple[Int32s, Int32s, int]:
+def _sections(lives: Sequence[tuple[int, int]]) -> tuple[list[int], list[int], int]:
     """The sections that each item is live in (half-open), and how many there are."""
     births, deaths = {lower for lower, _ in lives}, {upper for _, upper in lives}
     times = sorted(births | deaths)
@@ -111,68 +106,28 @@ def _sections(lives: Sequence[tuple[int, int]]) -> tuple[Int32s, Int32s, int]:
     count = [0]
     for begin, end in pairwise(times):
         count.append(count[-1] + int(begin in births and end in deaths))
-    position = {time: k for k, time in enumerate(times)}
-    first = _ints([count[position[lower]] for lower, _ in lives])
-    last = _ints([count[position[upper]] for _, upper in lives])
-    return first, last, count[-1]
+    at = dict(zip(times, count, strict=False))
+    return [at[lower] for lower, _ in lives], [at[upper] for _, upper in lives], count[-1]
 
 
-@dataclass(frozen=True)
-class _Links:
-    """Who is live together, and how near they may lie: arrays of Instance."""
-
-    start: Int32s
-    neighbour: Int32s
-    above: Int32s
-    below: Int32s
-    low: Int32s
-
-
-def _links(first: Int32s, last: Int32s, size: Int32s, distance: Mapping[tuple[int, int], int]) -> _Links:
-    """The neighbours of all items, as rows of one array; `distance` of (output, input) where permitted."""
-    together = (first[:, None] < last[None, :]) & (first[None, :] < last[:, None])
-    np.fill_diagonal(together, False)
-    start = np.zeros(len(first) + 1, np.int32)
-    np.cumsum(together.sum(axis=1), out=start[1:])
-    owner, neighbour = np.nonzero(together)
-    above, below, low = size[owner], size[neighbour], size.copy()
-    for (output, source), away in distance.items():
-        for array, i, other in ((above, output, source), (below, source, output)):
-            begin = int(start[i])
-            link = begin + int(np.searchsorted(neighbour[begin : start[i + 1]], other))
-            array[link] = min(int(size[output]), away)
-        low[output] = min(int(low[output]), away)
-    return _Links(start, neighbour.astype(np.int32), above, below, low)
-
-
-def _twins(kinds: Sequence[tuple[int, int, int, int]], pins: Sequence[int], loose: set[int]) -> list[int]:
+def _twins(
+    kinds: Sequence[tuple[int, int, int, int]], pinned: Sequence[int], loose: Sequence[int]
+) -> list[int]:
     """For every item the one before it that could take its place, -1 if there is none."""
     latest: dict[tuple[int, int, int, int], int] = {}
     twins = []
     for i, kind in enumerate(kinds):
-        if pins[i] >= 0 or i in loose:
-            twins.append(-1)
-            continue
-        twins.append(latest.get(kind, -1))
-        latest[kind] = i
+        is_free = pinned[i] < 0 and not loose[i]
+        twins.append(latest.get(kind, -1) if is_free else -1)
+        if is_free:
+            latest[kind] = i
     return twins
 
 
-def _floors(alignments: Sequence[int], pins: Sequence[int], links: _Links) -> Int32s:
-    """The lowest offset of every item among the pinned ones alone; a pinned one's own."""
-    floors, pinned = np.zeros(len(pins), np.int32), _ints(pins)
-    if not (pinned >= 0).any():
-        return floors
-    fixed = np.flatnonzero(pinned[links.neighbour] >= 0)
-    owner = np.searchsorted(links.start, fixed, side="right") - 1
-    near: dict[int, list[tuple[int, int, int]]] = {}  # item -> its pinned neighbours: offset, above, below
-    for i, link in zip(owner.tolist(), fixed.tolist(), strict=True):
-        pin = int(pinned[links.neighbour[link]])
-        near.setdefault(i, []).append((pin, int(links.above[link]), int(links.below[link])))
-    for i, found in near.items():
-        floor = 0
-        for pin, above, below in sorted(found):
-            if floor + above > pin:
-                floor = max(floor, round_up(pin + below, alignments[i]))
-        floors[i] = floor
-    return np.where(pinned >= 0, pinned, floors)
+def _floor(pin: int, alignment: int, pins: Sequence[tuple[int, int, int]]) -> int:
+    """The lowest offset of an item among pinned ones (offset, above, below) alone; a pinned one's own."""
+    floor = 0
+    for at, above, below in sorted(pins):
+        if floor + above > at:
+            floor = max(floor, round_up(at + below, alignment))
+    return pin if pin >= 0 else floor

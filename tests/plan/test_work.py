@@ -17,7 +17,7 @@ from buildtool.base.session import Session
 from buildtool.base.work import Work
 from buildtool.fronts.texts import front as front_report
 from buildtool.fronts.texts import plan as plan_report
-from buildtool.fronts.texts import words
+from buildtool.fronts.texts import regions as words
 from buildtool.graph.tflite.writer import write_model
 from buildtool.options.values import PlanOptions
 from buildtool.plan.assemble import moves

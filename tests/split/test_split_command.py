@@ -85,7 +85,7 @@ def answer(folder: Path) -> dict[str, Any]:
 
 def test_a_network_fits_after_the_split_that_did_not_before(folder: Path) -> None:
     from buildtool.split import backend
-    from buildtool.split.sketch import sketch
+    from buildtool.split.pricing import sketch
 
     found = answer(folder)
     assert found["structure"] == "2,slice"
@@ -136,9 +136,8 @@ def test_scons_builds_it_by_the_written_plan_and_every_tensor_is_exact(folder: P
 
 def test_the_price_before_training_is_that_of_the_converted_file(folder: Path) -> None:
     from buildtool.split import backend
-    from buildtool.split.blocks import find_blocks
-    from buildtool.split.pricing import price_of
-    from buildtool.split.sketch import sketch
+    from buildtool.split.branches import find_blocks
+    from buildtool.split.pricing import price_of, sketch
     from buildtool.split.structure import build
     from buildtool.split.types import Choice
 

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from paths import ROOT
 
 from buildtool.base.errors import UnsupportedError, UsageError
-from buildtool.split.blocks import find_in
-from buildtool.split.branches import split_steps
+from buildtool.split.branches import find_in, split_steps
 from buildtool.split.networks import steps_by_name
 from buildtool.split.types import Choice, Fusion, Step, counts_in, parameters, partition
 

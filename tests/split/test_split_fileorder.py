@@ -9,7 +9,7 @@ from buildtool.graph.reference import execute
 from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.tflite.writer import write_model
 from buildtool.graph.types import Graph, OpKind
-from buildtool.split.convert import in_order
+from buildtool.split.backend import in_order
 from buildtool.zoo.drawn import NetBuilder
 
 

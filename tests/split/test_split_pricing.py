@@ -12,7 +12,7 @@ import pytest
 
 from buildtool.fronts.cli import main as cli
 from buildtool.options import OPTIONS, Group
-from buildtool.split import tables
+from buildtool.split import run as splitting
 from buildtool.split.pricing import Point, Price
 from buildtool.split.run import rank
 from buildtool.split.search import Candidate, Found, Step, Tried
@@ -110,7 +110,7 @@ def found() -> Found:
 
 
 def test_table_1_has_accuracies_by_block_and_factor_and_says_what_was_not_trained() -> None:
-    table = tables.by_block(found(), (2, 4))
+    table = splitting.by_block(found(), (2, 4))
     assert table.rows == (("block1", 8, 90.0, 89.7, "-", 2), ("block2", 1, None, None, None, 1))
     assert table.notes == (
         "block1, K = 4: not trained, RAM: too much",
@@ -123,17 +123,17 @@ def test_table_1_has_accuracies_by_block_and_factor_and_says_what_was_not_traine
 def test_table_2_counts_against_the_original() -> None:
     it = found()
     rows = [
-        tables.Network("given", it.original, Counts(1000, 0, 4000), PRICE),
-        tables.Network("chosen", it.chosen, Counts(400, 100, 1000), None),
+        ("given", it.original, Counts(1000, 0, 4000), PRICE),
+        ("chosen", it.chosen, Counts(400, 100, 1000), None),
     ]
-    table = tables.side_by_side(rows, it.original, it.refused, Goals())
+    table = splitting.side_by_side(rows, it.original, it.refused, Goals())
     by_title = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
     assert [row["share"] for row in by_title] == [1.0, 0.5]
     assert [row["MACs"] for row in by_title] == [1.0, 0.25]
     assert by_title[0]["streamed"] == 1000
     assert by_title[1]["streamed"] is None
     assert by_title[0]["flash"] is None  # no code is counted
-    coded = tables.side_by_side([replace(rows[0], price=CODED)], it.original, {}, Goals(flash=7500))
+    coded = splitting.side_by_side([(*rows[0][:3], CODED)], it.original, {}, Goals(flash=7500))
     assert dict(zip(coded.columns, coded.rows[0], strict=True))["flash"] == 7000
     assert by_title[1]["drop"] == pytest.approx(0.3)
     assert "naive: no" in table.notes

@@ -8,8 +8,7 @@ import pytest
 from needs import needs_package
 
 from buildtool.base.errors import UnsupportedError
-from buildtool.split.blocks import find_blocks
-from buildtool.split.branches import split_steps
+from buildtool.split.branches import find_blocks, split_steps
 from buildtool.split.graphs import steps_of
 from buildtool.split.networks import by_name, steps_by_name
 from buildtool.split.structure import build

@@ -22,23 +22,21 @@ from typing import Any
 import ckernels
 import numpy as np
 import placement
+import pytest
 from accesses import image_of, strange, traced, unseen
-from ckernels import View, of_an_operator
+from ckernels import TAKES_SCRATCH, View, of_an_operator, scratch_size
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernelboard import Address, Call, Done, Firmware, Memory
 from loaded import load_target
 
-from buildtool.graph.types import Graph, Op, OpKind
-from buildtool.target.catalogue import scratch_bytes, select
+from buildtool.graph.types import Graph, Op
+from buildtool.target.catalogue import select
 from buildtool.target.kernels import kernels_root
 from buildtool.target.types import BYTES, KernelVariant, Target
 
-TAKES_SCRATCH = {OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D, OpKind.TRANSPOSE_CONV, OpKind.FULLY_CONNECTED}
 TWIN = "_scratch_bytes"
 _FIELDS = [name for name, _ in View._fields_ if name != "data"]
-_GEOMETRY_WORDS = 16
-_scratch_bytes = of_an_operator(scratch_bytes)
 
 
 def extent(view: View) -> tuple[int, int]:
@@ -83,8 +81,18 @@ class Recorder:
         places = {first: memory.put(ctypes.string_at(first, end - first), align=1) for first, end in blocks}
         first, end = extent(out)
         base = max(block for block in places if block <= first)
-        arguments = self._arguments(graph, op, variant, memory, [*inputs, out], places, window)
-        size = _scratch_bytes(variant, graph, op, window[3] - window[2])
+        arguments: list[int | Address] = []
+        shape, constants = ckernels.geometry(graph, op), ckernels.packed(graph, op, variant)
+        if shape is not None:
+            arguments.append(memory.words(*shape.values))
+        if len(constants):
+            arguments.append(memory.put(constants))
+        for view in (*inputs, out):
+            block = max(block for block in places if block <= view.data)
+            data = Address(places[block].offset + view.data - block)
+            arguments.append(memory.words(data, *(getattr(view, name) for name in _FIELDS)))
+        arguments.append(memory.words(*window))
+        size = scratch_size(variant, graph, op, window[3] - window[2])
         scratch = memory.room(size)
         if op.kind in TAKES_SCRATCH:
             arguments.append(scratch)
@@ -98,33 +106,9 @@ class Recorder:
                 (scratch.offset, scratch.offset + size),
                 f"{variant.name} window {window} {op.attrs} {[t.shape for t in graph.tensors]}",
                 _twin(variant, arguments, memory) if _has_twin(variant) else None,
-                _scratch_bytes(variant, graph, op),
+                scratch_size(variant, graph, op),
             )
         )
-
-    @staticmethod
-    def _arguments(
-        graph: Graph,
-        op: Op,
-        variant: KernelVariant,
-        memory: Memory,
-        views: Sequence[View],
-        places: dict[int, Address],
-        window: tuple[int, int, int, int],
-    ) -> list[int | Address]:
-        arguments: list[int | Address] = []
-        shape = ckernels.geometry(graph, op)
-        if shape is not None:
-            arguments.append(memory.words(*list(shape.values)[:_GEOMETRY_WORDS]))
-        constants = ckernels.packed(graph, op, variant)
-        if len(constants):
-            arguments.append(memory.put(constants))
-        for view in views:
-            base = max(block for block in places if block <= view.data)
-            data = Address(places[base].offset + view.data - base)
-            arguments.append(memory.words(data, *(getattr(view, name) for name in _FIELDS)))
-        arguments.append(memory.words(*window))
-        return arguments
 
     def sources(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The files and functions of the family's kernels: all, so that one image serves every test."""
@@ -217,14 +201,11 @@ def _trouble(recorded: Recorded, done: Done) -> str:
 
 @contextlib.contextmanager
 def recording(board: str, family: str) -> Iterator[Recorder]:
-    """While it lasts, placements are recorded for `board`'s kernels of `family`."""
+    """Records placements for `board`'s kernels of `family` until the context ends."""
     recorder = Recorder(board, family)
-    plain = placement.compute
-    placement.compute = recorder.compute
-    try:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(placement, "compute", recorder.compute)
         yield recorder
-    finally:
-        placement.compute = plain
 
 
 def collect(strategy: st.SearchStrategy[Any], count: int, use: Callable[[Any], object]) -> None:

@@ -2,6 +2,7 @@
 
     view = whole(array)                       # int8, rows x columns x channels, contiguous
     compute(graph, op, [view], out_view, (y0, y1, x0, x1))
+    result = run_plain(graph, value)          # whole tensors, also of int16; the graph has one operator
 
 Undefined behaviour traps: the process dies with SIGILL, and pytest's fault handler says in which test.
 """
@@ -20,25 +21,27 @@ from pathlib import Path
 
 import numpy as np
 from buildtool_plugins.tools.find import find_host_compiler
+from loaded import load_target
 from paths import KERNELS
 
 from buildtool.emit.packing import pack
 from buildtool.firmware.objects import Compiler, Unit, compile_all
 from buildtool.graph.strided import reduction
-from buildtool.graph.types import ConvAttrs, DepthwiseAttrs, Graph, Op, OpKind, PoolAttrs, ResizeAttrs
-from buildtool.target.family import load_family, resolved
-from buildtool.target.types import BYTES, KernelVariant
-
-WARNINGS = (
-    "-std=c99",
-    "-Wall",
-    "-Wextra",
-    "-Wconversion",
-    "-Wsign-conversion",
-    "-Wshadow",
-    "-pedantic",
-    "-Werror",
+from buildtool.graph.types import (
+    ConvAttrs,
+    DepthwiseAttrs,
+    Graph,
+    MeanAttrs,
+    Op,
+    OpKind,
+    PoolAttrs,
+    ResizeAttrs,
 )
+from buildtool.target.catalogue import features, scratch_bytes, select
+from buildtool.target.family import load_family, resolved
+from buildtool.target.types import BYTES, Argument, KernelVariant
+
+WARNINGS = tuple("-std=c99 -Wall -Wextra -Wconversion -Wsign-conversion -Wshadow -pedantic -Werror".split())
 _SANITIZE = ("-fsanitize=undefined", "-fsanitize-undefined-trap-on-error", "-fno-sanitize-recover=all")
 
 
@@ -116,13 +119,6 @@ def six(values: Sequence[int]) -> list[int]:
     return [*values, *([0] * (6 - len(values)))]
 
 
-def mean_fields(graph: Graph, op: Op) -> list[int]:
-    """The fields of a mean's geometry."""
-    walk = reduction(graph, op)
-    lists = [[pair[i] for pair in box] for box in (walk.outer, walk.inner) for i in (0, 1)]
-    return [len(walk.outer), len(walk.inner), *(n for values in lists for n in six(values))]
-
-
 def constants(block: bytes) -> np.ndarray:
     """`block` in memory aligned to 16 bytes, as the weight image has it."""
     room = np.zeros(len(block) + 16, np.uint8)
@@ -132,8 +128,9 @@ def constants(block: bytes) -> np.ndarray:
     return aligned
 
 
-# A case is run window by window, dozens of times: what stays the same for all of them is made once.
+# A case is run window by window, dozens of times: values that all windows share are made once.
 of_an_operator = functools.lru_cache(maxsize=64)
+scratch_size = of_an_operator(scratch_bytes)
 
 
 @of_an_operator
@@ -144,8 +141,15 @@ def packed(graph: Graph, op: Op, variant: KernelVariant) -> np.ndarray:
 
 @of_an_operator
 def geometry(graph: Graph, op: Op) -> Geometry | None:
-    """What the emitted C tells the kernel about `op`'s geometry; None: nothing."""
+    """The geometry that the emitted C gives to the kernel; None: it gives none."""
     attrs = op.attrs
+    if isinstance(attrs, MeanAttrs):
+        walk = reduction(graph, op)
+        lists = [[pair[i] for pair in box] for box in (walk.outer, walk.inner) for i in (0, 1)]
+        return numbers(len(walk.outer), len(walk.inner), *(n for values in lists for n in six(values)))
+    if op.kind in _RECURRENT:
+        known = features(graph, op) | {"major": int(getattr(attrs, "time_major", False))}
+        return numbers(*(known[name] for name in _RECURRENT[op.kind]))
     if isinstance(attrs, ConvAttrs):
         weights = graph.tensors[op.inputs[1]].shape
         groups = 1
@@ -161,7 +165,24 @@ def geometry(graph: Graph, op: Op) -> Geometry | None:
     return None
 
 
-_SCRATCH = {OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D, OpKind.TRANSPOSE_CONV, OpKind.FULLY_CONNECTED}
+_RECURRENT = {
+    OpKind.SVDF: ("batch", "cin", "cout", "rank", "memory"),
+    OpKind.UNIDIRECTIONAL_SEQUENCE_LSTM: (
+        *("batch", "ow", "cin", "cells", "cout", "major", "gates"),
+        *("peepholes", "normed", "projected"),
+    ),
+}
+TAKES_SCRATCH = {OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D, OpKind.TRANSPOSE_CONV, OpKind.FULLY_CONNECTED}
+
+
+def arguments_of(
+    graph: Graph, op: Op, variant: KernelVariant, views: Sequence[View], window: tuple[int, int, int, int]
+) -> list[object]:
+    """A kernel's arguments, without scratch; the last view is the output's."""
+    block, shape = packed(graph, op, variant), geometry(graph, op)
+    arguments: list[object] = [] if shape is None else [byref(shape)]
+    arguments += [c_void_p(block.ctypes.data)] if len(block) else []
+    return [*arguments, *map(byref, views), byref((c_int32 * 4)(*window))]
 
 
 def compute(
@@ -169,15 +190,36 @@ def compute(
 ) -> None:
     """Runs the plain kernel of `op` for rows [y0, y1) and columns [x0, x1): (y0, y1, x0, x1)."""
     variant = catalogue()[op.kind]
-    block, shape = packed(graph, op, variant), geometry(graph, op)
-    area = (c_int32 * 4)(*window)
-    arguments: list[object] = [] if shape is None else [byref(shape)]
-    if len(block):
-        arguments.append(c_void_p(block.ctypes.data))
-    arguments += [byref(view) for view in (*inputs, out)] + [byref(area)]
-    if op.kind in _SCRATCH:
-        arguments.append(None)
-    call(variant.symbol, *arguments)
+    arguments = arguments_of(graph, op, variant, [*inputs, out], window)
+    call(variant.symbol, *arguments, *([None] if op.kind in TAKES_SCRATCH else []))
+
+
+def run_plain(graph: Graph, value: np.ndarray) -> np.ndarray:
+    """The output of the only operator, which has one input and no state."""
+    op = graph.ops[0]
+    kernel = select(load_target("host"), graph, op)
+    made = graph.tensors[op.outputs[0]]
+    x, out = np.ascontiguousarray(value), np.zeros(made.shape, made.dtype.value)
+    views = []
+    for array, tensor in ((x, graph.tensors[op.inputs[0]]), (out, made)):
+        _, rows, columns, channels = tensor.nhwc
+        pixel = channels * array.itemsize
+        views.append(
+            View(array.ctypes.data, columns * pixel, pixel, rows, columns, 0, rows, columns, channels)
+        )
+    block = packed(graph, op, kernel)
+    known: dict[Argument, object] = {
+        Argument.IN: byref(views[0]),
+        Argument.OUT: byref(views[1]),
+        Argument.WINDOW: byref((c_int32 * 4)(0, made.nhwc[1], 0, made.nhwc[2])),
+        Argument.IN_DATA: c_void_p(x.ctypes.data),
+        Argument.OUT_DATA: c_void_p(out.ctypes.data),
+        Argument.CONSTANTS: c_void_p(block.ctypes.data),
+    }
+    if Argument.GEOMETRY in kernel.call:
+        known[Argument.GEOMETRY] = byref(geometry(graph, op))  # type: ignore[arg-type]
+    call(kernel.symbol, *(known[argument] for argument in kernel.call))
+    return out
 
 
 def call(symbol: str, *arguments: object) -> None:

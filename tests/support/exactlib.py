@@ -1,5 +1,6 @@
 """What judges placements of small problems: the lowest one by brute force, runs of the exact search."""
 
+import math
 from collections.abc import Iterator
 from itertools import islice, permutations
 
@@ -53,27 +54,35 @@ def small_problems(draw: st.DrawFn, alignments: tuple[int, ...] = (1,)) -> Probl
 
 def lowest(problem: Problem, top: int) -> int | None:
     """The least height of any placement up to `top`, found by trying every offset of every item."""
-    return next((height for height in range(top + 1) if _fits(problem, height, [])), None)
+    heights = range(top + 1)
+    return next((h for h in heights if next(placements(problem, h), None) is not None), None)
 
 
-def _fits(problem: Problem, height: int, offsets: list[int]) -> bool:
-    index = len(offsets)
-    if index == len(problem.items):
-        return True
-    item, size = problem.items[index], problem.sizes[index]
-    tried = range(0, height + 1, item.alignment) if item.offset is None else [item.offset]
-    for offset in tried:
-        if offset + size > height:
-            break
-        if all(_apart(problem, index, offset, other, at) for other, at in enumerate(offsets)):
-            offsets.append(offset)
-            if _fits(problem, height, offsets):
-                return True
-            offsets.pop()
-    return False
+def placements(problem: Problem, height: int, tries: float = math.inf) -> Iterator[tuple[int, ...]]:
+    """Every placement within a height, whatever lies below it or not; those that so many tries find."""
+    offsets: list[int] = []
+    left = tries
+
+    def go_on() -> Iterator[tuple[int, ...]]:
+        nonlocal left
+        index = len(offsets)
+        if index == len(problem.items):
+            yield tuple(offsets)
+            return
+        item, last = problem.items[index], height - problem.sizes[index]
+        for offset in range(0, last + 1, item.alignment) if item.offset is None else [item.offset]:
+            left -= 1
+            if offset > last or left < 0:
+                continue
+            if all(apart(problem, index, offset, other, at) for other, at in enumerate(offsets)):
+                offsets.append(offset)
+                yield from go_on()
+                offsets.pop()
+
+    return go_on()
 
 
-def _apart(problem: Problem, a: int, at_a: int, b: int, at_b: int) -> bool:
+def apart(problem: Problem, a: int, at_a: int, b: int, at_b: int) -> bool:
     """Whether two items may lie like that."""
     one, two = problem.items[a], problem.items[b]
     if one.upper <= two.lower or two.upper <= one.lower:

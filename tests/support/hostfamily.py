@@ -10,26 +10,27 @@ that the catalogue's formula gives, with guards around it. Operators that fall t
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import dataclasses
 import functools
+import mmap
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from ctypes import CDLL, byref, c_int32, c_void_p
+from ctypes import CDLL, c_void_p
 
 import ckernels
 import numpy as np
 import placement
+import pytest
 from ckernels import KERNELS, View, of_an_operator
 from loaded import load_target
 
-from buildtool.graph.types import Graph, Op, OpKind
-from buildtool.target.catalogue import scratch_bytes, select
+from buildtool.graph.types import Graph, Op
+from buildtool.target.catalogue import select
 from buildtool.target.registry import load_board, make_target
-from buildtool.target.types import Argument, Board, Target
+from buildtool.target.types import Argument, Target
 
-TAKES_SCRATCH = {OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D, OpKind.TRANSPOSE_CONV, OpKind.FULLY_CONNECTED}
 ALIGNMENT = 16
-_scratch_bytes = of_an_operator(scratch_bytes)
 
 
 @functools.cache
@@ -50,8 +51,11 @@ class Family:
 
     def __init__(self, board: str, family: str, threads: int = 1, target: Target | None = None) -> None:
         self.family, self.threads = family, threads
-        plain = target or load_target(board)
-        self.target = plain if threads == 1 else make_target(_threaded(board, family, threads))
+        self.target = target or load_target(board)
+        if threads > 1:  # the board with this family alone
+            found = load_board(board)
+            core = dataclasses.replace(found.core, families=(family,)).threaded(threads)
+            self.target = make_target(dataclasses.replace(found, core=core))
         self.select = of_an_operator(functools.partial(select, self.target))
         self.used: Counter[str] = Counter()
 
@@ -64,17 +68,13 @@ class Family:
             ckernels.compute(graph, op, inputs, out, window)
             return
         self.used[variant.name] += 1
-        block, shape = ckernels.packed(graph, op, variant), ckernels.geometry(graph, op)
-        arguments: list[object] = [] if shape is None else [byref(shape)]
-        if len(block):
-            arguments.append(c_void_p(block.ctypes.data))
-        arguments += [byref(view) for view in (*inputs, out)] + [byref((c_int32 * 4)(*window))]
-        size = _scratch_bytes(variant, graph, op, window[3] - window[2])
+        arguments = ckernels.arguments_of(graph, op, variant, [*inputs, out], window)
+        size = ckernels.scratch_size(variant, graph, op, window[3] - window[2])
         room = placement.Room(np.random.default_rng(len(self.used)), size + ALIGNMENT)
         start = -room.middle.ctypes.data % ALIGNMENT
         scratch, rest = room.middle[start : start + size], room.middle[start + size :]
         behind = rest.copy()
-        if op.kind in TAKES_SCRATCH:
+        if op.kind in ckernels.TAKES_SCRATCH:
             arguments.append(c_void_p(scratch.ctypes.data))
         if Argument.CHANNEL in variant.call:
             arguments.append(0)
@@ -85,23 +85,25 @@ class Family:
         assert np.array_equal(rest, behind), f"{variant.name} wrote behind its {size} bytes of scratch"
 
 
-def _threaded(board: str, family: str, threads: int) -> Board:
-    """The board with this family alone, and with so many threads."""
-    found = load_board(board)
-    core = dataclasses.replace(found.core, families=(family,))
-    return dataclasses.replace(found, core=core.threaded(threads))
-
-
 @contextlib.contextmanager
 def on_host(board: str, family: str, threads: int = 1, target: Target | None = None) -> Iterator[Family]:
-    """While it lasts, placements run `board`'s kernels of `family`, each call by so many threads.
+    """Lets placements run `board`'s kernels of `family`, each call by this many threads.
 
     `target`: the board with other kernels, for one thread.
     """
     chosen = Family(board, family, threads, target)
-    plain = placement.compute
-    placement.compute = chosen.compute
-    try:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(placement, "compute", chosen.compute)
         yield chosen
-    finally:
-        placement.compute = plain
+
+
+def before_nothing(array: np.ndarray) -> np.ndarray:
+    """A copy whose last byte is the last one before a page that nobody may read."""
+    pages = -(-array.nbytes // mmap.PAGESIZE)
+    room = mmap.mmap(-1, (pages + 1) * mmap.PAGESIZE)
+    start = pages * mmap.PAGESIZE
+    address = ctypes.addressof(ctypes.c_char.from_buffer(room)) + start
+    assert ctypes.CDLL(None, use_errno=True).mprotect(ctypes.c_void_p(address), mmap.PAGESIZE, 0) == 0
+    copy = np.frombuffer(room, np.int8, array.nbytes, start - array.nbytes).reshape(array.shape)
+    copy[...] = array
+    return copy

@@ -1,4 +1,4 @@
-"""Random one-operator graphs for the kernels' tests, with inputs to run them on.
+"""Random one-operator graphs for the kernels' tests, with inputs to run them on; many are those of `graphs`.
 
 Each strategy gives a `Case`; zero points and values reach the extremes, channel counts are odd as often
 as not, and requantisation factors are such that outputs use their range and sometimes saturate.
@@ -11,33 +11,25 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from graphs import graphs_of_one_of, inputs_for, patterns
 from hypothesis import strategies as st
 
 from buildtool.graph.ops import COMPARISONS
 from buildtool.graph.types import (
     Activation,
     Attrs,
-    ConvAttrs,
-    DepthwiseAttrs,
     DType,
     ElementwiseAttrs,
-    FullyConnectedAttrs,
-    GeluAttrs,
     Graph,
-    LeakyReluAttrs,
-    MeanAttrs,
     Op,
     OpKind,
     Pad,
-    PadAttrs,
-    PadMode,
     PoolAttrs,
     Quantization,
     QuotientAttrs,
-    ResizeAttrs,
-    SoftmaxAttrs,
     Tensor,
 )
+from buildtool.zoo.drawn import NetBuilder
 
 CONV, DEPTHWISE, DENSE = OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D, OpKind.FULLY_CONNECTED
 BYTES = np.arange(-128, 128, dtype=np.int8)
@@ -210,35 +202,27 @@ def layer(
     per_channel: bool = True,
     bias: bool = True,
     groups: int = 1,
-    out: Pair = (0, 0),
 ) -> Case:
-    """A convolution, or a dense layer on `rows.size` rows; the sum's spread covers about the output's range.
-
-    `points`: zero points of input and output. `out`: rows and columns of the output, if the axes do not say.
-    """
-    image, kernel = (rows.size, columns.size), (rows.kernel, columns.kernel)
-    window = (rows.stride, columns.stride), (rows.dilation, columns.dilation), padding(rows, columns)
-    made = (1, *(out if any(out) else (rows.outputs, columns.outputs)), cout)
-    axis, shape, filters = 0, (1, *image, cin), (cout, *kernel, cin // groups)
-    attrs: Attrs = ConvAttrs(*window, activation)
-    if kind is DEPTHWISE:
-        axis, filters, attrs = 3, (1, *kernel, cout), DepthwiseAttrs(*window, activation, cout // cin)
-    elif kind is DENSE:
-        shape, filters, made = (image[0], cin), (cout, cin), (image[0], cout)
-        attrs = FullyConnectedAttrs(activation)
-    scale = random_scale(rng)
-    scales = tuple(random_scale(rng) for _ in range(cout if per_channel else 1))
-    zeros = (0,) * len(scales)
-    spread = 74.0 * 74.0 * np.sqrt(int(np.prod(filters)) // cout)
-    out_scale = scale * max(scales) * spread / 2.0 ** rng.uniform(4, 7)
-    biases = None
-    if bias:
-        data = rng.normal(0, spread, cout).astype(np.int32)
-        bias_scales = tuple(float(np.float32(scale * s)) for s in scales)
-        biases = constant("bias", data, Quantization(bias_scales, zeros))
-    x, y = activation_tensor("x", shape, scale, points[0]), activation_tensor("y", made, out_scale, points[1])
-    weights = constant("filter", random_int8(rng, filters), Quantization(scales, zeros, axis))
-    return case(kind, attrs, [x], [weights, biases], y, [random_int8(rng, shape)])
+    """A convolution, or a dense layer on `rows.size` rows; `points`: zero points of input and output."""
+    net = NetBuilder(0)
+    net.rng = rng
+    shape = (rows.size, cin) if kind is DENSE else (1, rows.size, columns.size, cin)
+    x = net.input(shape, q=quant(random_scale(rng), points[0]))
+    more = {"activation": activation, "per_channel": per_channel, "bias": bias}
+    if kind is DENSE:
+        y = net.dense(x, cout, **more)
+    else:
+        kernel, stride = (rows.kernel, columns.kernel), (rows.stride, columns.stride)
+        more |= {
+            "dilation": (rows.dilation, columns.dilation),
+            "pad": padding(rows, columns),
+            "groups": groups,
+        }
+        multiplier = cout // cin if kind is DEPTHWISE else 0
+        y = net.conv(x, cout, kernel=kernel, stride=stride, depth_multiplier=multiplier, **more)
+    tensor = net.tensors[y]
+    net.tensors[y] = dataclasses.replace(tensor, quant=quant(tensor.quant.scale, points[1]))
+    return Case(net.graph([y]), (random_int8(rng, shape),))
 
 
 def changed(
@@ -326,23 +310,27 @@ def depthwise(draw) -> Case:
 
 
 @st.composite
-def transpose_convolutions(draw) -> Case:
-    """TRANSPOSE_CONV, SAME or VALID."""
-    axes, out, same = [], [], draw(st.booleans())
-    for _ in range(2):
-        size, kernel, stride = draw(st.integers(1, 5)), draw(st.integers(1, 5)), draw(st.integers(1, 3))
-        total = max(kernel - stride, 0) if same else 0
-        out.append(size * stride if same else (size - 1) * stride + kernel)
-        axes.append(Axis(size, kernel, stride, 1, total // 2, total - total // 2))
-    more = {"activation": Activation.NONE, "bias": draw(st.booleans()), "out": tuple(out)}
-    return draw_layer(draw, OpKind.TRANSPOSE_CONV, *axes, draw(channels), draw(channels), **more)
-
-
-@st.composite
 def dense(draw) -> Case:
     """FULLY_CONNECTED of one or more rows of features."""
     rows, inputs = Axis(draw(st.integers(1, 4))), draw(st.integers(1, 40))
     return draw_layer(draw, DENSE, rows, Axis(1), inputs, draw(channels), bias=draw(st.booleans()))
+
+
+@st.composite
+def alone(draw, *kinds: OpKind) -> Case:
+    """An operator of one of these kinds, in one batch, on inputs of int8 of which each is used once."""
+
+    def is_plain(graph: Graph) -> bool:
+        (op, *others), ends = graph.ops, [graph.tensors[t] for t in (*graph.inputs, *graph.outputs)]
+        used = tuple(op.inputs) if isinstance(op.attrs, ElementwiseAttrs) else op.inputs[:1]
+        batched = [t for t in ends if len(t.shape) >= 4]
+        is_one_batch = all(t.shape[0] == 1 for t in batched[:1])
+        return (
+            not others and used == graph.inputs and is_one_batch and {t.dtype for t in ends} == {DType.INT8}
+        )
+
+    graph = draw(graphs_of_one_of(kinds).filter(is_plain))
+    return Case(graph, tuple(inputs_for(graph, draw(seeds), draw(patterns))))
 
 
 def draw_pair(draw, shapes: Sequence[Shape]) -> Case:
@@ -358,21 +346,6 @@ def draw_pair(draw, shapes: Sequence[Shape]) -> Case:
     return binary(kind, draw(activations), scales, points, [random_int8(rng, shape) for shape in shapes])
 
 
-def _broadcast(draw, count: int) -> list[Shape]:
-    """Shapes of operands that broadcast; of each axis one of them, or none, is repeated."""
-    full = (draw(sizes), draw(sizes), draw(channels))
-    repeated = [draw(st.integers(0, 2 * count)) for _ in full]
-    return [
-        (1, *(1 if i == axis else n for n, axis in zip(full, repeated, strict=True))) for i in range(count)
-    ]
-
-
-@st.composite
-def elementwise(draw) -> Case:
-    """ADD, SUB, MUL with broadcasting on either side."""
-    return draw_pair(draw, _broadcast(draw, 2))
-
-
 PAIRED = (
     *(OpKind.MAXIMUM, OpKind.MINIMUM, OpKind.SQUARED_DIFFERENCE, OpKind.DIV, OpKind.SELECT_V2),
     *sorted(COMPARISONS),
@@ -383,7 +356,11 @@ PAIRED = (
 def pairs(draw, kinds: Sequence[OpKind] = PAIRED) -> Case:
     """MAXIMUM, MINIMUM, SQUARED_DIFFERENCE, DIV, comparisons and SELECT_V2, with broadcasting on any side."""
     kind = draw(st.sampled_from(kinds))
-    shapes = _broadcast(draw, 3 if kind is OpKind.SELECT_V2 else 2)
+    full, count = (draw(sizes), draw(sizes), draw(channels)), 3 if kind is OpKind.SELECT_V2 else 2
+    repeated = [draw(st.integers(0, 2 * count)) for _ in full]  # the operand, if any, that repeats itself
+    shapes = [
+        (1, *(1 if i == axis else n for n, axis in zip(full, repeated, strict=True))) for i in range(count)
+    ]
     rng = np.random.default_rng(draw(seeds))
     values = [random_int8(rng, shape) for shape in shapes]
     quants = [quant(random_scale(rng) * 0.99, draw(zero_points)) for _ in shapes]
@@ -408,72 +385,10 @@ def pairs(draw, kinds: Sequence[OpKind] = PAIRED) -> Case:
     return case(kind, attrs, tensors, [], out, values)
 
 
-@st.composite
-def normalisations(draw) -> Case:
-    """L2_NORMALIZATION and LOG_SOFTMAX over few channels and over many."""
-    kind = draw(st.sampled_from([OpKind.L2_NORMALIZATION, OpKind.LOG_SOFTMAX]))
-    shape = (1, draw(sizes), draw(sizes), draw(st.one_of(channels, st.integers(1, 90))))
-    rng = np.random.default_rng(draw(seeds))
-    scale, point = (1 / 128, 0) if kind is OpKind.L2_NORMALIZATION else (1 / 16, 127)
-    scales, points = (random_scale(rng) * 2, scale), (draw(zero_points), point)
-    return unary(kind, Attrs(), shape, rng, scales=scales, points=points)
-
-
-@st.composite
-def prelu(draw) -> Case:
-    """PRELU whose alpha is a channel's, a row's, or everyone's."""
-    full = (1, draw(sizes), draw(sizes), draw(channels))
-    alpha_shape = tuple(n if draw(st.booleans()) else 1 for n in full[1:])
-    rng = np.random.default_rng(draw(seeds))
-    scale, alpha_scale = random_scale(rng), random_scale(rng)
-    alpha = constant("alpha", random_int8(rng, alpha_shape), quant(alpha_scale, draw(zero_points)))
-    out_scale = scale * max(1.0, alpha_scale * 74) * 2.0 ** rng.uniform(-1, 1)
-    x = activation_tensor("x", full, scale, draw(zero_points))
-    out = activation_tensor("y", full, out_scale, draw(zero_points))
-    return case(OpKind.PRELU, Attrs(), [x], [alpha], out, [random_int8(rng, full)])
-
-
-_TABLES = (
+TABLES = (
     *(OpKind.LOGISTIC, OpKind.TANH, OpKind.HARD_SWISH, OpKind.RELU, OpKind.RELU6, OpKind.LEAKY_RELU),
-    *(OpKind.ABS, OpKind.EXP, OpKind.LOG, OpKind.GELU, OpKind.QUANTIZE),
+    *(OpKind.ABS, OpKind.EXP, OpKind.LOG, OpKind.GELU),
 )
-
-
-@st.composite
-def tables(draw) -> Case:
-    """The functions of one element; all 256 values occur."""
-    kind, rng = draw(st.sampled_from(_TABLES)), np.random.default_rng(draw(seeds))
-    shape = (1, 4, draw(st.integers(1, 5)), 64)
-    scale = random_scale(rng)
-    fixed = {OpKind.LOGISTIC: (1 / 256, -128), OpKind.TANH: (1 / 128, 0)}
-    out, point = fixed.get(kind) or (scale * 2.0 ** rng.uniform(-1, 1), draw(zero_points))
-    attrs: Attrs = Attrs()
-    if kind is OpKind.LEAKY_RELU:
-        attrs = LeakyReluAttrs(float(np.float32(rng.uniform(0, 1))))
-    elif kind is OpKind.GELU:
-        attrs = GeluAttrs(draw(st.booleans()))
-    points = (draw(zero_points), point)
-    return unary(kind, attrs, shape, np.resize(BYTES, shape), scales=(scale, out), points=points)
-
-
-@st.composite
-def softmaxes(draw) -> Case:
-    """SOFTMAX over a few or many classes."""
-    classes = draw(st.sampled_from([1, 2, 3, 10, 257, 1001]))
-    shape = (1, draw(st.integers(1, 3)), draw(st.integers(1, 3)), classes)
-    rng = np.random.default_rng(draw(seeds))
-    # LiteRT aborts on rows so even that every probability vanishes (see test_activations.py).
-    scales = (2.0 ** rng.uniform(-5 if classes > 500 else -9, 0), 1 / 256)
-    attrs, points = SoftmaxAttrs(draw(st.sampled_from([1.0, 1.0, 0.5, 2.0]))), (draw(zero_points), -128)
-    values = rng.integers(-128, 128, shape)
-    return unary(OpKind.SOFTMAX, attrs, shape, values, scales=scales, points=points)
-
-
-def draw_moved(draw, kind: OpKind, attrs: Attrs, shape: Shape, out: Shape) -> Case:
-    """An operator whose output has its input's quantisation."""
-    rng, point = np.random.default_rng(draw(seeds)), draw(zero_points)
-    scale = random_scale(rng)
-    return unary(kind, attrs, shape, rng, out=out, scales=(scale, scale), points=(point, point))
 
 
 def draw_pool(draw, rows: Axis, columns: Axis, count: int) -> Case:
@@ -481,66 +396,27 @@ def draw_pool(draw, rows: Axis, columns: Axis, count: int) -> Case:
     kind = draw(st.sampled_from([OpKind.AVERAGE_POOL_2D, OpKind.MAX_POOL_2D]))
     window = (rows.kernel, columns.kernel), (rows.stride, columns.stride), padding(rows, columns)
     attrs, out = PoolAttrs(*window, draw(activations)), (1, rows.outputs, columns.outputs, count)
-    return draw_moved(draw, kind, attrs, (1, rows.size, columns.size, count), out)
+    rng, point = np.random.default_rng(draw(seeds)), draw(zero_points)
+    scales, shape = (random_scale(rng),) * 2, (1, rows.size, columns.size, count)
+    return unary(kind, attrs, shape, rng, out=out, scales=scales, points=(point, point))
 
 
-@st.composite
-def pools(draw) -> Case:
-    """AVERAGE_POOL_2D and MAX_POOL_2D, SAME or VALID."""
-    same, axes = draw(st.booleans()), []
-    for _ in range(2):
-        size, stride = draw(sizes), draw(st.integers(1, 3))
-        kernel = draw(st.integers(1, 5 if same else min(5, size)))
-        axes.append(Axis.same(size, kernel, stride) if same else Axis(size, kernel, stride))
-    return draw_pool(draw, *axes, draw(channels))
-
-
-@st.composite
-def resizes(draw) -> Case:
-    """RESIZE_NEAREST_NEIGHBOR and RESIZE_BILINEAR, up and down."""
-    kind = draw(st.sampled_from([OpKind.RESIZE_NEAREST_NEIGHBOR, OpKind.RESIZE_BILINEAR]))
-    both = [(True, True)] if kind is OpKind.RESIZE_NEAREST_NEIGHBOR else []
-    attrs = ResizeAttrs(*draw(st.sampled_from([(False, False), (True, False), (False, True), *both])))
-    shape = (1, draw(sizes), draw(sizes), draw(channels))
-    out = (1, draw(st.integers(1, 20)), draw(st.integers(1, 20)), shape[3])
-    return draw_moved(draw, kind, attrs, shape, out)
-
-
-@st.composite
-def means(draw) -> Case:
-    """MEAN over any axes."""
-    shape = (draw(st.integers(1, 3)), draw(sizes), draw(sizes), draw(channels))
-    axes = tuple(sorted(draw(st.sets(st.integers(0, 3), min_size=1, max_size=3))))
-    keep, rng = draw(st.booleans()), np.random.default_rng(draw(seeds))
-    out = tuple(1 if i in axes else n for i, n in enumerate(shape) if keep or i not in axes)
-    scale = random_scale(rng)
-    scales, points = (scale, scale * 2.0 ** rng.uniform(-4, 2)), (draw(zero_points), draw(zero_points))
-    return unary(OpKind.MEAN, MeanAttrs(axes, keep), shape, rng, out=out, scales=scales, points=points)
-
-
-@st.composite
-def mirror_pads(draw) -> Case:
-    """MIRROR_PAD, reflecting and symmetric."""
-    mode = draw(st.sampled_from([PadMode.REFLECT, PadMode.SYMMETRIC]))
-    edge = 1 if mode is PadMode.REFLECT else 0
-    shape = (1, draw(sizes), draw(sizes), draw(st.integers(1, 5)))
-    paddings = tuple((draw(st.integers(0, n - edge)), draw(st.integers(0, n - edge))) for n in shape)
-    out = tuple(n + sum(p) for n, p in zip(shape, paddings, strict=True))
-    return draw_moved(draw, OpKind.MIRROR_PAD, PadAttrs(paddings, mode), shape, out)
+def means() -> st.SearchStrategy[Case]:
+    return alone(OpKind.MEAN)
 
 
 # What a kernel computes window by window from views.
 windowed = {
     "convolution": convolutions(),
     "depthwise": depthwise(),
-    "transpose_convolution": transpose_convolutions(),
+    "transpose_convolution": alone(OpKind.TRANSPOSE_CONV),
     "dense": dense(),
-    "elementwise": elementwise(),
+    "elementwise": alone(OpKind.ADD, OpKind.SUB, OpKind.MUL),
     "pairs": pairs(),
-    "prelu": prelu(),
-    "table": tables(),
-    "softmax": softmaxes(),
-    "normalisation": normalisations(),
-    "pool": pools(),
-    "resize": resizes(),
+    "prelu": alone(OpKind.PRELU),
+    "table": alone(*TABLES),
+    "softmax": alone(OpKind.SOFTMAX),
+    "normalisation": alone(OpKind.L2_NORMALIZATION, OpKind.LOG_SOFTMAX),
+    "pool": alone(OpKind.AVERAGE_POOL_2D, OpKind.MAX_POOL_2D),
+    "resize": alone(OpKind.RESIZE_NEAREST_NEIGHBOR, OpKind.RESIZE_BILINEAR),
 }

@@ -181,7 +181,10 @@ def squares(draw, bias: bool | None = None) -> Case:
 
 
 # Convolutions, depthwise or not, and dense layers: large or small, of any activation.
-weighted = st.one_of(small.convolutions(), convolutions(), squares(), depthwise(), small.dense(), dense())
+weighted = st.one_of(
+    *(small.convolutions(), convolutions(), squares(), depthwise()),
+    *(small.dense(), dense()),
+)
 
 
 def _constants(case: Case) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

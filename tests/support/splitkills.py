@@ -48,7 +48,7 @@ def ends(owner: Any, name: str, count: int = 1, later: float = 0.0) -> Callable[
 
 def moments() -> dict[str, Callable[[int], None]]:
     """Where the process ends, by what it is doing there."""
-    from buildtool.split import backend, convert, training
+    from buildtool.split import backend, training
     from buildtool.split import run as splitting
     from buildtool.split.pricing import Pricer
     from buildtool.split.records import Records
@@ -58,15 +58,15 @@ def moments() -> dict[str, Callable[[int], None]]:
         return lambda number: at_write(name, number)
 
     return {
-        "pricing": ends(Pricer, "_made"),
+        "pricing": ends(Pricer, "_plan"),
         "training the base": ends(Batches, "__getitem__", 6),  # in its second epoch
         "keeping an epoch": ends(training, "keep", 2),
         "training a candidate": ends(Batches, "__getitem__", 3),
         "keeping a network": ends(backend, "packed"),
         "keeping a record": ends(Records, "put"),
-        "converting": ends(convert, "in_order"),
+        "converting": ends(backend, "in_order"),
         "converting, at some time": ends(splitting, "int8_file", later=4 * SOON),
-        "running firmware": ends(splitting, "_validated", later=SOON),
+        "running firmware": ends(splitting, "_validate", later=SOON),
         "writing the tables": writes("split.json"),
     }
 

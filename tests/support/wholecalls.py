@@ -18,17 +18,9 @@ from kernelboard import Address, Call, Done, Memory
 
 from buildtool.emit.packing import pack
 from buildtool.graph.reference import execute, initially, next_held
-from buildtool.graph.types import Graph, MeanAttrs, Op, OpKind, Tensor
-from buildtool.target.catalogue import features, scratch_bytes, select
+from buildtool.graph.types import Graph, Op, OpKind, Tensor
+from buildtool.target.catalogue import scratch_bytes, select
 from buildtool.target.types import Argument, KernelVariant, Target
-
-RECURRENT = {
-    OpKind.SVDF: ("batch", "cin", "cout", "rank", "memory"),
-    OpKind.UNIDIRECTIONAL_SEQUENCE_LSTM: (
-        *("batch", "ow", "cin", "cells", "cout", "major", "gates"),
-        *("peepholes", "normed", "projected"),
-    ),
-}
 
 
 @dataclass(frozen=True)
@@ -68,7 +60,7 @@ def whole_call(target: Target, graph: Graph, inputs: Sequence[np.ndarray], seed:
         **dict(zip((Argument.STATE, Argument.STATE2), states, strict=False)),
     }
     makers = {
-        Argument.GEOMETRY: lambda: _geometry(memory, graph, op),
+        Argument.GEOMETRY: lambda: memory.words(*ckernels.geometry(graph, op).values),
         Argument.CONSTANTS: lambda: memory.put(pack(graph, op, kernel)),
         Argument.IN: lambda: _view(memory, x, op, taken),
         Argument.OUT: lambda: _view(memory, out, op, made),
@@ -93,14 +85,3 @@ def _view(memory: Memory, place: Address, op: Op, tensor: Tensor) -> Address:
     rows, columns, channels = _box(op, tensor)
     pixel = channels * tensor.row_bytes // (tensor.nhwc[2] * tensor.nhwc[3])
     return memory.words(place, columns * pixel, pixel, rows, columns, 0, rows, columns, channels)
-
-
-def _geometry(memory: Memory, graph: Graph, op: Op) -> Address:
-    if isinstance(op.attrs, MeanAttrs):
-        return memory.words(*ckernels.mean_fields(graph, op))
-    if op.kind in RECURRENT:
-        known = features(graph, op) | {"major": int(getattr(op.attrs, "time_major", False))}
-        return memory.words(*(known[name] for name in RECURRENT[op.kind]))
-    shape = ckernels.geometry(graph, op)
-    assert shape is not None
-    return memory.words(*list(shape.values)[:16])

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from buildtool.base.errors import TargetError
-from buildtool.base.toml import read_toml
-from buildtool.base.toml_places import place
+from buildtool.base.toml import place, read_toml
 from buildtool.target.registry import load_board
 
 TEXT = '''\

@@ -11,7 +11,7 @@ from buildtool.api.answers.cures import Cure as Cured
 from buildtool.api.answers.cures import Fitting, Settings, cures, fits, fitted, next_smaller
 from buildtool.base.errors import BuildtoolError, Hint, UsageError, to_data
 from buildtool.emit.ctext import shape
-from buildtool.firmware.needs import AROUND, CODE, GUARD, STATE, VARIABLES, Need
+from buildtool.firmware.needs import AROUND, CODE, GUARD, STATE, VARIABLES
 from buildtool.firmware.planned import prepare
 from buildtool.graph.liveness import live_ranges, live_sum_bound
 from buildtool.graph.macs import total_macs
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
         AnalysisAnswer,
         Cure,
         Interface,
-        NeedAnswer,
         NetworkFacts,
         NoPlan,
         Verdict,
@@ -87,7 +86,7 @@ def _interface(graph: Graph, index: int) -> Interface:
 
 
 def _verdict(network: Network, choice: TargetChoice, request: Analyze, session: Session) -> Verdict | NoPlan:
-    """A board that is named is counted exactly, and told what helps; of others an upper bound will do."""
+    """A named board is counted exactly, with what would help; for others an upper bound will do."""
     target, name = load_target(choice, session), network.model.name
     board, title, is_named = target.board.name, target.board.title, request.boards != ()
     is_prepared = False
@@ -110,11 +109,26 @@ def verdict_of(found: Fitting, told: Sequence[Cured], smaller: tuple[Settings, F
     """The verdict on a plan; `told`: what makes it fit, `smaller`: the next plan with less memory."""
     plan, graph, target = found.plan, found.graph, found.prepared.target
     at = binding(plan, graph, found.prepared.session)
+    # the memory or limit that is fullest, relative to its size; the stack, where only it is too small
+    fullest = max(found.needs, key=lambda need: need.required / max(need.available, 1))
+    binds = f"{fullest.what} ({fullest.memory})" if fullest.what in ("RAM", "flash") else fullest.what
+    if found.stack_excess and fits(found.needs):
+        binds = "stack"
     return {
         "board": target.board.name,
         "title": target.board.title,
         "fits": found.fits,
-        "needs": [_need(need) for need in found.needs],
+        "needs": [
+            {
+                "what": need.what,
+                "memory": need.memory,
+                "required": need.required,
+                "available": need.available,
+                "excess": need.excess,
+                "parts": [{"name": part.name, "bytes": part.bytes} for part in need.parts],
+            }
+            for need in found.needs
+        ],
         "stack": None
         if found.count.stack is None
         else {"required": found.count.stack, "available": target.board.stack_bytes},
@@ -134,7 +148,7 @@ def verdict_of(found: Fitting, told: Sequence[Cured], smaller: tuple[Settings, F
         "estimated_ms": estimated_ms(plan.cost, target),
         "binding_operator": f"{at.place} {graph.op_name(at.op)}" if at.op >= 0 else "",
         "binding_bytes": at.live_bytes,
-        "binds": _binds(found),
+        "binds": binds,
         "cures": [_cure(one.settings, one.found, found) for one in told],
         "smaller": _cure(*smaller, found) if smaller else None,
         "advice": [] if found.fits else [hint.data() for hint in _advice(found, at.op, told)],
@@ -163,27 +177,8 @@ def _cure(settings: Settings, cured: Fitting, asked: Fitting) -> Cure:
     }
 
 
-def _need(need: Need) -> NeedAnswer:
-    return {
-        "what": need.what,
-        "memory": need.memory,
-        "required": need.required,
-        "available": need.available,
-        "excess": need.excess,
-        "parts": [{"name": part.name, "bytes": part.bytes} for part in need.parts],
-    }
-
-
-def _binds(found: Fitting) -> str:
-    """The memory (or limit) that is fullest, relative to its size; the stack, where only it is too small."""
-    if found.stack_excess and fits(found.needs):
-        return "stack"
-    fullest = max(found.needs, key=lambda need: need.required / max(need.available, 1))
-    return f"{fullest.what} ({fullest.memory})" if fullest.what in ("RAM", "flash") else fullest.what
-
-
 def _advice(found: Fitting, position: int, told: Sequence[Cured]) -> list[Hint]:
-    """What would help beside the cures: in the board's file, or in the network; boards where none is told."""
+    """What would help besides the cures: changes of the board's file or the network; else other boards."""
     board, advice = found.prepared.target.board, list[Hint]()
     if found.stack_excess:
         advice.append(Hint(f"stack_bytes = {found.count.stack} or more in the board's file"))

@@ -45,7 +45,7 @@ def arena(request: Arena, session: Session) -> ArenaAnswer:
 
 
 def common_budget(items: int) -> int:
-    """Nodes for a problem of so many items: about as much time for all."""
+    """The nodes that take about the same time for any number of buffers."""
     return COMMON_NODES * COMMON_ITEMS // max(COMMON_ITEMS, items)
 
 

@@ -106,7 +106,7 @@ def build(request: Build, session: Session) -> BuildAnswer:
 
 
 def _signing(flashing: Flashing) -> Signing | None:
-    """What firmware is signed with; UsageError for a key that cannot be read."""
+    """The key and version that firmware is signed with; UsageError for an unreadable key."""
     from buildtool.firmware.flashfiles import Signing
 
     if flashing.sign is None:
@@ -115,7 +115,7 @@ def _signing(flashing: Flashing) -> Signing | None:
 
 
 def sizes(request: Sizes, _session: Session) -> SizesAnswer:
-    """What a linked image takes of each of the board's memories, and its files for flash."""
+    """The bytes that a linked image takes of each of the board's memories, and its files for flash."""
     from buildtool.firmware.flashfiles import check_formats, flash_files
     from buildtool.firmware.linkmap import map_text
     from buildtool.firmware.parts import parts

@@ -67,7 +67,7 @@ class Fitting:
 
     @property
     def cost(self) -> float:
-        """The plan's cost, with what its reads and writes wait for the arena's memories."""
+        """The plan's cost, with the waits for the arena's memories."""
         prepared = self.prepared
         return self.plan.cost + waiting(self.plan, self.graph, prepared.target, prepared.session)
 
@@ -87,14 +87,21 @@ def fitted(prepared: Prepared, name: str, *, exactly: bool) -> Fitting:
 
 
 def fitted_plan(prepared: Prepared, graph: Graph, plan: Plan, name: str, *, exactly: bool) -> Fitting:
-    """As `fitted`, of a plan that is at hand."""
+    """As `fitted`, for a given plan."""
     target, options = prepared.target, prepared.options
     flash = image_layout(graph, target.named(plan.kernels)).size
     least = needs(plan, target, flash, options)
 
     def suffices(bound: Footprint) -> bool:
+        """Whether a bound fits with room for code that the recorded sizes do not foresee, or nothing does."""
+
+        def needed(need: Need) -> float:
+            code = sum(part.bytes for part in need.parts if part.name.startswith(CODE))
+            return need.required + code * SPARE_CODE
+
         above = needs_of(bound, plan, target, flash, options)
-        return not exactly and (_fits_surely(above) or not fits(least))
+        fits_surely = all(needed(need) <= need.available for need in above)
+        return not exactly and (fits_surely or not fits(least))
 
     count = counted(graph, plan, target, name, suffices, prepared.session)
     found = least
@@ -104,17 +111,8 @@ def fitted_plan(prepared: Prepared, graph: Graph, plan: Plan, name: str, *, exac
 
 
 def fits(found: Sequence[Need]) -> bool:
-    """Whether nothing is exceeded."""
+    """Whether no need is exceeded."""
     return not any(need.excess for need in found)
-
-
-def _fits_surely(found: Sequence[Need]) -> bool:
-    """Whether a bound fits with room for code that the recorded sizes do not foresee."""
-    for need in found:
-        code = sum(part.bytes for part in need.parts if part.name.startswith(CODE))
-        if need.required + code * SPARE_CODE > need.available:
-            return False
-    return True
 
 
 @dataclass(frozen=True)
@@ -126,9 +124,7 @@ class Cure:
 
 
 def cures(network: Network, asked: TargetChoice, lacking: Fitting, session: Session) -> list[Cure]:
-    """At most SHOWN ways to make a network fit, the cheapest first; `lacking`: the plan asked for, which does
-    not.
-    """
+    """At most SHOWN ways to make a network fit, the cheapest first; `lacking`: the plan asked for."""
     options = lacking.prepared.options
     found: list[Cure] = []
     # where less helps already it is not tried
@@ -147,7 +143,7 @@ def cures(network: Network, asked: TargetChoice, lacking: Fitting, session: Sess
 def _tried(
     network: Network, asked: TargetChoice, options: PlanOptions, settings: Settings, session: Session
 ) -> Cure | None:
-    """The cure if the network fits with the settings; None where it does not, or they do not go together."""
+    """The cure, if the network fits with the settings and they go together; else None."""
     of_plan: dict[str, Any] = {}
     of_target: dict[str, Any] = {}
     for name, value in settings.items():
@@ -176,7 +172,7 @@ def _tried(
 
 
 def _settings(lacking: Fitting) -> Iterator[Settings]:
-    """What could help on the same board, the likely first; of the memory that is too small."""
+    """Settings that could help on the same board, the likely first."""
     board = lacking.prepared.target.board
     over = [need for need in lacking.needs if need.excess]
     if any(need.what == "weights limit" for need in over):
@@ -218,7 +214,7 @@ def _settings(lacking: Fitting) -> Iterator[Settings]:
 
 
 def _boards(network: Network, lacking: Fitting, session: Session) -> Iterator[Cure]:
-    """Known boards on which it fits; those of the same family first, then by their memory."""
+    """Known boards on which it fits: the same family first, then by memory."""
     own = lacking.prepared.target.board
     known = [load_board(name) for name in board_names() if name != own.name]
     real = [board for board in known if not board.is_native]

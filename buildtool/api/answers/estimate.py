@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def facts(made: Planned) -> BoardFacts:
-    """For an answer: `note` (""), `notes`, `estimate` and `loading` (None where there is none)."""
+    """For an answer: `note` ("": none), `notes`, `estimate` and `loading` (None where there is none)."""
     timeline = Timeline.of(made.graph, made.plan.regions, made.plan.image, made.session)
     return {
         "note": made.target.board.note,
@@ -124,18 +124,18 @@ class _Clock:
         self.flash = max(self.flash, self.now) + size / self.bandwidth
 
     def wait(self, loads: Sequence[Load]) -> None:
-        """Waits until all that was begun is loaded, if any of it is needed."""
+        """Waits until all loads that were begun have ended, if any of these is needed."""
         if loads:
             self.now = max(self.now, self.flash)
 
     def stop(self, loads: Sequence[Load]) -> None:
-        """Constants that come inside of a region, which waits for each of them."""
+        """Loads constants inside a region, which waits for them."""
         if loads:
             self._bring(sum(load.size for load in loads))
             self.now = self.flash
 
     def run(self, macs: int, here: Sequence[Load], later: Sequence[Load], graph: Graph) -> None:
-        """Computes a region; the constants of later regions are loaded meanwhile."""
+        """Computes a region; constants of later regions are loaded meanwhile."""
         cut = next((load for load in here if load.channels), None)
         parts = _parts(cut, graph) if cut else 1
         for part in range(parts):

@@ -43,7 +43,10 @@ def front_of(request: Front, session: Session) -> FrontAnswer:
     refuse_weights(target, options, image_layout(graph, catalogue.select_all(target, graph)).size)
     found = prepared.session.keep(FRONTS, parts(prepared), lambda: _found(prepared))
     if not found["points"]:
-        raise _refused(prepared)
+        # why no plan keeps the limits: the refusal of the request for the one with the least memory
+        least = replace(prepared, options=replace(options, objective=Objective.RAM), bounded=False)
+        chosen(least)
+        raise PlanError("no plan of the front keeps the limits", path=prepared.path)
     searched = settings(prepared)
     return {
         "model": network.model.name,
@@ -67,9 +70,7 @@ def front_of(request: Front, session: Session) -> FrontAnswer:
 
 
 class Found(TypedDict):
-    """The figures that a search for the front has found; without milliseconds, which the board's clock
-    decides.
-    """
+    """The figures of a front, without milliseconds, which depend on the board's clock."""
 
     macs: int
     points: list[Point]
@@ -113,16 +114,6 @@ def figures(plan: Plan) -> Figures:
         "streamed_regions": len(streamed),
         "groups": sum(len(region.groups) for region in streamed),
     }
-
-
-def _refused(prepared: Prepared) -> PlanError:
-    """Why no plan keeps the limits: the refusal of the request for the one with the least memory."""
-    options = replace(prepared.options, objective=Objective.RAM)
-    try:
-        chosen(replace(prepared, options=options, bounded=False))
-    except PlanError as error:
-        return error
-    return PlanError("no plan of the front keeps the limits", path=prepared.path)
 
 
 def peers_of(prepared: Prepared, peers: bool) -> list[Peer | Refusal]:

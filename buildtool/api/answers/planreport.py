@@ -56,7 +56,7 @@ _SHORT = {
 
 
 def answer(request: Asked, session: Session) -> PlanAnswer:
-    """How a model will run on a board; refuses a plan that does not fit."""
+    """The answer to a `plan` request: how a model runs on a board. Refuses a plan that does not fit."""
     made = planned_or_given(request.model, request.target, request.options, request.lock, session)
     image_bytes = image_layout(made.graph, made.target.named(made.plan.kernels)).size
     refuse_unless_fits(made, image_bytes)
@@ -173,7 +173,7 @@ def _moment(moment: Moment, graph: Graph) -> MomentView:
 
 
 def _peak(plan: Plan, graph: Graph, found: Summary) -> Peak | None:
-    """The fullest step of all, with what is live in it, largest first."""
+    """The fullest step, with its live buffers, largest first."""
     if found.fullest < 0:
         return None
     summary = found.regions[found.fullest]
@@ -194,11 +194,9 @@ def _peak(plan: Plan, graph: Graph, found: Summary) -> Peak | None:
 
 
 def beside(made: Planned, all_of_them: bool) -> list[Beside]:
-    """What other strategies reach with the same image, accounting and weights.
-
-    Layer by layer; with `all_of_them` also msf-CNN's scheme and strips as xcore-opt has them: with no
-    more work than this plan does, with the least arena that they find, and beside that one the best
-    plan that does no more work.
+    """What other strategies reach with the same image, accounting and weights: layer by layer, and with
+    `all_of_them` msf-CNN's scheme and xcore-opt's strips: with no more work than this plan, with the least
+    arena found, and beside that the best plan that does no more work.
     """
 
     def within(options: PlanOptions, f: float) -> Beside:
@@ -251,7 +249,7 @@ def _other(made: Planned, options: PlanOptions, setting: str) -> Beside:
 
 
 def clock_of(target: Target) -> Clock:
-    """What a unit of cost is in a trace: time where costs are cycles and the board's clock is known."""
+    """The time of a unit of cost in a trace, if costs are cycles and the board's clock is known."""
     from buildtool.plan.others.chrometrace import Clock
 
     if target.cost_ms is None:
@@ -262,7 +260,7 @@ def clock_of(target: Target) -> Clock:
 
 
 def traced(request: Trace, session: Session) -> TraceAnswer:
-    """A plan over time, as a file that trace viewers open; also of a plan that does not fit."""
+    """The answer to a `trace` request: a plan over time, also one that does not fit, for trace viewers."""
     from buildtool.plan.others.chrometrace import trace  # a plan alone needs neither
     from buildtool.plan.summary.steps import plan_steps
 

@@ -81,7 +81,7 @@ def report_of(request: Report, session: Session) -> ReportAnswer:
 
 
 def _made(request: Report, session: Session) -> tuple[Planned, Prepared]:
-    """The plan, and the problem that it solves; where none keeps the limits, the plan that needs least."""
+    """The plan and its problem; where no plan keeps the limits, the one that needs least."""
     target = load_target(request.target, session)
     network = load_network(request.model, session)
     prepared = prepare(network, target, request.options, session)
@@ -99,7 +99,7 @@ def _made(request: Report, session: Session) -> tuple[Planned, Prepared]:
 
 
 def _verdict(made: Planned, prepared: Prepared) -> Verdict | NoPlan:
-    """Whether it fits, by a bound of its code where that leaves no doubt; what would help is not tried."""
+    """Whether it fits, by an upper bound of its code where that leaves no doubt; no cures are tried."""
     try:
         found = fitted_plan(prepared, made.graph, made.plan, made.model.name, exactly=False)
         return verdict_of(found, [], None)
@@ -112,7 +112,7 @@ def _verdict(made: Planned, prepared: Prepared) -> Verdict | NoPlan:
 
 
 def _layers(made: Planned, summary: Summary, layout: ImageLayout) -> list[ReportLayer]:
-    """A line an operator, in the order of execution."""
+    """One row per operator, in the order of execution."""
     graph, plan = made.graph, made.plan
     roots = alias_roots(graph)
     makers: dict[int, list[int]] = {}  # by root: several of what is written part by part
@@ -154,7 +154,7 @@ def _layers(made: Planned, summary: Summary, layout: ImageLayout) -> list[Report
 
 
 def _steps(made: Planned) -> list[RegionSteps]:
-    """The steps of the streamed regions; what is not streamed has one step an operator."""
+    """The steps of the streamed regions; others have one step per operator."""
     plan, session = made.plan, made.session
     timeline = Timeline.of(made.graph, plan.regions, plan.image, session)
     use = ArenaUse(plan, made.graph)
@@ -211,7 +211,7 @@ def repeated(numbers: Sequence[int]) -> list[int]:
 
 
 def _front(made: Planned, prepared: Prepared, peers: bool) -> ReportFront:
-    """The front with the limits on memory and cost lifted: what lies beyond them is there to be seen."""
+    """The front without limits on memory and cost, so that points beyond them are shown."""
     unlimited = replace(prepared.options, ram=None, max_cost=None, max_ms=None, max_flash=None, segments="")
     options = replace(unlimited, strategy=Strategy.BEST, objective=Objective.COST)
     free = replace(prepared, options=options)

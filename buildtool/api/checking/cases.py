@@ -162,7 +162,7 @@ def _concatenation(net: NetBuilder, draw: Draw, x: int, _kind: OpKind) -> int:
 
 
 def _split(net: NetBuilder, draw: Draw, x: int, _kind: OpKind) -> int:
-    """Its last part: of the others no one needs anything."""
+    """The last part; nobody needs the others."""
     shape = net.shape(x)
     ways = [(count, axis) for axis in (3, 1, 2) for count in (2, 3, 4) if shape[axis] % count == 0]
     count, axis = pick(draw, ways) if ways else (1, 3)
@@ -208,7 +208,7 @@ def _gather(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
 
 
 def _squares(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
-    """Cut to whole blocks before."""
+    """The input is cut to whole blocks first."""
     batch, rows, columns, depth = net.shape(x)
     block = pick(draw, (2, 2, 3, 4))
     if kind is OpKind.DEPTH_TO_SPACE:
@@ -221,7 +221,7 @@ def _squares(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
 
 
 def _product(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
-    """Of a scale that leaves values: neither all zero nor all at the ends."""
+    """The scale leaves values: neither all zero nor all at the ends."""
     axes = pick(draw, ((3,), (1,), (2,), (2, 3), (1, 3), (1, 2, 3)))
     count = math.prod(net.shape(x)[a] for a in axes)
     logarithm = count * math.log(net.scale(x) * draw.uniform(20, 60)) - math.log(40)
@@ -320,9 +320,8 @@ WIDE = tuple(
 
 
 def network(kind: OpKind, seed: int, among: bool, wide: bool = False) -> Graph:
-    """A network with an operator of `kind`; `among`: between others, so that it can run row by row; `wide`:
-    in int16, or between types of integers. The same numbers give the same network; rewrites may fold some
-    kinds.
+    """A network with an operator of `kind`, the same for the same numbers; `among`: between others, so that
+    it can run row by row; `wide`: in int16, or between types of integers. Rewrites may fold some kinds.
     """
     builder = WideNetBuilder if wide else NetBuilder
     draw, net = np.random.default_rng(seed), builder(seed, f"{kind.lower()}_{seed}")

@@ -1,10 +1,10 @@
-"""The kernels of a target family, each on random operators that it serves, against the reference.
+"""Checks the kernels of a target family against the reference, each on random operators that it serves.
 
-For every board of the family that runs here, and every kernel of the families that the plugin offers (where
-it offers none: of those that the board names), networks are drawn until the board's catalogue picks the
-kernel for one of their operators. Each is planned, emitted, compiled, run and compared in every tensor: layer
-by layer, or among other operators with little memory, where the kernel gets rings of rows and windows of
-columns and its output may lie on its input as far as its contract allows.
+For every board of the family that runs here, and every kernel of the families that the plugin offers (or the
+board names), networks are drawn until the board's catalogue picks the kernel. Each is planned, emitted,
+compiled, run and compared in every tensor: layer by layer, or among other operators with little memory, where
+the kernel gets rings of rows and windows of columns, and its output may lie on its input as far as its
+contract allows.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from buildtool.target.types import BYTES
 if TYPE_CHECKING:
     from buildtool.api.requests.kinds import Target as Asked
     from buildtool.base.session import Session
-    from buildtool.schema.checks import CheckAnswer, CheckedKernel, FailedCase
+    from buildtool.schema.boards import CheckAnswer, CheckedKernel, FailedCase
     from buildtool.target.types import KernelVariant, Target
 
 TRIES = 400  # networks that are drawn for a kernel before it counts as not reached
@@ -83,7 +83,7 @@ def check(request: Asked, session: Session) -> CheckAnswer:
 
 
 def _boards(request: Asked) -> list[Named]:
-    """The boards to run on: those asked for, else those of the family that have something to run on."""
+    """The boards to run on: those asked for, or those of the family that can be run here."""
     boards = {name: registry.load_board(name) for name in registry.board_names()}
     own = [name for name, board in boards.items() if board.family == request.plugin]
     for named in request.boards:
@@ -127,7 +127,7 @@ def _checked(
 
 
 def _cases(kernel: KernelVariant, target: Target, request: Asked) -> Iterator[Case]:
-    """Networks for which the board picks the kernel; every second one of several operators."""
+    """Networks for which the board picks the kernel; every second one has several operators."""
     kind = OpKind(kernel.op)
     wide = kernel.types != BYTES and kind in WIDE
     if kind not in ADDING and not wide:
@@ -154,7 +154,7 @@ def _cases(kernel: KernelVariant, target: Target, request: Asked) -> Iterator[Ca
 
 
 def _run(case: Case, board: Named, request: Asked, session: Session) -> tuple[FailedCase | None, int]:
-    """A network on the board, every tensor compared; what failed if it did, and the values compared."""
+    """Runs a network on the board and compares every tensor; the failure or None, and the values compared."""
     choice, inputs = TargetChoice(board, request.toolchain), Inputs(None, INPUTS, request.seed)
     wanted = Validate(model=case.file, target=choice, options=_WAYS[case.way], inputs=inputs, tensors=True)
     values = 0

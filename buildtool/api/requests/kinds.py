@@ -258,8 +258,8 @@ class Boards(Request, handler="api.answers.lists:boards"):
 
 
 class Target(Request, handler="api.checking.check:check", needs=Needs.PROGRAMS):
-    """The kernels of a target plugin against the reference, on `boards` (none: all that can be run), each on
-    `cases` random networks made from `seed`.
+    """The kernels of a target plugin against the reference, on `boards` (none: all that can be run).
+    `cases`: random networks for each kernel, made from `seed`.
     """
 
     plugin: str

@@ -82,7 +82,7 @@ class Request:
 
     @classmethod
     def read(cls, values: Values) -> Request:
-        """The request that values make: field by field, so that of two mistakes the first field's is told."""
+        """The request made of values, field by field: of two mistakes the first field's is reported."""
         return cls(**{name: values.field(cls, name) for name in cls.names})
 
     @classmethod
@@ -185,21 +185,21 @@ class Values:
         return found
 
     def need(self, name: str) -> Any:
-        """The value of a key that the kind cannot do without."""
+        """The value of a key that the kind needs."""
         if name not in self.given:
             raise UsageError(f"a request of kind '{self.kind}' needs '{name}'", option=name)
         return self.given[name]
 
     def some(self, *names: str) -> dict[str, Any]:
-        """Those of some keys that are given, for what has defaults of its own."""
+        """The given ones of some keys; the others have defaults elsewhere."""
         return {name: self.given[name] for name in names if name in self.given}
 
     def field(self, of: type[Request], name: str) -> Any:
-        """What a field of a type of request holds: a part, or the value of the option of that name."""
+        """The value of a field of a request: a part, or the option of that name."""
         return _PARTS[name](self) if name in _PARTS else self.value(name, getattr(of, name, MISSING))
 
     def value(self, name: str, default: Any = MISSING) -> Any:
-        """The value of a key: of one that names files, the files. Without a default it has to be there."""
+        """The value of a key, as files if it names files. Without a default it is needed."""
         from buildtool.base.files import to_file
 
         option = table.BY_NAME[name]
@@ -215,7 +215,7 @@ class Values:
         return to_file(value, option.suffixes)
 
     def target(self) -> TargetChoice:
-        """The board, and what goes with it; of several boards ("") that alone."""
+        """The board and its settings; for several boards ("") the settings alone."""
         from buildtool.options.values import TargetChoice
 
         return TargetChoice(
@@ -262,7 +262,7 @@ class Values:
         return PlanOptions(**table.together(self.options))
 
     def flashing(self) -> Flashing:
-        """The files for flash; a version is of a signed image."""
+        """The files for flash; only a signed image has a version."""
         sign = self.value("sign", None)
         if "image_version" in self.given and sign is None:
             raise table.idle("image_version", "it has no effect without 'sign'")
@@ -270,7 +270,7 @@ class Values:
         return Flashing(formats, sign, self.given.get("image_version", "0.0.0" if sign else ""))
 
     def lock(self) -> Lock | None:
-        """The plan that is given without an image; what decides how one is made must not stand beside it."""
+        """The plan that is given without an image; options that decide how a plan is made are refused."""
         from buildtool.options.values import Lock
 
         if "plan" not in self.given or "elf" in self.given:
@@ -279,7 +279,7 @@ class Values:
         return Lock(self.value("plan"), self.options.get("image"))
 
     def made(self) -> Made | None:
-        """The image and plan of a build; nothing that decides how one is made may stand beside them."""
+        """The image and plan of a build; options that decide how they are made are refused."""
         if "elf" not in self.given:
             return None
         if "plan" not in self.given:
@@ -298,7 +298,7 @@ class Values:
         return Made(self.value("elf"), self.value("plan"))
 
     def inputs(self) -> Inputs:
-        """A file or random values, not both."""
+        """The inputs: a file or random values, not both."""
         given = self.given
         if "input" in given:
             for name in ("inputs", "seed"):

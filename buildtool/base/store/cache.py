@@ -25,7 +25,7 @@ _SHOWN = 80  # characters of a part of a key in a report
 
 
 class Use(enum.StrEnum):
-    """Whether what is kept is used: `renew` writes, and reads nothing that older requests have made."""
+    """Whether the cache is used: `renew` writes, and reads only what this request has made."""
 
     ON = "on"
     OFF = "off"
@@ -88,7 +88,7 @@ class Cache:
         self._memory.put((level, key), data)
 
     def refuse(self, level: str, key: str) -> None:
-        """A payload that was found is not what its level says: it is put aside, and is a miss."""
+        """Puts a payload aside that its level cannot read, and counts it as a miss."""
         self._found[level, "hits"] -= 1
         self._found[level, "misses"] += 1
         self._memory.pop((level, key))
@@ -97,7 +97,7 @@ class Cache:
         self.disk.discard(level, key)
 
     def unmake(self) -> None:
-        """What was made since the request began is not kept: its key does not say all that it depends on."""
+        """Drops what was made since the request began: its key does not say all that it depends on."""
         for known in self._made:
             self._unwritten.pop(known, None)
             self._memory.pop(known)
@@ -111,7 +111,7 @@ class Cache:
         return found
 
     def forget(self) -> None:
-        """Gives back what is held in memory."""
+        """Frees the memory."""
         self._memory.clear()
 
     def flush(self) -> None:
@@ -128,29 +128,34 @@ class Cache:
         self._found.clear()
         if not (unwritten or counts) or self.disk.trouble:
             return
-        from buildtool.base.store.index import Index, Notes  # sqlite, which no answer waits for
+        from buildtool.base.store.index import Index  # sqlite, which no answer waits for
 
         sizes = {known: self.disk.write(*known, data) for known, data in unwritten.items()}
-        notes = Notes({known: size for known, size in sizes.items() if size}, uses, counts)
-        notes.counts |= {what: n for what, n in self.disk.counts.items() if n}
+        written = {known: size for known, size in sizes.items() if size}
+        counts |= {what: n for what, n in self.disk.counts.items() if n}
+        reports: dict[tuple[str, str], bytes] = {}
         self.disk.counts.clear()
         index = Index(self.disk.folder)
         if self.subject:  # for `explain`: what was asked of each level, and which parts of keys are new
             before = index.reports(self.subject)
             for level, (parts, hit) in asked.items():
-                shown = {name: _shown(part) for name, part in sorted({"code": self.code, **parts}.items())}
+                shown = {}  # of each part of a key a digest, and a short text for people
+                for name, part in sorted({"code": self.code, **parts}.items()):
+                    data, text = msgpack.packb(part, unicode_errors="backslashreplace"), str(part)
+                    short = text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
+                    shown[name] = [hashlib.sha256(data).hexdigest()[:16], short]
                 changed = [] if hit else _changes(before.get(level), shown)
                 counted = per_level.get(level, {})
                 report = {"hit": hit, "counts": counted, "parts": shown, "changed": changed}
                 packed = msgpack.packb(report, unicode_errors="backslashreplace")
-                notes.reports[self.subject, level] = packed
-        self.subject = ""  # what is made from now on is prepared, and nobody's request
-        noted = index.note(notes)
+                reports[self.subject, level] = packed
+        self.subject = ""  # what is made from now on belongs to no request
+        noted = index.note(written, uses, counts, reports)
         uncounted = self.disk.folder / UNCOUNTED
         if noted is None:
             with contextlib.suppress(OSError):
                 uncounted.touch(mode=0o600)
-        elif notes.sizes:
+        elif written:
             total, is_new = noted
             if is_new or total > most_disk_bytes() or uncounted.exists():
                 evict(self.disk, most_disk_bytes(), index)
@@ -160,14 +165,14 @@ class Cache:
 
 
 def open_cache(code: str) -> Cache | None:
-    """The user's cache; None where it is switched off, or where there is no place for one."""
+    """The user's cache; None if it is switched off, or there is no folder for one."""
     if (folder := kept_folder()) is None:
         return None
     return Cache(folder, code, is_current=lambda: code_digest() == code, levels=kept_levels())
 
 
 def _changes(before: bytes | None, now: Mapping[str, list[str]]) -> list[list[str]]:
-    """Name, old and new value of each part of a key that is not what it was; [] where nothing was asked."""
+    """Name, old and new value of each changed part of a key; [] where the last request is not known."""
     if before is None:
         return []
     try:
@@ -179,10 +184,3 @@ def _changes(before: bytes | None, now: Mapping[str, list[str]]) -> list[list[st
     nothing = ["", "(none)"]
     pairs = [(name, old.get(name, nothing), now.get(name, nothing)) for name in names]
     return [[name, was[1], is_[1]] for name, was, is_ in pairs if was[0] != is_[0]]
-
-
-def _shown(value: Any) -> list[str]:
-    """What tells a part of a key from another one, and what people see of it."""
-    data, text = msgpack.packb(value, unicode_errors="backslashreplace"), str(value)
-    short = text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
-    return [hashlib.sha256(data).hexdigest()[:16], short]

@@ -24,7 +24,7 @@ class Level(TypedDict):
 
 
 class Change(TypedDict):
-    """A part of a key that is not what it was."""
+    """A part of a key that has changed."""
 
     part: str
     was: str
@@ -75,7 +75,7 @@ def stats() -> dict[str, Any]:
 
 
 def _counted(disk: Disk) -> dict[str, tuple[int, int]]:
-    """By level, entries and bytes of the files: on a disk that is full, the index knows nothing of them."""
+    """Entries and bytes of the files by level: on a full disk the index may lack them."""
     sizes: dict[str, tuple[int, int]] = {}
     for level, _, size in () if disk.trouble else disk.entries():
         entries, total = sizes.get(level, (0, 0))
@@ -98,7 +98,7 @@ def verify() -> dict[str, Any]:
 
 
 def clear() -> dict[str, Any]:
-    """Removes every entry, and the index; nothing that is not the cache's own, whatever folder it is."""
+    """Removes every entry and the index, but nothing that the cache has not made."""
     disk = _usable()
     entries = list(disk.entries())
     disk.empty()
@@ -113,7 +113,7 @@ def clear() -> dict[str, Any]:
 
 
 def explain(words: str = "") -> dict[str, Any]:
-    """What the last requests asked for whose subject has all of some `words`, and what was made anew."""
+    """What the last requests whose subject has all `words` asked of each level, and what was made anew."""
     index = Index(folder())
     asked: list[Asked] = []
     subjects = index.subjects() if index.path.exists() else []

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 FORMAT = 2
 MOST_BYTES = 16 << 20  # of an entry: no larger file is written or read
 ASIDE = "aside"  # the folder of entries that were bad
-MOST_ASIDE = 20  # bad entries that are kept for whoever looks for the cause
+MOST_ASIDE = 20  # bad entries that are kept, so that people can look for the cause
 MEMO_BYTES = 32 << 20  # of the memo of builds
 _EVICTING = "0"  # how keys begin with which it is looked at how large the memo is: that takes a while
 _BLOCK = 4096  # bytes that a file takes at least: the memo has many small ones
@@ -49,7 +49,7 @@ _EVICTED_TO = 0.8  # of the bound
 _LOCK = "evict.lock"
 UNCOUNTED = "uncounted"  # there are entries that the index could not be told of
 OWN_FILES = (_LOCK, UNCOUNTED)
-_STALE_SECONDS = 3600  # a half-written file this old belongs to nobody any more
+_STALE_SECONDS = 3600  # a half-written file this old is left over
 _KEY = re.compile(r"[0-9a-f]{64}")
 _PREFIX = re.compile(r"[0-9a-f]{2}")
 _LEVEL = re.compile(rf"(?!{ASIDE}$)[a-z]{{1,32}}")
@@ -76,7 +76,7 @@ def pack(level: str, key: str, payload: bytes) -> bytes:
 
 
 def unpack(data: bytes, level: str, key: str) -> bytes:
-    """The payload; BadEntryError unless these are the whole and unharmed bytes of just that entry."""
+    """The payload; BadEntryError unless these are the unharmed bytes of this very entry."""
     start = len(_MAGIC) + _LENGTH.size
     if len(data) < start + _DIGEST or not data.startswith(_MAGIC):
         raise BadEntryError("not an entry")
@@ -150,7 +150,7 @@ class Disk:
         return len(data)
 
     def discard(self, level: str, key: str) -> None:
-        """Puts a bad entry aside, where it is found by people and no longer by programs."""
+        """Moves a bad entry aside, where people find it and programs do not."""
         self.counts["bad"] += 1
         aside = self.folder / ASIDE
         path = self._path(level, key)
@@ -171,7 +171,7 @@ class Disk:
             self._path(level, key).unlink(missing_ok=True)
 
     def entries(self) -> Iterator[tuple[str, str, int]]:
-        """Level, key and bytes of every file there is; a walk through all folders."""
+        """Level, key and bytes of every entry; it walks through all folders."""
         for part in self._parts():
             with contextlib.suppress(OSError):
                 for file in os.scandir(part):
@@ -187,9 +187,7 @@ class Disk:
             return 0
 
     def sweep(self, stale_seconds: float = _STALE_SECONDS) -> None:
-        """Removes what killed processes left half written, if it is this old, or from the future (a clock was
-        set).
-        """
+        """Removes files that killed processes left half written, if they are this old, or from the future."""
         now = time.time()
 
         def is_stale(file: os.DirEntry[str]) -> bool:
@@ -200,7 +198,7 @@ class Disk:
             _unlink(part, lambda file: _PART.fullmatch(file.name) and is_stale(file))
 
     def empty(self) -> None:
-        """Removes all that this class has made, and nothing else that may lie in the folder."""
+        """Removes everything that this class has made, and nothing else in the folder."""
         for level, key, _ in list(self.entries()):
             self.remove(level, key)
         self.sweep(-math.inf)
@@ -225,7 +223,7 @@ class Disk:
 
 
 def recall(level: str, key: str) -> bytes | None:
-    """What a build has kept in the memo; None where nothing there can be believed."""
+    """What a build has kept in the memo; None where there is nothing that can be trusted."""
     folder = memo_folder()
     return Disk(folder).read(level, key) if folder is not None and folder.is_dir() else None
 

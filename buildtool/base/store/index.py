@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+Known = tuple[str, str]  # an entry: its level and its key
 
 NAME = "index.sqlite"
 MOST_SUBJECTS = 500  # requests of which is remembered what they asked for
@@ -37,18 +38,6 @@ _FORGET_SUBJECTS = (
 )
 
 
-@dataclass
-class Notes:
-    """What happened since the index was written last: bytes of entries written, entries read, additions to
-    the counts, and by subject and level what the last request about it asked for (msgpack).
-    """
-
-    sizes: dict[tuple[str, str], int] = field(default_factory=dict)
-    uses: set[tuple[str, str]] = field(default_factory=set)
-    counts: dict[str, int] = field(default_factory=dict)
-    reports: dict[tuple[str, str], bytes] = field(default_factory=dict)
-
-
 class Index:
     """The index of the entries in `folder`; opened for each use, so that nothing stays locked."""
 
@@ -57,22 +46,28 @@ class Index:
         self._is_new = False  # it was made by this object: there may be entries that it does not know
         self._refused = False  # by a lock or by the system: it is not tried once more
 
-    def note(self, notes: Notes) -> tuple[int, bool] | None:
-        """Writes notes down; the bytes of all entries, and whether the index was made just now.
-
-        None where it cannot be written.
+    def note(
+        self,
+        sizes: Mapping[Known, int],
+        uses: Collection[Known],
+        counts: Mapping[str, int],
+        reports: Mapping[tuple[str, str], bytes],
+    ) -> tuple[int, bool] | None:
+        """Notes bytes of entries written, entries read, additions to counts, and by subject and level what
+        the last request about it asked for (msgpack). The bytes of all entries, and whether the index was
+        made just now; None where it cannot be written.
         """
         with self._open() as base:
             if base is None:
                 return None
             now = _tick(base)
-            sizes = [(*known, size, now) for known, size in notes.sizes.items()]
-            uses = [(now, *known) for known in sorted(notes.uses - notes.sizes.keys())]
-            reports = [(*about, report, now) for about, report in notes.reports.items()]
-            base.executemany(f"{_INSERT_ENTRY} do update set bytes = excluded.bytes, {_USED}", sizes)
-            base.executemany("update entries set used = ? where level = ? and key = ?", uses)
-            base.executemany(_ADD_COUNT, sorted(notes.counts.items()))
-            base.executemany(f"{_INSERT_REPORT} do update set report = excluded.report, {_USED}", reports)
+            written = [(*known, size, now) for known, size in sizes.items()]
+            read = [(now, *known) for known in sorted(set(uses) - sizes.keys())]
+            asked = [(*about, report, now) for about, report in reports.items()]
+            base.executemany(f"{_INSERT_ENTRY} do update set bytes = excluded.bytes, {_USED}", written)
+            base.executemany("update entries set used = ? where level = ? and key = ?", read)
+            base.executemany(_ADD_COUNT, sorted(counts.items()))
+            base.executemany(f"{_INSERT_REPORT} do update set report = excluded.report, {_USED}", asked)
             base.execute(_FORGET_SUBJECTS, (MOST_SUBJECTS,))
             (total,) = base.execute("select coalesce(sum(bytes), 0) from entries").fetchone()
             base.commit()
@@ -80,18 +75,18 @@ class Index:
         return None
 
     def by_use(self) -> list[tuple[str, str]]:
-        """The entries, the one that was not used for longest first."""
+        """The entries, the longest unused first."""
         return self._rows("select level, key from entries order by used, level, key")
 
     def forget(self, entries: Sequence[tuple[str, str]]) -> None:
-        """Takes entries off the index."""
+        """Removes entries from the index."""
         with self._open() as base:
             if base is not None:
                 base.executemany("delete from entries where level = ? and key = ?", entries)
                 base.commit()
 
     def now(self) -> int:
-        """The clock: whatever is noted from here on is later."""
+        """The clock: later notes have a larger number."""
         return int((self._rows("select max(now) from clock") or [(0,)])[0][0] or 0)
 
     def replace(self, sizes: Mapping[tuple[str, str], int], since: int) -> None:
@@ -123,12 +118,12 @@ class Index:
         return dict(self._rows("select level, report from asked where subject = ? order by level", subject))
 
     def subjects(self) -> list[str]:
-        """What requests were about, the latest first."""
+        """The subjects of requests, the latest first."""
         rows = self._rows("select subject from asked group by subject order by max(used) desc, subject")
         return [subject for (subject,) in rows]
 
     def _rows(self, query: str, *values: str) -> list[Any]:
-        """What a query finds; nothing where there is no index, or a damaged one."""
+        """The rows of a query; none where there is no index, or a damaged one."""
         with self._open() as found:
             if found is not None:
                 return found.execute(query, values).fetchall()
@@ -136,7 +131,7 @@ class Index:
 
     @contextlib.contextmanager
     def _open(self) -> Iterator[sqlite3.Connection | None]:
-        """The index; None where there can be none. Errors inside end the use of it."""
+        """The index, or None. An error inside the context ends its use."""
         base = None
         if not self._refused:
             try:
@@ -183,7 +178,7 @@ class Index:
 
 
 def _tick(base: sqlite3.Connection) -> int:
-    """The next number of the clock that tells what was used last, whatever the system's clock does."""
+    """The next number of the clock that orders uses, independent of the system's clock."""
     row = base.execute("select max(now) from clock").fetchone()
     now = int(row[0] or 0) + 1
     base.execute("delete from clock")

@@ -22,22 +22,22 @@ class Recent(Generic[K, V]):
         self._most, self._weigh = most, weigh
 
     def get(self, key: K) -> V | None:
-        """The value, which is used by that; None where there is none."""
+        """The value, which counts as a use; None where there is none."""
         value = self._values.get(key)
         if value is not None:
             self._values.move_to_end(key)
         return value
 
     def peek(self, key: K) -> V | None:
-        """As `get`, and the value is not used by that."""
+        """As `get`, but it does not count as a use."""
         return self._values.get(key)
 
     def use(self, key: K) -> None:
-        """The value, which is there, is used."""
+        """Counts a use of a value that is there."""
         self._values.move_to_end(key)
 
     def put(self, key: K, value: V, most: float = 0) -> None:
-        """Keeps a value, which is used by that. `most`: another bound than that of all."""
+        """Keeps a value, which counts as a use. `most`: another bound for this kind."""
         self.pop(key)
         self._values[key] = value
         self.held += self._weigh(value)
@@ -59,5 +59,5 @@ class Recent(Generic[K, V]):
         return len(self._values)
 
     def __iter__(self) -> Iterator[K]:
-        """The keys, the one that was not used for longest first."""
+        """The keys, the longest unused first."""
         return iter(self._values)

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 
 def scores(graph: Graph, wanted: str) -> tuple[int | None, str]:
-    """The output whose largest value is the class, or None and why there is none.
+    """The output whose largest value is the class, or None and the reason.
 
-    UsageError where `wanted` names none of the outputs, or one that has no value for each class.
+    UsageError if `wanted` names no output, or one without a value for each class.
     """
     outputs = {graph.tensors[t].name: t for t in graph.outputs}
     if wanted:
@@ -39,7 +39,7 @@ def scores(graph: Graph, wanted: str) -> tuple[int | None, str]:
 
 
 def _no_classes(tensor: Tensor) -> str:
-    """Why a tensor has no value for each class; "" where it may have."""
+    """Why a tensor has no value for each class; "" if it may have them."""
     if tensor.elements < 2:
         return "is a single value, not one for each class"
     if sum(n != 1 for n in tensor.shape) > 1:
@@ -48,20 +48,19 @@ def _no_classes(tensor: Tensor) -> str:
 
 
 def check_labels(labels: Sequence[int], classes: Sequence[str], tensor: Tensor, path: str) -> None:
-    """UsageError for labels and names beyond the classes that an output has."""
+    """UsageError for labels and names beyond an output's classes."""
     if len(classes) > tensor.elements:
         text = f"there are {len(classes):,} classes, and the output '{tensor.name}' has {tensor.elements:,}"
         raise UsageError(text, path=path)
     wrong = next((label for label in labels if label >= tensor.elements), None)
     if wrong is not None:
-        text = (
-            f"there is the label {wrong}, and the classes of '{tensor.name}' are 0 to {tensor.elements - 1}"
-        )
-        raise UsageError(text, path=path, hint="labels begin with 0" if wrong == tensor.elements else "")
+        hint = "labels begin with 0" if wrong == tensor.elements else ""
+        text = f"there is the label {wrong}, and the classes of '{tensor.name}' are 0 to"
+        raise UsageError(f"{text} {tensor.elements - 1}", path=path, hint=hint)
 
 
 def prediction(values: np.ndarray) -> int:
-    """The class with the largest value; of several that are equal, the first."""
+    """The class with the largest value; the first of several."""
     return int(values.reshape(-1).argmax())
 
 
@@ -72,7 +71,7 @@ def accuracy(
     reference: Sequence[int],
     firmware: Mapping[int, int],
 ) -> Accuracy:
-    """Of predictions by the reference (one for each label) and by the firmware (by position)."""
+    """The accuracy of predictions by the reference (one a label) and by the firmware (by position)."""
     whole = len(firmware) == len(labels)
     used = [firmware[i] for i in range(len(labels))] if whole else list(reference)
     pairs = Counter(zip(labels, used, strict=True))

@@ -1,8 +1,8 @@
-"""Which networks a linked image holds, by which plans they run, and whether its weights are a model's.
+"""The networks in a linked image, their plans, and whether its weights are a model's.
 
-The emitted C leaves a line of text in section .nn_identity (kernels/include/nn_identity.h), the weights
-are there as they were emitted. An image that is not what the caller takes it for is refused before it
-runs: what it would give is not an answer about the model.
+The emitted C leaves a line of text in section .nn_identity (kernels/include/nn_identity.h), and the weights
+are there as they were emitted. A wrong image is refused before it runs: its outputs say nothing about the
+model.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import struct
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from buildtool.base.errors import BuildtoolError, ToolError, suggest
 from buildtool.firmware.sizes import open_elf
@@ -45,7 +45,7 @@ class Linked:
 
 
 def networks(data: bytes) -> tuple[Linked, ...]:
-    """What the image (an ELF file's bytes) says that it holds; ToolError if it is not an ELF file."""
+    """The networks in an image (an ELF file's bytes); ToolError for another file."""
     return tuple(Linked(**found.groupdict()) for line in _lines(data) if (found := _NETWORK.fullmatch(line)))
 
 
@@ -54,22 +54,22 @@ def check_image(
 ) -> Linked:
     """The network in the image that runs by `plan` on `weights`; `over_wire`: the firmware answers so.
 
-    ToolError, with what was expected and what was found, for an image that holds no such network, has
-    other weights, or is not a test firmware, which reads inputs and writes outputs.
+    ToolError for an image that has no such network or other weights, or is not a test firmware, which reads
+    inputs and writes outputs.
     """
     from buildtool.plan.codec import digest
 
     try:
-        found = _planned(data, digest(plan), weights.layout.hex())
+        linked = _planned(data, digest(plan), weights.layout.hex())
         _check_weights(data, weights)
         _check_firmware(_lines(data), over_wire)
     except BuildtoolError as error:
         raise error.at(path=path) from None
-    return found
+    return linked
 
 
 def _check_firmware(lines: list[str], over_wire: bool) -> None:
-    """ToolError where the image is no test firmware, or one of the other kind."""
+    """ToolError if the image is no test firmware, or one of the other kind."""
     if (OVER_WIRE if over_wire else TEST_FIRMWARE) in lines:
         return
     if OVER_WIRE in lines:
@@ -109,18 +109,21 @@ def _planned(data: bytes, plan: str, layout: str) -> Linked:
 
 
 def _check_weights(data: bytes, weights: WeightImage) -> None:
-    """The image's weights are these, by the header that stands before them."""
-    if any(weights.data in section for section in _contents(data)):
+    """ToolError for other weights in the image, by the header before them."""
+    loaded = [
+        bytes(section.data())
+        for section in open_elf(data).iter_sections()
+        if section["sh_flags"] & 2 and section["sh_type"] != "SHT_NOBITS"
+    ]
+    if any(weights.data in section for section in loaded):
         return
     expected = _CRC.unpack_from(weights.data, _CRC_AT)[0]
-    others = [crc for section in _contents(data) for crc in _checksums(section, weights.layout)]
+    others = [crc for section in loaded for crc in _checksums(section, weights.layout)]
     if expected in others:
         raise ToolError("the image's weights are damaged: their CRC-32 is the model's, their bytes are not")
     if not others:
-        raise ToolError(
-            "the image holds no weights of this network",
-            hint="link the emitted NAME_weights.S with it",
-        )
+        text = "the image holds no weights of this network"
+        raise ToolError(text, hint="link the emitted NAME_weights.S with it")
     found = ", ".join(f"{crc:08x}" for crc in others)
     raise ToolError(
         f"the image holds other weights than the model: expected CRC-32 {expected:08x}, found {found}",
@@ -128,25 +131,11 @@ def _check_weights(data: bytes, weights: WeightImage) -> None:
     )
 
 
-def _contents(data: bytes) -> list[bytes]:
-    """The bytes of every section that is loaded."""
-    return [bytes(section.data()) for section in open_elf(data).iter_sections() if _is_loaded(section)]
-
-
-def _is_loaded(section: Any) -> bool:
-    return bool(section["sh_flags"] & 2) and section["sh_type"] != "SHT_NOBITS"
-
-
 def _checksums(section: bytes, layout: bytes) -> list[int]:
     """The payload's CRC-32 of every weight image of this layout in the section."""
-    # numpy comes with it, which the report of an image's sizes need not wait for
+    # with numpy, for which the report of an image's sizes need not wait
     from buildtool.emit.image import HEADER_BYTES, MAGIC
 
-    found = []
-    place = section.find(MAGIC)
-    while place >= 0:
-        header = section[place : place + HEADER_BYTES]
-        if header[_LAYOUT_AT:].startswith(layout):
-            found.append(_CRC.unpack_from(header, _CRC_AT)[0])
-        place = section.find(MAGIC, place + 1)
-    return found
+    places = (match.start() for match in re.finditer(re.escape(MAGIC), section))
+    headers = (section[place : place + HEADER_BYTES] for place in places)
+    return [_CRC.unpack_from(h, _CRC_AT)[0] for h in headers if h[_LAYOUT_AT:].startswith(layout)]

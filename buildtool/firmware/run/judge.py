@@ -1,7 +1,7 @@
-"""Who says what a run's tensors must be: LiteRT's reference kernels if installed, else our own executor.
+"""The judge of a run's tensors: LiteRT's reference kernels if installed, else our own executor.
 
-LiteRT ends its whole process where a check of its own fails. So it runs in a child process, whose death costs
-the reference and not the command: this module is what the child runs.
+LiteRT ends its whole process if a check of its own fails. So it runs in a child process, whose death costs
+the reference and not the command: the child runs this module.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ _ASKED = "--reference litert compares with LiteRT's reference kernels"
 _ONNX = "LiteRT reads no ONNX; --reference litert takes the .tflite file that is written of it"
 _ABSENT = f"for LiteRT's reference kernels: {NOT_INSTALLED}"
 _INSTEAD = suggest("buildtool's own executor", reference="numpy")
-_LAST_WORDS = 200  # characters of what LiteRT says before it dies
+_LAST_WORDS = 200  # characters of LiteRT's last line before it dies
 PATIENCE_SECONDS = 1800.0  # for one answer: its kernels need minutes for the largest networks, not this
 
 
 class Judge:
-    """Computes what each set of inputs must give. `hear` comes first, then `refer` any number of times.
+    """Computes the right values for each set of inputs. `hear` comes first, then any number of `refer`.
 
-    Asked for nobody in particular (`Reference.AUTO`), it takes LiteRT, and from an input on that LiteRT does
-    not compute, our executor; `told` says who computed what. Asked for LiteRT, that is a ToolError.
+    With `Reference.AUTO` it takes LiteRT, and from the first input that LiteRT does not compute on, our
+    executor; `told` says who computed what. With `Reference.LITERT` that is a ToolError.
     """
 
     def __init__(self, which: Reference, child: _Child | None, why: str) -> None:
@@ -54,35 +54,42 @@ class Judge:
         self._by_litert = self._by_own = 0
 
     def hear(self, model: Model, source: Graph, graph: Graph, *, every: bool) -> None:
-        """The network. `graph`: `source` (the file's), rewritten; `every`: all its tensors are asked for."""
+        """Takes the network. `graph`: the file's `source`, rewritten; `every`: all tensors are wanted."""
         self._graph = graph
         if self._child is None:
             return
         file = tflite_file(model, source)
         try:
-            self._version = self._child.start(file, source, graph, None if every else graph.outputs)
+            self._child.start(file, source, graph, None if every else graph.outputs)
+            self._version = self._child.version
         except ToolError as error:
             self._version = self._child.version
             self._without_litert(error)
 
     def refer(self, inputs: Sequence[Array], reset: bool) -> Mapping[int, Array]:
-        """Tensor index -> the value it must have; `reset`: the state is reset before."""
+        """Tensor index -> its right value; `reset`: the state is reset first."""
         if self._child is not None:
             try:
-                found = self._child.refer(inputs, reset)
-                self._refuse_gaps(found)
+                values = self._child.refer(inputs, reset)
+                missing = next((t for t in self._graph.outputs if t not in values), None)
+                if missing is not None:  # it would not be compared
+                    raise ToolError("LiteRT has no such output", tensor=self._graph.tensors[missing].name)
             except ToolError as error:
                 self._without_litert(error)
             else:
                 self._by_litert += 1
                 if self._graph.states:
                     self._since_reset = [*([] if reset else self._since_reset), inputs]
-                return found
+                return values
         self._by_own += 1
-        return self._by_our_own(inputs, reset)
+        if self._own is None:
+            self._own = referrer(Reference.NUMPY, b"", self._graph, self._graph)
+            for earlier in [] if reset else self._since_reset:
+                self._own(earlier, False)
+        return self._own(inputs, reset)
 
     def told(self) -> ReferenceAnswer:
-        """Who judged, for an answer."""
+        """The judge's name, for an answer."""
         litert = " ".join(["LiteRT", *filter(None, [self._version])]) + "'s reference kernels"
         is_litert = self._by_litert > 0 or self._child is not None
         text = litert if is_litert else _OWN
@@ -96,45 +103,26 @@ class Judge:
             "why": self._why,
         }
 
-    def _refuse_gaps(self, found: Mapping[int, Array]) -> None:
-        """ToolError where LiteRT has no such output: it would go without comparison."""
-        for t in self._graph.outputs:
-            if t not in found:
-                raise ToolError("LiteRT has no such output", tensor=self._graph.tensors[t].name)
-
     def _without_litert(self, error: ToolError) -> None:
-        """From now on our executor judges; the error where LiteRT was asked for."""
+        """Lets our executor judge from now on; raises the error if LiteRT was asked for."""
         if self._which is Reference.LITERT:
             raise error
         named = "LiteRT" if not self._version else f"LiteRT {self._version}"
         self._why = error.text.replace("LiteRT", named, 1)
         self._child = None
 
-    def _by_our_own(self, inputs: Sequence[Array], reset: bool) -> Mapping[int, Array]:
-        if self._own is None:
-            self._own = referrer(Reference.NUMPY, b"", self._graph, self._graph)
-            for earlier in [] if reset else self._since_reset:
-                self._own(earlier, False)
-        return self._own(inputs, reset)
-
 
 @contextlib.contextmanager
 def judging(which: Reference, model: Named) -> Iterator[Judge]:
-    """A judge, whose child loads LiteRT while the caller goes on.
-
-    ToolError where LiteRT is asked for and not installed.
-    """
+    """A judge, whose child loads LiteRT in the meantime; ToolError if that is asked for and not installed."""
     if which is Reference.NUMPY:
         yield Judge(which, None, _ASKED)
     elif which is Reference.AUTO and is_onnx(model if isinstance(model, str) else model.path):
         yield Judge(which, None, _ONNX)
     elif importlib.util.find_spec("ai_edge_litert") is None:
         if which is Reference.LITERT:
-            raise ToolError(
-                "LiteRT is not installed",
-                option="reference",
-                hint=[Hint(NOT_INSTALLED), _INSTEAD],
-            )
+            hints = [Hint(NOT_INSTALLED), _INSTEAD]
+            raise ToolError("LiteRT is not installed", option="reference", hint=hints)
         yield Judge(which, None, _ABSENT)
     else:
         with tempfile.TemporaryFile() as words, contextlib.ExitStack() as ending:
@@ -150,7 +138,7 @@ def judging(which: Reference, model: Named) -> Iterator[Judge]:
 
 
 class _Child:
-    """A process in which LiteRT runs. Raises ToolError for what LiteRT refuses, and where it dies."""
+    """A process in which LiteRT runs. Raises ToolError if LiteRT refuses something, or dies."""
 
     def __init__(self, words: IO[bytes]) -> None:
         self.version = ""
@@ -165,18 +153,17 @@ class _Child:
             env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)},
         )
 
-    def start(self, model: bytes, source: Graph, graph: Graph, wanted: Sequence[int] | None) -> str:
-        """LiteRT's version, once it has read the network; `wanted`: the tensors that are asked for."""
+    def start(self, model: bytes, source: Graph, graph: Graph, wanted: Sequence[int] | None) -> None:
+        """Has LiteRT read the network; `wanted`: the tensors that are wanted (None: all)."""
         self.version = self._answer()
         self._ask((model, source, graph, wanted))
         self._answer()
-        return self.version
 
     def refer(self, inputs: Sequence[Array], reset: bool) -> Mapping[int, Array]:
         """As a `Referrer`."""
         self._ask((inputs, reset))
-        found: Mapping[int, Array] = self._answer()
-        return found
+        values: Mapping[int, Array] = self._answer()
+        return values
 
     def close(self) -> None:
         """Ends it."""
@@ -185,13 +172,13 @@ class _Child:
             with contextlib.suppress(OSError):
                 if stream is not None:
                     stream.close()
-        process.kill()  # it keeps nothing that would have to be put in order
+        process.kill()  # it has nothing to put in order
         process.wait()
 
     def _ask(self, message: object) -> None:
         stream = self._process.stdin
         assert stream is not None
-        with contextlib.suppress(OSError):  # it is dead: then there is no answer either
+        with contextlib.suppress(OSError):  # if it is dead, there is no answer either
             pickle.dump(message, stream, protocol=5)
             stream.flush()
 
@@ -207,32 +194,32 @@ class _Child:
         ending.daemon = True
         ending.start()
         try:
-            is_right, found = pickle.load(self._process.stdout)
+            is_right, answer = pickle.load(self._process.stdout)
         except (EOFError, OSError, pickle.UnpicklingError):
             how = self._end()
-            said = f"said nothing for {PATIENCE_SECONDS:g} s and {how}" if is_late.is_set() else how
-            raise ToolError(f"LiteRT {said}", hint=_INSTEAD) from None
+            text = f"said nothing for {PATIENCE_SECONDS:g} s and {how}" if is_late.is_set() else how
+            raise ToolError(f"LiteRT {text}", hint=_INSTEAD) from None
         finally:
             ending.cancel()
         if not is_right:
-            raise ToolError(found, hint=_INSTEAD)
-        return found
+            raise ToolError(answer, hint=_INSTEAD)
+        return answer
 
     def _end(self) -> str:
-        """How the process ended, and the last that it said."""
+        """How the process ended, and its last line."""
         status = self._process.wait()
         how = f"ended with status {status}" if status >= 0 else f"was ended by signal {-status}"
         self._words.seek(0)
         lines = self._words.read().decode("utf-8", "replace").split("\n")
-        said = next((line.strip() for line in reversed(lines) if line.strip()), "")
-        return f"{how}: {said[:_LAST_WORDS]}" if said else how
+        last = next((line.strip() for line in reversed(lines) if line.strip()), "")
+        return f"{how}: {last[:_LAST_WORDS]}" if last else how
 
 
 def _serve(source: IO[bytes], sink: IO[bytes]) -> None:
-    """The child: LiteRT's version, then an answer to the network and to each set of inputs."""
+    """The child: sends LiteRT's version, then an answer to the network and to each set of inputs."""
 
-    def answer(is_right: bool, found: object) -> None:
-        pickle.dump((is_right, found), sink, protocol=5)
+    def answer(is_right: bool, content: object) -> None:
+        pickle.dump((is_right, content), sink, protocol=5)
         sink.flush()
 
     try:
@@ -253,17 +240,13 @@ def _serve(source: IO[bytes], sink: IO[bytes]) -> None:
                 refer = referrer(Reference.LITERT, model, file, graph)
                 answer(True, None)
                 continue
-            found = refer(*message)
-            answer(True, {t: found[t] for t in (found if wanted is None else wanted) if t in found})
+            values = refer(*message)
+            answer(True, {t: values[t] for t in (values if wanted is None else wanted) if t in values})
         except BuildtoolError as error:
             answer(False, error.text)
 
 
-def _main() -> None:
-    with os.fdopen(os.dup(1), "wb") as sink:
-        os.dup2(2, 1)  # what libraries print is no answer
-        _serve(sys.stdin.buffer, sink)
-
-
 if __name__ == "__main__":
-    _main()
+    with os.fdopen(os.dup(1), "wb") as own:
+        os.dup2(2, 1)  # libraries may print; that is no answer
+        _serve(sys.stdin.buffer, own)

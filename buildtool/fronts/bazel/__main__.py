@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from buildtool.fronts.bazel.labels import RULES
+from buildtool.fronts.bazel.repository import RULES
 
 if __name__ == "__main__":
     sys.stdout.write((RULES / "buildtool.bzl").read_text(encoding="utf-8"))

@@ -2,13 +2,32 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from difflib import SequenceMatcher
+from typing import TYPE_CHECKING
 
-from buildtool.fronts.changes.figures import COST, MEMORY, METRICS, PERCENT, STATE, Figures, Number, Row
+from buildtool.base.errors import UsageError, did_you_mean
+from buildtool.fronts.changes.figures import (
+    COST,
+    HIGHER_IS_BETTER,
+    MEMORY,
+    METRICS,
+    PERCENT,
+    SHARES,
+    STATE,
+    Figures,
+    Number,
+    Row,
+    shares,
+)
 from buildtool.fronts.changes.sizetree import Node, changed, tree
+
+if TYPE_CHECKING:
+    from buildtool.schema.datasets import DatasetAnswer
+
 
 MANY = 1000 * 1000  # pairs of rows
 
@@ -73,16 +92,9 @@ def changes(before: Figures, after: Figures) -> Changes:
     if before.rows_of != after.rows_of:
         return Changes(before, after, totals, (), (), sizes)
     pairs = [(before.layers, after.layers), (before.regions, after.regions)]
-    if before.units.get(COST) != after.units.get(COST):
-        pairs = [(_without_cost(old), _without_cost(new)) for old, new in pairs]
-    layers, regions = (tuple(_rows(old, new)) for old, new in pairs)
+    but = COST if before.units.get(COST) != after.units.get(COST) else ""
+    layers, regions = (tuple(_rows(old, new, but)) for old, new in pairs)
     return Changes(before, after, totals, layers, regions, sizes)
-
-
-def _without_cost(rows: Sequence[Row]) -> tuple[Row, ...]:
-    return tuple(
-        replace(row, numbers={name: n for name, n in row.numbers.items() if name != COST}) for row in rows
-    )
 
 
 def _totals(before: Figures, after: Figures) -> Iterator[Change]:
@@ -100,58 +112,133 @@ def _totals(before: Figures, after: Figures) -> Iterator[Change]:
             yield Change(name, old, new, unit or was)
 
 
-def _rows(before: Sequence[Row], after: Sequence[Row]) -> Iterator[RowChange]:
-    """Rows that differ, matched by their names in the order that they have."""
-    matcher = SequenceMatcher(None, *_keys(before, after), autojunk=False)
-    for tag, a0, a1, b0, b1 in matcher.get_opcodes():
-        if tag == "equal":
-            pairs = zip(before[a0:a1], after[b0:b1], strict=True)
-            yield from (found for old, new in pairs if (found := _row(old, new)) is not None)
-            continue
-        yield from (_alone(row, "removed") for row in before[a0:a1])
-        yield from (_alone(row, "added") for row in after[b0:b1])
+def _rows(before: Sequence[Row], after: Sequence[Row], but: str) -> Iterator[RowChange]:
+    """Rows that differ in a number (other than `but`) or a word, matched by names and order.
 
-
-def _keys(before: Sequence[Row], after: Sequence[Row]) -> tuple[Sequence[object], Sequence[object]]:
-    """What rows are matched by: their names. Thousands of equal ones are numbered, because matching each
-    with each takes minutes.
+    Thousands of equal names are numbered, because matching each with each takes minutes.
     """
-    old, new = ([row.name for row in rows] for rows in (before, after))
-    if len(old) * len(new) < MANY:
-        return old, new
-    return _numbered(old), _numbered(new)
+    old_keys, new_keys = ([(row.name, 0) for row in rows] for rows in (before, after))
+    if len(before) * len(after) >= MANY:
+        for names in (old_keys, new_keys):
+            times: Counter[str] = Counter()
+            for at, (name, _) in enumerate(names):
+                names[at] = name, times[name]
+                times[name] += 1
+    for tag, a0, a1, b0, b1 in SequenceMatcher(None, old_keys, new_keys, autojunk=False).get_opcodes():
+        if tag == "equal":
+            pairs = [(old, new, "changed") for old, new in zip(before[a0:a1], after[b0:b1], strict=True)]
+        else:
+            pairs = [(row, Row(row.name, {}, {}), "removed") for row in before[a0:a1]]
+            pairs += [(Row(row.name, {}, {}), row, "added") for row in after[b0:b1]]
+        for old, new, how in pairs:
+            numbers = tuple(
+                Change(name, old.numbers.get(name), new.numbers.get(name))
+                for name in dict.fromkeys([*old.numbers, *new.numbers])
+                if old.numbers.get(name) != new.numbers.get(name) and name != but
+            )
+            words = [*{**old.words, **new.words}.values()]
+            if how == "changed":
+                words = [
+                    f"{old.words.get(name, 'none')} -> {new.words.get(name, 'none')}"
+                    for name in dict.fromkeys([*old.words, *new.words])
+                    if old.words.get(name) != new.words.get(name)
+                ]
+            if numbers or words or how != "changed":
+                yield RowChange(new.name, how, numbers, tuple(words))
 
 
-def _numbered(names: Sequence[str]) -> list[tuple[str, int]]:
-    times: Counter[str] = Counter()
+_RULE = re.compile(r"([A-Za-z][\w.-]*)\+([0-9]+(?:\.[0-9]+)?)(%|[KM]?)")
+_UNITS = {"": 1, "K": 1024, "M": 1024 * 1024}
+_FLOOR = re.compile(r"([A-Za-z]\w*)<([0-9]+(?:\.[0-9]+)?)(%?)")
+_FLOOR_HELP = "write a figure, < and what it must reach: top1<70%, recall<50%, precision<0.5"
+_HELP = "write a figure, + and how much it may grow: ram+2%, weights+4K, f+0.05"
+
+
+@dataclass(frozen=True)
+class Limit:
+    """A figure's name and the most that it may grow: per cent of what was before, or its own unit."""
+
+    text: str
+    name: str
+    most: float
+    is_percent: bool
+
+
+@dataclass(frozen=True)
+class Floor:
+    """A figure's name and the least that it may be, from 0 to 1."""
+
+    text: str
+    name: str
+    least: float
+
+
+def parse_limit(text: str) -> Limit | Floor:
+    """The limit that a text says; UsageError for other texts and unknown figures."""
+    if "<" in text:
+        return parse_floor(text)
+    known = [metric.name for metric in METRICS]
+    match = _RULE.fullmatch(text)
+    if match is None:
+        raise _wrong(f"'{text}' is no limit", _HELP)
+    name, number, unit = match.groups()
+    if name not in known and not name.startswith(MEMORY):
+        raise _wrong(f"'{text}': there is no figure '{name}'", did_you_mean(name, [*known, f"{MEMORY}NAME"]))
+    if name in HIGHER_IS_BETTER:
+        hint = f"{name}<70%" if name in SHARES else "elements_different+0"
+        raise _wrong(f"'{text}': more of '{name}' is no worse", hint)
+    is_percent = unit == "%"
+    return Limit(text, name, float(number) * (1 if is_percent else _UNITS[unit]), is_percent)
+
+
+def parse_floor(text: str) -> Floor:
+    """The floor that a text says; UsageError for other texts and unknown figures."""
+    match = _FLOOR.fullmatch(text)
+    if match is None:
+        raise _wrong(f"'{text}' is no limit", _FLOOR_HELP)
+    name, number, unit = match.groups()
+    if name not in SHARES:
+        raise _wrong(f"'{text}': there is no figure '{name}'", did_you_mean(name, SHARES))
+    least = float(number) / (100 if unit else 1)
+    if least > 1:
+        hint = _FLOOR_HELP if unit else f"{name}<{number}%"
+        raise _wrong(f"'{text}': nothing is above 1, which is 100%", hint)
+    return Floor(text, name, least)
+
+
+def _wrong(what: str, hint: str) -> UsageError:
+    return UsageError(what, option="fail_if", hint=hint)
+
+
+def undercut(floors: Sequence[Floor], answer: DatasetAnswer) -> list[str]:
+    """The floors (their texts) that an answer is below; UsageError where it has no accuracy."""
+    if not floors:
+        return []
+    found = answer["accuracy"]
+    if found is None:
+        raise _wrong(f"there is no accuracy: {answer['no_accuracy']}", "give labels")
+    least = shares(found)
+    return [floor.text for floor in floors if least[floor.name] < floor.least]
+
+
+def exceeded(limits: Sequence[Limit | Floor], totals: Sequence[Change]) -> list[str]:
+    """The limits (their texts) that are exceeded; UsageError for a figure that one of the files lacks."""
+    by_name = {change.name: change for change in totals}
     found = []
-    for name in names:
-        found.append((name, times[name]))
-        times[name] += 1
+    for limit in limits:
+        change = by_name.get(limit.name)
+        if isinstance(limit, Floor):
+            if change is None or change.after is None:
+                hint = "buildtool validate MODEL --board B --data FILE --json, with labels"
+                raise _wrong(f"'{limit.text}': the second file has no '{limit.name}'", hint)
+            beyond = change.after / 100 < limit.least
+        else:
+            if change is None or change.growth is None or change.before is None:
+                have = [name for name, one in by_name.items() if one.growth is not None]
+                hint = "both have: " + ", ".join(have) if have else "the files are of different commands"
+                raise _wrong(f"'{limit.text}': not both files have '{limit.name}'", hint)
+            most = limit.most * change.before / 100 if limit.is_percent else limit.most
+            beyond = change.growth > most
+        if beyond:
+            found.append(limit.text)
     return found
-
-
-def _row(old: Row, new: Row) -> RowChange | None:
-    numbers = tuple(
-        Change(name, old.numbers.get(name), new.numbers.get(name))
-        for name in _names(old.numbers, new.numbers)
-        if old.numbers.get(name) != new.numbers.get(name)
-    )
-    words = tuple(
-        f"{old.words.get(name, 'none')} -> {new.words.get(name, 'none')}"
-        for name in _names(old.words, new.words)
-        if old.words.get(name) != new.words.get(name)
-    )
-    return RowChange(new.name, "changed", numbers, words) if numbers or words else None
-
-
-def _alone(row: Row, how: str) -> RowChange:
-    numbers = tuple(
-        Change(name, value, None) if how == "removed" else Change(name, None, value)
-        for name, value in row.numbers.items()
-    )
-    return RowChange(row.name, how, numbers, tuple(row.words.values()))
-
-
-def _names(old: Mapping[str, object], new: Mapping[str, object]) -> list[str]:
-    return list(dict.fromkeys([*old, *new]))

@@ -1,10 +1,12 @@
-"""The command line's arguments, made from the table of options."""
+"""The command line's arguments, made from the table of options; its help, and its completion in shells."""
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+import textwrap
+from collections.abc import Callable, Sequence
+from importlib import import_module
 from typing import Any, NoReturn
 
 from buildtool.api.requests import options_of
@@ -12,7 +14,7 @@ from buildtool.base.errors import UsageError, did_you_mean
 from buildtool.fronts.cli.commands import COMMANDS, Command, Own, load
 from buildtool.fronts.cli.console import columns
 from buildtool.options import BY_NAME
-from buildtool.options.table import Group, Option
+from buildtool.options.table import Group
 
 _TITLES = {
     Group.PLANNING: "planning",
@@ -44,6 +46,32 @@ _HASH_INPUTS = Own(
     ("--hash-inputs",),
     "Reads every file that has a part in the answer, whatever its times say; asks no daemon. For releases.",
 )
+EXAMPLES = (
+    ("buildtool analyze wake.tflite", "Does it fit, and where? What would help?"),
+    ("buildtool plan wake.tflite -b cortex-m4 --ram 64K", "How it runs within 64 KiB."),
+    ("buildtool build wake.tflite -b cortex-m4 -o out", "The firmware, as files."),
+    ("buildtool validate wake.tflite -b cortex-m4", "Is its output exact?"),
+)  # of all commands together
+_STATUS = (
+    ("0", "It worked; with validate and profile, the output is exact, or within its bounds."),
+    ("1", "An error, or an output that differs."),
+    ("2", "A mistake in the command line or in what it names."),
+    ("70", "A fault of buildtool's own: please report it."),
+)
+_ENVIRONMENT = (
+    ("BUILDTOOL_DAEMON", "Who plans: auto, off or require."),
+    ("BUILDTOOL_CACHE", "off: no plan and no object is kept; names of levels: these alone are."),
+    ("BUILDTOOL_COMPILER_ENV", "Names of more variables that compilers get, with commas between them."),
+    ("BUILDTOOL_HASH_INPUTS", "1: every file is read, whatever its times say."),
+    ("BUILDTOOL_CLANG", "Path of a clang, in place of those in PATH."),
+    ("BUILDTOOL_GCC", "The same of a gcc."),
+    ("CI", "Where it is set, no daemon is started."),
+    ("COLUMNS", "The width of tables, in characters."),
+    ("NO_COLOR", "Where it is set, nothing is coloured."),
+    ("FORCE_COLOR", "Where it is set (not 0), text is coloured also in files and pipes."),
+    ("TMPDIR", "The folder for what is built and run on the way."),
+)
+_FILES = (("~/.cache/buildtool", "What was planned and compiled; $XDG_CACHE_HOME names another place."),)
 _REQUIRED = ("board", "model", "file", "network", "train_data")
 CMAKE_DIR = "--cmake-dir"
 VERSION = "--version"
@@ -56,40 +84,33 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     if not argv or argv[0] not in COMMANDS:
         return parser().parse_args(argv)
     command = load(argv[0])
-    # Its own parser alone: to make those of all commands takes as long as a client may take in all.
+    # Making the parsers of all commands takes as long as a client may take in all.
     sub = _Parser(prog=f"buildtool {command.name}", description=command.summary, allow_abbrev=False)
     _fill(sub, command)
     for word in argv[1 : argv.index("--") if "--" in argv else None]:
         name = word.partition("=")[0]
-        # Before argparse looks: it would rather complain of what is missing than of what is misspelt.
-        if name.startswith("--") and name not in sub._option_string_actions:
-            raise _unknown(command.name, name, list(sub._option_string_actions))
+        known = list(sub._option_string_actions)
+        # Checked before argparse, which would complain about what is missing instead of what is misspelt.
+        if name.startswith("--") and name not in known:
+            if name in {option.flagged for option in BY_NAME.values()}:
+                raise UsageError(f"'{command.name}' has no option '{name}'", hint=f"leave {name} out")
+            raise UsageError(f"unknown option '{name}'", hint=did_you_mean(name, known))
     return sub.parse_args(argv[1:], argparse.Namespace(command=command.name))
-
-
-def _unknown(command: str, name: str, known: list[str]) -> UsageError:
-    """The error for an option that a subcommand does not have."""
-    elsewhere = name in {option.flagged for option in BY_NAME.values()}
-    what = f"'{command}' has no option '{name}'" if elsewhere else f"unknown option '{name}'"
-    return UsageError(what, hint=did_you_mean(name, known) if not elsewhere else f"leave {name} out")
 
 
 class _Parser(argparse.ArgumentParser):
     """argparse with our errors: one line in the one style, with suggestions."""
 
     def _get_formatter(self) -> argparse.HelpFormatter:
-        """One that is told how wide the terminal is: to find out itself, argparse imports much."""
+        """A formatter for the terminal's width; to find the width itself, argparse imports much."""
         return argparse.HelpFormatter(self.prog, width=(columns() or 80) - 2)
 
     def format_help(self) -> str:
         """With examples, exit status and more below the options."""
-        from buildtool.fronts.cli import helptexts
-
-        command = self.prog.partition(" ")[2]
-        return f"{super().format_help()}\n{helptexts.text(command, (columns() or 80) - 2)}"
+        return f"{super().format_help()}\n{_more_help(self.prog.partition(' ')[2], (columns() or 80) - 2)}"
 
     def _print_message(self, message: str, file: Any = None) -> None:
-        """Help or version; unlike argparse's own, it tells of what cannot be written."""
+        """Prints help or version; unlike argparse's own method, it raises OSError where it cannot."""
         if message:
             print(message, end="", file=file or sys.stderr, flush=True)
 
@@ -99,9 +120,8 @@ class _Parser(argparse.ArgumentParser):
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.choices is not None and value not in action.choices:
             what = action.dest.replace("_", "-")
-            raise UsageError(
-                f"unknown {what} '{value}'", hint=did_you_mean(str(value), map(str, action.choices))
-            )
+            hint = did_you_mean(str(value), map(str, action.choices))
+            raise UsageError(f"unknown {what} '{value}'", hint=hint)
 
 
 def parser() -> _Parser:
@@ -122,57 +142,108 @@ def parser() -> _Parser:
 def _fill(sub: argparse.ArgumentParser, command: Command) -> None:
     """Gives a command's parser its arguments."""
     groups: dict[Group, Any] = {}
-    own_words = [own for own in command.own if not own.names[0].startswith("-")]
-    for own in own_words:
-        _add_own(sub, own)
+    keeping = (_DAEMON, _NO_CACHE, _RECACHE, _HASH_INPUTS) if command.plans else ()
+    for own in command.own:
+        if not own.names[0].startswith("-"):
+            nargs, words = ("*", "WORD") if own.many else (None, None)
+            sub.add_argument(*own.names, nargs=nargs, metavar=words, choices=own.choices, help=own.sentence)
     for option in options_of(command.kind) if command.kind else ():
+        text = option.help.replace("%", "%%")  # argparse takes a percent sign for a format
+        may_lack = option.name in command.optional
         if option.name in command.positional:
-            _add_positional(sub, option, option.name in command.optional)
+            sub.add_argument(option.name, metavar=option.metavar, nargs="?" if may_lack else None, help=text)
             continue
-        required = option.name in _REQUIRED and option.name not in command.optional
         if option.group not in groups:
             groups[option.group] = sub.add_argument_group(_TITLES[option.group])
-        _add(groups[option.group], option, required=required)
-    keeping = (_DAEMON, _NO_CACHE, _RECACHE, _HASH_INPUTS) if command.plans else ()
+        names = ["-b", option.flagged] if option.flagged == "--board" else [option.flagged]
+        how: dict[str, Any] = {"action": "store_true", "default": None}
+        if not option.flag:
+            how = {"action": "append" if option.many else "store", "metavar": option.metavar}
+            how["required"] = option.name in _REQUIRED and not may_lack
+        groups[option.group].add_argument(*names, dest=option.name, help=text, **how)
     for own in (*command.own, *keeping, _JSON, _SARIF):
-        if own not in own_words:
-            _add_own(sub, own)
+        if own.names[0].startswith("-"):
+            value: dict[str, Any] = {"action": "store_true"}
+            if own.metavar:
+                value = {"metavar": own.metavar, "required": own.required, "choices": own.choices}
+            sub.add_argument(*own.names, help=own.sentence, **value)
 
 
-def _add_positional(parser: argparse.ArgumentParser, option: Option, optional: bool) -> None:
-    parser.add_argument(
-        option.name, metavar=option.metavar, nargs="?" if optional else None, help=_help(option)
+# ---- help below the options -----------------------------------------------------------------------------
+
+
+def _more_help(command: str, width: int) -> str:
+    """Examples, exit status and more of a command ("": of all), in lines of at most `width` characters."""
+    examples = []
+    for line, meaning in load(command).examples if command else EXAMPLES:
+        examples += [f"  $ {line}", *(f"      {text}" for text in textwrap.wrap(meaning, max(width - 6, 20)))]
+    parts = [("examples", "\n".join(examples)), ("exit status", _pairs(_STATUS, width))]
+    see = "'buildtool --help' tells of environment and files."
+    if not command:
+        parts += [("environment", _pairs(_ENVIRONMENT, width)), ("files", _pairs(_FILES, width))]
+        see = "'buildtool help COMMAND' tells of a command; errors read path:line:column: error: text [CODE]."
+    shown = [f"{title}:\n{body}" for title, body in parts if body]
+    return "\n\n".join([*shown, textwrap.fill(see, width, break_on_hyphens=False)]) + "\n"
+
+
+def _pairs(pairs: Sequence[tuple[str, str]], width: int) -> str:
+    """Names, each with its meaning behind it."""
+    widest = max(len(name) for name, _ in pairs)
+    return "\n".join(
+        textwrap.fill(
+            meaning,
+            max(width, widest + 24),
+            initial_indent=f"  {name:{widest}}  ",
+            subsequent_indent=" " * (widest + 4),
+            break_on_hyphens=False,
+        )
+        for name, meaning in pairs
     )
 
 
-def _add(group: Any, option: Option, required: bool) -> None:
-    names = ["-b", option.flagged] if option.flagged == "--board" else [option.flagged]
-    if option.flag:
-        group.add_argument(*names, dest=option.name, action="store_true", default=None, help=_help(option))
-        return
-    group.add_argument(
-        *names,
-        dest=option.name,
-        metavar=option.metavar,
-        action="append" if option.many else "store",
-        required=required,
-        help=_help(option),
-    )
+# ---- completion ------------------------------------------------------------------------------------------
+#
+#     eval "$(register-python-argcomplete buildtool)"        # bash and zsh; fish: --shell fish
 
 
-def _add_own(parser: argparse.ArgumentParser, own: Own) -> None:
-    if not own.names[0].startswith("-"):
-        nargs, words = ("*", "WORD") if own.many else (None, None)
-        parser.add_argument(*own.names, nargs=nargs, metavar=words, choices=own.choices, help=own.sentence)
-        return
-    if not own.metavar:
-        parser.add_argument(*own.names, action="store_true", help=own.sentence)
-        return
-    parser.add_argument(
-        *own.names, metavar=own.metavar, required=own.required, choices=own.choices, help=own.sentence
-    )
+def complete() -> None:
+    """Tells the shell which words could follow, and ends the process."""
+    from argcomplete import autocomplete
+
+    autocomplete(completing_parser(), always_complete_options="long", exclude=("-h",))
 
 
-def _help(option: Option) -> str:
-    """The sentence and the default; argparse takes a percent sign for a format."""
-    return option.help.replace("%", "%%")
+def completing_parser() -> argparse.ArgumentParser:
+    """The whole command line, each argument with what completes it."""
+    from argcomplete.completers import ChoicesCompleter, DirectoriesCompleter, FilesCompleter
+
+    def or_files(place: str, *endings: str) -> Callable[..., list[str]]:
+        """Completes names (imported from MODULE:NAME where needed), and files with these endings."""
+        files = FilesCompleter(endings)
+        module, _, name = place.partition(":")
+
+        def words(prefix: str, **given: Any) -> list[str]:
+            names = getattr(import_module(module), name)
+            known = names() if callable(names) else names
+            return [name for name in known if name.startswith(prefix)] + list(files(prefix, **given))
+
+        return words
+
+    boards = or_files("buildtool.target.registry:board_names", ".toml")
+    completers: dict[str, Any] = {
+        option.name: ChoicesCompleter(option.values)  # type: ignore[arg-type]
+        for option in BY_NAME.values()
+        if option.values
+    }
+    completers["toolchain"] = ChoicesCompleter(("clang", "gcc"))  # type: ignore[arg-type]
+    completers |= dict.fromkeys(("out", "folder", "cmsis_nn"), DirectoriesCompleter())
+    completers |= {"input": FilesCompleter((".npy",)), "file": FilesCompleter((".csv",))}
+    completers |= {"board": boards, "boards": boards}
+    completers["network"] = or_files("buildtool.options.parsers:NETWORKS", ".keras")
+    completers["model"] = or_files("buildtool.zoo:names", ".tflite", ".onnx")
+    whole = parser()
+    subparsers = [a for a in whole._actions if isinstance(a, argparse._SubParsersAction)]
+    for argument in (a for action in subparsers for sub in action.choices.values() for a in sub._actions):
+        if argument.dest in completers:
+            argument.completer = completers[argument.dest]
+    return whole

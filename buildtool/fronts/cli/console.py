@@ -78,10 +78,10 @@ def _is_terminal(stream: Any) -> bool:
 
 def write_text(text: str) -> None:
     """Writes a command's answer for people: as wide as the lines are, and in colours where there are any."""
-    from buildtool.fronts.texts import colour, table
+    from buildtool.fronts.texts import table
 
     folded = table.folded(text)
-    write(colour.answer(folded) if is_coloured(sys.stdout) else folded)
+    write(table.coloured(folded) if is_coloured(sys.stdout) else folded)
 
 
 def write(text: str) -> None:
@@ -186,27 +186,36 @@ def _plain(value: object) -> object:
     return value
 
 
-def wants_json(argv: Sequence[str]) -> bool:
-    """Whether a command line, right or wrong, asks for JSON."""
-    words = argv[: argv.index("--")] if "--" in argv else argv
-    return any(word.partition("=")[0] == "--json" for word in words)
+def _before_dashes(argv: Sequence[str]) -> Sequence[str]:
+    """The words of a command line that may be options."""
+    return argv[: argv.index("--")] if "--" in argv else argv
 
 
 def report(error: Exception, argv: Sequence[str]) -> BuildtoolError:
-    """Tells of an error: on standard error, or as the answer where that is JSON. What it was told as."""
+    """Prints an error: on standard error, or as the answer where that is JSON. Returns it as one of ours."""
     told = from_exception(error)
-    if wants_json(argv):
+    about: dict[str, str] = {}
+    trace: list[str] = []
+    if isinstance(told, InternalError):  # what those who look into a fault of ours need
+        import platform
+
+        trace = told.trace.splitlines()
+        about["asked"] = " ".join(["buildtool", *argv])
+        about["version"] = f"buildtool {__version__}, Python {platform.python_version()}, {platform.system()}"
+    if any(word.partition("=")[0] == "--json" for word in _before_dashes(argv)):
         try:
-            write(as_json(_answer(told, argv)))
+            more = {"report": {**about, "traceback": trace}} if about else {}
+            write(as_json({"schema": SCHEMA, "error": to_data(told), **more}))
             return told
         except MachineError:
             pass  # then in words
     with contextlib.suppress(OSError, ValueError):
-        words = _words(told, argv)
+        lines = [*(f"{name}: {value}" for name, value in about.items()), *trace]
+        words = "\n".join([told.message(spelled, spelled_name), *(f"  {line}" for line in lines)])
         if is_coloured(sys.stderr):
-            from buildtool.fronts.texts import colour
+            from buildtool.fronts.texts import table
 
-            words = colour.message(words)
+            words = table.coloured_message(words)
         print(words, file=sys.stderr, flush=True)
     return told
 
@@ -218,7 +227,7 @@ def write_sarif(
     answer: Mapping[str, Any] | None = None,
 ) -> None:
     """Writes what was wrong where a command line, right or wrong, asks for a SARIF file."""
-    words = argv[: argv.index("--")] if "--" in argv else argv
+    words = _before_dashes(argv)
     named = ""
     for word, after in itertools.zip_longest(words, words[1:], fillvalue=""):
         if word.partition("=")[0] == "--sarif":
@@ -230,28 +239,3 @@ def write_sarif(
 
     path = Path(named)
     write_files({path.name: sarif.log(found, __version__, status, answer).encode()}, path.parent)
-
-
-def _answer(error: BuildtoolError, argv: Sequence[str]) -> dict[str, object]:
-    answer: dict[str, object] = {"schema": SCHEMA, "error": to_data(error)}
-    if isinstance(error, InternalError):
-        answer["report"] = {**_circumstances(argv), "traceback": error.trace.splitlines()}
-    return answer
-
-
-def _words(error: BuildtoolError, argv: Sequence[str]) -> str:
-    message = error.message(spelled, spelled_name)
-    if not isinstance(error, InternalError):
-        return message
-    lines = [f"  {name}: {value}" for name, value in _circumstances(argv).items()]
-    return "\n".join([message, *lines, *(f"  {line}" for line in error.trace.splitlines())])
-
-
-def _circumstances(argv: Sequence[str]) -> dict[str, str]:
-    """What whoever looks into an error of ours has to know."""
-    import platform
-
-    return {
-        "asked": " ".join(["buildtool", *argv]),
-        "version": f"buildtool {__version__}, Python {platform.python_version()}, {platform.system()}",
-    }

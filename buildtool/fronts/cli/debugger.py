@@ -1,7 +1,7 @@
-"""`buildtool debug`: a session of the test firmware with a debugger, in a folder of its own.
+"""`buildtool debug` and `buildtool flash`: other people's tools, run for a board in a folder.
 
-The firmware reads input.bin there and leaves output.bin and report.txt. The server (QEMU, or a probe's) is
-started halted: nothing runs before the debugger says so.
+In a session with a debugger, the firmware reads input.bin and writes output.bin and report.txt. The server
+(QEMU, or a probe's) starts halted: nothing runs before the debugger says so.
 """
 
 from __future__ import annotations
@@ -16,12 +16,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from buildtool.base.errors import ToolError, suggest
+from buildtool.base.errors import Hint, ToolError, suggest
 from buildtool.base.outfiles import write as write_files
 
 if TYPE_CHECKING:
     from buildtool.schema.builds import StackSize
-    from buildtool.schema.runs import DebugAnswer
+    from buildtool.schema.runs import DebugAnswer, FlashAnswer
+
 
 _INSTALL = {"gdb-multiarch": "apt-get install gdb-multiarch", "gdb": "apt-get install gdb"}
 _HERE = "127.0.0.1"
@@ -145,3 +146,32 @@ def _quoted(path: str) -> str:
 def _lines(commands: list[str]) -> bytes:
     """A debugger's script."""
     return ("\n".join(commands) + "\n").encode(errors="surrogateescape")
+
+
+def flash_text(answer: FlashAnswer, folder: Path) -> str:
+    """What is flashed, and by which command."""
+    return "\n".join(
+        [
+            f"{answer['net']} for {answer['board']}, compiled by {answer['compiler']}: "
+            f"{folder / answer['image']}",
+            f"flashing: {shlex.join(answer['command'])}",
+        ]
+    )
+
+
+def flash(answer: FlashAnswer, folder: Path) -> int:
+    """Flashes; 0. ToolError where the tool is not there (with the line to run) or fails."""
+    tool = answer["tool"]
+    if not answer["is_there"]:
+        what = f"the program {tool} that flashes the board was not found; the image is there"
+        line = f"cd {shlex.quote(str(folder.absolute()))} && {shlex.join(answer['command'])}"
+        hints = [Hint(answer["install"]), Hint(f"then, or where it is installed: {line}")]
+        raise ToolError(what, hint=hints)
+    try:
+        done = subprocess.run(answer["command"], cwd=folder, stdin=subprocess.DEVNULL, check=False)
+    except OSError as error:
+        raise ToolError(f"{tool} cannot be started: {error.strerror}", path=answer["command"][0]) from None
+    if done.returncode:
+        hint = "check the cable, the board's power, and that no other program has the probe"
+        raise ToolError(f"{tool} ended with exit status {done.returncode}", hint=hint)
+    return 0

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import os
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NoReturn
 
 from buildtool import DISTRIBUTION, __version__
@@ -35,22 +34,34 @@ def run(argv: Sequence[str], session: Session | None = None) -> int:
             arguments.parser().print_help()
             return USAGE
         if list(argv) == [arguments.CMAKE_DIR]:
-            return _cmake_folder()
+            from buildtool.fronts.cmake.quoting import cmake_folder
+
+            console.write(str(cmake_folder()))
+            return 0
         if list(argv) == [arguments.VERSION]:
             console.write(f"buildtool {__version__}, from {DISTRIBUTION} in {identity.home()}")
             return 0
-        args = _parsed(argv)
+        try:
+            args = arguments.parse(argv)  # help and version are printed here
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise console.unwritable(error) from None
         args.session = session
         command = load(args.command)
         if not command.multiplies:
             os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-        with _as_wide_as(console.width()), _reading(args):
+        with contextlib.ExitStack() as stack:
+            stack.callback(table.width.reset, table.width.set(console.width()))
+            if getattr(args, "hash_inputs", False):
+                from buildtool.base.digests import hashing_always
+
+                stack.enter_context(hashing_always(True))
             answer, text, status = command.run(args)
-            if answer:
-                if args.json:
-                    console.write(console.as_json(answer))
-                else:
-                    console.write_text(text)
+            if answer and args.json:
+                console.write(console.as_json(answer))
+            elif answer:
+                console.write_text(text)
         console.write_sarif(argv, [], status, answer)
         return status
     except BrokenPipeError:
@@ -65,54 +76,15 @@ def run(argv: Sequence[str], session: Session | None = None) -> int:
         return status
 
 
-def _cmake_folder() -> int:
-    """Prints the folder that CMake finds the package in."""
-    from buildtool.fronts.cmake.folder import cmake_folder
-
-    console.write(str(cmake_folder()))
-    return 0
-
-
-def _reading(args: argparse.Namespace) -> contextlib.AbstractContextManager[None]:
-    """Within it, every file is read where the arguments say so."""
-    if not getattr(args, "hash_inputs", False):
-        return contextlib.nullcontext()
-    from buildtool.base.digests import hashing_always
-
-    return hashing_always(True)
-
-
-@contextlib.contextmanager
-def _as_wide_as(characters: int) -> Iterator[None]:
-    """Within it, tables are no wider than so many characters."""
-    token = table.width.set(characters)
-    try:
-        yield
-    finally:
-        table.width.reset(token)
-
-
-def _parsed(argv: Sequence[str]) -> argparse.Namespace:
-    """The arguments; help and version are printed here."""
-    try:
-        return arguments.parse(argv)
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        raise console.unwritable(error) from None
-
-
 def main() -> NoReturn:
     """The console script."""
     if "_ARGCOMPLETE" in os.environ:  # a shell asks which words could follow
-        from buildtool.fronts.cli import completion
-
-        completion.complete()
+        arguments.complete()
     try:
         _end_in_order()
         console.prepare()
-        _tell_of_namesakes()
-        status = _finished(sys.argv[1:])
+        _warn_of_namesakes()
+        status = _run_and_flush(sys.argv[1:])
     except BrokenPipeError:
         # Who reads our output has enough; the interpreter must not flush into the pipe once more.
         console.silence()
@@ -122,8 +94,8 @@ def main() -> NoReturn:
     sys.exit(status)
 
 
-def _tell_of_namesakes() -> None:
-    """Says that somebody else's package `buildtool` is installed here, and what helps."""
+def _warn_of_namesakes() -> None:
+    """Warns where somebody else's package `buildtool` is installed here, and says what helps."""
     for path in identity.namesakes():
         version = os.path.basename(path).partition("-")[2].rpartition(".")[0]  # noqa: PTH119
         print(
@@ -136,7 +108,7 @@ def _tell_of_namesakes() -> None:
 
 
 def _end_in_order() -> None:
-    """From now on, a signal that ends the process ends as well what it began, and removes what it wrote."""
+    """Turns signals that end the process into SystemExit, which ends children and removes files."""
 
     def end(number: int, _frame: object) -> NoReturn:
         raise SystemExit(128 + number)
@@ -147,8 +119,8 @@ def _end_in_order() -> None:
             signal.signal(number, end)
 
 
-def _finished(argv: Sequence[str]) -> int:
-    """The exit status, once all that was printed (help and version, too) has gone out."""
+def _run_and_flush(argv: Sequence[str]) -> int:
+    """The exit status of a command line; flushes all that was printed, help and version too."""
     try:
         status = run(argv)
     except SystemExit as ended:  # argparse has printed what was asked for

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from buildtool.base.digests import digest_of
-from buildtool.base.errors import BuildtoolError, from_exception, to_data
+from buildtool.base.errors import from_exception, to_data
 from buildtool.client.daemon import Link, reach
 from buildtool.client.endpoint import AbsentError
 from buildtool.daemon.watcher import Events
@@ -24,6 +24,8 @@ from buildtool.options import spelled, spelled_name
 
 SETTLE_SECONDS = 0.1  # after the last event: whoever saves writes in several steps
 LOOK_SECONDS = 1.0  # between two looks at times and sizes, where no events come
+
+FIGURES = ("model", "board", "arena_bytes", "f", "cost", "cost_unit", "estimated_ms", "flash_bytes")
 
 Ask = Callable[[], Mapping[str, Any]]
 Stamp = tuple[int, int, int] | None
@@ -129,9 +131,10 @@ def watch(ask: Ask, files: Files, *, as_json: bool, once: bool) -> int:
             answer = ask()
         except Exception as error:
             status = 1
-            _tell(from_exception(error), as_json)
+            ours = from_exception(error)
+            _say("error", {"error": to_data(ours)}, as_json, ours.message(spelled, spelled_name))
         else:
-            fields = _figures(answer)
+            fields = {name: answer[name] for name in FIGURES}
             _say("plan", fields, as_json, "\n".join(_lines(fields, before)))
             before = fields
         seconds = time.perf_counter() - began
@@ -141,19 +144,6 @@ def watch(ask: Ask, files: Files, *, as_json: bool, once: bool) -> int:
         if once:
             return status
         files.wait()
-
-
-def _figures(answer: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "model": answer["model"],
-        "board": answer["board"],
-        "arena_bytes": answer["arena_bytes"],
-        "f": answer["f"],
-        "cost": answer["cost"],
-        "cost_unit": answer["cost_unit"],
-        "estimated_ms": answer["estimated_ms"],
-        "flash_bytes": answer["flash_bytes"],
-    }
 
 
 def _lines(now: Mapping[str, Any], before: Mapping[str, Any] | None) -> Iterator[str]:
@@ -170,10 +160,6 @@ def _lines(now: Mapping[str, Any], before: Mapping[str, Any] | None) -> Iterator
         if before is not None and alike and before[name] != now[name]:
             text += f"  (was {form.format(before[name])})"
         yield f"  {title:13}  {text}"
-
-
-def _tell(error: BuildtoolError, as_json: bool) -> None:
-    _say("error", {"error": to_data(error)}, as_json, error.message(spelled, spelled_name))
 
 
 def _say(what: str, fields: Mapping[str, Any], as_json: bool, text: str) -> None:

@@ -9,16 +9,15 @@ import hashlib
 import re
 import shlex
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from buildtool.client import BuildtoolError, UsageError, hashing_always, options_of
 from buildtool.client import options as table
-from buildtool.fronts.cmake import cores, inputs, requests
+from buildtool.fronts.cmake import describing, inputs, requests
 from buildtool.fronts.cmake.describing import depends, describe, group, is_native, located
-from buildtool.fronts.cmake.folder import write_whole
-from buildtool.fronts.cmake.quoting import path, quoted, set_lines, set_list, shell
+from buildtool.fronts.cmake.quoting import path, quoted, set_lines, set_list, shell, write_whole
 from buildtool.fronts.cmake.requests import Context
 
 if TYPE_CHECKING:
@@ -40,24 +39,21 @@ def main(words: Sequence[str]) -> int:
             text = "\n".join(_QUESTIONS[what](context)) + "\n"
         write_whole(Path(out), text.encode(errors="surrogateescape"))
     except BuildtoolError as error:
-        sys.stderr.buffer.write(_message(error).encode(errors="surrogateescape"))
+        text = error.message(_spelled, _keyword) + "\n"
+        sys.stderr.buffer.write(text.encode(errors="surrogateescape"))
         return 1
     return 0
-
-
-def _message(error: BuildtoolError) -> str:
-    """The error with options as CMake spells them: RAM 64K."""
-
-    def spelled(option: str, value: object) -> str:
-        return f"without {_keyword(option)}" if value is None else f"{_keyword(option)} {value}"
-
-    return error.message(spelled, _keyword) + "\n"
 
 
 def _keyword(option: str) -> str:
     """An option as the package's functions have it."""
     known = table.BY_NAME.get(option)
     return (known.spelt if known and known.spelt else option).upper()
+
+
+def _spelled(option: str, value: object) -> str:
+    """An option with its value: RAM 64K."""
+    return f"without {_keyword(option)}" if value is None else f"{_keyword(option)} {value}"
 
 
 # ---- networks, firmware, start-up code ---------------------------------------------------------------
@@ -67,7 +63,7 @@ def network(context: Context) -> Iterator[str]:
     """What makes the library of a network: its rule, its sources, and the kernels of its board."""
     wanted = requests.wanted(context)
     answer = describe(context, wanted.described)
-    note = cores.check(context, answer, is_native(answer))
+    note = describing.check(context, answer, is_native(answer))
     made = answer["network"]
     assert made is not None  # it was asked for with a model
     emitted = path(context["emitted"])
@@ -94,7 +90,7 @@ def _kernels(answer: answers.DescribeAnswer, kernels: answers.SourceGroup) -> It
     text = "\0".join([*sources, "", *includes, "", *tools["exact"], "", *tools["defines"]])
     plain = re.sub(r"[^a-z0-9]+", "_", answer["board"].lower()).strip("_") or "board"
     yield set_list("kernels", [f"buildtool_kernels_{plain}{'_library' if others else ''}"])
-    yield set_list("kernels_key", [hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()[:8]])
+    yield set_list("kernels_key", [_digest(text)[:8]])
     yield set_lines("kernels_sources", sources)
     yield set_list("kernels_includes", includes)
 
@@ -128,17 +124,14 @@ def firmware(context: Context) -> Iterator[str]:
     }
     for command, words in answer["commands"].items():
         filled = [word if isinstance(word, str) else slots[word["slot"]] for word in words]
-        filled += _desk(wanted, command)
+        known = [option.name for option in options_of(command)]
+        desk = [name for name in requests.DESK if name in wanted.given and name in known]
+        filled += [f"{table.BY_NAME[name].flagged}={wanted.given[name]}" for name in desk]
         # The image and its folder are known to CMake alone: these two words are for it to read.
-        yield f"set({command}_words {' '.join(_word(word) for word in filled)})"
+        own = (slots["image"], slots["out"])
+        said = " ".join(f'"{word}"' if word in own else quoted(word) for word in filled)
+        yield f"set({command}_words {said})"
     yield set_lines("configure_depends", depends(answer))
-
-
-def _desk(wanted: requests.Wanted, command: str) -> list[str]:
-    """The words of a command that say how the board is reached."""
-    given = [(name, wanted.given[name]) for name in requests.DESK if name in wanted.given]
-    known = [option.name for option in options_of(command)]
-    return [f"{table.BY_NAME[name].flagged}={value}" for name, value in given if name in known]
 
 
 def startup(context: Context) -> Iterator[str]:
@@ -181,8 +174,8 @@ def _linking(context: Context, answer: answers.DescribeAnswer) -> Iterator[str]:
     yield f"set(script_text {quoted(script['data'].decode() if script else '')})"
 
 
-def _word(word: str) -> str:
-    return f'"{word}"' if word in ("$<TARGET_FILE:${name}>", "${out}") else quoted(word)
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()
 
 
 def _includes(answer: answers.DescribeAnswer, part: answers.SourceGroup, emitted: str = "") -> list[str]:
@@ -203,17 +196,11 @@ def _properties(
         folders = dict.fromkeys(read.rpartition("/")[0] for read in reads)
         flags = [f"{answer['tools']['incbin']}{folder}" for folder in folders]
         assembly = path.endswith(".S")
-        yield from _property(path, "OBJECT_DEPENDS", reads)
-        yield from _property(
-            path, "COMPILE_OPTIONS", [*(["-xassembler-with-cpp"] if assembly else []), *flags]
-        )
-        yield from _property(path, "LANGUAGE", ["C"] if assembly else [])
-
-
-def _property(path: str, name: str, values: Iterable[str]) -> Iterator[str]:
-    text = " ".join(map(quoted, values))
-    if text:
-        yield f"set_property(SOURCE {quoted(path)} PROPERTY {name} {text})"
+        options = [*(["-xassembler-with-cpp"] if assembly else []), *flags]
+        properties = {"OBJECT_DEPENDS": reads, "COMPILE_OPTIONS": options, "LANGUAGE": ["C"] * assembly}
+        for name, values in properties.items():
+            if values:
+                yield f"set_property(SOURCE {quoted(path)} PROPERTY {name} {' '.join(map(quoted, values))})"
 
 
 # ---- toolchains --------------------------------------------------------------------------------------
@@ -229,9 +216,7 @@ def toolchain(context: Context) -> Iterator[str]:
     answer = describe(context, {"board": board, "model": _ANY, **chosen})
     settings = list(_settings(answer, board))
     yield from settings
-    yield set_list(
-        "toolchain_digest", [hashlib.sha256("\n".join(settings).encode(errors="surrogateescape")).hexdigest()]
-    )
+    yield set_list("toolchain_digest", [_digest("\n".join(settings))])
     yield set_lines("configure_depends", depends(answer))
 
 
@@ -253,7 +238,10 @@ def _settings(answer: answers.DescribeAnswer, board: str) -> Iterator[str]:
             yield set_list(f"CMAKE_{language}_COMPILER_TARGET", [target])
         if not native:
             yield set_list(f"CMAKE_EXECUTABLE_SUFFIX_{language}", [".elf"])
-        yield from _archiving(language, tools)
+        # The board's archiver alone: CMake would look for a ranlib of another compiler's.
+        archive = f"<CMAKE_AR> {shlex.join(tools['arflags'])} <TARGET> <LINK_FLAGS> <OBJECTS>"
+        for rule, text in (("CREATE", archive), ("APPEND", archive), ("FINISH", "")):
+            yield set_list(f"CMAKE_{language}_ARCHIVE_{rule}", [text])
         libraries = shlex.join(word for word in tools["ldflags"] if word.startswith("-l"))
         yield set_list(f"CMAKE_{language}_STANDARD_LIBRARIES_INIT", [libraries])
     yield set_list("CMAKE_AR", [tools["ar"]])
@@ -261,22 +249,13 @@ def _settings(answer: answers.DescribeAnswer, board: str) -> Iterator[str]:
     yield set_list("CMAKE_EXE_LINKER_FLAGS_INIT", [shlex.join(linked)])
 
 
-def _archiving(language: str, tools: answers.Tools) -> Iterator[str]:
-    """The board's archiver alone: CMake would look for a ranlib of another compiler's."""
-    words = shlex.join(tools["arflags"])
-    for rule in ("CREATE", "APPEND"):
-        text = f"<CMAKE_AR> {words} <TARGET> <LINK_FLAGS> <OBJECTS>"
-        yield set_list(f"CMAKE_{language}_ARCHIVE_{rule}", [text])
-    yield set_list(f"CMAKE_{language}_ARCHIVE_FINISH", [""])
-
-
 def _cxx(tools: answers.Tools) -> str:
     """The C++ compiler beside the C compiler, which compiles C++ itself where there is none."""
     cc = Path(tools["cc"])
     for c, cxx in (("clang", "clang++"), ("gcc", "g++")):
-        if c in cc.name:
-            beside = cc.with_name(cc.name.replace(c, cxx))
-            return str(beside) if beside.is_file() else str(cc)
+        beside = cc.with_name(cc.name.replace(c, cxx))
+        if c in cc.name and beside.is_file():
+            return str(beside)
     return str(cc)
 
 

@@ -1,17 +1,20 @@
-"""Asking `describe`: of a library with any compiler of the board, of firmware with the project's kind."""
+"""Whether the project's own compiler compiles for a board's core: told by the macros that it predefines."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+import re
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from buildtool.client import BuildtoolError, Client, Digests, code_digest, code_files, described
+from buildtool.client import BuildtoolError, Client, Digests, UsageError, code_digest, code_files, described
 from buildtool.fronts.cmake.requests import Context
 
 if TYPE_CHECKING:
     from buildtool.client import answers
+
 
 EMITTED = "emitted"  # the root in an answer that a network's own folder stands for
 _KINDS = {"GNU": ("gcc", "BUILDTOOL_GCC"), "Clang": ("clang", "BUILDTOOL_CLANG")}
@@ -56,11 +59,8 @@ def _as_own(context: Context, request: Mapping[str, object]) -> answers.Describe
 def _asked(request: Mapping[str, object]) -> answers.DescribeAnswer:
     folder = str(Path.cwd())
     seen = Digests(f"files of the CMake project in {folder}")
-    client = Client(folder)
-    try:
+    with Client(folder) as client:
         answer = described({"kind": "describe", **request}, folder, code_digest(), seen, client.request)
-    finally:
-        client.close()
     seen.save()
     return cast("answers.DescribeAnswer", answer)
 
@@ -84,3 +84,74 @@ def is_native(answer: answers.DescribeAnswer) -> bool:
 def depends(answer: answers.DescribeAnswer) -> Iterator[str]:
     """The files that the answer depends on, buildtool's own among them."""
     yield from sorted({located(answer, place) for place in answer["depends"]} | set(code_files()))
+
+
+# The kernels compute with whole numbers alone: how a project passes floats is its own affair.
+_FLOATS = re.compile(r"FP|FMA|FLOAT|FLT|DBL|float|flen")
+
+
+def check(context: Context, answer: answers.DescribeAnswer, native: bool) -> str:
+    """UsageError where the compiler cannot compile for the core, or its flags select another one.
+
+    Gives a note where the flags select none: a project may add them to its targets later. `native`: the board
+    is this machine.
+    """
+    board, tools, compiler = answer["board"], answer["tools"], " ".join(context.compiler)
+    if native:
+        if context["crosscompiling"]:
+            raise UsageError(
+                f"the board '{board}' is this machine, and CMake compiles for another one "
+                f"({context['system']}, {compiler})",
+                hint="name the board that the program runs on: 'buildtool boards' lists them",
+            )
+        return ""
+    if not tools["core"]:
+        return ""
+    core, theirs = " ".join(tools["core"]), [*context.compiler, *context.flags]
+    try:
+        wanted = _macros([*theirs, *tools["core"]])
+    except _RefusedError as error:
+        toolchain = "buildtoolBoard.cmake -DBUILDTOOL_BOARD=..."
+        if Path(__file__).with_name("boards").joinpath(f"{board}.cmake").is_file():
+            toolchain = f"boards/{board}.cmake"
+        named = f"-DCMAKE_TOOLCHAIN_FILE=$(buildtool --cmake-dir)/{toolchain}"
+        raise UsageError(
+            f"the compiler cannot compile for the core of board '{board}': it refuses {core} "
+            f"({compiler}: {error})",
+            hint=f"choose a compiler for this core: a toolchain file of yours, or {named}",
+        ) from None
+    macros = _macros(theirs)
+    missing = sorted(line for line in wanted - macros if not _FLOATS.search(line))
+    if not missing:
+        return ""
+    named = ", ".join(line.removeprefix("#define ").partition(" ")[0] for line in missing[:3])
+    text = f"do not select the core of board '{board}' (they lack {named}); it is selected by: {core}"
+    if wanted != _macros(context.compiler) != macros:
+        raise UsageError(
+            f"the flags of the compiler {text} ({compiler})",
+            hint="correct CMAKE_C_FLAGS or the toolchain file, or name the board that the program runs on",
+        )
+    return f"the flags that are known here {text}. The target needs them"
+
+
+class _RefusedError(Exception):
+    """The compiler does not take its flags."""
+
+
+def _macros(command: Sequence[str]) -> set[str]:
+    """The macros that a compiler predefines, as it prints them."""
+    try:
+        done = subprocess.run(
+            [*command, "-E", "-dM", "-x", "c", os.devnull],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            stdin=subprocess.DEVNULL,
+            timeout=120,
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        raise _RefusedError(str(error)) from None
+    if done.returncode:
+        lines = [line for line in done.stderr.splitlines() if "error" in line] or done.stderr.splitlines()
+        raise _RefusedError(lines[0] if lines else f"exit status {done.returncode}")
+    return set(done.stdout.splitlines())

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from buildtool.client import Digests, code_digest, hashing_always, identify
-from buildtool.fronts.cmake.folder import write_whole
+from buildtool.fronts.cmake.quoting import write_whole
 from buildtool.fronts.cmake.requests import Context
 
 if TYPE_CHECKING:

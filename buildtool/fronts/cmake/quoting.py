@@ -1,9 +1,15 @@
-"""Text as CMake reads it, and the names of files that CMake cannot take."""
+"""Text and names of files as CMake reads them, and the folder for `-Dbuildtool_DIR=...`."""
 
 from __future__ import annotations
 
+import hashlib
+import os
+import re
 import shlex
+import sys
+import tempfile
 from collections.abc import Iterable
+from pathlib import Path
 
 from buildtool.client import UsageError
 
@@ -63,3 +69,64 @@ def set_lines(name: str, values: Iterable[str]) -> str:
 def shell(words: Iterable[str]) -> str:
     """Words as one item of a list of options: kept together, in this order, none of them left out."""
     return "SHELL:" + shlex.join(words).replace("$<", "'$'<")
+
+
+# ---- the folder, which leads to this very installation, run by this very interpreter ----------------------
+
+PACKAGE = Path(__file__).resolve().parent
+_INSTALLED = re.compile(r"(.*)/lib[^/]*/(python[0-9.]+)/site-packages/buildtool/fronts/cmake")
+
+
+def cmake_folder() -> Path:
+    """The package's own folder where it tells which interpreter is meant, else one that points to it.
+
+    An installation lies below the prefix of its interpreter. A checkout may serve several of them: then the
+    folder is one of the user's, whose files name the interpreter and include those of the package.
+    UsageError where that cannot be written.
+    """
+    found = _INSTALLED.fullmatch(PACKAGE.as_posix())
+    if found:
+        program = Path(found[1], "bin", found[2])
+        this = f"python{sys.version_info.major}.{sys.version_info.minor}"
+        if program.is_file() and program == Path(sys.executable).parent / this:
+            return PACKAGE
+    return _pointing()
+
+
+def _pointing() -> Path:
+    """The folder whose files name the interpreter, written where it is not as it should be."""
+    name = hashlib.sha256(f"{sys.executable}\0{PACKAGE}".encode(errors="surrogateescape")).hexdigest()[:16]
+    try:
+        base = os.environ.get("XDG_DATA_HOME") or str(Path.home() / ".local/share")
+        folder = Path(base).absolute() / "buildtool" / "cmake" / name
+        for path in [*PACKAGE.glob("*.cmake"), *PACKAGE.glob("boards/*.cmake"), PACKAGE / "CMakeLists.txt"]:
+            write_whole(folder / path.relative_to(PACKAGE), _including(path).encode(errors="surrogateescape"))
+    except (OSError, RuntimeError) as error:
+        given = f"-Dbuildtool_DIR={PACKAGE} -DBUILDTOOL_PYTHON={sys.executable}"
+        raise UsageError(
+            f"cannot write the folder that tells CMake which Python is meant: {error}",
+            hint=f"set XDG_DATA_HOME, or give CMake {given}",
+        ) from None
+    return folder
+
+
+def _including(path: Path) -> str:
+    lines = (
+        "# Written by `buildtool --cmake-dir`: the package, and the interpreter that it belongs to.",
+        "if(NOT DEFINED CACHE{BUILDTOOL_PYTHON})",
+        f"  set(BUILDTOOL_PYTHON {quoted(sys.executable)})",
+        "endif()",
+        f"include({quoted(path.as_posix())})",
+    )
+    return "\n".join(lines) + "\n"
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Puts a whole file in place, where it is not there already: who writes may be ended at any time."""
+    if path.is_file() and path.read_bytes() == data:
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    number, temporary = tempfile.mkstemp(dir=path.parent)
+    with os.fdopen(number, "wb") as file:
+        file.write(data)
+    os.replace(temporary, path)  # noqa: PTH105 - of two that write, the last one wins

@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from buildtool.schema.analysis import AnalysisAnswer, Cure, Interface, NetworkAnswer, NoPlan, Verdict
 
 PLACE_WIDTH = 64
-DETAILED = 2  # boards at most whose memories are listed part by part
+DETAILED = 2  # of more boards than these, memories are not listed part by part
+EACH = 2  # of more boards than these, one sentence says which fit
 
 
 def text(answer: AnalysisAnswer, spelling: Spelling = in_requests, name: Callable[[str], str] = str) -> str:
@@ -20,8 +21,13 @@ def text(answer: AnalysisAnswer, spelling: Spelling = in_requests, name: Callabl
 
     `spelling` writes options with their values, `name` an option alone.
     """
-    opening = _opening(answer, spelling, name)
-    return "\n".join([*opening, "", *_network(answer), "", _boards(answer["boards"])])
+    boards, opening = answer["boards"], list[str]()
+    if len(boards) > EACH:
+        opening += _overview(answer["model"], boards)
+    else:
+        for board in boards:
+            opening += [*([""] if opening else []), *_verdict(answer["model"], board, spelling, name)]
+    return "\n".join([*opening, "", *_network(answer), "", _boards(boards)])
 
 
 def _network(answer: AnalysisAnswer) -> list[str]:
@@ -59,6 +65,19 @@ def _interface(tensor: Interface) -> str:
     return f"{tensor['name']}: {tensor['type']} {tensor['shape']}{order}{quantised}"
 
 
+_COUNTED = {"linked": "exactly", "bound": "at most", "estimated": "about"}
+_MEANINGS = (
+    ("linked", "of the linked test firmware ({}).", ", "),
+    (
+        "bound",
+        "an upper bound, from the sizes recorded for {}; the linked firmware takes up to a tenth less. "
+        "Name a board, and its firmware is linked and counted exactly.",
+        ", ",
+    ),
+    ("estimated", "no compiler for the core is known here; its code is estimated as {}.", " or "),
+)  # the sentence has the compilers
+
+
 def _boards(boards: Sequence[Verdict | NoPlan]) -> str:
     titles = ["board", "fits", "RAM needed", "of", "flash needed", "of", "binds", "counted", "most RAM at"]
     rows: list[list[Cell]] = []
@@ -68,34 +87,22 @@ def _boards(boards: Sequence[Verdict | NoPlan]) -> str:
             continue
         sizes = [size for need in board["needs"][:2] for size in (need["required"], need["available"])]
         place = layer(board["binding_operator"], PLACE_WIDTH)
-        rows.append([board["board"], _fits(board), *sizes, board["binds"], _counted(board), place])
+        excess = " and ".join(f"{size:,} {what}" for size, what, _ in _excesses(board))
+        fits = f"no: {excess} too many" if excess else "yes"
+        counted = _COUNTED.get(board["counted"]["how"], "without code")
+        rows.append([board["board"], fits, *sizes, board["binds"], counted, place])
     known = [board for board in boards if "error" not in board]
     details = [line for board in known if len(boards) <= DETAILED for line in _parts(board)]
     return "\n".join([table(titles, rows), *_legend(known), *details])
 
 
-def _counted(board: Verdict) -> str:
-    words = {"linked": "exactly", "bound": "at most", "estimated": "about"}
-    return words.get(board["counted"]["how"], "without code")
-
-
 def _legend(boards: Sequence[Verdict]) -> list[str]:
     """What the table's figures are."""
     lines = ["Bytes of the memory that holds the arena (RAM), and of the one that holds the weights (flash)."]
-    exact = sorted({b["counted"]["compiler"] for b in boards if b["counted"]["how"] == "linked"})
-    if exact:
-        lines.append(f"exactly: of the linked test firmware ({', '.join(exact)}).")
-    bounds = sorted({b["counted"]["compiler"] for b in boards if b["counted"]["how"] == "bound"})
-    if bounds:
-        lines.append(
-            f"at most: an upper bound, from the sizes recorded for {', '.join(bounds)}; the linked firmware"
-            " takes up to a tenth less. Name a board, and its firmware is linked and counted exactly."
-        )
-    alike = sorted({b["counted"]["compiler"] for b in boards if b["counted"]["how"] == "estimated"})
-    if alike:
-        lines.append(
-            f"about: no compiler for the core is known here; its code is estimated as {' or '.join(alike)}."
-        )
+    for how, sentence, joint in _MEANINGS:
+        compilers = sorted({b["counted"]["compiler"] for b in boards if b["counted"]["how"] == how})
+        if compilers:
+            lines.append(f"{_COUNTED[how]}: {sentence.format(joint.join(compilers))}")
     without = [b for b in boards if b["counted"]["how"] == "uncounted"]
     if without:
         lines.append("without code: arena, stack and weights only.")
@@ -112,27 +119,17 @@ def _parts(board: Verdict) -> list[str]:
     return ["", table([f"on {board['board']}", "bytes needed", "of"], rows)]
 
 
-def _fits(board: Verdict) -> str:
-    excess = [f"{need['excess']:,} {need['what']}" for need in board["needs"] if need["excess"]]
+def _excesses(board: Verdict) -> list[tuple[int, str, str]]:
+    """What a board lacks: bytes, of what, and " (MEMORY)" for RAM and flash."""
+    excesses = [
+        (need["excess"], need["what"], f" ({need['memory']})" if need["what"] in ("RAM", "flash") else "")
+        for need in board["needs"]
+        if need["excess"]
+    ]
     stack = board["stack"]
     if stack is not None and stack["required"] > stack["available"]:
-        excess.append(f"{stack['required'] - stack['available']:,} stack")
-    return "yes" if not excess else f"no: {' and '.join(excess)} too many"
-
-
-EACH = 2  # boards at most that have sentences of their own
-
-
-def _opening(answer: AnalysisAnswer, spelling: Spelling, name: Callable[[str], str]) -> list[str]:
-    """The answer in sentences: of a board or two each in its own, of more in one for all of them."""
-    boards, model = answer["boards"], answer["model"]
-    if len(boards) > EACH:
-        return list(_overview(model, boards))
-    found: list[str] = []
-    for board in boards:
-        found += [""] if found else []
-        found += _verdict(model, board, spelling, name)
-    return found
+        excesses.append((stack["required"] - stack["available"], "stack", ""))
+    return excesses
 
 
 def _overview(model: str, boards: Sequence[Verdict | NoPlan]) -> Iterator[str]:
@@ -152,15 +149,20 @@ def _verdict(
         yield from (f"  {line}" for line in from_data(board["error"]).message(spelling, name).splitlines())
         return
     place = f"{layer(board['binding_operator'], PLACE_WIDTH)}: {count(board['binding_bytes'], 'byte')}"
-    if board["fits"]:
-        yield f"{model} fits {board['board']}{_sureness(board)}: {_left_over(board)}"
-        yield f"  what binds: {board['binds']}; the arena is fullest at {place}"
-        smaller = board["smaller"]
-        if smaller is not None:
-            yield f"  the next smaller plan: {_price(smaller, spelling)}"
-        return
-    yield f"{model} does not fit {board['board']}{_sureness(board)}: {_missing(board)}"
+    unsure = {"estimated": " (its code is estimated)", "uncounted": " (without its code)"}
+    about = f"{board['board']}{unsure.get(board['counted']['how'], '')}"
+    left = [
+        f"{need['available'] - need['required']:,} bytes of {need['what']} ({need['memory']})"
+        for need in board["needs"]
+        if need["what"] in ("RAM", "flash")
+    ]
+    fits = f"fits {about}: {' and '.join(left)} are left"
+    yield f"{model} {fits if board['fits'] else f'does not fit {about}: {_missing(board)}'}"
     yield f"  what binds: {board['binds']}; the arena is fullest at {place}"
+    if board["fits"]:
+        if board["smaller"] is not None:
+            yield f"  the next smaller plan: {_price(board['smaller'], spelling)}"
+        return
     if board["cures"]:
         yield "  what makes it fit, each planned and counted, the cheapest first:"
         yield from (f"    {line}" for line in _cures(board["cures"], spelling).splitlines())
@@ -168,31 +170,11 @@ def _verdict(
         yield f"  try: {hint.spelled(spelling)}"
 
 
-def _sureness(board: Verdict) -> str:
-    words = {"estimated": " (its code is estimated)", "uncounted": " (without its code)"}
-    return words.get(board["counted"]["how"], "")
-
-
-def _left_over(board: Verdict) -> str:
-    left = [
-        f"{need['available'] - need['required']:,} bytes of {need['what']} ({need['memory']})"
-        for need in board["needs"]
-        if need["what"] in ("RAM", "flash")
-    ]
-    return f"{' and '.join(left)} are left"
-
-
 def _missing(board: Verdict) -> str:
-    found = [
-        f"{need['excess']:,} bytes too many for {need['what']}"
-        + (f" ({need['memory']})" if need["what"] in ("RAM", "flash") else "")
-        for need in board["needs"]
-        if need["excess"]
-    ]
-    stack = board["stack"]
-    if stack is not None and stack["required"] > stack["available"]:
-        found.append(f"{stack['required'] - stack['available']:,} bytes too many for the stack")
-    return ", ".join(found)
+    return ", ".join(
+        f"{size:,} bytes too many for {'the stack' if what == 'stack' else what}{memory}"
+        for size, what, memory in _excesses(board)
+    )
 
 
 def _cures(cures: Sequence[Cure], spelling: Spelling) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from string import ascii_uppercase
 from textwrap import wrap
 from typing import TYPE_CHECKING
@@ -13,10 +13,8 @@ if TYPE_CHECKING:
     from buildtool.schema.boards import (
         BoardFacts,
         BoardsAnswer,
-        Estimate,
-        Loading,
+        CheckAnswer,
         OpsAnswer,
-        TfliteOperator,
         ZooAnswer,
     )
 
@@ -44,21 +42,16 @@ def ops(answer: OpsAnswer) -> str:
     titles = ["operator", *(["number"] if counted else []), "boards", "kernels"]
     named = zip(ascii_uppercase, map(", ".join, groups.values()), strict=False)
     legend = table(["", "boards"], list(named))
-    listed = f"{_by_type(answer['tflite'])}\n\n" if answer["tflite"] else ""
-    return f"{listed}{table(titles, rows)}\n\n{legend}"
-
-
-def _by_type(rows: Sequence[TfliteOperator]) -> str:
-    """TFLite's operators by data type: read, or why not; a reason that an earlier type has stands once."""
-    lines: list[list[Cell]] = []
-    for row in rows:
-        cells: list[Cell] = [row["operator"]]
-        seen = {""}
-        for reason in row["refused"].values():
-            cells.append("read" if not reason else "no" if reason in seen else reason)
-            seen.add(reason)
-        lines.append(cells)
-    return table(["TFLite's operator", *rows[0]["refused"]], lines)
+    listed = []
+    if by_type := answer["tflite"]:
+        lines: list[list[Cell]] = []
+        for operator in by_type:
+            cells: list[Cell] = [operator["operator"]]
+            for reason in operator["refused"].values():  # one that an earlier type has stands once
+                cells.append("read" if not reason else "no" if reason in cells else reason)
+            lines.append(cells)
+        listed = [table(["TFLite's operator", *by_type[0]["refused"]], lines)]
+    return "\n\n".join([*listed, table(titles, rows), legend])
 
 
 def boards(answer: BoardsAnswer) -> str:
@@ -82,42 +75,63 @@ def zoo(answer: ZooAnswer) -> str:
     return "\n".join(network["description"] for network in answer["networks"])
 
 
-def board_lines(answer: BoardFacts) -> list[str]:
-    """Nothing for boards that are emulated or real."""
-    return [*_time(answer["estimate"]), *_loads(answer["loading"]), *note_lines(answer["note"])]
-
-
-def _time(estimate: Estimate | None) -> list[str]:
-    if not estimate:
-        return []
-    rates = f"{estimate['macs_per_second'] / 1e9:.2f} GMAC/s: {estimate['source']}"
-    if estimate["bytes_per_second"]:
-        rates += f"; weights come at {estimate['bytes_per_second'] / 1e6:.0f} MB/s"
-    return [
-        f"estimated time: {1e3 * estimate['total_seconds']:.1f} ms: computing "
-        f"{1e3 * estimate['compute_seconds']:.1f} ms, loading weights "
-        f"{1e3 * estimate['load_seconds']:.1f} ms, in part at once",
-        f"  ({rates})",
-    ]
-
-
-def _loads(loads: Loading | None) -> list[str]:
-    if not loads:
-        return []
-    found = [
-        f"weights are loaded: {count(loads['bytes'], 'byte')} of {loads['operators']} operators, "
-        f"{loads['ahead']} of them ahead, {loads['in_slices']} in slices"
-    ]
-    if loads["again"]:
-        found.append(
-            f"  those of {loads['again']} come again and again while their region runs: "
-            f"{count(loads['again_bytes'], 'byte')} more"
+def board_lines(answer: BoardFacts) -> Iterator[str]:
+    """Estimated time, loading of weights and the board's note, as far as there are any."""
+    if estimate := answer["estimate"]:
+        rates = f"{estimate['macs_per_second'] / 1e9:.2f} GMAC/s: {estimate['source']}"
+        if estimate["bytes_per_second"]:
+            rates += f"; weights come at {estimate['bytes_per_second'] / 1e6:.0f} MB/s"
+        yield (
+            f"estimated time: {1e3 * estimate['total_seconds']:.1f} ms: computing "
+            f"{1e3 * estimate['compute_seconds']:.1f} ms, loading weights "
+            f"{1e3 * estimate['load_seconds']:.1f} ms, in part at once"
         )
-    if loads["bind"]:
-        found.append(f"  their buffers bind: all else takes {count(loads['fullest_without'], 'byte')}")
-    return found
+        yield f"  ({rates})"
+    if loads := answer["loading"]:
+        yield (
+            f"weights are loaded: {count(loads['bytes'], 'byte')} of {loads['operators']} operators, "
+            f"{loads['ahead']} of them ahead, {loads['in_slices']} in slices"
+        )
+        if loads["again"]:
+            yield (
+                f"  those of {loads['again']} come again and again while their region runs: "
+                f"{count(loads['again_bytes'], 'byte')} more"
+            )
+        if loads["bind"]:
+            yield f"  their buffers bind: all else takes {count(loads['fullest_without'], 'byte')}"
+    yield from note_lines(answer["note"])
 
 
 def note_lines(note: str) -> list[str]:
     """A board's note, if it has one."""
     return wrap(f"note: {note}", WIDTH, subsequent_indent="  ") if note else []
+
+
+def check_text(answer: CheckAnswer, written: str) -> str:
+    """A row for each kernel, what failed and how to see it, and how many are equal.
+
+    `written`: the folder that has the networks that failed ("": none).
+    """
+    head = f"plugin {answer['plugin']}, interface {answer['interface']}, on {', '.join(answer['boards'])}"
+    titles = ["board", "kernel", "operator", "networks", "in little memory", "verdict"]
+    rows: list[list[Cell]] = []
+    for row in answer["kernels"]:
+        said = "FAILED" if row["failed"] is not None else "equal" if row["reached"] else "not reached"
+        rows.append([row["board"], row["kernel"], row["operator"], row["cases"], row["among"], said])
+    lines = [head, "", table(titles, rows)]
+    for row in answer["kernels"]:
+        failed = row["failed"]
+        if failed is not None:
+            file = f"{written}/{failed['name']}" if written else failed["name"]
+            lines += [
+                "",
+                f"{row['kernel']} on {row['board']}: {failed['text']}",
+                f"  buildtool validate {file} --board {row['board']} --tensors {failed['options']}",
+            ]
+    failures = sum(row["failed"] is not None for row in answer["kernels"])
+    idle = sum(not row["reached"] for row in answer["kernels"])
+    equal = count(len(answer["kernels"]) - failures - idle, "kernel")
+    verdict = [f"{equal} EQUAL to buildtool's own executor, to the bit"]
+    verdict += [f"{failures} FAILED"] if failures else []
+    verdict += [f"{idle} not reached by any network that was drawn"] if idle else []
+    return "\n".join([*lines, "", ", ".join(verdict)])

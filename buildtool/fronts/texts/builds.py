@@ -46,16 +46,19 @@ def sizes_text(sizes: Sequence[MemorySize], stacks: Sequence[StackSize] = ()) ->
         share = f"{100 * memory['used'] / size:.1f} %" if size else None
         name = f"{memory['memory']} of this machine" if memory["memory"] == "process" else memory["memory"]
         rows.append([name, memory["used"], size, share])
-        rows += [[f"  {name}", number, None, None] for name, number in _sections(memory)]
+        sections = [(section["name"], section["bytes"]) for section in memory["sections"]]
+        if memory["memory"] == "process":
+            sections = [(name, number) for name, number in sections if SMALL * number >= memory["used"]]
+            rest = memory["used"] - sum(number for _, number in sections)
+            sections += [("others", rest)] if rest else []
+        rows += [[f"  {name}", number, None, None] for name, number in sections]
     lines = [table(["memory", "bytes used", "bytes there", "share"], rows)]
     return "\n".join([*lines, *([""] if stacks else []), *map(_stack, stacks)])
 
 
 def tree(parts: Sequence[SizePart], files_from: str, depth: int) -> str:
     """The first `depth` levels of what is in each memory, the largest first."""
-    rows: list[list[Cell]] = []
-    for name, node in tree_lines(sizetree.tree((), parts), depth):
-        rows.append([plain(name), node.after])
+    rows = [[plain(name), node.after] for name, node in tree_lines(sizetree.tree((), parts), depth)]
     return "\n".join([table(["memory, and what is in it", "bytes"], rows), FILES_FROM[files_from]])
 
 
@@ -67,18 +70,8 @@ def tree_lines(nodes: Sequence[sizetree.Node], depth: int) -> Iterator[tuple[str
         yield " " * INDENT * indent + names.get(node.name, node.name), node
 
 
-def _sections(memory: MemorySize) -> list[tuple[str, int]]:
-    """The sections of a memory; of a program of this machine those that are worth a line."""
-    sections = [(section["name"], section["bytes"]) for section in memory["sections"]]
-    if memory["memory"] != "process":
-        return sections
-    large = [(name, number) for name, number in sections if SMALL * number >= memory["used"]]
-    rest = memory["used"] - sum(number for _, number in large)
-    return [*large, ("others", rest)] if rest else large
-
-
 def _stack(stack: StackSize) -> str:
-    """One network's stack, and what to do where it may be more than there is."""
+    """A network's stack, and what to do where it may be more than there is."""
     needed, reserved = stack["needed"], count(stack["reserved"], "byte")
     if needed is None:
         return f"stack: what {stack['function']} takes cannot be told; {reserved} are reserved"
@@ -120,6 +113,12 @@ MOST_OF_A_FOLDER = 8  # files that are named one by one
 
 def build_text(answer: BuildAnswer, folder: str, files: Sequence[str]) -> str:
     """The files below `folder`, the arena, and the size report."""
+    folders = Counter(name.partition("/")[0] for name in files if "/" in name)
+    shown: dict[str, None] = {}  # the files of a folder with many of them are shown as a number
+    for name in files:
+        top = name.partition("/")[0]
+        many = "/" in name and folders[top] > MOST_OF_A_FOLDER
+        shown[f"{top}/ ({folders[top]} files)" if many else name] = None
     lines = [
         f"{answer['net']} for {answer['board']}, compiled by {answer['compiler']}",
         f"level: {answer['level_text']}",
@@ -128,20 +127,9 @@ def build_text(answer: BuildAnswer, folder: str, files: Sequence[str]) -> str:
         sizes_text(answer["sizes"], answer["stacks"]),
         *board_lines(answer),
         "",
-        f"written to {folder}: {', '.join(_shown(files))}",
+        f"written to {folder}: {', '.join(shown)}",
     ]
     return "\n".join(lines)
-
-
-def _shown(files: Sequence[str]) -> list[str]:
-    """The files' names; those of a folder with many of them together, as a number."""
-    folders = Counter(name.partition("/")[0] for name in files if "/" in name)
-    shown: dict[str, None] = {}
-    for name in files:
-        folder = name.partition("/")[0]
-        many = "/" in name and folders[folder] > MOST_OF_A_FOLDER
-        shown[f"{folder}/ ({folders[folder]} files)" if many else name] = None
-    return list(shown)
 
 
 def bundle_text(answer: BundleAnswer, folder: str, changed: Sequence[str], removed: Sequence[str]) -> str:
@@ -154,10 +142,10 @@ def bundle_text(answer: BundleAnswer, folder: str, changed: Sequence[str], remov
         f"weights: {count(network['weights_bytes'], 'byte')}",
         f"stack of an invoke: {'not known' if stack is None else count(stack, 'byte')}",
         "",
+        f"{folder}: {count(len(changed), 'file')} written, {len(removed)} removed",
+        f"the network uses {count(len(network['kernels']), 'file')} of kernels; "
+        "README.md says how to compile and call it",
     ]
-    kernels = count(len(network["kernels"]), "file")
-    lines.append(f"{folder}: {count(len(changed), 'file')} written, {len(removed)} removed")
-    lines.append(f"the network uses {kernels} of kernels; README.md says how to compile and call it")
     return "\n".join(lines)
 
 

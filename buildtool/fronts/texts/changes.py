@@ -22,8 +22,9 @@ def text(found: Changes, exceeded: Sequence[str], depth: int = builds.DEPTH) -> 
 
     `depth`: levels of the tree of sizes that are shown.
     """
+    beyond = [f"LIMIT EXCEEDED: {limit}" for limit in exceeded]
     if found.is_equal:
-        return "\n".join(["nothing changed", *map(_exceeded, exceeded)])
+        return "\n".join(["nothing changed", *beyond])
     rows = [list(_cells(change)) for change in found.totals]
     lines = [_headline(found), "", table.table(["figure", "before", "after", "change", "%"], rows)]
     for title, changed in (("region", found.regions), ("layer", found.layers)):
@@ -34,22 +35,23 @@ def text(found: Changes, exceeded: Sequence[str], depth: int = builds.DEPTH) -> 
         shown, left = _tree(found, depth)
         tree: list[list[table.Cell]] = [[plain(name), *numbers] for name, *numbers in shown]
         lines += ["", table.table(["memory, and what is in it", "before", "after", "change"], tree), *left]
-    return "\n".join([*lines, *(["", *map(_exceeded, exceeded)] if exceeded else [])])
+    return "\n".join([*lines, *(["", *beyond] if beyond else [])])
 
 
 def markdown(found: Changes, exceeded: Sequence[str], depth: int = builds.DEPTH) -> str:
     """The same as tables of Markdown."""
+    beyond, title = [f"LIMIT EXCEEDED: {limit}" for limit in exceeded], f"**{_escaped(_headline(found))}**"
     if found.is_equal:
-        return "\n\n".join([f"**{_escaped(_headline(found))}**: nothing changed", *map(_exceeded, exceeded)])
-    lines = [f"**{_escaped(_headline(found))}**", "", "| figure | before | after | change |"]
+        return "\n\n".join([f"{title}: nothing changed", *beyond])
+    lines = [title, "", "| figure | before | after | change |"]
     lines.append("| --- | ---: | ---: | ---: |")
     for change in found.totals:
         name, before, after, growth, percent = _cells(change)
         said = table.cell(growth) if percent is None else f"{table.cell(growth)} ({percent} %)"
         lines.append(f"| {_escaped(str(name))} | {table.cell(before)} | {table.cell(after)} | {said} |")
-    for title, changed in (("region", found.regions), ("layer", found.layers)):
+    for of, changed in (("region", found.regions), ("layer", found.layers)):
         if changed:
-            lines += ["", f"| {title} | how | what |", "| --- | --- | --- |"]
+            lines += ["", f"| {of} | how | what |", "| --- | --- | --- |"]
             for row in changed[:MOST_ROWS]:
                 lines.append(f"| {_escaped(row.name)} | {row.how} | {_escaped(_said(row))} |")
             lines += [f"\n{more}" for more in _more(changed)]
@@ -65,7 +67,7 @@ def markdown(found: Changes, exceeded: Sequence[str], depth: int = builds.DEPTH)
             inside = "&emsp;" * ((len(name) - len(words)) // builds.INDENT)
             lines.append(f"| {inside}{_escaped(words)} | {' | '.join(map(table.cell, numbers))} |")
         lines += [f"\n{more}" for more in left]
-    return "\n".join([*lines, *(["", *map(_exceeded, exceeded)] if exceeded else [])])
+    return "\n".join([*lines, *(["", *beyond] if beyond else [])])
 
 
 Line = tuple[str, int | None, int | None, str]
@@ -73,10 +75,9 @@ Line = tuple[str, int | None, int | None, str]
 
 def _tree(found: Changes, depth: int) -> tuple[list[Line], list[str]]:
     """The lines of the tree of sizes that are shown, and a line on the others."""
-    every = list(builds.tree_lines(found.sizes, depth))
-    left = len(every) - MOST_SIZES
-    more = [f"and {count(left, 'further row')}"] if left > 0 else []
-    return [(name, node.before, node.after, f"{node.growth:+,}") for name, node in every[:MOST_SIZES]], more
+    nodes = builds.tree_lines(found.sizes, depth)
+    lines = [(name, node.before, node.after, f"{node.growth:+,}") for name, node in nodes]
+    return lines[:MOST_SIZES], _more(lines, MOST_SIZES)
 
 
 def _headline(found: Changes) -> str:
@@ -90,18 +91,12 @@ def _cells(change: Change) -> Iterator[table.Cell]:
     yield f"{name}, {change.unit}" if change.unit else name
     yield change.before
     yield change.after
-    yield _signed(change)
-    percent = change.percent
-    yield None if percent is None or not change.growth else f"{percent:+.1f}"
-
-
-def _signed(change: Change) -> str | None:
-    growth = change.growth
+    growth, percent = change.growth, change.percent
     if growth is None:
-        return "not there before" if change.before is None else "not there any more"
-    if not growth:
-        return "0"
-    return f"{growth:+,}" if isinstance(growth, int) else f"{growth:+,.2f}"
+        yield "not there before" if change.before is None else "not there any more"
+    else:
+        yield "0" if not growth else f"{growth:+,}" if isinstance(growth, int) else f"{growth:+,.2f}"
+    yield None if percent is None or not growth else f"{percent:+.1f}"
 
 
 def _said(row: RowChange) -> str:
@@ -109,22 +104,15 @@ def _said(row: RowChange) -> str:
     parts = [word for word in row.words if word]
     for change in row.numbers:
         name = change.name.replace("_", " ")
-        if row.how == "changed":
-            before, after = (table.cell(value) or "none" for value in (change.before, change.after))
-            parts.append(f"{name} {before} -> {after}")
-        else:
-            value = change.before if row.how == "removed" else change.after
-            parts.append(f"{name} {table.cell(value)}")
+        before, after = (table.cell(value) or "none" for value in (change.before, change.after))
+        values = {"changed": f"{before} -> {after}", "removed": before, "added": after}
+        parts.append(f"{name} {values[row.how]}")
     return ", ".join(parts)
 
 
-def _more(changed: Sequence[RowChange]) -> list[str]:
-    left = len(changed) - MOST_ROWS
+def _more(rows: Sequence[object], most: int = MOST_ROWS) -> list[str]:
+    left = len(rows) - most
     return [f"and {count(left, 'further row')}"] if left > 0 else []
-
-
-def _exceeded(limit: str) -> str:
-    return f"LIMIT EXCEEDED: {limit}"
 
 
 def _escaped(text: str) -> str:

@@ -1,43 +1,21 @@
-"""The answer of `front` as text, and how costs stand in tables: their unit, how long where that is a time."""
+"""The answer of `front` as text."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from textwrap import wrap
 from typing import TYPE_CHECKING
 
-from buildtool.fronts.texts.table import WIDTH, Cell, count, listing
+from buildtool.fronts.texts.table import Cell, count, listing
 
 if TYPE_CHECKING:
     from buildtool.schema.fronts import Figures, FrontAnswer, Peer, Point
     from buildtool.schema.plans import OtherPlan, PlanAnswer
 
 
-def cost_titles(unit: str, milliseconds: float | None) -> list[str]:
-    """The columns of a table that has costs: the unit's name, and `est. ms` where there are milliseconds."""
-    return [unit] if milliseconds is None else [unit, "est. ms"]
-
-
 def milliseconds(figures: Figures | OtherPlan | PlanAnswer) -> list[Cell]:
-    """What stands in the second of these columns, if there is one."""
+    """The cell behind a cost: its milliseconds; none where they are not known."""
     found = figures["estimated_ms"]
     return [] if found is None else [f"{found:,.2f}"]
-
-
-def in_ms(answer: PlanAnswer) -> str:
-    """The milliseconds behind a plan's cost, "" where none are known."""
-    found = answer["estimated_ms"]
-    return "" if found is None else f", about {found:,.1f} ms"
-
-
-def by_ratio(answer: PlanAnswer) -> list[str]:
-    """A line for kernels whose cycles are instructions times a mean."""
-    names = answer["cost_by_ratio"]
-    if not names:
-        return []
-    said = "their" if len(names) > 1 else "its"
-    text = f"{', '.join(names)}: no formula in cycles, {said} instructions at the mean of cycles"
-    return wrap(text, WIDTH, initial_indent="         - ", subsequent_indent="           ")
 
 
 def text(answer: FrontAnswer) -> str:

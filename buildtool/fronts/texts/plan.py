@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
-from buildtool.fronts.texts import arenamap, regions
+from buildtool.fronts.texts import regions
 from buildtool.fronts.texts.boards import board_lines
-from buildtool.fronts.texts.front import by_ratio, cost_titles, in_ms, milliseconds
-from buildtool.fronts.texts.table import Cell, count, layer, listing, table
-from buildtool.fronts.texts.words import layer_of, owner
+from buildtool.fronts.texts.front import milliseconds
+from buildtool.fronts.texts.regions import layer_of, owner
+from buildtool.fronts.texts.table import WIDTH, Cell, count, layer, listing, table, width
 
 if TYPE_CHECKING:
-    from buildtool.schema.plans import AloneView, MemoriesView, PlanAnswer, TraceAnswer
+    from buildtool.schema.plans import AloneView, OtherPlan, PlanAnswer, RegionView, TraceAnswer
+
 
 NAME_WIDTH = 40
 PLACE_WIDTH = 60
@@ -28,8 +30,8 @@ def text(answer: PlanAnswer, *, buffers: bool = False) -> str:
     streamed = any(region["streamed"] for region in answer["regions"])
     parts = ["\n".join([*_figures(answer, streamed), *board_lines(answer)]), two_memories(answer)]
     if streamed:
-        parts += regions.tables(answer)
-    parts.append(arenamap.text(answer))
+        parts += [regions.structure(answer), regions.memory(answer), regions.peak_table(answer)]
+    parts.append(arena_map(answer))
     if streamed and not buffers:
         parts.append(regions.largest(answer))
     if answer["beside"]:
@@ -55,13 +57,18 @@ def _figures(answer: PlanAnswer, streamed: bool) -> Iterator[str]:
     if answer["state_bytes"]:
         yield f"state    {count(answer['state_bytes'], 'byte')} that live between invokes, beside the arena"
     yield f"weights  {count(answer['flash_bytes'], 'byte')} of flash"
+    ms = answer["estimated_ms"]
     yield (
         f"work     {count(answer['macs'], 'multiply-accumulate')}, F {answer['f']:.3f}; "
-        f"estimated cost {answer['cost']:,.0f} {answer['cost_unit']}{in_ms(answer)}"
+        f"estimated cost {answer['cost']:,.0f} {answer['cost_unit']}"
+        + ("" if ms is None else f", about {ms:,.1f} ms")
     )
     if answer["wait_cycles"]:
         yield f"         and about {answer['wait_cycles']:,.0f} cycles that the arena's memory is waited for"
-    yield from by_ratio(answer)
+    if names := answer["cost_by_ratio"]:  # cycles of these kernels are instructions times a mean
+        said = "their" if len(names) > 1 else "its"
+        text = f"{', '.join(names)}: no formula in cycles, {said} instructions at the mean of cycles"
+        yield from wrap(text, WIDTH, initial_indent="         - ", subsequent_indent="           ")
     if answer["search_factor"] > 1:
         yield f"search   its budget ended it: at most {answer['search_factor']:.2f} times the least there is"
     if answer["placing_ended"]:
@@ -75,29 +82,23 @@ def _figures(answer: PlanAnswer, streamed: bool) -> Iterator[str]:
 def _beside(answer: PlanAnswer) -> str:
     """Other strategies, with this plan on top."""
     titles = ["strategy", "limit", "image", "arena bytes", "times this", "F"]
-    titles += cost_titles(answer["cost_unit"], answer["estimated_ms"])
-    rows: list[list[Cell]] = [
-        [
-            f"this plan ({answer['strategy']})",
-            "",
-            answer["image"],
-            answer["arena_bytes"],
-            "1.00",
-            f"{answer['f']:.3f}",
-            f"{answer['cost']:,.0f}",
-            *milliseconds(answer),
-        ]
+    titles += [answer["cost_unit"], *(["est. ms"] if answer["estimated_ms"] is not None else [])]
+
+    def prices(row: OtherPlan | PlanAnswer) -> list[Cell]:
+        return [f"{row['f']:.3f}", f"{row['cost']:,.0f}", *milliseconds(row)]
+
+    first: list[Cell] = [
+        f"this plan ({answer['strategy']})",
+        "",
+        answer["image"],
+        answer["arena_bytes"],
+        "1.00",
     ]
+    rows: list[list[Cell]] = [[*first, *prices(answer)]]
     for row in answer["beside"]:
         if "error" not in row:
-            figures: list[Cell] = [
-                row["arena_bytes"],
-                f"{row['ratio']:.2f}",
-                f"{row['f']:.3f}",
-                f"{row['cost']:,.0f}",
-                *milliseconds(row),
-            ]
-            rows.append([row["strategy"], row["setting"], row["image"], *figures])
+            size, ratio = row["arena_bytes"], f"{row['ratio']:.2f}"
+            rows.append([row["strategy"], row["setting"], row["image"], size, ratio, *prices(row)])
     lines = ["Beside other strategies, counted alike:", table(titles, rows)]
     lines += [f"{row['strategy']}: {row['error']}" for row in answer["beside"] if "error" in row]
     return "\n".join(lines)
@@ -129,9 +130,6 @@ def _buffers(answer: PlanAnswer) -> str:
     )
 
 
-_KIB = 1024
-
-
 def two_memories(answer: PlanAnswer) -> str:
     """A table of the arena's memories, and a line that compares; "" for an arena in one memory."""
     found = answer["memories"]
@@ -147,17 +145,18 @@ def two_memories(answer: PlanAnswer) -> str:
             "cycles waited": lambda one: f"{one['wait_cycles']:,.0f}",
         },
     )
-    return "\n".join(["The arena in two memories:", arenas, *_compared(found)])
-
-
-def _compared(found: MemoriesView) -> list[str]:
-    lines = [f"{one['memory']} alone: {_alone(one)}" for one in found["alone"]]
-    both = " + ".join(f"{one['memory']} {_in_kib(one['arena_bytes'])}" for one in found["arenas"])
+    lines = ["The arena in two memories:", arenas]
+    lines += [f"{one['memory']} alone: {_alone(one)}" for one in found["alone"]]
+    sizes = [(one["memory"], one["arena_bytes"]) for one in found["arenas"]]
+    both = " + ".join(
+        f"{memory} {n / 1024:,.1f} K" if n >= 1024 else f"{memory} {n} bytes" for memory, n in sizes
+    )
     gain = found["gain"]
-    if gain is None:
-        return [*lines, f"{both}: fits"]
-    word = "gains" if gain >= 0 else "costs"
-    return [*lines, f"{both}: fits; {word} {abs(gain):.1%} of the cost and waiting of the better one alone"]
+    compared = ""
+    if gain is not None:
+        word = "gains" if gain >= 0 else "costs"
+        compared = f"; {word} {abs(gain):.1%} of the cost and waiting of the better one alone"
+    return "\n".join([*lines, f"{both}: fits{compared}"])
 
 
 def _alone(one: AloneView) -> str:
@@ -169,10 +168,6 @@ def _alone(one: AloneView) -> str:
     time = "" if milliseconds is None else f", about {milliseconds:,.1f} ms"
     waited = f" and {one['wait_cycles']:,.0f} cycles waited" if one["wait_cycles"] else ""
     return f"fits with {one['arena_bytes']:,} bytes, F {one['f']:.3f}, cost {one['cost']:,.0f}{waited}{time}"
-
-
-def _in_kib(size: int) -> str:
-    return f"{size / _KIB:,.1f} K" if size >= _KIB else f"{size} bytes"
 
 
 def trace_text(answer: TraceAnswer, out: str) -> str:
@@ -190,3 +185,119 @@ def trace_text(answer: TraceAnswer, out: str) -> str:
             "  open it with https://ui.perfetto.dev or chrome://tracing",
         ]
     )
+
+
+BANDS = 16
+MOST_COLUMNS = 84
+MOST_LINES = 40  # of layers
+MOST_CELLS = 64  # of a layer's line
+LONGEST_NAME = 28
+LETTERS = {
+    "input": "i",
+    "output": "o",
+    "kept": "k",
+    "rings": "r",
+    "windows": "w",
+    "accumulators": "a",
+    "scratch": "s",
+    "weights": "W",
+}
+Sample = tuple[int, int]  # region, step
+
+
+def arena_map(answer: PlanAnswer) -> str:
+    """The arena over time; a cell has the letter of what takes most of it, or '.' if most is free.
+
+    A streamed plan has bands of addresses from top to bottom, and regions from left to right; others have a
+    line for each layer, and addresses from left to right.
+    """
+    if not answer["arena_bytes"] or not answer["regions"]:
+        return ""
+    if any(region["streamed"] for region in answer["regions"]):
+        return _by_bands(answer)
+    return _by_layers(answer)
+
+
+def _by_bands(answer: PlanAnswer) -> str:
+    height, digits = answer["arena_bytes"], len(f"{answer['arena_bytes']:,}")
+    columns = _samples(answer["regions"], min(MOST_COLUMNS, max(width.get() - digits - 3, 1)))
+    drawn = [_cells(answer, at, height, BANDS) for at in columns]
+    lines = ["The arena over time (a streamed region: its first, fullest and last step):"]
+    for band in reversed(range(BANDS)):
+        address = f"{height * band // BANDS:,}".rjust(digits)
+        lines.append(f"{address} |{''.join(column[band] for column in drawn)}|")
+    lines.append(f"{'region'.rjust(digits)}  {_scale(columns)}".rstrip())
+    lines.append(f"{' ' * digits}  {_legend(drawn)}")
+    return "\n".join(lines)
+
+
+def _by_layers(answer: PlanAnswer) -> str:
+    height = answer["arena_bytes"]
+    samples = _samples(answer["regions"], MOST_LINES)
+    numbers = [answer["regions"][region]["operators"][0] for region, _ in samples]
+    digits = len(str(max(numbers)))
+    longest = min(LONGEST_NAME, width.get() // 3)
+    names = [layer_of(answer, number, longest) for number in numbers]
+    room = max(map(len, names))
+    cells = max(1, min(MOST_CELLS, width.get() - digits - room - 4))
+    drawn = [_cells(answer, at, height, cells) for at in samples]
+    end = f"{height:,} bytes"
+    indent = " " * (digits + room + 2)
+    lines = ["The arena over time, a line for each layer, addresses from left to right:"]
+    lines.append(f"{indent} 0{end.rjust(cells - 1)}" if cells > len(end) + 2 else f"{indent} 0")
+    for number, name, cell in zip(numbers, names, drawn, strict=True):
+        lines.append(f"{str(number).rjust(digits)} {name.ljust(room)} |{cell}|")
+    lines.append(f"{' ' * (digits + 1)}{_legend(drawn)}")
+    return "\n".join(lines)
+
+
+def _legend(drawn: Sequence[str]) -> str:
+    used = [use for use in LETTERS if any(LETTERS[use] in cells for cells in drawn)]
+    return f"{', '.join(f'{LETTERS[use]} {use}' for use in used)}, . free"
+
+
+def _samples(regions: Sequence[RegionView], most: int) -> list[Sample]:
+    """Steps that are drawn; of too many regions in one step, only the fuller of neighbours."""
+    found: list[Sample] = []
+    for index, region in enumerate(regions):
+        steps = [region["fullest"]["step"]]
+        if region["streamed"]:
+            steps = [region["first_step"], *steps, region["last_step"]]
+        found += [(index, step) for step in steps]
+    while len(found) > most:
+        pairs = [found[i : i + 2] for i in range(0, len(found), 2)]
+        found = [max(pair, key=lambda at: regions[at[0]]["live_bytes"]) for pair in pairs]
+    return found
+
+
+def _cells(answer: PlanAnswer, sample: Sample, height: int, count: int) -> str:
+    """One letter for each of `count` bands, lowest addresses first."""
+    index, step = sample
+    region = answer["regions"][index]
+    live = []
+    for held in region["buffers"]:
+        b = answer["buffers"][held["buffer"]]
+        reserved = region["streamed"] and held["use"] in ("windows", "scratch")
+        if reserved or b["first"] <= step <= b["last"]:
+            live.append((b["offset"], b["offset"] + b["size"], LETTERS[held["use"]]))
+    return "".join(_cell(live, height * at // count, height * (at + 1) // count) for at in range(count))
+
+
+def _cell(live: Sequence[tuple[int, int, str]], low: int, high: int) -> str:
+    """The letter that takes most of [low, high), if half of it or more is taken."""
+    taken: dict[str, int] = {}
+    for start, end, letter in live:
+        taken[letter] = taken.get(letter, 0) + max(0, min(end, high) - max(start, low))
+    if 2 * sum(taken.values()) < high - low or not taken:
+        return "."
+    return max(taken, key=lambda letter: taken[letter])
+
+
+def _scale(columns: Sequence[Sample]) -> str:
+    """The regions' numbers, where there is room."""
+    line = ""
+    for place, (index, _) in enumerate(columns):
+        first = not place or columns[place - 1][0] != index
+        if first and (not line or len(line) < place):
+            line = line.ljust(place) + str(index)
+    return line

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from textwrap import wrap
 from typing import TYPE_CHECKING, Literal
 
@@ -13,12 +13,9 @@ from buildtool.fronts.texts.validation import NAME_WIDTH, bound_lines, bounds_ve
 
 if TYPE_CHECKING:
     from buildtool.schema.runs import (
-        CycleEstimate,
         IssueSummary,
         LayerProfile,
-        OutputTop,
         ProfileAnswer,
-        ProfileLine,
         PublishedProfile,
     )
 
@@ -30,7 +27,7 @@ ESTIMATED = "estimated"
 def text(answer: ProfileAnswer) -> str:
     """The per-layer table under a headline, then memory, totals and the verdict."""
     rows = answer["per_operator"]
-    instructions = answer["instructions"]
+    instructions, stack = answer["instructions"], answer["stack_high_water"]
     lines = [
         headline(answer),
         "",
@@ -38,11 +35,7 @@ def text(answer: ProfileAnswer) -> str:
         "",
         f"arena {count(answer['arena_bytes'], 'byte')}{of_state(answer['state_bytes'])}, "
         f"weights {count(answer['flash_bytes'], 'byte')}"
-        + (
-            ""
-            if answer["stack_high_water"] is None
-            else f", stack {count(answer['stack_high_water'], 'byte')}"
-        ),
+        + ("" if stack is None else f", stack {count(stack, 'byte')}"),
     ]
     if answer["macs"] != answer["macs_layerwise"]:
         lines.append(
@@ -56,18 +49,17 @@ def text(answer: ProfileAnswer) -> str:
         lines.append("instructions are counted in emulators only, not on the host")
     lines += _cycle_lines(answer)
     lines += [*_issue_lines(answer), *board_lines(answer), *_published(answer["published"])]
-    lines += [_top(output) for output in answer["outputs"]]
+    for output in answer["outputs"]:
+        best = ", ".join(f"[{entry['index']}] {entry['value']}" for entry in output["top"])
+        lines.append(f"output '{output['name']}' ({output['shape']}), largest values: {best}")
     lines += bound_lines(answer["bounds"])
-    lines.append(f"output of {count(answer['inputs'], 'input')}: {_verdict(answer)}")
-    return "\n".join(lines)
-
-
-def _verdict(answer: ProfileAnswer) -> str:
+    verdict = f"DIFFERENT from {answer['reference']['text']}"
     if answer["requantise"] != Requantise.EXACT:
-        return bounds_verdict(answer)
-    if answer["exact"]:
-        return f"EQUAL to {judged(answer['reference'])}"
-    return f"DIFFERENT from {answer['reference']['text']}"
+        verdict = bounds_verdict(answer)
+    elif answer["exact"]:
+        verdict = f"EQUAL to {judged(answer['reference'])}"
+    lines.append(f"output of {count(answer['inputs'], 'input')}: {verdict}")
+    return "\n".join(lines)
 
 
 def _table(answer: ProfileAnswer) -> str:
@@ -132,40 +124,25 @@ def _per_mac(count: int | None, macs: int) -> float | None:
     return count / macs if count is not None and macs else None
 
 
-def _top(output: OutputTop) -> str:
-    best = ", ".join(f"[{entry['index']}] {entry['value']}" for entry in output["top"])
-    return f"output '{output['name']}' ({output['shape']}), largest values: {best}"
-
-
 def _cycle_lines(answer: ProfileAnswer) -> list[str]:
     """A line for measured cycles, a few for estimated ones, the reason where there are none."""
     cycles, how = answer["cycles"], answer["estimated_by"]
     if cycles is None:
         return [f"no cycles: {answer['no_cycles']}"] if answer["no_cycles"] else []
     if how is None:
-        return [_measured(answer, cycles)]
-    return _estimated(answer, cycles, how)
-
-
-def _measured(answer: ProfileAnswer, cycles: int) -> str:
-    """What the core's own counter says of the whole."""
-    outside = cycles - sum(row["cycles"] or 0 for row in answer["per_operator"])
-    text = f"cycles are measured, by the core's own counter; {outside:,} of them between layers"
-    if answer["seconds"] is None:
-        return text
-    return f"{text}; {answer['seconds'] * 1000:,.2f} ms at the board's clock"
-
-
-def _estimated(answer: ProfileAnswer, cycles: int, how: CycleEstimate) -> list[str]:
-    """The whole, and its parts."""
+        outside = cycles - sum(row["cycles"] or 0 for row in answer["per_operator"])
+        text = f"cycles are measured, by the core's own counter; {outside:,} of them between layers"
+        ms = "" if answer["seconds"] is None else f"; {answer['seconds'] * 1000:,.2f} ms at the board's clock"
+        return [text + ms]
     whole = f"cycles are an estimate, not measured: {cycles:,} of them"
     if answer["estimated_ms"] is not None:
         whole += f", {answer['estimated_ms']:,.2f} ms at {how['clock_hz'] / 1e6:,g} MHz"
-    parts = how["parts"]
+    parts, unknown = how["parts"], how["skipped"]  # unknown instructions take no time in the model
+    skipped = f"; without {', '.join(unknown)}, of which it knows nothing" if unknown else ""
     refill = f"{how['taken_branches']:,} x {how['taken_branch_cycles']}; {how['source']}"
     found = [
         f"{whole}; {how['between']:,} of them between layers",
-        f"  pipeline {parts['pipeline']:,} ({how['model']}{_skipped(how['skipped'])})",
+        f"  pipeline {parts['pipeline']:,} ({how['model']}{skipped})",
         f"  taken branches {parts['branches']:,} ({refill})",
     ]
     if parts["words"]:
@@ -181,11 +158,6 @@ def _estimated(answer: ProfileAnswer, cycles: int, how: CycleEstimate) -> list[s
     return found
 
 
-def _skipped(names: Sequence[str]) -> str:
-    """Instructions that take no time in the model."""
-    return f"; without {', '.join(names)}, of which it knows nothing" if names else ""
-
-
 def _issue_lines(answer: ProfileAnswer) -> list[str]:
     """What was counted, what time that is, and which operators were not counted."""
     found = answer["issues"]
@@ -194,6 +166,10 @@ def _issue_lines(answer: ProfileAnswer) -> list[str]:
     if not found["operators"]:
         return [f"issues are {found['source']}: no kernel of this plan counts them, all are plain C"]
     share = 100 * found["macs"] / found["all_macs"] if found["all_macs"] else 0.0
+    reasons: dict[str, list[str]] = {}  # -> the numbers of its operators
+    for number, row in enumerate(answer["per_operator"]):
+        if row["uncounted"]:
+            reasons.setdefault(row["uncounted"], []).append(f"#{number}")
     return [
         f"issues are {found['source']}: {found['operators']} of {count(found['all_operators'], 'operator')}, "
         f"{share:.1f} % of the MACs (limit: {round(1 / found['limit_per_mac'])} MACs an issue)",
@@ -204,21 +180,12 @@ def _issue_lines(answer: ProfileAnswer) -> list[str]:
             WIDTH,
             subsequent_indent="  ",
         ),
-        *_uncounted(answer["per_operator"]),
+        *(
+            line
+            for reason, numbers in reasons.items()
+            for line in wrap(f"not counted: {', '.join(numbers)} ({reason})", WIDTH, subsequent_indent="  ")
+        ),
     ]
-
-
-def _uncounted(rows: Sequence[LayerProfile]) -> list[str]:
-    """A line a reason, with the numbers of its operators."""
-    reasons: dict[str, list[int]] = {}
-    for number, row in enumerate(rows):
-        if row["uncounted"]:
-            reasons.setdefault(row["uncounted"], []).append(number)
-    text = []
-    for reason, numbers in reasons.items():
-        which = ", ".join(f"#{number}" for number in numbers)
-        text += wrap(f"not counted: {which} ({reason})", WIDTH, subsequent_indent="  ")
-    return text
 
 
 def _published(profile: PublishedProfile | None) -> list[str]:
@@ -227,18 +194,16 @@ def _published(profile: PublishedProfile | None) -> list[str]:
         return []
     head = f"{profile['network']}, milliseconds by operator, beside what was published ({profile['source']}):"
     titles = ["", "published", "estimated", "from the counts"]
-    rows = [_line(line) for line in profile["lines"]]
+    rows: list[list[Cell]] = []
+    for line in profile["lines"]:
+        ours = (line["estimated"], line["counted"])
+        cells = map(_milliseconds, ours) if line["operators"] else ("none", "none")
+        rows.append([line["name"], _milliseconds(line["published"]), *cells])
     whole = (profile["seconds"], profile["estimated_seconds"], None)
     total: list[Cell] = ["all", *map(_milliseconds, whole)]
     absent = [line["name"] for line in profile["lines"] if not line["operators"]]
     last = [f"there is none in this plan: {', '.join(absent)}"] if absent else []
     return ["", *wrap(head, WIDTH, break_on_hyphens=False), table(titles, rows, total), *last, ""]
-
-
-def _line(line: ProfileLine) -> list[Cell]:
-    if not line["operators"]:
-        return [line["name"], _milliseconds(line["published"]), "none", "none"]
-    return [line["name"], *map(_milliseconds, (line["published"], line["estimated"], line["counted"]))]
 
 
 def _milliseconds(seconds: float | None) -> str | None:

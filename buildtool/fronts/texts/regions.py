@@ -2,16 +2,123 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
-from buildtool.fronts.texts.table import Cell, count, table
-from buildtool.fronts.texts.words import BUFFER_WIDTH, extent, form, forms, layer_of, owner, span
+from buildtool.fronts.texts.table import Cell, count, layer, shorten, table
 
 if TYPE_CHECKING:
-    from buildtool.schema.plans import LiveBufferView, Peak, PlanAnswer, RegionView, WorkView
+    from buildtool.schema.plans import BufferView, Peak, PlanAnswer, RegionView, WorkView
     from buildtool.schema.reports import PointRegion
+
+
+LAYERS_WIDTH = 28
+FORMS_WIDTH = 20
+BUFFER_WIDTH = 28
+
+
+def extent(buffer: BufferView) -> str:
+    """How much of its tensor a buffer holds."""
+    if buffer["kind"] not in ("ring", "tensor"):
+        return ""
+    if not buffer["rows"]:
+        return "whole"
+    rows = count(buffer["rows"], "row")
+    return f"{rows} x {buffer['columns']}" if buffer["columns"] else rows
+
+
+def owner(answer: PlanAnswer, buffer: BufferView) -> str:
+    """The layer a buffer belongs to."""
+    if buffer["op"] >= 0:
+        return layer_of(answer, buffer["op"], BUFFER_WIDTH)
+    names = buffer["tensor_names"]
+    known = _positions(tuple(op["name"] for op in answer["operators"])) if names else {}
+    if names and names[0] in known:
+        return layer_of(answer, answer["operators"][known[names[0]]]["position"], BUFFER_WIDTH)
+    return layer(names[0] if names else buffer["name"], BUFFER_WIDTH)
+
+
+def layer_of(answer: PlanAnswer, position: int, width: int) -> str:
+    """The layer of the operator at a position, in at most `width` characters."""
+    return shorten(_names(answer)[position], width)
+
+
+def _names(answer: PlanAnswer) -> list[str]:
+    return _short_names(tuple(op["name"] for op in answer["operators"]))
+
+
+@lru_cache(maxsize=1)  # a report asks once a row
+def _short_names(names: tuple[str, ...]) -> list[str]:
+    return short_names(names)
+
+
+@lru_cache(maxsize=1)
+def _positions(names: tuple[str, ...]) -> dict[str, int]:
+    return {name: index for index, name in enumerate(names)}
+
+
+def span(answer: PlanAnswer, ops: Sequence[int]) -> str:
+    """From layer to layer: what both names begin with is said once, what both end with not at all.
+
+    Where there is no room for two, the first one and how many follow.
+    """
+    if len(ops) == 1:
+        return layer_of(answer, ops[0], LAYERS_WIDTH)
+    every = _names(answer)
+    first, last = (every[p] for p in (ops[0], ops[-1]))
+    folder = first.rpartition("/")[0] + "/"
+    if len(folder) > 1 and last.startswith(folder):
+        last = last.removeprefix(folder)
+    elif len(first) + len(last) > LAYERS_WIDTH - 3:
+        first, last = _without_ends(first, last)
+    if len(first) + len(last) <= LAYERS_WIDTH - 3:
+        return f"{first} - {last}"
+    more = f" +{len(ops) - 1}"
+    return shorten(every[ops[0]], LAYERS_WIDTH - len(more)) + more
+
+
+def _without_ends(first: str, last: str) -> tuple[str, str]:
+    """Two names without the words that both end with."""
+    ends = re.split("(?=[_/])", first)
+    others = re.split("(?=[_/])", last)
+    while len(ends) > 1 and len(others) > 1 and ends[-1] == others[-1]:
+        ends.pop()
+        others.pop()
+    return "".join(ends), "".join(others)
+
+
+def forms(answer: PlanAnswer, ops: Sequence[int]) -> str:
+    """The operators in short; of many the first ones."""
+    names = [answer["operators"][position]["form"] for position in ops]
+    text = ", ".join(names)
+    while len(text) > FORMS_WIDTH and len(names) > 1:
+        names.pop()
+        text = ", ".join(names) + f", +{len(ops) - len(names)}"
+    return text
+
+
+def short_names(names: Sequence[str]) -> list[str]:
+    """One name an operator: net/blocks/3/conv/depth/Relu6 becomes 3/depth.
+
+    Of names that a converter joined with ';' the first counts. Folders that more than half of the
+    names lie in go, and so do last words as long as their folder holds nothing else; but no two names
+    become one.
+    """
+    found = [name.partition(";")[0].split("/") for name in names]
+    held = Counter("/".join(words[:n]) for words in found for n in range(1, len(words) + 1))
+    for words in found:
+        while len(words) > 1 and held["/".join(words[:-1])] == 1:
+            words.pop()
+    inner = Counter(word for words in found for word in set(words[:-1]))
+    common = {word for word, times in inner.items() if 2 * times > len(names)}
+    short = ["/".join([*(w for w in words[:-1] if w not in common), words[-1]]) for words in found]
+    times = Counter(short)
+    return [s if times[s] == 1 else "/".join(words) for s, words in zip(short, found, strict=True)]
+
 
 MOST_AT_PEAK = 8
 MOST_OF_A_REGION = 4
@@ -69,13 +176,14 @@ def peak_lines(answer: PlanAnswer) -> Iterator[str]:
         rows = "row {}".format(peak["rows"][0])
         if peak["rows"][1] - peak["rows"][0] > 1:
             rows = "rows {}-{}".format(peak["rows"][0], peak["rows"][1] - 1)
-        name, short = layer_of(answer, peak["operator"], BUFFER_WIDTH), form(answer, peak["operator"])
+        name = layer_of(answer, peak["operator"], BUFFER_WIDTH)
+        short = answer["operators"][peak["operator"]]["form"]
         where = f"at {name} ({short}), {rows}"
     yield (
         f"         fullest in region {peak['region']}, step {peak['step']:,}, {where}: "
         f"{peak['live_bytes']:,} live"
     )
-    made_of = ", ".join(f"{use} {size:,}" for use, size in _parts(peak))
+    made_of = ", ".join(f"{use} {peak['parts'][use]:,}" for use in USES if use in peak["parts"])
     yield f"         = {made_of}" + (
         f", less {peak['shared_bytes']:,} shared" if peak["shared_bytes"] else ""
     )
@@ -102,20 +210,14 @@ def work_lines(answer: PlanAnswer) -> Iterator[str]:
         yield f"         {sum(n for n, _ in more):,} repeated: {places}{rest}"
     passes = answer["second_passes"]
     if passes:
-        at = ", ".join(str(_region_of(answer, one["reader"])) for one in passes[:8])
+        region_of = {op: i for i, region in enumerate(answer["regions"]) for op in region["operators"]}
+        at = ", ".join(str(region_of[one["reader"]]) for one in passes[:8])
         rest = ", ..." if len(passes) > 8 else ""
         yield (
             f"         {sum(one['macs'] for one in passes):,} in second passes, which spare "
             f"{count(len(passes), 'whole tensor')} before gates: region {at}{rest}"
         )
-    yield from _views(answer)
-    fewer = -sum(n for n, _ in again if n < 0)
-    if fewer:
-        yield f"         {fewer:,} left out: rows that nothing reads"
-
-
-def _views(answer: PlanAnswer) -> Iterator[str]:
-    """What of the channels is not copied, as it lies in the pixels of wider tensors."""
+    # Channels that are not copied, because they lie in the pixels of wider tensors.
     read = {one["operator"] for one in answer["views"] if not one["written"]}
     joined = {one["operator"] for one in answer["views"] if one["written"]}
     said = [
@@ -124,22 +226,16 @@ def _views(answer: PlanAnswer) -> Iterator[str]:
     ]
     if said:
         yield f"         channels not copied: {', '.join(said)}"
-
-
-def _region_of(answer: PlanAnswer, op: int) -> int:
-    """The region that an operator runs in."""
-    return next(i for i, region in enumerate(answer["regions"]) if op in region["operators"])
+    fewer = -sum(n for n, _ in again if n < 0)
+    if fewer:
+        yield f"         {fewer:,} left out: rows that nothing reads"
 
 
 # ---- tables ----------------------------------------------------------------------------------------
 
 
-def tables(answer: PlanAnswer) -> list[str]:
-    """How the regions run, and what is live in each."""
-    return [_structure(answer), _memory(answer), _peak_table(answer)]
-
-
-def _structure(answer: PlanAnswer) -> str:
+def structure(answer: PlanAnswer) -> str:
+    """How the regions run: a line for each group of a streamed one, one for neighbours that are not."""
     titles = ["region", "layers", "operators", "runs", "step", "calls", "repeated", "F", "cost"]
     rows: list[list[Cell]] = []
     total = sum(region["cost"] for region in answer["regions"]) or 1.0
@@ -182,7 +278,7 @@ def _figures(works: Sequence[WorkView], total: float) -> list[Cell]:
     ]
 
 
-def _memory(answer: PlanAnswer) -> str:
+def memory(answer: PlanAnswer) -> str:
     """Bytes at each run's fullest step."""
     chosen = []
     for run in runs(answer["regions"]):
@@ -211,7 +307,7 @@ def _share(part: int, whole: int) -> str:
     return f"{100 * part / whole:.0f} %" if whole else ""
 
 
-def _peak_table(answer: PlanAnswer) -> str:
+def peak_table(answer: PlanAnswer) -> str:
     """The largest buffers of the fullest step."""
     peak = _peak(answer)
     held = peak["buffers"]
@@ -225,7 +321,9 @@ def _peak_table(answer: PlanAnswer) -> str:
     lines = [f"Largest buffers in the fullest step ({peak['step']:,}, region {peak['region']}):"]
     lines.append(table(titles, rows))
     if len(held) > len(rows):
-        lines.append(_rest(answer, held[len(rows) :]))
+        rest = held[len(rows) :]
+        size = sum(answer["buffers"][entry["buffer"]]["size"] for entry in rest)
+        lines.append(f"and {len(rest)} smaller: {count(size, 'byte')}")
     return "\n".join(lines)
 
 
@@ -255,17 +353,8 @@ def largest(answer: PlanAnswer) -> str:
     return "\n".join([head, table(titles, rows)])
 
 
-def _rest(answer: PlanAnswer, more: Sequence[LiveBufferView]) -> str:
-    size = sum(answer["buffers"][entry["buffer"]]["size"] for entry in more)
-    return f"and {len(more)} smaller: {count(size, 'byte')}"
-
-
 def _peak(answer: PlanAnswer) -> Peak:
     """The fullest step: every streamed plan has one."""
     found = answer["peak"]
     assert found is not None
     return found
-
-
-def _parts(peak: Peak) -> list[tuple[str, int]]:
-    return [(use, peak["parts"][use]) for use in USES if use in peak["parts"]]

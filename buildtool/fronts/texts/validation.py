@@ -6,11 +6,16 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from buildtool.base.modes import Requantise
-from buildtool.fronts.texts.boards import board_lines
-from buildtool.fronts.texts.table import count, headline, layer, listing, of_state, plain
+from buildtool.base.plain import duration
+from buildtool.fronts.texts.boards import board_lines, note_lines
+from buildtool.fronts.texts.table import Cell, count, headline, layer, listing, of_state, plain, table, width
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from buildtool.schema.datasets import Accuracy, DatasetAnswer, ThroughFirmware
     from buildtool.schema.runs import OperatorBound, ReferenceAnswer, Run, ValidationAnswer
+
 
 NAME_WIDTH = 32
 
@@ -62,15 +67,12 @@ def bounds_verdict(answer: Run) -> str:
 
 def text(answer: ValidationAnswer) -> str:
     """The verdict, the first difference if there is one, and the memory really used."""
-    stack = answer["stack_high_water"]
     lines = [
         headline(answer),
         f"compared: {count(answer['tensors_compared'], 'tensor')}, {count(answer['inputs'], 'input')}"
         + (f" with {count(answer['resets'], 'reset')} of the state, " if answer["state_bytes"] else ", ")
         + f"{count(answer['output_values'], 'different output value')}",
-        f"arena: {count(answer['arena_bytes'], 'byte')}, {answer['arena_high_water']:,} touched"
-        + of_state(answer["state_bytes"])
-        + ("" if stack is None else f"; stack: {count(stack, 'byte')}"),
+        _memory(answer),
         *board_lines(answer),
         *bound_lines(answer["bounds"]),
         verdict(answer),
@@ -81,16 +83,16 @@ def text(answer: ValidationAnswer) -> str:
 def verdict(answer: ValidationAnswer) -> str:
     """One line: EQUAL, or how different, and where first; or that every operator was within its bound."""
     if answer["requantise"] != Requantise.EXACT:
-        return f"{bounds_verdict(answer)}; {_whole(answer)}"
+        what = "tensors" if answer["tensors_compared"] > 1 else "the output"
+        return (  # the operators' differences add up to those of the whole
+            f"{bounds_verdict(answer)}; end to end {what} within {count(answer['max_abs_diff'], 'step')} of "
+            f"{answer['reference']['text']} as seen, "
+            f"{count(answer['elements_different'], 'value')} different: "
+            f"{count(answer['inputs'], 'input')}, {answer['inputs_equal']:,} equal"
+        )
     if answer["exact"]:
         return f"EQUAL to {judged(answer['reference'])}"
-    inputs, equal = answer["inputs"], answer["inputs_equal"]
-    wrong = inputs - equal
-    line = (
-        f"DIFFERENT from {answer['reference']['text']} by up to {answer['max_abs_diff']}: "
-        f"{count(inputs, 'input')}, {equal} equal, "
-        f"{wrong} {'differs' if wrong == 1 else 'differ'} in {count(answer['elements_different'], 'value')}"
-    )
+    line = _different(answer["reference"], answer)
     first = answer["first_difference"]
     if first is None:
         return line
@@ -100,12 +102,152 @@ def verdict(answer: ValidationAnswer) -> str:
     )
 
 
-def _whole(answer: ValidationAnswer) -> str:
-    """How the network as a whole differs, where its operators' differences add up."""
-    inputs, equal = answer["inputs"], answer["inputs_equal"]
-    what = "tensors" if answer["tensors_compared"] > 1 else "the output"
+def _memory(run: ValidationAnswer | ThroughFirmware) -> str:
+    """The arena and the stack as a run used them."""
+    stack = run["stack_high_water"]
     return (
-        f"end to end {what} within {count(answer['max_abs_diff'], 'step')} of "
-        f"{answer['reference']['text']} as seen, "
-        f"{count(answer['elements_different'], 'value')} different: {count(inputs, 'input')}, {equal} equal"
+        f"arena: {count(run['arena_bytes'], 'byte')}, {run['arena_high_water']:,} touched"
+        + of_state(run["state_bytes"])
+        + ("" if stack is None else f"; stack: {count(stack, 'byte')}")
     )
+
+
+def _different(reference: ReferenceAnswer, run: ValidationAnswer | ThroughFirmware) -> str:
+    """By how much a run differs from the reference, and in how many inputs and values."""
+    wrong = run["inputs"] - run["inputs_equal"]
+    return (
+        f"DIFFERENT from {reference['text']} by up to {run['max_abs_diff']}: "
+        f"{count(run['inputs'], 'input')}, {run['inputs_equal']:,} equal, "
+        f"{wrong:,} {'differs' if wrong == 1 else 'differ'} in {count(run['elements_different'], 'value')}"
+    )
+
+
+MOST_CLASSES = 20  # in a table; of more classes the worst ones
+MOST_PAIRS = 10  # of confused classes
+MOST_DIFFERING = 5
+NAME = 16  # characters of a class's name above a column
+
+
+def dataset_text(answer: DatasetAnswer, exceeded: Sequence[str] = ()) -> str:
+    """What was run, what it gave, and last the verdict; `exceeded`: limits that a figure is below."""
+    blocks = ["\n".join(map(plain, _head(answer)))]
+    found = answer["accuracy"]
+    if found is None:
+        blocks[0] += f"\ntop-1: none, because {plain(answer['no_accuracy'])}"
+    else:
+        blocks += [_classes(found), _confusion(found)]
+        blocks.append(
+            "\n".join(
+                f"top-1 of the {name}: {100 * top1['top1']:.2f} % ({top1['correct']:,} of {top1['inputs']:,})"
+                for name, top1 in (("firmware", found["firmware"]), ("reference", found["reference"]))
+                if top1 is not None
+            )
+        )
+    lines = [*bound_lines(answer["bounds"]), *map(plain, _verdict(answer))]
+    lines += [f"LIMIT exceeded: {limit}" for limit in exceeded]
+    blocks.append("\n".join(lines))
+    return "\n\n".join(block for block in blocks if block)
+
+
+def _head(answer: DatasetAnswer) -> Iterator[str]:
+    run = answer["firmware"]
+    how = ", ".join((run["level_text"], run["compiler"], run["strategy"])) if run else "not run"
+    yield f"{answer['model']} on {answer['board']} ({how})"
+    chosen = ""
+    if answer["seed"] is not None:
+        chosen = f" of {answer['inputs_there']:,}, chosen by seed {answer['seed']}"
+    yield f"data: {answer['data']}, {count(answer['inputs'], 'input')}{chosen}"
+    for fed in answer["fed"]:
+        yield f"input {fed['name']} {fed['shape']}: {fed['how']}"
+    why = "" if run else answer["reference"]["why"]  # else the verdict says it
+    yield f"reference: {answer['reference']['text']}" + (f" ({why})" if why else "")
+    share, through = answer["share"], run["inputs"] if run else 0
+    rest = answer["inputs"] - through
+    yield f"through the firmware: {count(through, 'input')}; through the reference alone: {rest:,}"
+    if share["by"] == "estimate" and rest and share["seconds"] is not None:
+        basis = ""
+        if share["instructions"] is not None and share["per_second"] is not None:
+            how = "counted" if share["counted"] else "estimated"
+            basis = f" ({share['instructions']:,} instructions each, {how}, {share['per_second']:,} a second)"
+        yield (
+            f"all of them would take about {duration(share['seconds'])} in the emulator{basis}: "
+            "--through-firmware all runs them"
+        )
+    if run:
+        yield _memory(run)
+    yield from note_lines(answer["note"])
+
+
+def _classes(found: Accuracy) -> str:
+    """A row for each class; of too many the ones with the least recall."""
+    classes = found["classes"]
+    title = ""
+    if len(classes) > MOST_CLASSES:
+        worst = sorted(
+            (c for c in classes if c["recall"] is not None), key=lambda c: (c["recall"], c["label"])
+        )
+        title = f"the {MOST_CLASSES} of {len(classes):,} classes with the least recall:\n"
+        classes = worst[:MOST_CLASSES]
+    return title + listing(
+        classes,
+        {
+            "label": lambda one: one["label"],
+            "class": lambda one: plain(one["name"]),
+            "inputs": lambda one: one["inputs"],
+            "predicted": lambda one: one["predicted"],
+            "correct": lambda one: one["correct"],
+            "precision %": lambda one: None if one["precision"] is None else 100 * one["precision"],
+            "recall %": lambda one: None if one["recall"] is None else 100 * one["recall"],
+        },
+    )
+
+
+def _confusion(found: Accuracy) -> str:
+    """The confusion matrix; where it is wider than the lines, the classes that are confused most often."""
+    cells = {(c["label"], c["predicted"]): c["inputs"] for c in found["confusion"]}
+    classes = found["classes"]
+    if len(classes) <= MOST_CLASSES:
+        titles = ["label", *(str(c["label"]) for c in classes)]
+        rows: list[list[Cell]] = []
+        for one in classes:
+            name = plain(one["name"])
+            short = name if len(name) <= NAME else f"{name[: NAME - 3]}..."
+            rows.append([short, *(cells.get((one["label"], other["label"]), 0) for other in classes)])
+        matrix = table(titles, rows)
+        if max(map(len, matrix.splitlines())) <= width.get():
+            return f"confusion (rows: labels, columns: predictions):\n{matrix}"
+    names = {c["label"]: plain(c["name"]) for c in found["classes"]}
+    wrong = sorted(
+        ((n, label, predicted) for (label, predicted), n in cells.items() if label != predicted),
+        key=lambda one: (-one[0], one[1:]),
+    )
+    if not wrong:
+        return ""
+    pairs: list[list[Cell]] = [[names[label], names[at], n] for n, label, at in wrong[:MOST_PAIRS]]
+    return f"confused most often:\n{table(['label', 'predicted', 'inputs'], pairs)}"
+
+
+def _verdict(answer: DatasetAnswer) -> Iterator[str]:
+    run, differing = answer["firmware"], answer["differing"]
+    if run is None:
+        yield "NOT COMPARED: the reference alone was run"
+        return
+    inputs, equal = run["inputs"], run["inputs_equal"]
+    if answer["requantise"] != Requantise.EXACT:
+        within = "WITHIN THE BOUNDS" if answer["within_bounds"] else "BEYOND THE BOUNDS"
+        yield (
+            f"{within} of every operator, on the first inputs; end to end {equal:,} of "
+            f"{count(inputs, 'input')} equal, the others within {count(run['max_abs_diff'], 'step')}"
+        )
+        return
+    if not differing:
+        yield f"EQUAL to {judged(answer['reference'])}: {count(inputs, 'input')}"
+        return
+    yield _different(answer["reference"], run)
+    for one in differing[:MOST_DIFFERING]:
+        yield (
+            f"  input {one['name']} at {one['operator']}, tensor '{one['tensor']}': "
+            f"{count(one['elements'], 'element')}, from element {one['first_element']} on"
+        )
+    if len(differing) > MOST_DIFFERING:
+        yield f"  and {len(differing) - MOST_DIFFERING:,} more: --json lists them"

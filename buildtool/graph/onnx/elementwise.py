@@ -1,4 +1,4 @@
-"""Operators of several operands, which broadcast: sums, products, biases added behind, Max and Min."""
+"""Operators on each element: sums, products, biases, Max and Min, whose operands broadcast; activations."""
 
 from __future__ import annotations
 
@@ -10,12 +10,23 @@ import numpy as np
 
 from buildtool.base.errors import ModelError, UnsupportedError
 from buildtool.graph.onnx import scales
-from buildtool.graph.onnx.context import Context
+from buildtool.graph.onnx.context import Context, meet
 from buildtool.graph.onnx.file import Array, Node
+from buildtool.graph.onnx.folding import axis_of, broadcast_of
 from buildtool.graph.onnx.layout import lying
-from buildtool.graph.onnx.values import NO_CLAMP, Constant, Held, Pending, Quantized, Value
+from buildtool.graph.onnx.values import NO_CLAMP, Clamp, Constant, Held, Pending, Quantized, Value
 from buildtool.graph.ops import ONNX
-from buildtool.graph.types import Activation, Attrs, ElementwiseAttrs, OpKind, Quantization, QuotientAttrs
+from buildtool.graph.types import (
+    Activation,
+    Attrs,
+    ElementwiseAttrs,
+    GeluAttrs,
+    LeakyReluAttrs,
+    OpKind,
+    Quantization,
+    QuotientAttrs,
+    SoftmaxAttrs,
+)
 
 
 def elementwise(ctx: Context, node: Node) -> list[Value]:
@@ -67,24 +78,21 @@ def sum_or_product(ctx: Context, kind: OpKind, a: Held | Quantized, b: Held | Qu
 
     Operands may have any scale, so a LOGISTIC's is its kernel's own.
     """
-    return pair_of(ctx, kind, *(ctx.build.unrounded(x) if isinstance(x, Held) else x for x in (a, b)))
+    return _pair(ctx, kind, *(ctx.build.unrounded(x) if isinstance(x, Held) else x for x in (a, b)))
 
 
-def _broadcast(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
-    """The shape of all together; ModelError where there is none."""
-    try:
-        return tuple(int(n) for n in np.broadcast_shapes(*shapes))
-    except ValueError:
-        raise ModelError(f"shapes {[list(s) for s in shapes]} do not broadcast") from None
-
-
-def pair_of(ctx: Context, kind: OpKind, a: Held | Quantized, b: Held | Quantized) -> Pending:
+def _pair(ctx: Context, kind: OpKind, a: Held | Quantized, b: Held | Quantized) -> Pending:
     """An operator of two operands, taken as they are."""
-    shape = _broadcast([x.shape if isinstance(x, Held) else x.data.shape for x in (a, b)])
+    shape = broadcast_of(*(x.shape if isinstance(x, Held) else x.data.shape for x in (a, b)))
     leader = max((x for x in (a, b) if isinstance(x, Held)), key=lambda x: math.prod(x.shape), default=None)
     if leader is None:
         raise UnsupportedError("a sum or product of constants", hint="fold constants before exporting")
-    if all(_same(x, leader) for x in (a, b)):
+    if all(
+        (x.shape, x.layout) == (leader.shape, leader.layout)
+        if isinstance(x, Held)
+        else x.data.size == 1 and x.data.ndim <= len(leader.shape)
+        for x in (a, b)
+    ):  # no operand needs an order of dimensions: it lies as the leader does, or is one number
         memory: Sequence[int] = ctx.build.tensors[leader.tensor].shape
         tensors = [
             ctx.build.viewed(x.tensor, memory)
@@ -94,8 +102,8 @@ def pair_of(ctx: Context, kind: OpKind, a: Held | Quantized, b: Held | Quantized
         ]
         layout = leader.layout
     else:
-        _, order = ctx.build.natural(replace(leader, shape=_long(leader.shape, len(shape))))
-        tensors = [in_order(ctx, x, order) for x in (a, b)]
+        _, order = ctx.build.natural(_long(leader, len(shape)))
+        tensors = [_in_order(ctx, x, order) for x in (a, b)]
         memory, layout = lying(shape, order)
     attrs: Attrs | None = None
     if kind is OpKind.DIV:
@@ -105,67 +113,56 @@ def pair_of(ctx: Context, kind: OpKind, a: Held | Quantized, b: Held | Quantized
     return ctx.pending(kind, tensors, shape, memory, layout, attrs)
 
 
-def _long(shape: tuple[int, ...], rank: int) -> tuple[int, ...]:
-    """The shape with ones in front."""
-    return (1,) * (rank - len(shape)) + shape
-
-
-def _same(x: Held | Quantized, leader: Held) -> bool:
-    """Whether `x` needs no order of dimensions: it lies as the leader does, or is one number."""
-    if isinstance(x, Quantized):
-        return x.data.size == 1 and x.data.ndim <= len(leader.shape)
-    return x.shape == leader.shape and x.layout == leader.layout
-
-
-def in_order(ctx: Context, x: Held | Quantized, order: Sequence[int]) -> int:
+def _in_order(ctx: Context, x: Held | Quantized, order: Sequence[int]) -> int:
     """An operand's tensor, its dimensions (as many as the result's) in that order."""
     if isinstance(x, Quantized):
         return ctx.build.spread(x, "constant", order)
-    return ctx.build.ordered(replace(x, shape=_long(x.shape, len(order))), order)
+    return ctx.build.ordered(_long(x, len(order)), order)
+
+
+def _long(x: Held, rank: int) -> Held:
+    """`x` with dimensions of 1 in front."""
+    return replace(x, shape=(1,) * (rank - len(x.shape)) + x.shape)
 
 
 def extreme(ctx: Context, node: Node) -> list[Value]:
     """Max or Min: every operand in the result's quantisation, whose order of bytes is that of the numbers."""
     kind = ONNX[node.kind].kind
-    given = [_operand(ctx, node, position) for position in range(len(node.inputs))]
+    given: list[Held | Array] = []
+    for position, name in enumerate(node.inputs):
+        value = ctx.value(name)
+        if isinstance(value, Constant):
+            given.append(np.asarray(value.data, np.float64))
+        elif isinstance(value, Quantized):
+            if len(value.quant.scales) > 1:
+                raise UnsupportedError(f"an operand of {node.kind} with a scale a channel")
+            given.append(value.real)
+        else:
+            given.append(ctx.held(node, position))
     held = [x for x in given if isinstance(x, Held)]
     if not held:
         raise UnsupportedError(f"a {node.kind} of constants", hint="fold constants before exporting")
     if len(given) == 1:
         return [held[0]]
     rest = [x for x in given if not isinstance(x, Held)]
-    shape = _broadcast([x.shape for x in given])
+    shape = broadcast_of(*(x.shape for x in given))
+
+    def quantised(numbers: Array, out: Quantization) -> Quantized:
+        # As QuantizeLinear rounds and saturates; infinite numbers are the range's ends.
+        steps = np.clip(np.nan_to_num(numbers / out.scale, posinf=512, neginf=-512), -512, 512)
+        data = np.clip(np.round(steps) + out.zero_point, -128, 127).astype(np.int8)
+        return Quantized(data.reshape(data.shape or (1,)), out)
 
     def make(out: Quantization, _activation: Activation, name: str) -> Held:
-        alike = [ctx.build.requantized(x, out, f"{name}/operand{i}") for i, x in enumerate(held)]
-        others: list[Held | Quantized] = [*alike[1:], *(_quantised(x, out) for x in rest)]
-        whole = alike[0]
+        whole, *alike = (ctx.build.requantized(x, out, f"{name}/operand{i}") for i, x in enumerate(held))
+        others: list[Held | Quantized] = [*alike, *(quantised(x, out) for x in rest)]
         for i, other in enumerate(others):
             last = i == len(others) - 1
-            pending = pair_of(ctx, kind, whole, other)
+            pending = _pair(ctx, kind, whole, other)
             whole = pending.make(out, Activation.NONE, name if last else f"{name}/part{i}")
         return whole
 
     return [Pending(shape, make)]
-
-
-def _operand(ctx: Context, node: Node, position: int) -> Held | Array:
-    """An operand: an activation, or a constant's numbers."""
-    value = ctx.value(node.input(position))
-    if isinstance(value, Constant):
-        return np.asarray(value.data, np.float64)
-    if isinstance(value, Quantized):
-        if len(value.quant.scales) > 1:
-            raise UnsupportedError(f"an operand of {node.kind} with a scale a channel")
-        return value.real
-    return ctx.held(node, position)
-
-
-def _quantised(numbers: Array, out: Quantization) -> Quantized:
-    """Numbers in a quantisation, as QuantizeLinear rounds and saturates; infinite ones are its ends."""
-    steps = np.clip(np.nan_to_num(numbers / out.scale, posinf=512, neginf=-512), -512, 512)
-    data = np.clip(np.round(steps) + out.zero_point, -128, 127).astype(np.int8)
-    return Quantized(data.reshape(data.shape or (1,)), out)
 
 
 def summed(ctx: Context, node: Node) -> list[Value]:
@@ -186,3 +183,130 @@ def negated(ctx: Context, node: Node) -> list[Value]:
 def reciprocal(ctx: Context, node: Node) -> list[Value]:
     """Reciprocal: 1 over it."""
     return [sum_or_product(ctx, OpKind.DIV, scales.exact_scalar(np.ones(1, np.float32)), ctx.held(node))]
+
+
+# ---- activations -------------------------------------------------------------------------------------
+
+
+def clamp(ctx: Context, node: Node) -> list[Value]:
+    """Relu, Clip: part of the operator before it where nothing else reads that."""
+    name = node.input(0)
+    limits = _limits(ctx, node)
+    before = ctx.value(name)
+    if isinstance(before, Pending) and ctx.alone(name):
+        return [replace(before, clamp=meet(before.clamp, limits), biased=None, scaled=None)]
+    x = ctx.held(node, integers=True)
+    if x.integers:  # nothing may be cut off
+        types = {ctx.array(node, i, "the clip's limit").dtype for i in (1, 2) if node.input(i)}
+        if node.kind == "Clip" and len(types) == 1:
+            held = np.iinfo(types.pop())
+            if limits[0] <= held.min and limits[1] >= held.max:
+                return [x]
+        text = f"a {node.kind} of quantised integers"
+        raise UnsupportedError(text, hint="clip before QuantizeLinear (Brevitas: no narrow_range)")
+
+    def make(out: Quantization, _activation: Activation, called: str) -> Held:
+        return ctx.cut(x, limits, out, called)
+
+    return [Pending(x.shape, make)]
+
+
+def _limits(ctx: Context, node: Node) -> Clamp:
+    if node.kind == "Relu":
+        return (0.0, math.inf)
+    low = ctx.scalar(node, 1, "the clip's limit") if node.input(1) else -math.inf
+    high = ctx.scalar(node, 2, "the clip's limit") if node.input(2) else math.inf
+    if math.isnan(low) or math.isnan(high) or low > high:
+        raise ModelError(f"a Clip to {low:g}..{high:g}")
+    return (low, high)
+
+
+def unary(ctx: Context, node: Node) -> list[Value]:
+    """An operator that keeps the shape: Sigmoid, Tanh, HardSwish, LeakyRelu, Gelu, Elu."""
+    attrs: Attrs | None = None
+    if node.kind == "LeakyRelu":
+        attrs = LeakyReluAttrs(float(np.float32(node.number("alpha", 0.01))))
+    elif node.kind == "Gelu":
+        way = node.text("approximate", "none")
+        if way not in ("none", "tanh"):
+            raise ModelError(f"a Gelu approximated by '{way}'")
+        attrs = GeluAttrs(way == "tanh")
+    elif node.kind == "Elu" and (alpha := node.number("alpha", 1.0)) != 1:  # LiteRT's has no factor
+        raise UnsupportedError(f"an Elu with alpha {alpha:g}", hint="alpha must be 1")
+    return [_table(ctx, ONNX[node.kind].kind, ctx.held(node), attrs)]
+
+
+def hard_sigmoid(ctx: Context, node: Node) -> list[Value]:
+    """HardSigmoid: min(max(alpha * x + beta, 0), 1) as alpha * (x + beta / alpha).
+
+    The sum is quantised for 0..1 / alpha exactly, so that it saturates where the function is cut off.
+    """
+    x, alpha, beta = ctx.held(node), node.number("alpha", 0.2), node.number("beta", 0.5)
+    if not (alpha > 0 and math.isfinite(1 / alpha) and math.isfinite(beta / alpha)):
+        raise UnsupportedError(f"a HardSigmoid with alpha {alpha:g}", hint="alpha must be positive")
+    middle = Quantization((float(np.float32(1 / (255 * alpha))),), (-128,))
+    offset, factor = (scales.exact_scalar(np.float32(v)) for v in (beta / alpha, alpha))
+
+    def make(out: Quantization, _activation: Activation, name: str) -> Held:
+        total = sum_or_product(ctx, OpKind.ADD, x, offset).make(middle, Activation.NONE, f"{name}/sum")
+        return sum_or_product(ctx, OpKind.MUL, total, factor).make(out, Activation.NONE, name)
+
+    return [Pending(x.shape, make)]
+
+
+def multiply(ctx: Context, node: Node) -> list[Value]:
+    """Mul; x * HardSigmoid(x) is HARD_SWISH, also where the file rounds the second factor in between."""
+    pairs = (node.inputs, node.inputs[::-1]) if len(node.inputs) == 2 else ()
+    for name, other in pairs:
+        gate = ctx.origin(other, ("QuantizeLinear", "DequantizeLinear"))
+        x = ctx.values.get(name)
+        if gate is None or gate.kind != "HardSigmoid" or not isinstance(x, Held) or x.integers:
+            continue
+        source = ctx.values.get(gate.input(0))
+        same = isinstance(source, Held) and source.tensor == x.tensor and source.shape == x.shape
+        usual = abs(gate.number("alpha", 0.2) * 6 - 1) < 1e-6 and gate.number("beta", 0.5) == 0.5
+        if same and usual:
+            return [_table(ctx, OpKind.HARD_SWISH, x)]
+    return elementwise(ctx, node)
+
+
+def prelu(ctx: Context, node: Node) -> list[Value]:
+    """PRelu: slopes in int8, as they are or rounded to it; one float slope for all is LEAKY_RELU."""
+    x, slope = ctx.held(node), ctx.value(node.input(1))
+    if isinstance(slope, Constant) and slope.data.dtype.kind == "f" and slope.data.size:
+        if np.unique(slope.data).size == 1:
+            alpha = float(np.float32(slope.data.reshape(-1)[0]))
+            return [_table(ctx, OpKind.LEAKY_RELU, x, LeakyReluAttrs(alpha))]
+        operand: Held | Quantized = scales.rounded(slope.data, node.input(1))
+    else:
+        operand = ctx.operand(node, 1)
+    if not isinstance(operand, Quantized):
+        text, hint = "a PRelu whose slopes are not constant", "only constant slopes have kernels"
+        raise UnsupportedError(text, hint=hint)
+    if operand.data.ndim > len(x.shape):
+        raise ModelError(f"slopes {list(operand.data.shape)} for an input of {list(x.shape)}")
+    tensor, order = ctx.build.natural(x)
+    tensors = [tensor, _in_order(ctx, operand, order)]
+    return [ctx.pending(OpKind.PRELU, tensors, x.shape, *lying(x.shape, order))]
+
+
+def _table(ctx: Context, kind: OpKind, x: Held, attrs: Attrs | None = None) -> Pending:
+    """An operator on each byte, wherever it lies."""
+    return ctx.pending(kind, [x.tensor], x.shape, ctx.build.tensors[x.tensor].shape, x.layout, attrs)
+
+
+def softmax(ctx: Context, node: Node) -> list[Value]:
+    """Softmax or LogSoftmax over any dimension, which lies last afterwards."""
+    kind = ONNX[node.kind].kind
+    attrs = SoftmaxAttrs() if kind is OpKind.SOFTMAX else Attrs()
+    x = ctx.held(node)
+    old = node.integer("opset", ctx.file.opset) < 13
+    axis = axis_of(node, len(x.shape), 1 if old else -1)
+    if old and math.prod(x.shape[axis + 1 :]) != 1:  # it ran over all of these together
+        text = f"a {node.kind} of an opset before 13 over several dimensions"
+        hint = "convert the model: onnx.version_converter.convert_version(model, 17)"
+        raise UnsupportedError(text, hint=hint)
+    _, order = ctx.build.natural(x)
+    order = (*(d for d in order if d != axis), axis)
+    tensor = ctx.build.ordered(x, order)
+    return [ctx.pending(kind, [tensor], x.shape, *lying(x.shape, order), attrs)]

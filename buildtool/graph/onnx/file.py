@@ -148,18 +148,14 @@ def parsed(data: bytes) -> Proto:
         raise ModelError("the graph has no operators")
     if len(model.functions):
         raise UnsupportedError("local functions", hint="export with functions inlined")
-    _check_names(model.graph)
-    return model
-
-
-def _check_names(graph: Proto) -> None:
-    """Refuses names that are not UTF-8, which protobuf returns as bytes."""
+    graph = model.graph
     named = (*graph.input, *graph.output, *graph.value_info, *graph.initializer)
     names = [graph.name, *(value.name for value in named)]
-    for node in graph.node:
+    for node in nodes:
         names += [node.op_type, *node.input, *node.output]
-    if not all(isinstance(name, str) for name in names):
+    if not all(isinstance(name, str) for name in names):  # protobuf returns bytes that are not UTF-8
         raise ModelError("a name that is not text", hint="export the model again")
+    return model
 
 
 def read_file(data: bytes) -> OnnxFile:
@@ -168,7 +164,11 @@ def read_file(data: bytes) -> OnnxFile:
     graph = model.graph
     if len(graph.sparse_initializer):
         raise UnsupportedError("sparse constants", hint="store them densely")
-    opset = _opset(model)
+    versions = {entry.domain: int(entry.version) for entry in model.opset_import}
+    opset = versions.get("", versions.get("ai.onnx", 0))
+    if not LEAST_OPSET <= opset <= MOST_OPSET:
+        hint = f"export with an opset from {LEAST_OPSET} to {MOST_OPSET}, or use onnx.version_converter"
+        raise UnsupportedError(f"opset {opset}", hint=hint)
     initializers = {tensor.name: tensor for tensor in graph.initializer}
     nodes = tuple(_node(node, i) for i, node in enumerate(graph.node))
     inputs = tuple(_interface(value) for value in graph.input if value.name not in initializers)
@@ -176,15 +176,6 @@ def read_file(data: bytes) -> OnnxFile:
     if not inputs or not outputs:
         raise ModelError(f"{len(inputs)} network inputs, {len(outputs)} outputs")
     return OnnxFile(shown(graph.name) or "network", opset, nodes, inputs, outputs, initializers)
-
-
-def _opset(model: Proto) -> int:
-    versions = {entry.domain: int(entry.version) for entry in model.opset_import}
-    version = versions.get("", versions.get("ai.onnx", 0))
-    if not LEAST_OPSET <= version <= MOST_OPSET:
-        hint = f"export with an opset from {LEAST_OPSET} to {MOST_OPSET}, or use onnx.version_converter"
-        raise UnsupportedError(f"opset {version}", hint=hint)
-    return version
 
 
 def _node(node: Proto, index: int) -> Node:

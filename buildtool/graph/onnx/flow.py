@@ -46,10 +46,7 @@ def read_onnx(
 
 
 class _Reader:
-    """The main graph, with what is known of each tensor; collects values and operators.
-
-    `size`: rows and columns that image inputs (NCHW) get; `batch`: None for the file's own.
-    """
+    """The main graph with its tensors' shapes; `size`, `batch`: see `read_onnx`."""
 
     def __init__(self, model: Proto, size: tuple[int, int] | None, batch: int | None) -> None:
         graph = model.graph
@@ -65,12 +62,25 @@ class _Reader:
             if size is not None and len(dims) == 4:
                 dims[2].dim_value, dims[3].dim_value = size
             fix_input(value, "give --size ROWSxCOLUMNS, or export with a fixed input shape")
-        self.stored = self._quantised()
+        # name -> the QuantizeLinear's output, for results that nothing but one QuantizeLinear reads.
+        self.stored: dict[str, str] = {}
+        readers: dict[str, list[Node]] = {}
+        for node in self.nodes:
+            for name in node.inputs:
+                readers.setdefault(name, []).append(node)
+        for name in readers.keys() - {"", *self.outputs, *self.inputs, *self.constant}:
+            node, *others = readers[name]
+            if node.kind == "QuantizeLinear" and node.inputs[0] == name and node.outputs and not others:
+                self.stored[name] = node.outputs[0]
         inferred = _inferred(_without_values(model, small, size is not None)).graph
         for value in (*inferred.input, *inferred.value_info, *inferred.output):
-            known = _known(value)
-            if known is not None and value.name not in self.constant:
-                self.tensors[value.name] = known
+            if not value.type.HasField("tensor_type") or not value.type.tensor_type.HasField("shape"):
+                continue
+            kind = value.type.tensor_type
+            sizes = tuple(int(d.dim_value) if d.HasField("dim_value") else -1 for d in kind.shape.dim)
+            is_known = min(sizes, default=0) >= 0 and kind.elem_type in _BITS
+            if is_known and value.name not in self.constant:
+                self.tensors[value.name] = sizes, _BITS[kind.elem_type]
         batches = {self.tensors[n][0][0] for n in self.inputs if n in self.tensors and self.tensors[n][0]}
         self.own_batch = batches.pop() if len(batches) == 1 else 1
         self.batch = self.own_batch if batch is None else batch
@@ -80,22 +90,6 @@ class _Reader:
         self.values: list[Value] = []
         self.ops: list[FlowOp] = []
         self.used = {*self.outputs, *(name for node in self.nodes for name in node.inputs)}
-
-    def _quantised(self) -> dict[str, str]:
-        """Results that are stored quantised at once: name -> the QuantizeLinear's output.
-
-        Those that nothing but one QuantizeLinear reads; a network's input is not among them.
-        """
-        readers: dict[str, list[Node]] = {}
-        for node in self.nodes:
-            for name in node.inputs:
-                readers.setdefault(name, []).append(node)
-        found = {}
-        for name in readers.keys() - {"", *self.outputs, *self.inputs, *self.constant}:
-            node, *others = readers[name]
-            if node.kind == "QuantizeLinear" and node.inputs[0] == name and node.outputs and not others:
-                found[name] = node.outputs[0]
-        return found
 
     def flow(self) -> Flow:
         """Reads all operators."""
@@ -137,24 +131,15 @@ class _Reader:
         elif node.kind == "QuantizeLinear" and self.stored.get(node.inputs[0]) == outputs[0]:
             self.made.add(outputs[0])
         else:
-            self._append(node, reads, outputs)
-
-    def _append(self, node: Node, reads: list[str], outputs: list[str]) -> None:
-        self._check(node, reads, outputs)
-        data = reads[:1] if node.kind in _PARAMETERS else reads
-        found = [self.stored.get(name, name) for name in self._really(data)]
-        writes = [self.stored.get(name, name) for name in outputs]
-        self.made.update(outputs)
-        self.ops.append(
-            FlowOp(
-                shown(outputs[0]),
-                node.kind,
-                tuple(dict.fromkeys(self._value(name) for name in found)),
-                # results beside the first one count only if they are used (a mask of Dropout is not)
-                tuple(self._value(name) for name in writes if name == writes[0] or name in self.used),
-                node.index,
-            )
-        )
+            self._check(node, reads, outputs)
+            data = reads[:1] if node.kind in _PARAMETERS else reads
+            sources = [self.stored.get(name, name) for name in self._really(data)]
+            writes = [self.stored.get(name, name) for name in outputs]
+            self.made.update(outputs)
+            inputs = tuple(dict.fromkeys(self._value(name) for name in sources))
+            # Results beside the first one count only if they are used (a mask of Dropout is not).
+            results = tuple(self._value(name) for name in writes if name == writes[0] or name in self.used)
+            self.ops.append(FlowOp(shown(outputs[0]), node.kind, inputs, results, node.index))
 
     def _really(self, names: list[str]) -> list[str]:
         """What is read in place of dequantised values."""
@@ -174,17 +159,14 @@ class _Reader:
             hint = "this network takes no other image size than the file's"
             raise ModelError(f"shapes {shapes} do not fit together", hint=hint)
 
-    def _size(self, name: str) -> int:
-        """Bytes of a tensor (4-bit elements lie two in a byte); UnsupportedError if its shape is open."""
-        if name not in self.tensors:
-            hint = "give the input's size (--size), or export with fixed shapes"
-            raise UnsupportedError("its shape cannot be told from the file", tensor=shown(name), hint=hint)
-        dims, bits = self.tensors[name]
-        return -(-math.prod(dims) * bits // 8)
-
     def _value(self, name: str) -> int:
         if name not in self.places:
-            size, weight = self._size(name), name in self.constant
+            if name not in self.tensors:
+                hint = "give the input's size (--size), or export with fixed shapes"
+                text = "its shape cannot be told from the file"
+                raise UnsupportedError(text, tensor=shown(name), hint=hint)
+            dims, bits = self.tensors[name]
+            size, weight = -(-math.prod(dims) * bits // 8), name in self.constant  # 4 bits: two in a byte
             if not weight:
                 size = -(-size // max(self.own_batch, 1)) * self.batch
             self.places[name] = len(self.values)
@@ -254,14 +236,3 @@ def _inferred(data: bytes) -> Proto:
     model = onnx.ModelProto()
     model.ParseFromString(done.stdout)
     return model
-
-
-def _known(value: Proto) -> Tensor | None:
-    """Shape and type of a tensor if both are settled."""
-    if not value.type.HasField("tensor_type") or not value.type.tensor_type.HasField("shape"):
-        return None
-    kind = value.type.tensor_type
-    dims = [int(d.dim_value) if d.HasField("dim_value") else -1 for d in kind.shape.dim]
-    if any(n < 0 for n in dims) or kind.elem_type not in _BITS:
-        return None
-    return tuple(dims), _BITS[kind.elem_type]

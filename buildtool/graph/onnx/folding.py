@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from buildtool.base.errors import ModelError, UnsupportedError
-from buildtool.graph.geometry import GeometryError, broadcast
 from buildtool.graph.onnx.file import DTYPES, Array, Node
 from buildtool.graph.onnx.values import Constant, Quantized
 
@@ -48,37 +47,13 @@ def axis_of(node: Node, rank: int, default: int = 0) -> int:
     return axes_of((node.integer("axis", default),), rank)[0]
 
 
-def broadcast_of(a: Sequence[int], b: Sequence[int]) -> tuple[int, ...]:
-    """The shape of both together; ModelError where there is none."""
+def broadcast_of(*shapes: Sequence[int]) -> tuple[int, ...]:
+    """The shape of all together; ModelError where there is none."""
     try:
-        return broadcast(tuple(a), tuple(b))
-    except GeometryError as error:
-        raise ModelError(str(error)) from None
-
-
-def squeezed(shape: Sequence[int], axes: Sequence[int] | None) -> tuple[int, ...]:
-    """The shape without those dimensions of 1 (None: without all of them)."""
-    if axes is None:
-        return tuple(n for n in shape if n != 1)
-    gone = axes_of(axes, len(shape))
-    if any(shape[a] != 1 for a in gone):
-        raise ModelError(f"dimensions {list(gone)} of {list(shape)} are not all 1")
-    return tuple(n for i, n in enumerate(shape) if i not in gone)
-
-
-def unsqueezed(shape: Sequence[int], axes: Sequence[int]) -> tuple[int, ...]:
-    """The shape with new dimensions of 1 at those places of the result."""
-    places = axes_of(axes, len(shape) + len(set(axes)))
-    sizes = iter(shape)
-    return tuple(1 if i in places else next(sizes) for i in range(len(shape) + len(places)))
-
-
-def flattened(shape: Sequence[int], axis: int) -> tuple[int, int]:
-    """Flatten's two dimensions."""
-    if not -len(shape) <= axis <= len(shape):
-        raise ModelError(f"axis {axis} of {len(shape)} dimensions")
-    axis = axis + len(shape) if axis < 0 else axis
-    return math.prod(shape[:axis]), math.prod(shape[axis:])
+        return tuple(int(n) for n in np.broadcast_shapes(*map(tuple, shapes)))
+    except ValueError:
+        sides = " and ".join(str(list(shape)) for shape in shapes)
+        raise ModelError(f"shapes {sides} do not broadcast") from None
 
 
 def permutation(node: Node, rank: int) -> tuple[int, ...]:
@@ -91,6 +66,7 @@ def permutation(node: Node, rank: int) -> tuple[int, ...]:
 
 def moved(node: Node, shape: Sequence[int], parameters: list[Array]) -> tuple[int, ...] | None:
     """The result's shape of an operator that only renames dimensions; None for any other."""
+    rank = len(shape)
     ints = [tuple(int(v) for v in p.reshape(-1)[:64]) for p in parameters]
     match node.kind:
         case "Reshape":
@@ -98,14 +74,25 @@ def moved(node: Node, shape: Sequence[int], parameters: list[Array]) -> tuple[in
                 raise ModelError("the shape is missing")
             return target_shape(shape, ints[0], bool(node.integer("allowzero", 0)))
         case "Flatten":
-            return flattened(shape, node.integer("axis", 1))
+            axis = node.integer("axis", 1)
+            if not -rank <= axis <= rank:
+                raise ModelError(f"axis {axis} of {rank} dimensions")
+            axis += rank if axis < 0 else 0
+            return math.prod(shape[:axis]), math.prod(shape[axis:])
         case "Squeeze":
-            return squeezed(shape, ints[0] if ints else node.integers("axes"))
-        case "Unsqueeze":
             axes = ints[0] if ints else node.integers("axes")  # an attribute before opset 13
             if axes is None:
+                return tuple(n for n in shape if n != 1)
+            gone = axes_of(axes, rank)
+            if any(shape[a] != 1 for a in gone):
+                raise ModelError(f"dimensions {list(gone)} of {list(shape)} are not all 1")
+            return tuple(n for i, n in enumerate(shape) if i not in gone)
+        case "Unsqueeze":
+            axes = ints[0] if ints else node.integers("axes")
+            if axes is None:
                 raise ModelError("the axes are missing")
-            return unsqueezed(shape, axes)
+            places, sizes = axes_of(axes, rank + len(set(axes))), iter(shape)
+            return tuple(1 if i in places else next(sizes) for i in range(rank + len(places)))
         case "Identity" | "Dropout":
             return tuple(shape)
     return None
@@ -201,12 +188,10 @@ def _clip(node: Node, x: list[Array]) -> Array:
     return np.asarray(np.clip(x[0], limits.get(1), limits.get(2)))
 
 
-def _binary(function: np.ufunc) -> Rule:
-    return lambda _node, x: function(x[0], x[1])
-
-
 _MOVES = ("Transpose", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Identity", "Dropout")
 _FREE = frozenset({*_MOVES, "Clip"})  # of constants of any size
+_BINARY = {"Add": np.add, "Sub": np.subtract, "Mul": np.multiply}
+_BINARY |= {"Min": np.minimum, "Max": np.maximum, "Equal": np.equal}
 _RULES: dict[str, Rule] = {
     **dict.fromkeys(_MOVES, _move),
     "Clip": _clip,
@@ -215,13 +200,8 @@ _RULES: dict[str, Rule] = {
     "Slice": _slice,
     "Cast": _cast,
     "ConstantOfShape": _constant_of_shape,
-    "Add": _binary(np.add),
-    "Sub": _binary(np.subtract),
-    "Mul": _binary(np.multiply),
+    **dict.fromkeys(_BINARY, lambda node, x: _BINARY[node.kind](x[0], x[1])),
     "Div": _divide,
-    "Min": _binary(np.minimum),
-    "Max": _binary(np.maximum),
-    "Equal": _binary(np.equal),
     "Floor": lambda _node, x: np.floor(x[0]),
     "Ceil": lambda _node, x: np.ceil(x[0]),
     "Where": lambda _node, x: np.where(x[0], x[1], x[2]),

@@ -1,4 +1,4 @@
-"""Reshapes and transpositions, which move nothing by themselves; Concat, Split, Slice, Pad."""
+"""Operators that move or pick elements, from Reshape and Transpose to Gather, Tile and ArgMax."""
 
 from __future__ import annotations
 
@@ -8,22 +8,32 @@ from dataclasses import replace
 import numpy as np
 
 from buildtool.base.errors import ModelError, UnsupportedError
-from buildtool.graph.geometry import cuts
+from buildtool.graph.geometry import cuts, picking
 from buildtool.graph.onnx.context import Context
 from buildtool.graph.onnx.file import Array, Node
-from buildtool.graph.onnx.folding import axes_of, axis_of, moved, permutation
-from buildtool.graph.onnx.layout import canonical, lying, plain, transposed
-from buildtool.graph.onnx.values import Held, Pending, Quantized, Value
+from buildtool.graph.onnx.folding import axes_of, axis_of, broadcast_of, moved, permutation
+from buildtool.graph.onnx.layout import canonical, lying, order_of, plain, transposed
+from buildtool.graph.onnx.values import Held, Pending, Places, Quantized, Value
+from buildtool.graph.onnx.windows import NHWC
+from buildtool.graph.ops import ONNX
 from buildtool.graph.quantrules import same_quantization
-from buildtool.graph.types import Activation, AxisAttrs, OpKind, PadAttrs, PadMode, Quantization, SliceAttrs
+from buildtool.graph.types import (
+    Activation,
+    AxisAttrs,
+    OpKind,
+    PadAttrs,
+    PadMode,
+    Quantization,
+    SliceAttrs,
+    TileAttrs,
+)
 
 
 def reshape(ctx: Context, node: Node) -> list[Value]:
     """Reshape, Flatten, Squeeze, Unsqueeze, Identity: the same elements in the same order."""
     x = ctx.held(node, integers=True)
-    wanted = 1 if node.kind in ("Reshape", "Squeeze", "Unsqueeze") else 0
     parameters: list[Array] = []
-    if wanted and node.input(1):
+    if node.kind in ("Reshape", "Squeeze", "Unsqueeze") and node.input(1):
         parameters.append(np.array(ctx.ints(node, 1, "the shape"), np.int64))
     shape = moved(node, x.shape, parameters)
     assert shape is not None
@@ -52,18 +62,15 @@ def turned(ctx: Context, x: Held, perm: tuple[int, ...]) -> Held:
 def depth_to_space(ctx: Context, node: Node) -> list[Value]:
     """DepthToSpace and SpaceToDepth: a reshape, a transposition, a reshape."""
     x, b = ctx.held(node, integers=True), node.integer("blocksize", 0)
-    if len(x.shape) != 4 or not 1 <= b <= 1 << 12:
+    n, c, h, w = x.shape if len(x.shape) == 4 else (0, 0, 0, 0)
+    merges = node.kind == "SpaceToDepth"
+    if len(x.shape) != 4 or not 1 <= b <= 1 << 12 or (h % b or w % b if merges else c % (b * b)):
         raise ModelError(f"blocks of {b} of an input of {list(x.shape)}")
-    n, c, h, w = x.shape
     perm: tuple[int, ...]
-    if node.kind == "SpaceToDepth":
-        if h % b or w % b:
-            raise ModelError(f"blocks of {b} of an input of {list(x.shape)}")
+    if merges:
         split, perm = (n, c, h // b, b, w // b, b), (0, 3, 5, 1, 2, 4)
         shape = (n, c * b * b, h // b, w // b)
     else:
-        if c % (b * b):
-            raise ModelError(f"blocks of {b} of an input of {list(x.shape)}")
         column_first = node.text("mode", "DCR") == "CRD"
         split = (n, c // (b * b), b, b, h, w) if column_first else (n, b, b, c // (b * b), h, w)
         perm = (0, 1, 4, 2, 5, 3) if column_first else (0, 3, 4, 1, 5, 2)
@@ -131,17 +138,14 @@ def split(ctx: Context, node: Node) -> list[Value]:
     parts = cuts([x.shape[d] for d in order], place, sizes)
     quant, named = x.quant, list(zip(node.outputs, parts, strict=True))
     if len(set(sizes)) == 1:
-        made = [ctx.build.activation(name, part.extent, quant) for name, part in named]
-        ctx.build.op(OpKind.SPLIT, [tensor], made, AxisAttrs(place))
+        tensors = [ctx.build.activation(name, part.extent, quant) for name, part in named]
+        ctx.build.op(OpKind.SPLIT, [tensor], tensors, AxisAttrs(place))
     else:
-        made = [
-            ctx.build.make(OpKind.SLICE, [tensor], name, part.extent, quant, part) for name, part in named
-        ]
+        make = ctx.build.make
+        tensors = [make(OpKind.SLICE, [tensor], name, part.extent, quant, part) for name, part in named]
     shapes = [(*x.shape[:axis], n, *x.shape[axis + 1 :]) for n in sizes]
-    return [
-        Held(t, shape, canonical(shape, order), quant, x.integers)
-        for t, shape in zip(made, shapes, strict=True)
-    ]
+    pairs = zip(tensors, shapes, strict=True)
+    return [Held(t, shape, canonical(shape, order), quant, x.integers) for t, shape in pairs]
 
 
 def slice_(ctx: Context, node: Node) -> list[Value]:
@@ -173,11 +177,21 @@ def pad(ctx: Context, node: Node) -> list[Value]:
     x = ctx.held(node, integers=True)
     pairs = _pairs(ctx, node, len(x.shape))
     mode, value = node.text("mode", "constant"), 0
-    if mode == "constant" and x.integers:
-        value = _stored_filling(ctx, node)
+    if mode == "constant" and x.integers:  # the filling has their type
+        if not node.input(2):
+            text = "a Pad of quantised integers without a filling"
+            raise UnsupportedError(text, hint="pad before quantising")
+        filling = ctx.array(node, 2, "the filling")
+        if filling.size != 1 or filling.dtype.name not in ("int8", "uint8"):
+            raise ModelError("the filling is not one number of the input's type")
+        value = int(filling.reshape(-1)[0]) - (128 if filling.dtype == np.uint8 else 0)
     elif mode == "constant":
         real = ctx.scalar(node, 2, "the filling") if node.input(2) else 0.0
-        value = _filling(real, x.quant)
+        steps = real / x.quant.scale + x.quant.zero_point
+        if not -128.5 <= steps <= 127.5:
+            hint = "pad before quantising, or quantise for a range that has the filling in it"
+            raise UnsupportedError(f"a filling of {real:g} outside of what the tensor can hold", hint=hint)
+        value = min(max(round(steps), -128), 127)
     elif mode not in _MODES or (mode == "edge" and any(max(p) > 1 for p in pairs)):
         hint = "known: constant, reflect, and edge by one element"
         raise UnsupportedError(f"a Pad of mode {mode[:20]}", hint=hint)
@@ -186,16 +200,6 @@ def pad(ctx: Context, node: Node) -> list[Value]:
     attrs = PadAttrs(tuple(pairs[d] for d in order), _MODES.get(mode, PadMode.CONSTANT), value)
     shape = [n + sum(pair) for n, pair in zip(x.shape, pairs, strict=True)]
     return [ctx.build.moved(kind, x, tensor, order, node.outputs[0], shape, attrs)]
-
-
-def _stored_filling(ctx: Context, node: Node) -> int:
-    """The filling of quantised integers, of their type."""
-    if not node.input(2):
-        raise UnsupportedError("a Pad of quantised integers without a filling", hint="pad before quantising")
-    filling = ctx.array(node, 2, "the filling")
-    if filling.size != 1 or filling.dtype.name not in ("int8", "uint8"):
-        raise ModelError("the filling is not one number of the input's type")
-    return int(filling.reshape(-1)[0]) - (128 if filling.dtype == np.uint8 else 0)
 
 
 def _pairs(ctx: Context, node: Node, rank: int) -> list[tuple[int, int]]:
@@ -214,10 +218,71 @@ def _pairs(ctx: Context, node: Node, rank: int) -> list[tuple[int, int]]:
     return found
 
 
-def _filling(real: float, quant: Quantization) -> int:
-    """A filling as int8; UnsupportedError where that is another number."""
-    steps = real / quant.scale + quant.zero_point
-    if not -128.5 <= steps <= 127.5:
-        hint = "pad before quantising, or quantise for a range that has the filling in it"
-        raise UnsupportedError(f"a filling of {real:g} outside of what the tensor can hold", hint=hint)
-    return min(max(round(steps), -128), 127)
+# ---- elements picked and repeated --------------------------------------------------------------------
+
+
+_MOST_GATHERED = 4096  # elements
+
+
+def gather(ctx: Context, node: Node) -> list[Value]:
+    """Gather with constant indices: GATHER, or a slice."""
+    x, indices = ctx.held(node, integers=True), ctx.array(node, 1, "the indices")
+    axis = axis_of(node, len(x.shape))
+    size = x.shape[axis]
+    if indices.dtype.kind not in "iu" or not 1 <= indices.size <= _MOST_GATHERED:
+        raise ModelError(f"{indices.size} indices of type {indices.dtype}")
+    places = [int(i) + size if i < 0 else int(i) for i in indices.reshape(-1)]
+    if not 0 <= min(places) <= max(places) < size:
+        raise ModelError(f"an index is outside a dimension of {size}")
+    tensor, order = ctx.build.natural(x)
+    kind, attrs = picking([x.shape[d] for d in order], order.index(axis), places)
+    taken = (*x.shape[:axis], len(places), *x.shape[axis + 1 :])
+    made = ctx.build.moved(kind, x, tensor, order, node.outputs[0], taken, attrs)
+    return [replace(made, shape=(*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :]))]
+
+
+def tile(ctx: Context, node: Node) -> list[Value]:
+    """Tile."""
+    x, repeats = ctx.held(node, integers=True), ctx.ints(node, 1, "the repeats")
+    if len(repeats) != len(x.shape) or min(repeats, default=1) < 1:
+        raise ModelError(f"repeats {list(repeats[:16])} of {len(x.shape)} dimensions")
+    return [_tiled(ctx, node, x, repeats)]
+
+
+def expand(ctx: Context, node: Node) -> list[Value]:
+    """Expand: a TILE of dimensions that have one element."""
+    x, asked = ctx.held(node, integers=True), ctx.ints(node, 1, "the shape")
+    if len(asked) > 16 or min(asked, default=1) < 1:
+        raise ModelError(f"the shape {list(asked[:16])}")
+    shape = broadcast_of(x.shape, asked)
+    wide = replace(x, shape=(1,) * (len(shape) - len(x.shape)) + x.shape)
+    return [_tiled(ctx, node, wide, tuple(n // m for n, m in zip(shape, wide.shape, strict=True)))]
+
+
+def _tiled(ctx: Context, node: Node, x: Held, repeats: tuple[int, ...]) -> Held:
+    tensor, order = ctx.build.natural(x)
+    sizes = [n * m for n, m in zip(x.shape, repeats, strict=True)]
+    attrs = TileAttrs(tuple(repeats[d] for d in order))
+    return ctx.build.moved(OpKind.TILE, x, tensor, order, node.outputs[0], sizes, attrs)
+
+
+def arg_extreme(ctx: Context, node: Node) -> list[Value]:
+    """ArgMax or ArgMin at the network's end: int64, without the dimension, images channels last."""
+    kind = ONNX[node.kind].kind
+    x = ctx.held(node, integers=True)
+    if node.integer("select_last_index", 0):
+        hint = "take the first one"
+        raise UnsupportedError("the last of several equal elements is asked for", hint=hint)
+    rank = len(x.shape)
+    axis = axis_of(node, rank)
+    left = [d for d in range(rank) if d != axis]
+    if node.integer("keepdims", 1) and rank == 4:
+        left = [d for d in NHWC if d != axis]
+    elif len(left) == 4:
+        left = [left[d] for d in NHWC]
+    own = order_of(x.shape, x.layout)
+    order = own if own is not None and [d for d in own if d != axis] == left else (*left, axis)
+    tensor = ctx.build.ordered(x, order)
+    made = ctx.build.places(node.outputs[0], [x.shape[d] for d in left])
+    ctx.build.op(kind, [tensor], [made], AxisAttrs(tuple(order).index(axis)))
+    return [Places(made, tuple(x.shape[d] for d in left))]

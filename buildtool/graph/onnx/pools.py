@@ -78,8 +78,12 @@ def average_pool(ctx: Context, node: Node) -> list[Value]:
         if win.pad.bottom > win.asked.bottom or win.pad.right > win.asked.right:  # as ceil_mode's may
             text = "an AveragePool with count_include_pad and ceil_mode, whose windows reach over the padding"
             raise UnsupportedError(text, hint="pad by a Pad of its own")
-        tensor = _zeros_around(ctx, tensor, pad, x.quant, f"{node.outputs[0]}/padded")
-        pad = Pad()
+        n, h, w, c = ctx.build.tensors[tensor].shape
+        shape = (n, h + pad.top + pad.bottom, w + pad.left + pad.right, c)
+        pairs = ((0, 0), (pad.top, pad.bottom), (pad.left, pad.right), (0, 0))
+        zeros = PadAttrs(pairs, PadMode.CONSTANT, x.quant.zero_point)
+        name = f"{node.outputs[0]}/padded"
+        tensor, pad = ctx.build.make(OpKind.PAD, [tensor], name, shape, x.quant, zeros), Pad()
     attrs = PoolAttrs(win.kernel, win.stride, pad)
     pool = ctx.pending(OpKind.AVERAGE_POOL_2D, [tensor], *result, attrs, own=x.quant)
     if not everything:
@@ -90,14 +94,6 @@ def average_pool(ctx: Context, node: Node) -> list[Value]:
         return (pool if out == x.quant else mean).make(out, activation, name)
 
     return [replace(pool, make=make)]
-
-
-def _zeros_around(ctx: Context, tensor: int, pad: Pad, quant: Quantization, name: str) -> int:
-    n, h, w, c = ctx.build.tensors[tensor].shape
-    shape = (n, h + pad.top + pad.bottom, w + pad.left + pad.right, c)
-    pairs = ((0, 0), (pad.top, pad.bottom), (pad.left, pad.right), (0, 0))
-    attrs = PadAttrs(pairs, PadMode.CONSTANT, quant.zero_point)
-    return ctx.build.make(OpKind.PAD, [tensor], name, shape, quant, attrs)
 
 
 def global_average_pool(ctx: Context, node: Node) -> list[Value]:
@@ -111,9 +107,12 @@ def reduced(ctx: Context, node: Node) -> list[Value]:
     """ReduceMean, ReduceMax, ReduceMin; axes as an attribute or as an operand."""
     kind = ONNX[node.kind].kind
     x = ctx.held(node, integers=kind is not OpKind.MEAN)
-    gone, keep = _reduced_axes(ctx, node, len(x.shape)), bool(node.integer("keepdims", 1))
-    if gone is None:
+    axes, keep = node.integers("axes"), bool(node.integer("keepdims", 1))
+    if axes is None and node.input(1):
+        axes = ctx.ints(node, 1, "the axes")
+    if not axes and node.integer("noop_with_empty_axes", 0):
         return [x]
+    gone = axes_of(axes or tuple(range(len(x.shape))), len(x.shape))
     if kind is OpKind.MEAN:
         return [_mean(ctx, x, gone, keep)]
     tensor, order = ctx.build.natural(x)
@@ -122,16 +121,6 @@ def reduced(ctx: Context, node: Node) -> list[Value]:
     held = ctx.build.moved(kind, x, tensor, order, node.outputs[0], kept, attrs)
     left = [n for d, n in enumerate(kept) if keep or d not in gone]
     return [replace(held, shape=tuple(left))]
-
-
-def _reduced_axes(ctx: Context, node: Node, rank: int) -> tuple[int, ...] | None:
-    """The axes that a reduction takes away, all where it names none; None where it then does nothing."""
-    axes = node.integers("axes")
-    if axes is None and node.input(1):
-        axes = ctx.ints(node, 1, "the axes")
-    if not axes and node.integer("noop_with_empty_axes", 0):
-        return None
-    return axes_of(axes or tuple(range(rank)), rank)
 
 
 def _mean(ctx: Context, x: Held, axes: tuple[int, ...], keep: bool) -> Pending:

@@ -1,13 +1,15 @@
 """Reads a QDQ or QOperator network: a Graph with int8, channels-last inputs and outputs.
 
-Operators are read in the file's order. What stands between a DequantizeLinear and a QuantizeLinear
-becomes one int8 operator: its output quantisation is the QuantizeLinear's. Operators that move or
-pick values work on the quantised ones, wherever the file has its QuantizeLinear.
+Operators are read in the file's order. An operator between a DequantizeLinear and a QuantizeLinear becomes
+one int8 operator with the output quantisation of the QuantizeLinear. Operators that move or pick values work
+on the quantised ones, wherever the file has its QuantizeLinear.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -18,7 +20,6 @@ from buildtool.graph.onnx.context import QUANTISE, Context
 from buildtool.graph.onnx.file import Array, Interface, Node, OnnxFile, read_file, shown
 from buildtool.graph.onnx.folding import KINDS, fold, move_quantized
 from buildtool.graph.onnx.layout import canonical
-from buildtool.graph.onnx.qoperators import expanded
 from buildtool.graph.onnx.values import Constant, Held, Pending, Places, Quantized, Value
 from buildtool.graph.onnx.windows import NHWC
 from buildtool.graph.ops import ONNX
@@ -50,12 +51,73 @@ def read_qdq(data: bytes, *, path: str = "") -> Graph:
         raise ModelError(text, path=path, hint="export the model again") from error
 
 
+@dataclass(frozen=True)
+class _Form:
+    """The operator in QDQ format, and the places of its operands and of the output's scale.
+
+    `operands`: the first inputs of (value, scale, zero point); `output`: that of (scale, zero point); `axis`:
+    that of a weight with several scales, the second operand; `bias`: an int32 operand.
+    """
+
+    kind: str
+    operands: Sequence[int]
+    output: int
+    axis: int = 0
+    bias: int = -1
+
+
+_FORMS: dict[str, _Form] = {
+    "QLinearConv": _Form("Conv", (0, 3), 6, 0, 8),
+    "QLinearMatMul": _Form("MatMul", (0, 3), 6, -1),
+    "QGemm": _Form("Gemm", (0, 3), 7, 0, 6),
+    "QLinearAdd": _Form("Add", (0, 3), 6),
+    "QLinearMul": _Form("Mul", (0, 3), 6),
+    "QLinearAveragePool": _Form("AveragePool", (0,), 3),
+    "QLinearGlobalAveragePool": _Form("GlobalAveragePool", (0,), 3),
+    "QLinearReduceMean": _Form("ReduceMean", (0,), 3),
+    "QLinearSigmoid": _Form("Sigmoid", (0,), 3),
+    "QLinearLeakyRelu": _Form("LeakyRelu", (0,), 3),
+    "QLinearSoftmax": _Form("Softmax", (0,), 3),
+}
+
+
+def _expanded(node: Node) -> list[Node]:
+    """An operator in QOperator format written out as DequantizeLinear, operator, QuantizeLinear.
+
+    The results in between have names that no file has.
+    """
+    form = _FORMS.get(node.kind)
+    if node.kind == "QLinearConcat":  # the output's scale first, then three operands a part
+        form = _Form("Concat", range(2, len(node.inputs), 3), 0)
+    if form is None:
+        return [node]
+    nodes: list[Node] = []
+    axis = 1 if node.kind == "QGemm" and not node.attributes.get("transB", 0) else form.axis
+    for first in form.operands:
+        names = tuple(node.input(first + i) for i in range(3))
+        if not names[0] or not names[1]:
+            raise ModelError("an operand or its scale is missing", operator=node.place)
+        output = f"{names[0]}\0{node.index}.{first}"
+        nodes.append(Node("DequantizeLinear", names, (output,), {"axis": axis}, node.index, node.name))
+    operands = [one.outputs[0] for one in nodes]
+    if form.bias >= 0 and node.input(form.bias):
+        operands.append(node.input(form.bias))
+    attributes = dict(node.attributes)
+    if attributes.pop("channels_last", 0):
+        raise ModelError("an operator with channels_last", operator=node.place)
+    middle = f"{node.outputs[0] if node.outputs else ''}\0{node.index}"
+    nodes.append(Node(form.kind, tuple(operands), (middle,), attributes, node.index, node.name))
+    inputs = (middle, *(node.input(form.output + i) for i in range(2)))
+    nodes.append(Node("QuantizeLinear", inputs, node.outputs[:1], {}, node.index, node.name))
+    return nodes
+
+
 class _Reader:
-    """Goes through the operators once."""
+    """Reads the operators in the file's order."""
 
     def __init__(self, file: OnnxFile) -> None:
         self.file = file
-        self.nodes = expanded(file)
+        self.nodes = tuple(one for node in file.nodes for one in _expanded(node))
         self.ctx = Context(file)
         self.ctx.link(self.nodes)
         self.inputs = frozenset(interface.name for interface in file.inputs)
@@ -76,7 +138,7 @@ class _Reader:
         return self.ctx.build.graph(inputs, outputs)
 
     def _refuse_unknown(self) -> None:
-        """One message for all operators that there is no rule for."""
+        """Refuses all operators without a rule in one message."""
         kinds = {node.kind for node in self.nodes}
         constant = {"Constant", "QuantizeLinear", "DequantizeLinear", "Shape", "Size", *KINDS}
         unknown = [node for node in self.nodes if node.kind not in ONNX and node.kind not in constant]
@@ -85,8 +147,15 @@ class _Reader:
             raise UnsupportedError(text, hint="quantise it to int8: onnxruntime.quantization.quantize_static")
         if not unknown:
             return
-        alone = len(unknown) == 1
-        raise together([_refusal(node, alone) for node in unknown])
+        errors = []
+        for node in unknown:
+            text, hint = "the operator is not supported", "use one of " + ", ".join(sorted(ONNX))
+            if node.kind in _DYNAMIC:
+                text, hint = "it quantises while it runs", "quantise statically, with scales known beforehand"
+            elif len(unknown) == 1:  # it may be another name misspelt
+                hint = did_you_mean(node.kind, ONNX)
+            errors.append(UnsupportedError(text, operator=node.place, hint=hint))
+        raise together(errors)
 
     # ---- one operator --------------------------------------------------------------------------------
 
@@ -220,15 +289,6 @@ class _Reader:
             self.named.add(tensor)
             ctx.build.rename(tensor, name)
         return tensor
-
-
-def _refusal(node: Node, alone: bool) -> UnsupportedError:
-    """The error for an operator without a rule; the nearest name is meant where it is the only one."""
-    if node.kind in _DYNAMIC:
-        hint = "quantise statically, with scales known beforehand"
-        return UnsupportedError("it quantises while it runs", operator=node.place, hint=hint)
-    hint = did_you_mean(node.kind, ONNX) if alone else "use one of " + ", ".join(sorted(ONNX))
-    return UnsupportedError("the operator is not supported", operator=node.place, hint=hint)
 
 
 def _constant(node: Node) -> Constant:

@@ -16,7 +16,7 @@ from buildtool.graph.onnx.file import Array, Node
 from buildtool.graph.onnx.folding import broadcast_of
 from buildtool.graph.onnx.layout import canonical, lying, plain, tail_order
 from buildtool.graph.onnx.values import NO_CLAMP, Constant, Held, Pending, Quantized, Value
-from buildtool.graph.onnx.windows import NHWC, Pair, as_image, paddings, pair, window
+from buildtool.graph.onnx.windows import NHWC, as_image, paddings, pair, window
 from buildtool.graph.types import (
     Activation,
     ConvAttrs,
@@ -76,7 +76,13 @@ def _pending(
         if bias is not None:
             real += (bias.real if isinstance(bias, Quantized) else bias.data.astype(np.float64)).reshape(-1)
         axis = 3 if kind is OpKind.DEPTHWISE_CONV_2D else 0
-        return again(_times(data, quant, axis, factor), Constant(real * factor + shift))
+        # Each output channel's scale is multiplied; a factor of 0 clears its weights.
+        scale = np.broadcast_to(np.array(quant.scales), factor.shape)
+        products = np.where(factor == 0, scale, scale * factor).astype(np.float32)
+        cleared = data * (factor != 0).reshape([-1 if d == axis else 1 for d in range(data.ndim)])
+        zeros = (0,) * len(products)
+        scaled_quant = Quantization(tuple(float(s) for s in products), zeros, axis)
+        return again((cleared.astype(np.int8), scaled_quant), Constant(real * factor + shift))
 
     raw = isinstance(bias, Constant) and bias.data.dtype.kind != "f"
     return Pending(
@@ -87,15 +93,6 @@ def _pending(
         scaled=None if raw else scaled,
         channel=-1 if dense else 1,
     )
-
-
-def _times(data: Array, quant: Quantization, axis: int, factor: Array) -> tuple[Array, Quantization]:
-    """Weights with each output channel times a factor: its scale changes; a factor of 0 clears it."""
-    scale = np.broadcast_to(np.array(quant.scales), factor.shape)
-    made = np.where(factor == 0, scale, scale * factor).astype(np.float32)
-    cleared = data * (factor != 0).reshape([-1 if d == axis else 1 for d in range(data.ndim)])
-    scales_ = tuple(float(s) for s in made)
-    return cleared.astype(np.int8), Quantization(scales_, (0,) * len(scales_), axis)
 
 
 def _filtered(ctx: Context, node: Node, text: str) -> tuple[Held, int, Quantized, Array]:
@@ -150,7 +147,10 @@ def conv_transpose(ctx: Context, node: Node) -> list[Value]:
         raise ModelError(f"a filter of {list(w.data.shape)} for {cin} channels")
     cout, kernel, stride = data.shape[1], data.shape[2:], pair(node, "strides", count)
     before, after = paddings(node, count)
-    more = _output_padding(node, count)
+    given = node.integers("output_padding") or (0,) * count
+    if len(given) != count or not all(0 <= n <= 1 << 20 for n in given):
+        raise ModelError(f"output_padding {list(given)}")
+    more = given if count == 2 else (0, given[0])
     out = [
         s * (size - 1) + k + m - b - a
         for s, size, k, m, b, a in zip(stride, sizes, kernel, more, before, after, strict=True)
@@ -161,13 +161,6 @@ def conv_transpose(ctx: Context, node: Node) -> list[Value]:
     tensor, shape = ctx.build.ordered(image, NHWC), (n, cout, *out[2 - count :])
     kind, bias = OpKind.TRANSPOSE_CONV, _bias(ctx, node)
     return [_pending(ctx, kind, tensor, filter_, bias, attrs, (n, *out, cout), shape)]
-
-
-def _output_padding(node: Node, count: int) -> Pair:
-    given = node.integers("output_padding") or (0,) * count
-    if len(given) != count or not all(0 <= n <= 1 << 20 for n in given):
-        raise ModelError(f"output_padding {list(given)}")
-    return (given[0], given[1]) if count == 2 else (0, given[0])
 
 
 # ---- dense layers ------------------------------------------------------------------------------------

@@ -114,7 +114,7 @@ def _dequantize_types(graph: Graph, op: Op) -> None:
     typed(graph.tensors[op.outputs[0]], DType.FLOAT32)
 
 
-_FLOAT, _UNARY = "activation:float_table", "activations:unary"
+_FLOAT, _UNARY = "activation:float_table", "elementwise:unary"
 _NO_INT16 = Int16.NOT_IN_LITERT
 
 # A table of a function of one byte.
@@ -161,7 +161,7 @@ DEFS = (
     _clamp(
         OpKind.RELU,
         written=Plain(2, ""),
-        onnx={"Relu": "activations:clamp", "Clip": "activations:clamp"},
+        onnx={"Relu": "elementwise:clamp", "Clip": "elementwise:clamp"},
     ),
     _clamp(OpKind.RELU6, written=Plain(2, "")),
     _wide(
@@ -252,7 +252,7 @@ DEFS = (
         output=Quantization((1 / 256,), (-128,)),
         wide="wide:softmax",
         case="softmax",
-        onnx={"Softmax": "activations:softmax"},
+        onnx={"Softmax": "elementwise:softmax"},
     ),
     _of_rows(
         OpKind.L2_NORMALIZATION,
@@ -272,6 +272,6 @@ DEFS = (
         output=Quantization((1 / 16,), (127,)),
         quant=_log_softmax_scales,
         case="normalised",
-        onnx={"LogSoftmax": "activations:softmax"},
+        onnx={"LogSoftmax": "elementwise:softmax"},
     ),
 )

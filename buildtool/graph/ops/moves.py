@@ -263,7 +263,7 @@ DEFS = (
         written=Plain(2, parameters={"multiples": "multiples"}),
         call=CallForm.COPIES,
         case="tile",
-        onnx={"Tile": "arranging:tile", "Expand": "arranging:expand"},
+        onnx={"Tile": "movement:tile", "Expand": "movement:expand"},
         copies="strided:tile",
     ),
     OpDef(
@@ -275,7 +275,7 @@ DEFS = (
         written=Plain(2, None, GatherAttrs, {"Axis": "axis"}, parameters={"indices": "indices"}),
         call=CallForm.GATHERED,
         case="gather",
-        onnx={"Gather": "arranging:gather"},
+        onnx={"Gather": "movement:gather"},
     ),
     _squares(
         OpKind.DEPTH_TO_SPACE,

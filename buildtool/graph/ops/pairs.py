@@ -60,9 +60,9 @@ def _selected_types(graph: Graph, op: Op) -> None:
 def _sums_scales(graph: Graph, op: Op) -> None:
     """ADD, SUB: TFLite scales both operands to twice the larger scale, times 2^-20; factors below 1."""
     (a, b, *_), out = quants(graph, op)
-    made = graph.tensors[op.outputs[0]]
-    steps = 1 << (15 if made.dtype is DType.INT16 else 20)
-    ratio(2.0 * max(a.scale, b.scale) / (steps * out.scale), made, 1.0)
+    total = graph.tensors[op.outputs[0]]
+    steps = 1 << (15 if total.dtype is DType.INT16 else 20)
+    ratio(2.0 * max(a.scale, b.scale) / (steps * out.scale), total, 1.0)
 
 
 def _difference_scales(graph: Graph, op: Op) -> None:
@@ -119,9 +119,9 @@ DEFS = (
         quant=quantrules.product,
         numpy="multiply",
         onnx={
-            "Mul": "activations:multiply",
+            "Mul": "elementwise:multiply",
             "Neg": "elementwise:negated",
-            "HardSigmoid": "activations:hard_sigmoid",
+            "HardSigmoid": "elementwise:hard_sigmoid",
         },
     ),
     _extreme(OpKind.MAXIMUM, reference="pairs:larger", onnx={"Max": "elementwise:extreme"}, numpy="maximum"),
@@ -171,6 +171,6 @@ DEFS = (
         quant=quantrules.product,
         case="prelu",
         traits=Trait.PIXEL,
-        onnx={"PRelu": "activations:prelu"},
+        onnx={"PRelu": "elementwise:prelu"},
     ),
 )

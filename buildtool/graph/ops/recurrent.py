@@ -1,4 +1,4 @@
-"""Recurrent layers and state: what lives from one invoke to the next."""
+"""Recurrent layers, and state between invokes."""
 
 from buildtool.graph import geometry
 from buildtool.graph.geometry import axis_of, demand

@@ -149,6 +149,6 @@ DEFS = (
         no_uint8=NO_UINT8,
         case="product",
     ),
-    _place(OpKind.ARG_MAX, onnx={"ArgMax": "arranging:arg_extreme"}),
-    _place(OpKind.ARG_MIN, onnx={"ArgMin": "arranging:arg_extreme"}),
+    _place(OpKind.ARG_MAX, onnx={"ArgMax": "movement:arg_extreme"}),
+    _place(OpKind.ARG_MIN, onnx={"ArgMin": "movement:arg_extreme"}),
 )

@@ -5,8 +5,6 @@ or read files are named, "module:function" of their package, and imported by `lo
 command that plans neither executes a network nor writes one.
 """
 
-from __future__ import annotations
-
 import enum
 import importlib
 from collections.abc import Callable, Mapping
@@ -61,7 +59,7 @@ class CallForm(enum.StrEnum):
     COPIES = "copies"  # strided copies, one a part
     FILLED = "filled"  # a filling, then copies
     MIRRORED = "mirrored"
-    REDUCED = "reduced"  # a walk over what remains, and one over what goes
+    REDUCED = "reduced"  # a walk over the kept dimensions, and one over the reduced ones
     GATHERED = "gathered"
     ARG = "arg"
     MATRICES = "matrices"
@@ -120,7 +118,7 @@ class OpDef:
     # How it is written: `Plain`, or of `tflite`, (Lowering, Op) -> FileOp; None: it has no form in .tflite,
     # or one that is made with the state that it is part of.
     written: Plain | str | None = None
-    # The ONNX operators that are read as it, and as what else their rules make -> the rule, of `onnx`,
+    # The ONNX operators that are read as it (and as other kinds) -> the rule, of `onnx`,
     # (Context, Node) -> list[Value].
     onnx: Mapping[str, str] = field(default_factory=dict)
     # The types that it takes.
@@ -131,7 +129,7 @@ class OpDef:
     quant: QuantRule | None = None
     # The one check of shapes, types and scales, of `graph`, (Graph, Op) -> None; "": the three above.
     whole: str = ""
-    # Why a network of uint8 must not have it; "": it computes there what it does in int8.
+    # Why a network of uint8 must not have it; "": it computes the same as in int8.
     no_uint8: str = ""
     # The arithmetic of int16 and int32, of `reference`, where it is another.
     wide: str = ""

@@ -1,7 +1,5 @@
 """The reference executor: every operator in numpy, equal to the bit to LiteRT's reference kernels."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import numpy as np

@@ -5,8 +5,6 @@ here in double precision and rounded to float32, so that a table does not depend
 single-precision library; near a tie of the 8-bit rounding the two could differ by one step.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

@@ -5,8 +5,6 @@ in magnitude, so a float32 matrix product is exact up to 514 terms, and float64 
 activations sums have 64 bits; convolutions requantise them by a multiplier of 16 bits, rounded once.
 """
 
-from __future__ import annotations
-
 from typing import Any, TypeAlias
 
 import numpy as np

@@ -6,8 +6,6 @@ SOFTMAX, LOG_SOFTMAX, DIV, RSQRT and L2_NORMALIZATION compute with 32 bits, the 
 which `logistic` and `tanh` are exact for all arguments.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """ADD, SUB, MUL and PRELU: int8, of ADD and SUB int16, too; inputs broadcast as numpy does."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from buildtool.graph.fixedpoint import RANGES, multiply_by_quantized_multiplier, quantize_multiplier

@@ -1,7 +1,5 @@
 """BATCH_MATMUL: int8 by int8, both operands activations or constants."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from buildtool.graph.fixedpoint import quantize_multiplier

@@ -3,8 +3,6 @@
 int8 and truth values (one byte, 0 or 1); operands broadcast as numpy does. ADD, SUB, MUL: elementwise.py.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from buildtool.graph.fixedpoint import (

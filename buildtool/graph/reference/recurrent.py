@@ -34,8 +34,6 @@ Layer normalisation takes a gate's sums less their mean, over their standard dev
     y        = requantise(round((requantise(1024 * x - mean) * weight + bias) / 1024))
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 
@@ -121,7 +119,7 @@ class LayerNorm:
 
 @dataclass(frozen=True)
 class Gate:
-    """What one gate is made of."""
+    """The parts of a gate."""
 
     input: Product
     recurrent: Product

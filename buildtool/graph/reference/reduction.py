@@ -1,7 +1,5 @@
 """MEAN, REDUCE_MAX, REDUCE_MIN, REDUCE_PROD over any axes, ARG_MAX and ARG_MIN; pools. 8 bits, some 16."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """RESIZE_NEAREST_NEIGHBOR and RESIZE_BILINEAR, 8 bits."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from buildtool.graph.fixedpoint import divide_towards_zero

@@ -1,7 +1,5 @@
 """Operators that move elements and change none: RESHAPE, TRANSPOSE, PAD, SLICE, TILE, GATHER, blocks, ..."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from buildtool.graph.geometry import attributes

@@ -16,8 +16,6 @@ Output scale and zero point are fixed at 1/256 and -128 by the operator; they do
 LOG_SOFTMAX takes the same table, and `LogScaling`.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Shared by the families of operators: values, quantisations, requantisation."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, TypeAlias
 

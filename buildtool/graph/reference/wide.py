@@ -3,8 +3,6 @@
 As LiteRT's reference kernels, which interpolate in tables (see docs/arithmetic.md); zero points are 0.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 from collections.abc import Callable

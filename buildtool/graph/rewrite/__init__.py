@@ -1,7 +1,5 @@
 """Rewrites: the same results with fewer operators. No byte of a result that still exists changes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from buildtool.graph.consistency import check_graph

@@ -6,8 +6,6 @@ order again: row r of image i reads rows (r + k) * b + i of the padded image, as
 dilated convolution. Paddings add up, crops are subtracted.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from buildtool.graph.ops import ALIAS_KINDS
@@ -27,6 +25,7 @@ from buildtool.graph.types import (
 
 _CONVOLUTIONS = (OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D)
 Shape = tuple[int, ...]
+_Step = tuple[OpKind, Attrs, Shape]  # an operator of one input: kind, attributes, shape of its output
 
 
 def dilate_convolutions(draft: Draft) -> None:
@@ -40,10 +39,10 @@ def dilate_convolutions(draft: Draft) -> None:
 
 def lower_blocks(draft: Draft) -> None:
     """Blocks that no convolution took: a padding or a slice, and a transposition between reshapes."""
-    for node in draft.each(OpKind.SPACE_TO_BATCH_ND):
-        _deal(draft, node)
-    for node in draft.each(OpKind.BATCH_TO_SPACE_ND):
-        _gather(draft, node)
+    for node in draft.each(OpKind.SPACE_TO_BATCH_ND, OpKind.BATCH_TO_SPACE_ND):
+        x, y = draft.tensors[node.inputs[0]].shape, draft.tensors[node.outputs[0]].shape
+        deals = node.kind is OpKind.SPACE_TO_BATCH_ND
+        _in_place_of(draft, node, _dealing(_attrs(node), x, y) if deals else _gathering(_attrs(node), x, y))
 
 
 def _attrs(node: Node) -> BatchBlockAttrs:
@@ -127,50 +126,46 @@ def _is_tall(draft: Draft, node: Node, spread: bool) -> bool:
 # ---- copies ------------------------------------------------------------------------------------------
 
 
-def _deal(draft: Draft, node: Node) -> None:
+def _dealing(attrs: BatchBlockAttrs, x: Shape, y: Shape) -> list[_Step]:
     """SPACE_TO_BATCH_ND as PAD, RESHAPE, TRANSPOSE, RESHAPE."""
-    attrs, (source, target) = _attrs(node), (node.inputs[0], node.outputs[0])
-    x, y = draft.tensors[source], draft.tensors[target]
     (rows, columns), edges = attrs.block, ((0, 0), *attrs.edges, (0, 0))
-    padded = tuple(n + sum(e) for n, e in zip(x.shape, edges, strict=True))
+    padded = tuple(n + sum(e) for n, e in zip(x, edges, strict=True))
     batch, height, width, depth = padded
     split = (batch, height // rows, rows, width // columns, columns, depth)
     dealt = (rows, columns, batch, height // rows, width // columns, depth)
-    steps: list[tuple[OpKind, Attrs, Shape]] = [
+    steps: list[_Step] = [
         (OpKind.PAD, PadAttrs(edges, PadMode.CONSTANT, attrs.value), padded),
         (OpKind.RESHAPE, Attrs(), split),
         (OpKind.TRANSPOSE, TransposeAttrs((2, 4, 0, 1, 3, 5)), dealt),
-        (OpKind.RESHAPE, Attrs(), y.shape),
+        (OpKind.RESHAPE, Attrs(), y),
     ]
-    _in_place_of(draft, node, steps if padded != x.shape else steps[1:])
+    return steps if padded != x else steps[1:]
 
 
-def _gather(draft: Draft, node: Node) -> None:
+def _gathering(attrs: BatchBlockAttrs, x: Shape, y: Shape) -> list[_Step]:
     """BATCH_TO_SPACE_ND as RESHAPE, TRANSPOSE, RESHAPE, SLICE."""
-    attrs = _attrs(node)
-    x, y = draft.tensors[node.inputs[0]], draft.tensors[node.outputs[0]]
-    (rows, columns), (_, height, width, depth) = attrs.block, x.shape
-    batch, whole = y.shape[0], (y.shape[0], height * rows, width * columns, depth)
+    (rows, columns), (_, height, width, depth) = attrs.block, x
+    batch, whole = y[0], (y[0], height * rows, width * columns, depth)
     begin = (0, attrs.edges[0][0], attrs.edges[1][0], 0)
-    steps: list[tuple[OpKind, Attrs, Shape]] = [
+    steps: list[_Step] = [
         (OpKind.RESHAPE, Attrs(), (rows, columns, batch, height, width, depth)),
         (OpKind.TRANSPOSE, TransposeAttrs((2, 3, 0, 4, 1, 5)), (batch, height, rows, width, columns, depth)),
         (OpKind.RESHAPE, Attrs(), whole),
-        (OpKind.SLICE, SliceAttrs(begin, (1,) * 4, y.shape), y.shape),
+        (OpKind.SLICE, SliceAttrs(begin, (1,) * 4, y), y),
     ]
-    _in_place_of(draft, node, steps if whole != y.shape else steps[:3])
+    return steps if whole != y else steps[:3]
 
 
-def _in_place_of(draft: Draft, node: Node, steps: list[tuple[OpKind, Attrs, Shape]]) -> None:
+def _in_place_of(draft: Draft, node: Node, steps: list[_Step]) -> None:
     """A chain of operators of one input in the place of one."""
     source, target = node.inputs[0], node.outputs[0]
     last, wanted = node, draft.tensors[target]
     draft.set_outputs(node, [])
     for n, (kind, attrs, shape) in enumerate(steps):
-        made = target
+        result = target
         if n + 1 < len(steps):
-            made = draft.add_tensor(variant(wanted, str(n), shape))
-        new = Node(kind, [source], [made], attrs, node.index)
+            result = draft.add_tensor(variant(wanted, str(n), shape))
+        new = Node(kind, [source], [result], attrs, node.index)
         draft.insert(last, new)
-        last, source = new, made
+        last, source = new, result
     draft.remove(node)

@@ -1,7 +1,5 @@
 """A graph being rewritten: mutable operators with their readers kept up to date."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
@@ -144,16 +142,18 @@ class Draft:
         self._register(new)
         self.changed = True
 
-    def put_reshape_before(self, node: Node, made: Tensor) -> None:
-        """Reshapes the first input of `node` to `made`."""
-        inner = self.add_tensor(made)
+    def put_reshape_before(self, node: Node, shaped: Tensor) -> None:
+        """Reshapes the first input of `node` to `shaped`."""
+        inner = self.add_tensor(shaped)
         new = Node(OpKind.RESHAPE, [node.inputs[0]], [inner])
         self.set_input(node, 0, inner)
         self.insert(node, new, behind=False)
 
-    def put_behind(self, node: Node, made: Tensor, kind: OpKind, attrs: Attrs, index: int = -1) -> None:
-        """Makes `node` write `made`, and a new operator of `kind` behind it its old output."""
-        outputs, inner = node.outputs, self.add_tensor(made)
+    def put_behind(
+        self, node: Node, inner_tensor: Tensor, kind: OpKind, attrs: Attrs, index: int = -1
+    ) -> None:
+        """Makes `node` write `inner_tensor`, and a new operator of `kind` behind it its old output."""
+        outputs, inner = node.outputs, self.add_tensor(inner_tensor)
         self.set_outputs(node, [inner])
         self.insert(node, Node(kind, [inner], outputs, attrs, index))
 

@@ -8,8 +8,6 @@ input in that order, as a whole or row by row. `Tensor.source` of the input and 
 is related to the file's.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import NoReturn
 
@@ -28,9 +26,14 @@ def strip_float_edges(draft: Draft) -> None:
     for position, t in enumerate(draft.inputs):
         if draft.tensors[t].dtype == DType.FLOAT32:
             _strip_input(draft, position)
-    for position, t in enumerate(draft.outputs):
+    for t in list(dict.fromkeys(draft.outputs)):
         if draft.tensors[t].dtype == DType.FLOAT32:
-            _strip_output(draft, position)
+            maker = draft.producer(t)
+            if maker is None or maker.kind != OpKind.DEQUANTIZE:
+                _refuse(draft, t, maker)
+            draft.outputs = [maker.inputs[0] if output == t else output for output in draft.outputs]
+            if not draft.readers(t):
+                draft.remove(maker)
     for node in draft.nodes:
         for t in (*node.inputs, *node.outputs):
             if not node.dead and t >= 0 and draft.tensors[t].dtype == DType.FLOAT32:
@@ -77,17 +80,6 @@ def _strip_input(draft: Draft, position: int) -> None:
             draft.outputs = [first if t == target else t for t in draft.outputs]
         draft.remove(reader)
     draft.inputs[position] = first
-
-
-def _strip_output(draft: Draft, position: int) -> None:
-    """Makes the int8 side of the DEQUANTIZE at network output `position` the output."""
-    target = draft.outputs[position]
-    node = draft.producer(target)
-    if node is None or node.kind != OpKind.DEQUANTIZE:
-        _refuse(draft, target, node)
-    draft.outputs = [node.inputs[0] if t == target else t for t in draft.outputs]
-    if not draft.readers(target):
-        draft.remove(node)
 
 
 def order_inputs(draft: Draft) -> None:

@@ -6,8 +6,6 @@ squares, lookups one behind the other: each is a function of one byte. Its table
 all 256 of them, so it is exact by construction.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
@@ -148,11 +146,11 @@ def look_up(draft: Draft) -> None:
     for node in reversed(draft.nodes):
         if node.dead or not _elementwise(draft, node):
             continue
-        found = _function(draft, node, places)
-        if found is None or all(each.kind in _SUMS for each in found.nodes):
+        function = _function(draft, node, places)
+        if function is None or all(each.kind in _SUMS for each in function.nodes):
             continue
-        if len(found.nodes) > 1 or node.inputs.count(found.source) > 1:
-            _replace(draft, found)
+        if len(function.nodes) > 1 or node.inputs.count(function.source) > 1:
+            _replace(draft, function)
     draft.nodes = [node for node in draft.nodes if not node.dead]
 
 
@@ -160,12 +158,12 @@ def _elementwise(draft: Draft, node: Node) -> bool:
     """Whether each element of the output follows from those at its place and constants of one element."""
     if node.kind not in _KINDS or isinstance(node.attrs, WidenedAttrs):
         return False
-    made = [draft.tensors[t] for t in (*_varying(draft, node), *node.outputs)]
+    activations = [draft.tensors[t] for t in (*_varying(draft, node), *node.outputs)]
     constants = (draft.tensors[t] for t in node.inputs if draft.tensors[t].is_constant)
     return (
-        all(tensor.dtype in _TYPES and tensor.shape == made[-1].shape for tensor in made)
+        all(tensor.dtype in _TYPES and tensor.shape == activations[-1].shape for tensor in activations)
         and all(tensor.elements == 1 for tensor in constants)
-        and len(made) > 1
+        and len(activations) > 1
     )
 
 
@@ -180,12 +178,12 @@ def _function(draft: Draft, last: Node, places: dict[int, int]) -> _Function | N
     been asked by then. `places`: of the nodes in the execution order.
     """
     nodes, open_ = [last], set(_varying(draft, last))
-    found = None
+    function = None
     while len(nodes) <= _MOST:
         if len(open_) == 1:
             (source,) = open_
             if draft.tensors[source].dtype is DType.INT8:
-                found = _Function(source, tuple(nodes))
+                function = _Function(source, tuple(nodes))
         makers = [(t, draft.producer(t)) for t in open_]
         tensor, maker = max(makers, key=lambda pair: -1 if pair[1] is None else places[id(pair[1])])
         if maker is None or not draft.private(tensor) or not _elementwise(draft, maker):
@@ -194,7 +192,7 @@ def _function(draft: Draft, last: Node, places: dict[int, int]) -> _Function | N
             break
         nodes.append(maker)
         open_ = (open_ - {tensor}) | set(_varying(draft, maker))
-    return found
+    return function
 
 
 def _replace(draft: Draft, function: _Function) -> None:

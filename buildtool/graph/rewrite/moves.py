@@ -1,7 +1,5 @@
 """Moves: copies and operators that no output needs go; SPLITs, shuffles, TRANSPOSEs, TILEs become simpler."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 
@@ -163,36 +161,29 @@ def _push(draft: Draft, node: Node, perm: Perm) -> bool:
 
     Each mean sums the same integers and rounds as before.
     """
-    readers = draft.readers(node.outputs[0])
-    if not readers or any(r.kind != OpKind.MEAN for r in readers):
+    means, source = draft.readers(node.outputs[0]), node.inputs[0]
+    if not means or any(mean.kind != OpKind.MEAN for mean in means):
         return False
-    for reader in readers:
-        _push_one(draft, perm, node.inputs[0], reader)
+    shape = draft.tensors[source].shape
+    for mean in means:
+        attrs, old = mean.attributes(MeanAttrs), draft.tensors[mean.outputs[0]]
+        axes = tuple(sorted(perm[a] for a in attrs.axes))
+        # For each of the mean's own output dimensions, in the old and the new order: the source's axis.
+        before = [p for i, p in enumerate(perm) if attrs.keep_dims or i not in attrs.axes]
+        after = sorted(before)
+        back = tuple(after.index(p) for p in before)  # the old output from the new one
+        forth = tuple(before.index(p) for p in after)
+        origin = old.source
+        if origin is not None:
+            place = tuple(origin.perm[i] for i in forth) if origin.perm else forth
+            origin = Source(origin.index, () if place == tuple(range(len(place))) else place)
+        mean.attrs = replace(attrs, axes=axes)
+        draft.set_input(mean, 0, source)
+        if back != tuple(range(len(back))):
+            reduced = replace(old, shape=tuple(1 if p in axes else shape[p] for p in after), source=origin)
+            draft.put_behind(mean, reduced, OpKind.TRANSPOSE, TransposeAttrs(back))
     draft.remove(node)
     return True
-
-
-def _push_one(draft: Draft, perm: Perm, source: int, mean: Node) -> None:
-    """`mean` read source transposed by `perm`; afterwards it reads `source`."""
-    attrs = mean.attributes(MeanAttrs)
-    axes = tuple(sorted(perm[a] for a in attrs.axes))
-    shape = draft.tensors[source].shape
-    # For each of the mean's own output dimensions, in the old and the new order: the source's axis.
-    kept_before = [p for i, p in enumerate(perm) if attrs.keep_dims or i not in attrs.axes]
-    kept_after = sorted(kept_before)
-    back = tuple(kept_after.index(p) for p in kept_before)  # the old output from the new one
-    forth = tuple(kept_before.index(p) for p in kept_after)
-    old = draft.tensors[mean.outputs[0]]
-    origin = old.source
-    if origin is not None:
-        place = tuple(origin.perm[i] for i in forth) if origin.perm else forth
-        origin = Source(origin.index, () if place == tuple(range(len(place))) else place)
-    new_shape = tuple(1 if p in axes else shape[p] for p in kept_after)
-    mean.attrs = replace(attrs, axes=axes)
-    draft.set_input(mean, 0, source)
-    if back != tuple(range(len(back))):
-        made = replace(old, shape=new_shape, source=origin)
-        draft.put_behind(mean, made, OpKind.TRANSPOSE, TransposeAttrs(back))
 
 
 # ---- repetitions -------------------------------------------------------------------------------------
@@ -201,11 +192,11 @@ def _push_one(draft: Draft, perm: Perm, source: int, mean: Node) -> None:
 def drop_repeats(draft: Draft) -> None:
     """Lets arithmetic, which broadcasts by itself, read the input of a TILE."""
     for node in draft.each(OpKind.TILE):
-        for reader in draft.readers(node.outputs[0]):
+        (source, *_), (repeated,) = node.inputs, node.outputs
+        for reader in draft.readers(repeated):
             if isinstance(reader.attrs, ElementwiseAttrs) and _broadcasts(draft, node, reader):
-                position = reader.inputs.index(node.outputs[0])
-                draft.set_input(reader, position, node.inputs[0])
-        if draft.private(node.outputs[0]) and not draft.readers(node.outputs[0]):
+                draft.set_input(reader, reader.inputs.index(repeated), source)
+        if draft.private(repeated) and not draft.readers(repeated):
             draft.remove(node)
 
 

@@ -8,8 +8,6 @@ detectors such as BlazeFace widen their shortcuts so. The ADD's kernel adds the 
 which is as exact as adding a tensor.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -114,26 +112,21 @@ def _move_behind_alias(draft: Draft, node: Node, attrs: PadAttrs) -> bool:
 
 
 def widen_additions(draft: Draft) -> None:
-    """Folds every PAD of channels into the additions that read it, if nothing else does."""
+    """Folds every PAD of an image's channels alone into the additions that read it, if nothing else does."""
     for node in draft.each(OpKind.PAD):
-        if _adds_channels(draft, node):
-            padded = node.outputs[0]
-            readers = draft.readers(padded)
-            if readers and draft.private(padded) and all(_serves(draft, r, padded) for r in readers):
-                for reader in readers:
-                    _widen(draft, node, reader)
-                draft.remove(node)
+        (source, *_), (padded,) = node.inputs, node.outputs
+        x, paddings = draft.tensors[source], node.attributes(PadAttrs).paddings
+        plain = not x.is_constant and x.quant is not None and draft.same_quantization(source, padded)
+        if not plain or len(x.shape) != 4 or any(map(any, paddings[:-1])):
+            continue
+        readers = draft.readers(padded)
+        if readers and draft.private(padded) and all(_adds(draft, reader, padded) for reader in readers):
+            for reader in readers:
+                _widen(draft, node, reader)
+            draft.remove(node)
 
 
-def _adds_channels(draft: Draft, node: Node) -> bool:
-    """Whether it is a PAD of the last dimension of an image alone, which keeps the quantisation."""
-    x, paddings = draft.tensors[node.inputs[0]], node.attributes(PadAttrs).paddings
-    plain = not x.is_constant and x.quant is not None
-    plain = plain and draft.same_quantization(node.inputs[0], node.outputs[0])
-    return len(x.shape) == 4 and not any(map(any, paddings[:-1])) and plain
-
-
-def _serves(draft: Draft, reader: Node, padded: int) -> bool:
+def _adds(draft: Draft, reader: Node, padded: int) -> bool:
     """Whether it is an addition that reads the padded tensor as one of two operands of one shape."""
     if reader.kind is not OpKind.ADD or len(reader.inputs) != 2 or reader.inputs[0] == reader.inputs[1]:
         return False

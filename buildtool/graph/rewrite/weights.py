@@ -11,8 +11,6 @@ channel, and no kernel for many of them.
 A BATCH_MATMUL takes in the transpositions of its operands; with constant weights it is a convolution.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -40,28 +38,23 @@ _WEIGHTED = (OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D, OpKind.TRANSPOSE_CONV, Op
 def positive_scales(draft: Draft) -> None:
     """Turns channels with a negative scale, except those with a weight of -128, which has no opposite."""
     for node in draft.each(*_WEIGHTED):
-        _turn(draft, node)
-
-
-def _turn(draft: Draft, node: Node) -> None:
-    weights = draft.tensors[node.inputs[1]]
-    index = node.inputs[2] if len(node.inputs) > 2 else -1
-    bias = draft.tensors[index] if index >= 0 else None
-    quant = weights.quant
-    if weights.data is None or quant is None or min(quant.scales) >= 0:
-        return
-    negative = np.array(quant.scales) < 0
-    axis = quant.axis % len(weights.shape)
-    others = tuple(d for d in range(len(weights.shape)) if d != axis)
-    turned = negative & (weights.data != np.iinfo(np.int8).min).all(axis=others)
-    if bias is not None and bias.data is not None:
-        turned &= bias.data.reshape(-1) != np.iinfo(bias.dtype.value).min
-    if not turned.any():
-        return
-    shape = tuple(-1 if d == axis else 1 for d in range(len(weights.shape)))
-    draft.set_input(node, 1, draft.add_tensor(_negated(weights, turned, turned.reshape(shape))))
-    if bias is not None:
-        draft.set_input(node, 2, draft.add_tensor(_negated(bias, turned, turned)))
+        weights = draft.tensors[node.inputs[1]]
+        bias = draft.tensors[node.inputs[2]] if len(node.inputs) > 2 and node.inputs[2] >= 0 else None
+        quant, rank = weights.quant, len(weights.shape)
+        if weights.data is None or quant is None or min(quant.scales) >= 0:
+            continue
+        axis = quant.axis % rank
+        others = tuple(d for d in range(rank) if d != axis)
+        turned = np.array(quant.scales) < 0
+        turned &= (weights.data != np.iinfo(np.int8).min).all(axis=others)
+        if bias is not None and bias.data is not None:
+            turned &= bias.data.reshape(-1) != np.iinfo(bias.dtype.value).min
+        if not turned.any():
+            continue
+        where = turned.reshape([-1 if d == axis else 1 for d in range(rank)])
+        draft.set_input(node, 1, draft.add_tensor(_negated(weights, turned, where)))
+        if bias is not None:
+            draft.set_input(node, 2, draft.add_tensor(_negated(bias, turned, turned)))
 
 
 def _negated(tensor: Tensor, turned: npt.NDArray[np.bool_], where: npt.NDArray[np.bool_]) -> Tensor:

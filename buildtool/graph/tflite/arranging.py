@@ -4,8 +4,6 @@ Most become other operators: a PACK a CONCATENATION of reshaped operands, a REVE
 Those that cost less as an operator of their own (TILE, GATHER, blocks of pixels) have a kind.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """An operator as a .tflite file holds it, and a graph on its way into one."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 

@@ -5,8 +5,6 @@ read once, so that no file makes us allocate more than a constant times its leng
 Low-level exceptions of the accessors pass through; `reader.read_model` turns them into ModelError.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from struct import Struct

@@ -1,7 +1,5 @@
 """Operators that move elements, from a file and into one: pads, shapes, joins and cuts."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Sequence

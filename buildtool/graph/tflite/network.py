@@ -5,8 +5,6 @@ the invoke began. So the operators that name, read and assign it vanish here (se
 lies in memory). CALL_ONCE runs a subgraph that assigns constants to variables; all else in it is refused.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 
@@ -38,7 +36,9 @@ class Network:
         self.tensors: list[Tensor] = []
         self.ops: list[Op] = []
         self.places: dict[int, int] = {}  # the file's tensor -> ours
-        self.known: dict[int, npt.NDArray[np.int64]] = {}  # what follows from shapes, by the file's tensor
+        self.known: dict[
+            int, npt.NDArray[np.int64]
+        ] = {}  # values that follow from shapes, by the file's tensor
         self.variables = Variables(self)
 
     def add(self, tensor: Tensor) -> int:
@@ -163,7 +163,7 @@ class Variables:
                 raise error.at(operator=f"subgraph {number}, {inner.place}") from error.__cause__
 
     def _initial(self, file: FlatFile, op: RawOperator, handles: _Handles) -> None:
-        """One operator of that subgraph."""
+        """One operator of the subgraph that CALL_ONCE runs."""
         if op.code == _B.VAR_HANDLE:
             self._name(op, handles)
             return

@@ -4,8 +4,6 @@
 tensors, and for each tensor its offset in the arena or -1 (placed at run time, or none).
 """
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Sequence
 from typing import Any
@@ -15,7 +13,7 @@ from buildtool.graph.tflite.schema import tflite
 
 NAME = b"OfflineMemoryAllocation"
 VERSION = 1
-ALIGNMENT = 16  # bytes: of constants in the file, so that of what is put before them
+ALIGNMENT = 16  # bytes: of constants in the file, and so of the prefix
 
 MAX_METADATA = 256  # entries
 
@@ -42,7 +40,7 @@ class _Prefix:
         self.data += data + bytes(-len(data) % _UINT32)
 
     def old(self, target: int) -> None:
-        """Appends an offset to what stands at `target` in the old file."""
+        """Appends an offset to place `target` of the old file."""
         self._pending.append((self.put(0), target))
 
     def point(self, place: int) -> None:
@@ -71,8 +69,7 @@ def with_offsets(data: bytes, offsets: Sequence[int]) -> bytes:
     prefix = _Prefix()
     root = prefix.put(0)
     prefix.put_bytes(b"TFL3")
-    present = [4 + 4 * field if field == 0 or places[field] or field in (_BUFFERS, _METADATA) else 0
-               for field in range(_FIELDS)]  # fmt: skip
+    present = [4, *(4 + 4 * f if places[f] or f in (_BUFFERS, _METADATA) else 0 for f in range(1, _FIELDS))]
     prefix.put_bytes(struct.pack("<10H", 4 + 2 * _FIELDS, 4 + 4 * _FIELDS, *present))
     prefix.point(root)
     prefix.put(4 + 2 * _FIELDS)  # back to the table's field list
@@ -89,8 +86,23 @@ def with_offsets(data: bytes, offsets: Sequence[int]) -> bytes:
     kept = [m for i in range(model.MetadataLength()) if (m := model.Metadata(i)).Name() != NAME]
     new_buffer = _vector(prefix, holes[_BUFFERS], buffers)
     new_metadata = _vector(prefix, holes[_METADATA], kept)
-    _put_metadata(prefix, new_metadata, len(buffers))
-    _put_buffer(prefix, new_buffer, struct.pack(f"<{3 + len(offsets)}i", VERSION, 1, len(offsets), *offsets))
+    # a Metadata table: a name, and a buffer's number
+    prefix.put_bytes(struct.pack("<4H", 8, 12, 4, 8))
+    prefix.point(new_metadata)
+    prefix.put(8)
+    prefix.point(prefix.put(0, len(buffers)))
+    prefix.put(len(NAME))
+    prefix.put_bytes(NAME + b"\0")
+    # a Buffer table; its data begin at a multiple of 16
+    values = struct.pack(f"<{3 + len(offsets)}i", VERSION, 1, len(offsets), *offsets)
+    prefix.put_bytes(struct.pack("<4H", 6, 8, 4, 0))
+    prefix.point(new_buffer)
+    prefix.put(8)
+    vector = prefix.put(0)
+    prefix.data += bytes((-len(prefix.data) - _UINT32) % ALIGNMENT)
+    prefix.point(vector)
+    prefix.put(len(values))
+    prefix.put_bytes(values)
     result = prefix.before(data)
     if len(result) >= 1 << 31:
         raise ModelError("with offsets the file would have more than 2 GiB")
@@ -110,26 +122,3 @@ def _vector(prefix: _Prefix, hole: int, old: Sequence[Any]) -> int:
     for table in old:
         prefix.old(int(table._tab.Pos))
     return prefix.put(0)
-
-
-def _put_metadata(prefix: _Prefix, hole: int, buffer: int) -> None:
-    """A Metadata table: a name, and a buffer's number."""
-    prefix.put_bytes(struct.pack("<4H", 8, 12, 4, 8))
-    prefix.point(hole)
-    prefix.put(8)
-    name = prefix.put(0, buffer)
-    prefix.point(name)
-    prefix.put(len(NAME))
-    prefix.put_bytes(NAME + b"\0")
-
-
-def _put_buffer(prefix: _Prefix, hole: int, data: bytes) -> None:
-    """A Buffer table; its data begin at a multiple of 16."""
-    prefix.put_bytes(struct.pack("<4H", 6, 8, 4, 0))
-    prefix.point(hole)
-    prefix.put(8)
-    vector = prefix.put(0)
-    prefix.data += bytes((-len(prefix.data) - _UINT32) % ALIGNMENT)
-    prefix.point(vector)
-    prefix.put(len(data))
-    prefix.put_bytes(data)

@@ -3,8 +3,6 @@
 A decoder takes an `OpView` and adds operators to `OpView.network`: mostly one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import NoReturn
@@ -105,7 +103,7 @@ class OpView:
         return tuple(int(v) for v in values.reshape(-1))
 
     def activation(self, options: Accessor) -> Activation:
-        """The fused activation; there is none without options."""
+        """The fused activation; NONE without options."""
         code = options.FusedActivationFunction() if options is not None else 0
         if code in _REFUSED_ACTIVATIONS:
             self.refuse(f"fused activation {_REFUSED_ACTIVATIONS[code]}", "use it as an operator of its own")
@@ -145,8 +143,8 @@ class OpView:
         self, kind: OpKind, inputs: Iterable[int], attrs: Attrs | None = None, outputs: Iterable[int] = ()
     ) -> None:
         """Adds an operator, whose outputs are those of the file's operator unless `outputs` says which."""
-        made = tuple(outputs) or self.outputs()
-        self.network.ops.append(Op(kind, tuple(inputs), made, attrs or Attrs(), self.op.index))
+        results = tuple(outputs) or self.outputs()
+        self.network.ops.append(Op(kind, tuple(inputs), results, attrs or Attrs(), self.op.index))
 
     def same(self, kind: OpKind, attrs: Attrs | None = None, operands: int = 1) -> None:
         """Adds an operator whose inputs are the first `operands` ones of the file's operator."""

@@ -1,7 +1,5 @@
 """Operators element by element, and over them, from a file and into one: arithmetic, choices, reductions."""
 
-from __future__ import annotations
-
 import math
 
 from buildtool.base.errors import UnsupportedError

@@ -4,8 +4,6 @@ Only the first subgraph is read; operators that only compute shapes vanish. Memo
 constant times the file's size, constants are read-only views of its bytes.
 """
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Iterable
 from typing import NoReturn
@@ -44,7 +42,7 @@ def read_model(data: bytes, *, path: str = "") -> Graph:
     that is not a static int8 network of the known operators.
     """
     try:
-        graph = _Reader(FlatFile(data)).graph()
+        graph = _read(FlatFile(data))
         check_graph(graph)
         return graph
     except BuildtoolError as error:
@@ -54,66 +52,58 @@ def read_model(data: bytes, *, path: str = "") -> Graph:
         raise ModelError(text, path=path, hint="convert or download the model again") from error
 
 
-class _Reader:
-    """Goes through the operators once."""
+def _read(file: FlatFile) -> Graph:
+    """Reads all operators; raises one error for all that are refused."""
+    network, refused = Network(file), list[UnsupportedError]()
+    follow_shapes(network)
+    for op in file.operators:
+        if op.outputs and all(t in network.known for t in op.outputs):
+            continue
+        try:
+            _read_operator(network, op)
+        except UnsupportedError as error:
+            error.at(operator=op.place)
+            refused.append(error)
+        except BuildtoolError as error:
+            raise error.at(operator=op.place) from error.__cause__
+    if refused:
+        raise together(refused)
+    _refuse_variable(file, file.inputs)
+    inputs, outputs = (tuple(map(network.place, side)) for side in (file.inputs, file.outputs))
+    states = network.variables.states()
+    tensors, ops = network.tensors, network.ops
+    if is_of_uint8(tensors, ops) and not states:
+        shifted = Shifted(tensors)
+        shifted.convert(ops, inputs, outputs)
+        tensors, ops = shifted.tensors, shifted.ops
+    return graph_of(file.name, tensors, ops, inputs, outputs, states)
 
-    def __init__(self, file: FlatFile) -> None:
-        self._file = file
-        self._network = Network(file)
-        follow_shapes(self._network)
-        self._refused: list[UnsupportedError] = []
 
-    def graph(self) -> Graph:
-        """Reads all operators; raises one error for all that are refused."""
-        file, network = self._file, self._network
-        for op in file.operators:
-            if op.outputs and all(t in network.known for t in op.outputs):
-                continue
-            try:
-                self._read(op)
-            except UnsupportedError as error:
-                error.at(operator=op.place)
-                self._refused.append(error)
-            except BuildtoolError as error:
-                raise error.at(operator=op.place) from error.__cause__
-        if self._refused:
-            raise together(self._refused)
-        self._refuse_variable(file.inputs)
-        inputs = tuple(network.place(t) for t in file.inputs)
-        outputs = tuple(network.place(t) for t in file.outputs)
-        states = network.variables.states()
-        tensors, ops = network.tensors, network.ops
-        if is_of_uint8(tensors, ops) and not states:
-            shifted = Shifted(tensors)
-            shifted.convert(ops, inputs, outputs)
-            tensors, ops = shifted.tensors, shifted.ops
-        return graph_of(file.name, tensors, ops, inputs, outputs, states)
+def _read_operator(network: Network, op: RawOperator) -> None:
+    if op.code in support.VARIABLES:
+        network.variables.read(op)
+        return
+    if op.code not in support.SPELLINGS:
+        _refuse_operator(op)
+    definition, spelling = support.SPELLINGS[op.code]
+    _refuse_variable(network.file, op.outputs)
+    mentioned = [network.file.tensor(t) for t in (*op.inputs, *op.outputs) if t >= 0]
+    wide = DType.INT16 if definition.whole else ""  # of weights, and of state
+    _check_types(op, [t for t in mentioned if t.dtype != wide])
+    load("graph.tflite", spelling.decode)(OpView(network, op))
 
-    def _read(self, op: RawOperator) -> None:
-        if op.code in support.VARIABLES:
-            self._network.variables.read(op)
-            return
-        if op.code not in support.SPELLINGS:
-            _refuse_operator(op)
-        found, spelling = support.SPELLINGS[op.code]
-        self._refuse_variable(op.outputs)
-        mentioned = [self._file.tensor(t) for t in (*op.inputs, *op.outputs) if t >= 0]
-        wide = DType.INT16 if found.whole else ""  # of weights, and of state
-        _check_types(op, [t for t in mentioned if t.dtype != wide])
-        load("graph.tflite", spelling.decode)(OpView(self._network, op))
 
-    def _refuse_variable(self, written: Iterable[int]) -> None:
-        """Refuses tensors marked as variable where they are no operator's state."""
-        for t in written:
-            raw = self._file.tensor(t)
-            if raw.variable:
-                hint = "let only an operator that keeps state have it as an operand"
-                text = "a variable tensor that is an input, or an operator's output"
-                raise UnsupportedError(text, tensor=raw.name, hint=hint)
+def _refuse_variable(file: FlatFile, tensors: Iterable[int]) -> None:
+    """Refuses tensors marked as variable where they are no operator's state."""
+    for raw in map(file.tensor, tensors):
+        if raw.variable:
+            hint = "let only an operator that keeps state have it as an operand"
+            text = "a variable tensor that is an input, or an operator's output"
+            raise UnsupportedError(text, tensor=raw.name, hint=hint)
 
 
 def _refuse_operator(op: RawOperator) -> NoReturn:
-    """Raises UnsupportedError for an operator that is not read, saying what could be done."""
+    """Raises UnsupportedError for an operator that is not read, with a cure."""
     if op.name.startswith("CUSTOM(Flex"):
         hint = "re-export without SELECT_TF_OPS: replace the TensorFlow operator in the network"
         raise UnsupportedError("a TensorFlow (flex) operator", hint=hint)

@@ -3,8 +3,6 @@
 Their state is variable tensors; an LSTM's scales in between are those of intermediate ones.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

@@ -1,11 +1,9 @@
 """The generated package `tflite`, of which only the modules that are used are imported.
 
 The package imports its 180 modules at once, which takes longer than reading most networks. Here it is a
-package whose classes are imported when they are first asked for; whoever asks for anything else of it, here
-or elsewhere in the process, gets the whole.
+package whose classes are imported at their first use; any other attribute of it, here or elsewhere in the
+process, imports the whole.
 """
-
-from __future__ import annotations
 
 import sys
 from importlib import import_module
@@ -30,17 +28,14 @@ class _Package(ModuleType):
         try:
             value = getattr(import_module(f"{NAME}.{name}"), name)
         except (ModuleNotFoundError, AttributeError):
-            self._import_all()
+            spec = self.__spec__
+            if spec is not None and spec.loader is not None and "__version__" not in vars(self):
+                spec.loader.exec_module(self)  # the package's own __init__, once
             if name not in self.__dict__:
                 raise AttributeError(f"module '{NAME}' has no attribute '{name}'") from None
             return self.__dict__[name]
         setattr(self, name, value)
         return value
-
-    def _import_all(self) -> None:
-        """Runs the package's own __init__, once."""
-        if self.__spec__ is not None and self.__spec__.loader is not None and "__version__" not in vars(self):
-            self.__spec__.loader.exec_module(self)
 
 
 def _package() -> Any:

@@ -4,15 +4,12 @@ Converters leave such chains in front of RESHAPE and TRANSPOSE_CONV when the bat
 fixed batch they are constants, and the operators that make them vanish.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from buildtool.graph.ops import DEFS
-from buildtool.graph.tflite.flat import RawTensor
 from buildtool.graph.tflite.movement import strided_spec
 from buildtool.graph.tflite.network import Network
 from buildtool.graph.tflite.opview import OpView
@@ -36,7 +33,12 @@ def follow_shapes(network: Network) -> None:
             continue
         rule, needed = _RULES[op.code]
         operands = range(len(op.inputs)) if needed is None else needed
-        values = [_value(network, view.input(i)) for i in operands]
+        values = []
+        for tensor in map(view.input, operands):
+            value = network.known.get(tensor.index)
+            if value is None and tensor.is_constant and tensor.dtype in _INTEGERS and tensor.elements <= _MAX:
+                value = np.asarray(tensor.array()).astype(np.int64)
+            values.append(value)
         if any(v is None for v in values) or (needed is None and not values):
             continue
         result = rule(view, *values)
@@ -44,14 +46,6 @@ def follow_shapes(network: Network) -> None:
         if [part.size for part in parts] == [t.elements for t in outputs]:
             for output, part in zip(outputs, parts, strict=True):
                 network.known[output.index] = part.reshape(output.shape)
-
-
-def _value(network: Network, tensor: RawTensor) -> _Ints | None:
-    if tensor.index in network.known:
-        return network.known[tensor.index]
-    if tensor.is_constant and tensor.dtype in _INTEGERS and tensor.elements <= _MAX:
-        return np.asarray(tensor.array()).astype(np.int64)
-    return None
 
 
 # ---- rules; where an output's shape matters, it is the file's -------------------------------------
@@ -96,7 +90,7 @@ def _range(_view: OpView, *parts: _Ints) -> _Ints | None:
 
 
 def _gather(_view: OpView, x: _Ints, indices: _Ints, *_: _Ints) -> _Ints | None:
-    """GATHER of a vector, which is what shapes are."""
+    """GATHER of a vector, as shapes are."""
     if x.ndim != 1 or x.size == 0:
         return None
     if indices.size and not 0 <= int(indices.min()) <= int(indices.max()) < x.size:
@@ -173,7 +167,7 @@ _RULES: dict[int, tuple[_Rule, Sequence[int] | None]] = {
     _B.REDUCE_MAX: (_reduced(np.max), (0, 1)),
     _B.REDUCE_MIN: (_reduced(np.min), (0, 1)),
     _B.SUM: (_reduced(np.sum), (0, 1)),
-    # of scalars, which is what shapes are made of, and of vectors
+    # of scalars, which are the elements of shapes, and of vectors
     _B.PACK: (lambda _view, *parts: None if any(p.ndim for p in parts) else np.stack(parts), None),
     _B.CONCATENATION: (
         lambda _view, *parts: None if any(p.ndim != 1 for p in parts) else np.concatenate(parts),

@@ -3,8 +3,6 @@
 Run as a program, this prints docs/operators.md.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 

@@ -5,8 +5,6 @@ kernels, but for a few, which `AsUint8` marks. The network's inputs and outputs 
 behind each input, and one before each output.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -64,7 +62,7 @@ class Shifted:
     ops: list[Op] = field(default_factory=list)
     _twins: dict[int, int] = field(default_factory=dict)  # a uint8 input or output -> its int8 tensor
     _given: dict[int, Tensor] = field(default_factory=dict)  # all tensors of uint8, as they came
-    # a uint8 filter and what its scale becomes -> its int8 tensor
+    # a uint8 filter and its new quantisation -> its int8 tensor
     _filters: dict[tuple[int, Quantization | None], int] = field(default_factory=dict)
 
     def add(self, tensor: Tensor) -> int:
@@ -127,18 +125,18 @@ class Shifted:
         centred = weights.data.astype(np.int16) - np.int16(weights.quant.zero_point)
         if centred.min() >= -SHIFT and centred.max() < SHIFT:
             quant = replace(weights.quant, zero_points=(0,))
-            made = replace(weights, dtype=DType.INT8, data=centred.astype(np.int8), quant=quant)
+            filters = replace(weights, dtype=DType.INT8, data=centred.astype(np.int8), quant=quant)
         elif op.kind is OpKind.TRANSPOSE_CONV:
             text = f"a uint8 filter with the zero point {weights.quant.zero_point}"
             raise UnsupportedError(text, tensor=weights.name, hint=ANEW)
         else:
-            made, attrs = _shifted(weights), _WITH_ZERO_POINT[type(attrs)](**vars(attrs))
-        if isinstance(attrs, ConvAttrs) and made.quant is not None:  # dense layers multiply so anyway
-            scale = self._scale_in_floats(op, made.quant.scale)
-            made = replace(made, quant=replace(made.quant, scales=(scale,)))
-        key = op.inputs[1], made.quant
+            filters, attrs = _shifted(weights), _WITH_ZERO_POINT[type(attrs)](**vars(attrs))
+        if isinstance(attrs, ConvAttrs) and filters.quant is not None:  # dense layers multiply so anyway
+            scale = self._scale_in_floats(op, filters.quant.scale)
+            filters = replace(filters, quant=replace(filters.quant, scales=(scale,)))
+        key = op.inputs[1], filters.quant
         if key not in self._filters:
-            self._filters[key] = self.add(made)
+            self._filters[key] = self.add(filters)
         return (inputs[0], self._filters[key], *inputs[2:]), attrs
 
     def _scale_in_floats(self, op: Op, scale: float) -> float:

@@ -3,8 +3,6 @@
 TFLite pads as SAME or VALID; in the graph all padding is explicit.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 
@@ -189,12 +187,12 @@ def _options(
 
     `kernel`: dilation included. `more`: fields between stride and activation.
     """
-    before, made, size = (attrs.pad.top, attrs.pad.left), _rows_columns(out), _rows_columns(source)
+    before, outputs, size = (attrs.pad.top, attrs.pad.left), _rows_columns(out), _rows_columns(source)
     windows = list(zip(size, kernel, attrs.stride, strict=True))
     mode = -1
-    if before == (0, 0) and made == tuple((n - k) // s + 1 for n, k, s in windows):
+    if before == (0, 0) and outputs == tuple((n - k) // s + 1 for n, k, s in windows):
         mode = int(tflite.Padding.VALID)
-    elif [same_padding(*window)[:2] for window in windows] == list(zip(made, before, strict=True)):
+    elif [same_padding(*window)[:2] for window in windows] == list(zip(outputs, before, strict=True)):
         mode = int(tflite.Padding.SAME)
     stride: dict[str, OptionValue] = {"StrideH": attrs.stride[0], "StrideW": attrs.stride[1]}
     return {"Padding": mode, **stride, **more, "FusedActivationFunction": attrs.activation}
@@ -205,10 +203,10 @@ def _padded_input(low: Lowering, op: Op, pad: Pad, *, least: bool = False) -> in
     source = low.graph.tensors[op.inputs[0]]
     paddings = [[0, 0], [pad.top, pad.bottom], [pad.left, pad.right], [0, 0]]
     shape = tuple(n + sum(p) for n, p in zip(source.shape, paddings, strict=True))
-    made = low.tensor(op, "padded", shape, source)
+    padded_input = low.tensor(op, "padded", shape, source)
     value = int(np.iinfo(source.dtype.value).min) if least else None
-    low.ops.append(padded(low, op, paddings, value, made))
-    return made
+    low.ops.append(padded(low, op, paddings, value, padded_input))
+    return padded_input
 
 
 def write_convolution(low: Lowering, op: Op) -> FileOp:
@@ -225,21 +223,15 @@ def write_convolution(low: Lowering, op: Op) -> FileOp:
     if isinstance(attrs, DepthwiseAttrs):
         options["DepthMultiplier"] = attrs.depth_multiplier
         return FileOp("DEPTHWISE_CONV_2D", 3, inputs, op.outputs, "DepthwiseConv2DOptions", options)
-    if len(inputs) == 2:  # unlike the other kinds, a quantised CONV_2D must have a bias
-        inputs = (*inputs, _zero_bias(low, op, source, weights))
+    if len(inputs) == 2:  # unlike the other kinds, a quantised CONV_2D must have a bias: zeros
+        quant, zeros = None, np.zeros(weights.shape[0], np.int64 if source.dtype is DType.INT16 else np.int32)
+        if source.quant is not None and weights.quant is not None:
+            factor = np.float32(source.quant.scale)
+            scales = tuple(float(factor * np.float32(scale)) for scale in weights.quant.scales)
+            quant = Quantization(scales, (0,) * len(scales))
+        inputs = (*inputs, low.add(op, "bias", zeros, quant))
     version = 3 if weights.shape[3] == source.shape[3] else 6  # 6: groups of input channels
     return FileOp("CONV_2D", version, inputs, op.outputs, "Conv2DOptions", options)
-
-
-def _zero_bias(low: Lowering, op: Op, source: Tensor, weights: Tensor) -> int:
-    """A bias of zeros, quantised as the products are; its index."""
-    quant = None
-    if source.quant is not None and weights.quant is not None:
-        factor = np.float32(source.quant.scale)
-        scales = tuple(float(factor * np.float32(scale)) for scale in weights.quant.scales)
-        quant = Quantization(scales, (0,) * len(scales))
-    zeros = np.zeros(weights.shape[0], np.int64 if source.dtype is DType.INT16 else np.int32)
-    return low.add(op, "bias", zeros, quant)
 
 
 def write_transpose_convolution(low: Lowering, op: Op) -> FileOp:

@@ -1,7 +1,5 @@
 """Writes a graph as a .tflite flatbuffer. The same graph gives the same bytes."""
 
-from __future__ import annotations
-
 import itertools
 import sys
 from collections.abc import Iterator, Sequence
@@ -17,7 +15,7 @@ from buildtool.graph.ops import DEFS, STATEFUL
 from buildtool.graph.ops.types import Plain, load
 from buildtool.graph.tflite.fileops import ACTIVATIONS, TYPE_CODES, FileOp, Lowering, OptionValue, Variable
 from buildtool.graph.tflite.schema import functions, tflite
-from buildtool.graph.types import Activation, AxisAttrs, DType, Graph, Op, OpKind, Quantization, Tensor
+from buildtool.graph.types import Activation, AxisAttrs, DType, Graph, Op, OpKind, Tensor
 
 BUFFER_ALIGNMENT = 16  # bytes; of constants, as TFLite's own writers align them
 
@@ -32,26 +30,10 @@ def write_model(graph: Graph) -> bytes:
     Explicit padding becomes SAME or VALID where it means one of them, else a PAD operator.
     """
     low = _lowered(graph)
-    size = sum(t.size for t in low.tensors if t.is_constant)
-    builder = flatbuffers.Builder(size + 256 * (len(low.tensors) + len(low.ops)) + 1024)
     handles = frozenset(variable.handle for variable in low.variables.values())
     parts = [_Part(graph.name, low.tensors, low.ops, graph.inputs, graph.outputs, low.variable, handles)]
     parts += [_initialising(low)] if low.variables else []
-    buffers, buffer_of = _buffers(builder, [t for part in parts for t in part.tensors])
-    codes = sorted({(_code(op), op.version) for part in parts for op in part.ops})
-    numbers = iter(buffer_of)
-    subgraphs = [_subgraph(builder, part, codes, numbers) for part in parts]
-    model = _table(
-        builder,
-        "Model",
-        Version=_SCHEMA_VERSION,
-        OperatorCodes=_offsets(builder, [_operator_code(builder, *code) for code in codes]),
-        Subgraphs=_offsets(builder, subgraphs),
-        Description=builder.CreateString("buildtool"),
-        Buffers=_offsets(builder, buffers),
-    )
-    builder.Finish(model, file_identifier=b"TFL3")
-    return bytes(builder.Output())
+    return _File(low).model(parts)
 
 
 # ---- operators ---------------------------------------------------------------------------------------
@@ -175,133 +157,138 @@ def _initialising(low: Lowering) -> _Part:
     return _Part("NoOp", tensors, ops, handles=frozenset(range(0, len(tensors), 2)))
 
 
-def _subgraph(
-    builder: flatbuffers.Builder, part: _Part, codes: Sequence[tuple[int, int]], buffers: Iterator[int]
-) -> int:
-    """A subgraph; `buffers`: those of its tensors come next."""
-    tensors = [
-        _tensor(builder, t, next(buffers), i in part.variable, i in part.handles)
-        for i, t in enumerate(part.tensors)
-    ]
-    operators = [_operator(builder, op, codes.index((_code(op), op.version))) for op in part.ops]
-    return _table(
-        builder,
-        "SubGraph",
-        Tensors=_offsets(builder, tensors),
-        Inputs=_ints(builder, part.inputs),
-        Outputs=_ints(builder, part.outputs),
-        Operators=_offsets(builder, operators),
-        Name=builder.CreateString(part.name),
-    )
-
-
 def _code(op: FileOp) -> int:
     return int(getattr(tflite.BuiltinOperator, op.builtin))
 
 
-def _table(builder: flatbuffers.Builder, name: str, **fields: OptionValue | None) -> int:
-    """A schema table from its fields (scalars and offsets); None leaves one out."""
-    of_table = functions(name)
-    getattr(of_table, f"{name}Start")(builder)
-    for key, value in fields.items():
-        if value is not None:
-            getattr(of_table, f"{name}Add{key}")(builder, value)
-    return int(getattr(of_table, f"{name}End")(builder))
+class _File:
+    """A flatbuffer under construction; methods that add a table or a vector return its offset."""
 
+    def __init__(self, low: Lowering) -> None:
+        size = sum(t.size for t in low.tensors if t.is_constant)
+        self._builder = flatbuffers.Builder(size + 256 * (len(low.tensors) + len(low.ops)) + 1024)
 
-def _offsets(builder: flatbuffers.Builder, offsets: Sequence[int]) -> int:
-    """A vector of tables."""
-    builder.StartVector(4, len(offsets), 4)
-    for offset in reversed(offsets):
-        builder.PrependUOffsetTRelative(offset)
-    return int(builder.EndVector())
+    def model(self, parts: Sequence[_Part]) -> bytes:
+        """The whole file."""
+        buffers, buffer_of = self._buffers([t for part in parts for t in part.tensors])
+        codes = sorted({(_code(op), op.version) for part in parts for op in part.ops})
+        numbers = iter(buffer_of)
+        subgraphs = [self._subgraph(part, codes, numbers) for part in parts]
+        tables = []
+        for code, version in codes:
+            old = min(code, _LAST_DEPRECATED_CODE)
+            fields = {"DeprecatedBuiltinCode": old, "Version": version, "BuiltinCode": code}
+            tables.append(self._table("OperatorCode", **fields))
+        model = self._table(
+            "Model",
+            Version=_SCHEMA_VERSION,
+            OperatorCodes=self._offsets(tables),
+            Subgraphs=self._offsets(subgraphs),
+            Description=self._builder.CreateString("buildtool"),
+            Buffers=self._offsets(buffers),
+        )
+        self._builder.Finish(model, file_identifier=b"TFL3")
+        return bytes(self._builder.Output())
 
+    def _subgraph(self, part: _Part, codes: Sequence[tuple[int, int]], buffers: Iterator[int]) -> int:
+        """A subgraph; `buffers`: those of its tensors come next."""
+        tensors = []
+        for i, t in enumerate(part.tensors):
+            dtype = tflite.TensorType.RESOURCE if i in part.handles else TYPE_CODES[t.dtype]
+            tensors.append(self._tensor(t, dtype, next(buffers), True if i in part.variable else None))
+        operators = [self._operator(op, codes.index((_code(op), op.version))) for op in part.ops]
+        return self._table(
+            "SubGraph",
+            Tensors=self._offsets(tensors),
+            Inputs=self._ints(part.inputs),
+            Outputs=self._ints(part.outputs),
+            Operators=self._offsets(operators),
+            Name=self._builder.CreateString(part.name),
+        )
 
-def _ints(builder: flatbuffers.Builder, values: Sequence[int]) -> int:
-    return _vector(builder, np.asarray(values, np.int32))
+    def _table(self, name: str, **fields: OptionValue | None) -> int:
+        """A schema table from its fields (scalars and offsets); None leaves one out."""
+        of_table = functions(name)
+        getattr(of_table, f"{name}Start")(self._builder)
+        for key, value in fields.items():
+            if value is not None:
+                getattr(of_table, f"{name}Add{key}")(self._builder, value)
+        return int(getattr(of_table, f"{name}End")(self._builder))
 
+    def _offsets(self, offsets: Sequence[int]) -> int:
+        """A vector of tables."""
+        self._builder.StartVector(4, len(offsets), 4)
+        for offset in reversed(offsets):
+            self._builder.PrependUOffsetTRelative(offset)
+        return int(self._builder.EndVector())
 
-def _vector(builder: flatbuffers.Builder, values: npt.NDArray[np.generic], alignment: int = 0) -> int:
-    """A vector of scalars, little-endian; CreateNumpyVector knows no alignment, so by hand."""
-    data = np.ascontiguousarray(values).reshape(-1)
-    if sys.byteorder == "big":
-        data = data.byteswap()
-    size = data.dtype.itemsize
-    builder.StartVector(size, data.size, max(alignment, size))
-    builder.head = builder.head - data.nbytes
-    builder.Bytes[builder.head : builder.head + data.nbytes] = data.tobytes()
-    return int(builder.EndVector())
+    def _ints(self, values: Sequence[int]) -> int:
+        return self._vector(np.asarray(values, np.int32))
 
+    def _vector(self, values: npt.NDArray[np.generic], alignment: int = 0) -> int:
+        """A vector of scalars, little-endian; CreateNumpyVector knows no alignment, so by hand."""
+        data, builder = np.ascontiguousarray(values).reshape(-1), self._builder
+        if sys.byteorder == "big":
+            data = data.byteswap()
+        size = data.dtype.itemsize
+        builder.StartVector(size, data.size, max(alignment, size))
+        builder.head = builder.head - data.nbytes
+        builder.Bytes[builder.head : builder.head + data.nbytes] = data.tobytes()
+        return int(builder.EndVector())
 
-def _buffers(builder: flatbuffers.Builder, tensors: Sequence[Tensor]) -> tuple[list[int], list[int]]:
-    """(buffer tables, buffer number of each tensor); buffer 0 is empty, for activations."""
-    tables = [_table(builder, "Buffer")]
-    numbers = []
-    for tensor in tensors:
-        if tensor.data is None:
-            numbers.append(0)
-            continue
-        data = np.asarray(tensor.data, tensor.dtype.value)
-        if data.size == 0:  # an empty vector, such as a scalar's shape, still has to be a constant
-            data = np.zeros(0, np.uint8)
-        numbers.append(len(tables))
-        raw = np.frombuffer(np.ascontiguousarray(data).tobytes(), np.uint8)
-        tables.append(_table(builder, "Buffer", Data=_vector(builder, raw, BUFFER_ALIGNMENT)))
-    return tables, numbers
+    def _buffers(self, tensors: Sequence[Tensor]) -> tuple[list[int], list[int]]:
+        """(buffer tables, buffer number of each tensor); buffer 0 is empty, for activations."""
+        tables, numbers = [self._table("Buffer")], []
+        for tensor in tensors:
+            numbers.append(0 if tensor.data is None else len(tables))
+            if tensor.data is not None:  # an empty vector, such as a scalar's shape, is a constant, too
+                raw = np.ascontiguousarray(tensor.data, tensor.dtype.value).tobytes()
+                data = self._vector(np.frombuffer(raw, np.uint8), BUFFER_ALIGNMENT)
+                tables.append(self._table("Buffer", Data=data))
+        return tables, numbers
 
+    def _tensor(self, tensor: Tensor, dtype: int, buffer: int, variable: bool | None) -> int:
+        shape, name, quant = self._ints(tensor.shape), self._builder.CreateString(tensor.name), None
+        if tensor.quant is not None:
+            quant = self._table(
+                "QuantizationParameters",
+                Scale=self._vector(np.asarray(tensor.quant.scales, np.float32)),
+                ZeroPoint=self._vector(np.asarray(tensor.quant.zero_points, np.int64)),
+                QuantizedDimension=tensor.quant.axis,
+            )
+        return self._table(
+            "Tensor",
+            Shape=shape,
+            Type=dtype,
+            Buffer=buffer,
+            Name=name,
+            Quantization=quant,
+            IsVariable=variable,
+            HasRank=True,
+        )
 
-def _quantization(builder: flatbuffers.Builder, quant: Quantization) -> int:
-    scale = _vector(builder, np.asarray(quant.scales, np.float32))
-    zeros = _vector(builder, np.asarray(quant.zero_points, np.int64))
-    name = "QuantizationParameters"
-    return _table(builder, name, Scale=scale, ZeroPoint=zeros, QuantizedDimension=quant.axis)
+    def _option(self, value: OptionValue) -> OptionValue:
+        """A field of an option table: a scalar, or an offset."""
+        if isinstance(value, tuple):
+            return self._ints(value)
+        if isinstance(value, Activation):
+            return ACTIVATIONS[value]
+        if isinstance(value, DType):
+            return TYPE_CODES[value]
+        return int(self._builder.CreateString(value)) if isinstance(value, str) else value
 
-
-def _tensor(
-    builder: flatbuffers.Builder, tensor: Tensor, buffer: int, is_variable: bool, is_handle: bool
-) -> int:
-    return _table(
-        builder,
-        "Tensor",
-        Shape=_ints(builder, tensor.shape),
-        Type=tflite.TensorType.RESOURCE if is_handle else TYPE_CODES[tensor.dtype],
-        Buffer=buffer,
-        Name=builder.CreateString(tensor.name),
-        Quantization=None if tensor.quant is None else _quantization(builder, tensor.quant),
-        IsVariable=True if is_variable else None,
-        HasRank=True,
-    )
-
-
-def _operator_code(builder: flatbuffers.Builder, code: int, version: int) -> int:
-    old = min(code, _LAST_DEPRECATED_CODE)
-    return _table(builder, "OperatorCode", DeprecatedBuiltinCode=old, Version=version, BuiltinCode=code)
-
-
-def _option(builder: flatbuffers.Builder, value: OptionValue) -> OptionValue:
-    """A field of an option table, or the place of what it refers to."""
-    if isinstance(value, tuple):
-        return _ints(builder, value)
-    if isinstance(value, Activation):
-        return ACTIVATIONS[value]
-    if isinstance(value, DType):
-        return TYPE_CODES[value]
-    return int(builder.CreateString(value)) if isinstance(value, str) else value
-
-
-def _operator(builder: flatbuffers.Builder, op: FileOp, code: int) -> int:
-    options_type = options = None
-    if op.table:
-        fields = {name: _option(builder, value) for name, value in op.options.items()}
-        options_type = int(getattr(tflite.BuiltinOptions, op.table))
-        options = _table(builder, op.table, **fields)
-    return _table(
-        builder,
-        "Operator",
-        OpcodeIndex=code,
-        Inputs=_ints(builder, op.inputs),
-        Outputs=_ints(builder, op.outputs),
-        BuiltinOptionsType=options_type,
-        BuiltinOptions=options,
-        Intermediates=_ints(builder, op.intermediates) if op.intermediates else None,
-    )
+    def _operator(self, op: FileOp, code: int) -> int:
+        options_type = options = None
+        if op.table:
+            fields = {name: self._option(value) for name, value in op.options.items()}
+            options_type = int(getattr(tflite.BuiltinOptions, op.table))
+            options = self._table(op.table, **fields)
+        return self._table(
+            "Operator",
+            OpcodeIndex=code,
+            Inputs=self._ints(op.inputs),
+            Outputs=self._ints(op.outputs),
+            BuiltinOptionsType=options_type,
+            BuiltinOptions=options,
+            Intermediates=self._ints(op.intermediates) if op.intermediates else None,
+        )

@@ -21,11 +21,10 @@ from typing import NamedTuple
 import numpy as np
 
 from buildtool.plan.assemble.constants import HEAD, Constants, Way
-from buildtool.plan.assemble.overlaps import RegionOverlap, later_reads
 from buildtool.plan.place.arena import round_up
 from buildtool.plan.schedule.costs import CostModel
+from buildtool.plan.schedule.overlap import RegionOverlap, later_reads
 from buildtool.plan.schedule.receptive import accumulates
-from buildtool.plan.schedule.schedule import Run
 from buildtool.plan.schedule.timeline import Part, Timeline, brought, group_of, parts
 from buildtool.plan.types import Buffer, BufferKind, Load, Plan, Scheme, changed
 
@@ -34,8 +33,8 @@ FARTHEST = 64  # regions that constants begin early at most
 
 @dataclass(frozen=True)
 class Demand:
-    """A region: bytes of its buffers of constants, those that have to come before it runs, bytes of the arena
-    that it leaves free, and bytes that come while it computes.
+    """A region: bytes of its buffers of constants, of the constants that have to come before it runs, of the
+    arena that it leaves free, and of the constants that come while it computes.
     """
 
     buffers: int
@@ -94,22 +93,19 @@ def room(timeline: Timeline, index: int, overlaps: Sequence[RegionOverlap]) -> R
     run, graph = timeline.runs[index], timeline.graph
     if len(run.region.groups) < 2 or accumulates(graph, graph.ops[run.region.ops[-1]]):
         return None
+    rooms, tensors = list[Room](), graph.tensors
     # an overlap that keeps them further apart is there for a reason that is not looked into
-    rooms = [_room(timeline, run, o.source, o.result) for o in overlaps if o.distance == 0]
-    return max((r for r in rooms if r.spare >= HEAD), key=lambda r: r.spare, default=None)
-
-
-def _room(timeline: Timeline, run: Run, source: int, result: int) -> Room:
-    tensors = timeline.graph.tensors
-    at, needed = later_reads(timeline.graph, run.steps, source, run.region.ops)
-    dead = np.minimum(np.append(needed, tensors[source].size), tensors[source].size)
-    made = parts(run, timeline, len(run.region.groups) - 1)
-    low = dead[np.searchsorted(at, [part.step for part in made])].tolist()
-    rows = zip(made, low, strict=True)
-    trail = tuple(Trail(part, end, part.y1 * tensors[result].row_bytes) for part, end in rows)
-    spare = min((one.dead // HEAD * HEAD - one.made for one in trail), default=0)
-    begins_later = bool(trail) and trail[0].part.step > 0
-    return Room(source, result, spare // HEAD * HEAD if begins_later else 0, trail)
+    for source, result in ((o.source, o.result) for o in overlaps if o.distance == 0):
+        at, needed = later_reads(graph, run.steps, source, run.region.ops)
+        dead = np.minimum(np.append(needed, tensors[source].size), tensors[source].size)
+        made = parts(run, timeline, len(run.region.groups) - 1)
+        low = dead[np.searchsorted(at, [part.step for part in made])].tolist()
+        rows = zip(made, low, strict=True)
+        trail = tuple(Trail(part, end, part.y1 * tensors[result].row_bytes) for part, end in rows)
+        spare = min((one.dead // HEAD * HEAD - one.made for one in trail), default=0) // HEAD * HEAD
+        if spare >= HEAD and trail[0].part.step > 0:
+            rooms.append(Room(source, result, spare, trail))
+    return max(rooms, key=lambda r: r.spare, default=None)
 
 
 class Stack(NamedTuple):

@@ -22,11 +22,10 @@ from buildtool.graph.partviews import views
 from buildtool.graph.topology import topology_digest
 from buildtool.graph.types import Graph, of_graph
 from buildtool.plan.assemble.moves import Parted, least_between, place_in_parts
-from buildtool.plan.assemble.overlaps import overlaps
 from buildtool.plan.assemble.placement import Placed, look, place_quickly, searched
-from buildtool.plan.assemble.regionfacts import RegionFacts, Regions
-from buildtool.plan.assemble.workspace import Ticks, Workspace, with_turns
+from buildtool.plan.assemble.workspace import RegionFacts, Regions, Ticks, Workspace, with_turns
 from buildtool.plan.place.arena import round_up
+from buildtool.plan.schedule.overlap import overlaps
 from buildtool.plan.schedule.receptive import accumulates
 from buildtool.plan.schedule.rings import LineBuffer, accumulator_bytes
 from buildtool.plan.schedule.timeline import Timeline

@@ -41,7 +41,7 @@ class Constants:
         return whole if self.channels <= self.step else min(whole, self.slice_bytes(self.step))
 
     def slice_bytes(self, channels: int) -> int:
-        """Bytes of the block for so many of the channels."""
+        """Bytes of the block for some of the channels."""
         weights = self.weights * round_up(channels, self.unit) + self.tail
         factors = self.factors * round_up(channels, max(self.unit, self.group))
         return round_up(HEAD + factors, HEAD) + round_up(weights, HEAD)

@@ -27,7 +27,7 @@ def plan(
     enough: float = math.inf,
     session: Session | None = None,
 ) -> Plan:
-    """One region an operator, in the graph's order; aliases run no code and have none.
+    """One region per operator, in the graph's order; aliases run no code and have no region.
 
     `in_place`: which outputs may lie on their dying inputs: of kernels that work row by row or
     element by element ("rows"), of the latter only ("elementwise"), or "none". `image`: whether the

@@ -25,8 +25,7 @@ from buildtool.plan.assemble.arrivals import FARTHEST, Arrivals, Demand, Room, b
 from buildtool.plan.assemble.arrivals import room as room_of
 from buildtool.plan.assemble.assemble import assemble, region_bounds
 from buildtool.plan.assemble.constants import HEAD, Constants, Way
-from buildtool.plan.assemble.regionfacts import RegionFacts, Regions
-from buildtool.plan.assemble.workspace import with_turns
+from buildtool.plan.assemble.workspace import RegionFacts, Regions, with_turns
 from buildtool.plan.place.arena import round_up
 from buildtool.plan.schedule.overlap import slices_in_place
 from buildtool.plan.schedule.timeline import Timeline, turns

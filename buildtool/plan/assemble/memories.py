@@ -15,8 +15,7 @@ from buildtool.graph.macs import pixel_macs
 from buildtool.graph.types import Graph, Op, OpKind
 from buildtool.plan.assemble.assemble import contents
 from buildtool.plan.assemble.moves import in_order
-from buildtool.plan.assemble.regionfacts import Regions
-from buildtool.plan.assemble.workspace import Ticks
+from buildtool.plan.assemble.workspace import Regions, Ticks
 from buildtool.plan.place.arena import arena_problem
 from buildtool.plan.place.bounds import bound
 from buildtool.plan.place.spread import spread

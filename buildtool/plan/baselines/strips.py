@@ -24,12 +24,11 @@ from buildtool.graph.macs import op_macs
 from buildtool.graph.ops import ALIAS_KINDS
 from buildtool.graph.types import Graph
 from buildtool.plan.assemble.assemble import assemble
-from buildtool.plan.assemble.overlaps import region_distance
 from buildtool.plan.assemble.workspace import workspace
 from buildtool.plan.baselines.chains import Part, undominated_chains
 from buildtool.plan.place.arena import round_up
 from buildtool.plan.schedule.inner import objection
-from buildtool.plan.schedule.overlap import permitted
+from buildtool.plan.schedule.overlap import permitted, region_distance
 from buildtool.plan.schedule.receptive import accumulates, rows
 from buildtool.plan.schedule.rings import windows
 from buildtool.plan.schedule.schedule import Run, executed_macs, run

@@ -32,10 +32,8 @@ from buildtool.graph.ops import ALIAS_KINDS
 from buildtool.graph.partviews import parts, views
 from buildtool.graph.topology import topology_digest
 from buildtool.graph.types import Graph, Op
-from buildtool.plan.check.contents import check_contents
-from buildtool.plan.check.hazard import unsafe
-from buildtool.plan.check.lifetimes import Life, check_coverage, lives_in_steps
-from buildtool.plan.check.loads import check_loads
+from buildtool.plan.check.contents import check_contents, check_loads
+from buildtool.plan.check.hazard import Life, check_coverage, lives_in_steps, unsafe
 from buildtool.plan.check.reads import sums_up
 from buildtool.plan.check.replay import replay
 from buildtool.plan.check.states import arena_groups, check_states
@@ -75,14 +73,23 @@ def check(plan: Plan, graph: Graph, target: Target, *, made_for_it: bool = True)
         raise PlanError(f"the plan's lower bound is {plan.arena_bound_bytes}, its arena {plan.arena_bytes}")
     streamed = plan.moves or plan.image == Image.STREAM or any(region.is_streamed for region in plan.regions)
     if streamed:
-        _check_regions(plan, graph)
+        listed = [op for region in plan.regions for op in region.ops]
+        if listed != [i for i, op in enumerate(graph.ops) if op.kind not in ALIAS_KINDS]:
+            raise PlanError("the regions do not hold every operator once, in the graph's order")
     _check_windows(plan, graph, kernels)
     timeline = Timeline.of(graph, plan.regions, plan.image)
     check_loads(plan, timeline)
     check_states(plan, graph, timeline)
     _check_brought(plan, graph, target, kernels)
     if streamed:
-        _check_streamed(plan, timeline, target, kernels)
+        _check_placement(plan, target, exact=False)
+        scratch: dict[int, list[Buffer]] = {}
+        for buffer in (b for b in plan.buffers if b.kind is BufferKind.SCRATCH):
+            scratch.setdefault(buffer.op, []).append(buffer)
+        for position, (op, kernel) in enumerate(zip(graph.ops, kernels, strict=True)):
+            needed = scratch_bytes(kernel, graph, op, timeline.columns.get(position)) if kernel else 0
+            _refuse_scratch(op, needed, scratch.get(position, ()))
+        _check_macs(plan, graph, replay(plan, timeline, kernels).items())
         return
     steps = [Step(*line) for line in timeline.steps.tolist()]
     check_coverage(steps, graph)
@@ -90,48 +97,27 @@ def check(plan: Plan, graph: Graph, target: Target, *, made_for_it: bool = True)
     lives = lives_in_steps(steps, graph, groups, plan.image)
     holders = _check_tensor_buffers(plan, graph, groups, lives)
     _check_scratch(plan, graph, kernels, steps)
-    _check_placement(plan, target)
+    _check_placement(plan, target, exact=True)
     allowed = _check_overlaps(plan, graph, kernels, steps, lives, holders)
     _check_conflicts(plan, allowed)
-    _check_totals(plan, graph, steps)
-
-
-def _check_regions(plan: Plan, graph: Graph) -> None:
-    """Every operator runs in one region, in the graph's order."""
-    listed = [op for region in plan.regions for op in region.ops]
-    running = [i for i, op in enumerate(graph.ops) if op.kind not in ALIAS_KINDS]
-    if listed != running:
-        raise PlanError("the regions do not hold every operator once, in the graph's order")
-
-
-def _check_streamed(
-    plan: Plan, timeline: Timeline, target: Target, kernels: Sequence[KernelVariant | None]
-) -> None:
-    """Scratch suffices for what the calls make, and the replay reads only what is there."""
-    graph = timeline.graph
-    _check_placement(plan, target, exact=False)
-    scratch: dict[int, list[Buffer]] = {}
-    for b in plan.buffers:
-        if b.kind is BufferKind.SCRATCH:
-            scratch.setdefault(b.op, []).append(b)
-    for position, (op, kernel) in enumerate(zip(graph.ops, kernels, strict=True)):
-        needed = scratch_bytes(kernel, graph, op, timeline.columns.get(position)) if kernel else 0
-        _refuse_scratch(op, needed, scratch.get(position, ()))
-    _check_macs(plan, graph, replay(plan, timeline, kernels).items())
+    _check_macs(plan, graph, ((s.op, (s.y1 - s.y0) * (s.x1 - s.x0)) for s in steps))
+    most = min(bound(arena_problem(plan.buffers, plan.overlaps, plan.alignment)).bytes, plan.arena_bytes)
+    if not 0 <= plan.arena_bound_bytes <= most:
+        raise PlanError(f"the plan's lower bound is {plan.arena_bound_bytes}, at most {most} is true")
 
 
 def _check_identity(plan: Plan, graph: Graph, target: Target, made_for_it: bool) -> None:
     """The plan is of this graph, this target."""
     if not is_numbered(graph):  # the plan says which tensors lie where by number
         raise PlanError("the network's tensors are not numbered in the order of their first mention")
-    if plan.topology != topology_digest(graph):
-        raise PlanError("the plan is for a network of another topology", hint="plan again")
-    if plan.second_passes != graph.second_passes:
-        raise PlanError("the plan is for other second passes than the network has", hint="plan again")
-    if plan.views != views(graph):
-        raise PlanError("the plan is for other views than the network has", hint="plan again")
-    if made_for_it and plan.target != planning_digest(target):
-        raise PlanError("the plan is for another board or other kernels", hint="plan again")
+    for differs, what in (
+        (plan.topology != topology_digest(graph), "a network of another topology"),
+        (plan.second_passes != graph.second_passes, "other second passes than the network has"),
+        (plan.views != views(graph), "other views than the network has"),
+        (made_for_it and plan.target != planning_digest(target), "another board or other kernels"),
+    ):
+        if differs:
+            raise PlanError(f"the plan is for {what}", hint="plan again")
     if plan.image not in tuple(Image):
         raise PlanError(f"image mode '{plan.image}' is unknown", hint="known: " + ", ".join(Image))
     if plan.alignment < 1 or plan.alignment % target.board.alignment:
@@ -170,32 +156,32 @@ def _check_brought(plan: Plan, graph: Graph, target: Target, kernels: Sequence[K
 
     Where weights are not read in place, those of every operator that has some are loaded.
     """
-    for load in plan.loads:
-        op, kernel = graph.ops[load.op], kernels[load.op]
-        beside = [graph.tensors[t] for t in operands(kernel, graph, op)] if kernel else []
-        sizes = [-(-tensor.size // ALIGNMENT) * ALIGNMENT for tensor in beside if tensor.is_constant]
-        needed = sum(sizes) + (constants_bytes(kernel, graph, op) if kernel else 0)
-        if load.size != needed:
-            raise PlanError(f"the plan loads {load.size} of {needed} bytes of constants", operator=op.place)
-        if load.channels and (kernel is None or sizes or not _is_slice(load, kernel, graph, op)):
-            raise PlanError(
-                f"kernel '{plan.kernels[load.op]}' computes no slices of {load.channels} channels",
-                operator=op.place,
-            )
-    if not target.board.memory(target.board.weights).bandwidth:
-        return
+    beside: dict[int, list[int]] = {}  # operator -> bytes of each constant operand
+    needed: dict[int, int] = {}  # operator -> bytes of all its constants
     loaded = {load.op for load in plan.loads}
+    all_come = bool(target.board.memory(target.board.weights).bandwidth)
     for position, kernel in enumerate(kernels):
-        if kernel is None or position in loaded:
-            continue
         op = graph.ops[position]
-        read = any(graph.tensors[t].is_constant for t in operands(kernel, graph, op))
-        if read or constants_bytes(kernel, graph, op):
-            raise PlanError("its constants are not brought into the arena", operator=op.place)
+        if kernel is None or (position not in loaded and not all_come):
+            continue
+        constants = (t for t in operands(kernel, graph, op) if graph.tensors[t].is_constant)
+        beside[position] = [-(-graph.tensors[t].size // ALIGNMENT) * ALIGNMENT for t in constants]
+        needed[position] = sum(beside[position]) + constants_bytes(kernel, graph, op)
+    for load in plan.loads:
+        op, kernel, size = graph.ops[load.op], kernels[load.op], needed.get(load.op, 0)
+        if load.size != size:
+            raise PlanError(f"the plan loads {load.size} of {size} bytes of constants", operator=op.place)
+        if load.channels and (kernel is None or beside[load.op] or not _is_slice(load, kernel, graph, op)):
+            text = f"kernel '{plan.kernels[load.op]}' computes no slices of {load.channels} channels"
+            raise PlanError(text, operator=op.place)
+    for position, size in needed.items():
+        if position not in loaded and (beside[position] or size):
+            place = graph.ops[position].place
+            raise PlanError("its constants are not brought into the arena", operator=place)
 
 
 def _is_slice(load: Load, kernel: KernelVariant, graph: Graph, op: Op) -> bool:
-    """Whether a kernel can compute an operator's output by so many channels at a time.
+    """Whether a kernel can compute an operator's output in slices of the load's channels.
 
     A slice is some of the channels whose factors belong together, or whole groups of them.
     """
@@ -226,20 +212,17 @@ def _check_tensor_buffers(
     """
     holder: dict[int, int] = {}
     for index, buffer in enumerate(plan.buffers):
-        for t in buffer.tensors:
-            if buffer.kind is not BufferKind.TENSOR:
-                raise PlanError(f"buffer '{buffer.name}' holds different tensors")
-            holder[t] = index
+        if buffer.tensors and buffer.kind is not BufferKind.TENSOR:
+            raise PlanError(f"buffer '{buffer.name}' holds different tensors")
+        holder.update(dict.fromkeys(buffer.tensors, index))
     for t, group in groups.items():
         tensor = graph.tensors[t]
         buffer, (first, last) = plan.buffers[holder[t]], lives[group]
         if buffer.size < tensor.size:
             raise PlanError(f"the buffer has {buffer.size} of {tensor.size} bytes", tensor=tensor.name)
         if buffer.first > first or buffer.last < last:
-            raise PlanError(
-                f"the buffer lives from step {buffer.first} to {buffer.last}, needed from {first} to {last}",
-                tensor=tensor.name,
-            )
+            life = f"the buffer lives from step {buffer.first} to {buffer.last}"
+            raise PlanError(f"{life}, needed from {first} to {last}", tensor=tensor.name)
     return {group: holder[group] for group in groups.values()}
 
 
@@ -257,35 +240,30 @@ def _check_scratch(
         _refuse_scratch(op, scratch_bytes(kernel, graph, op) if kernel else 0, live[number])
 
 
-def _refuse_scratch(op: Op, needed: int, there: Sequence[Buffer]) -> None:
-    """PlanError unless a kernel that needs scratch has one buffer of so many bytes."""
-    found = [buffer.size for buffer in there]
-    if needed and (len(found) != 1 or found[0] < needed):
-        raise PlanError(f"its kernel needs {needed} bytes of scratch, it has {found}", operator=op.place)
+def _refuse_scratch(op: Op, needed: int, there: Iterable[Buffer]) -> None:
+    """PlanError unless a kernel that needs scratch has one buffer of this many bytes."""
+    sizes = [buffer.size for buffer in there]
+    if needed and (len(sizes) != 1 or sizes[0] < needed):
+        raise PlanError(f"its kernel needs {needed} bytes of scratch, it has {sizes}", operator=op.place)
 
 
-def _check_placement(plan: Plan, target: Target, exact: bool = True) -> None:
+def _check_placement(plan: Plan, target: Target, exact: bool) -> None:
     """Offsets are aligned, the arena is (`exact`ly) as high as its buffers, and fits its memories."""
-    top, second = 0, plan.second_at
+    top, second, board = 0, plan.second_at, target.board
     if second < 0 or second % plan.alignment or (second and second >= plan.arena_bytes):
         raise PlanError(f"the second arena begins at {second} of {plan.arena_bytes} bytes")
-    for buffer in plan.buffers:
-        if buffer.size < 0 or buffer.first < 0 or buffer.last < buffer.first:
-            raise PlanError(
-                f"buffer '{buffer.name}' has {buffer.size} bytes, steps {buffer.first} to {buffer.last}"
-            )
-        if buffer.offset < 0 or buffer.offset % plan.alignment:
-            raise PlanError(
-                f"buffer '{buffer.name}' lies at {buffer.offset}, not aligned to {plan.alignment}"
-            )
-        if buffer.offset < second < buffer.offset + buffer.size:
-            raise PlanError(f"buffer '{buffer.name}' lies across both memories")
-        top = max(top, buffer.offset + buffer.size)
+    for b in plan.buffers:
+        if b.size < 0 or b.first < 0 or b.last < b.first:
+            raise PlanError(f"buffer '{b.name}' has {b.size} bytes, steps {b.first} to {b.last}")
+        if b.offset < 0 or b.offset % plan.alignment:
+            raise PlanError(f"buffer '{b.name}' lies at {b.offset}, not aligned to {plan.alignment}")
+        if b.offset < second < b.offset + b.size:
+            raise PlanError(f"buffer '{b.name}' lies across both memories")
+        top = max(top, b.offset + b.size)
     least = second + plan.alignment if second else 0  # an arena in which nothing lies has one unit
     needed = max(-(-top // plan.alignment) * plan.alignment, least)
     if plan.arena_bytes < needed or (exact and plan.arena_bytes != needed):
         raise PlanError(f"the arena has {plan.arena_bytes} bytes, but its buffers end at {top}")
-    board = target.board
     if second and not board.second:
         raise PlanError(
             f"the plan lies in two memories, the arena of board '{board.name}' in '{board.arena}' alone",
@@ -297,10 +275,8 @@ def _check_placement(plan: Plan, target: Target, exact: bool = True) -> None:
         except KeyError:
             raise TargetError(f"board '{board.name}' has no memory '{name}'") from None
         if size > memory.size:
-            raise PlanError(
-                f"the arena has {size} bytes, memory '{memory.name}' has {memory.size}",
-                hint="see the limits that `fit` reports",
-            )
+            text = f"the arena has {size} bytes, memory '{memory.name}' has {memory.size}"
+            raise PlanError(text, hint="see the limits that `fit` reports")
 
 
 def _check_overlaps(
@@ -327,29 +303,20 @@ def _check_overlaps(
         if not 0 <= overlap.op < len(graph.ops):
             raise PlanError(f"an overlap names operator {overlap.op} of {len(graph.ops)}")
         op, kernel = graph.ops[overlap.op], kernels[overlap.op]
-        operands = [t for t in op.inputs if t in groups and holders[groups[t]] == overlap.input]
-        if (
-            len(operands) != 1
-            or holders.get(groups.get(op.outputs[0], -1)) != overlap.output
-            or kernel is None
-        ):
+        sources = [t for t in op.inputs if t in groups and holders[groups[t]] == overlap.input]
+        written = holders.get(groups.get(op.outputs[0], -1))
+        if len(sources) != 1 or written != overlap.output or kernel is None:
             raise PlanError("an overlap names buffers other than its output and one input", operator=op.place)
-        group = groups[operands[0]]
-        mine = running[overlap.op]
+        group, mine, name = groups[sources[0]], running[overlap.op], graph.tensors[sources[0]].name
         if lives[group][1] != mine[-1] or group in needed_later:
-            raise PlanError(
-                "its output lies on an input that is read later",
-                operator=op.place,
-                tensor=graph.tensors[operands[0]].name,
-            )
+            text = "its output lies on an input that is read later"
+            raise PlanError(text, operator=op.place, tensor=name)
         output, source = plan.buffers[overlap.output], plan.buffers[overlap.input]
         shift = source.offset - output.offset
-        for bytes_apart in (overlap.distance, max(shift, overlap.distance)):
-            why = unsafe(graph, op, operands[0], kernel.overlap, bytes_apart)
+        for apart in (overlap.distance, max(shift, overlap.distance)):
+            why = unsafe(graph, op, sources[0], kernel.overlap, apart)
             if why:
-                raise PlanError(
-                    f"its output lies {bytes_apart} bytes below its input: {why}", operator=op.place
-                )
+                raise PlanError(f"its output lies {apart} bytes below its input: {why}", operator=op.place)
         together = range(max(output.first, source.first), min(output.last, source.last) + 1)
         if shift >= overlap.distance and set(mine).issuperset(together):
             allowed.add((overlap.output, overlap.input))
@@ -365,20 +332,11 @@ def _check_conflicts(plan: Plan, allowed: set[tuple[int, int]]) -> None:
             b = plan.buffers[j]
             if b.first > a.last:
                 break
-            apart = a.offset + a.size <= b.offset or b.offset + b.size <= a.offset
-            if not apart and (i, j) not in allowed and (j, i) not in allowed:
+            if a.touches(b) and (i, j) not in allowed and (j, i) not in allowed:
                 raise PlanError(
                     f"buffers '{a.name}' and '{b.name}' overlap in step {max(a.first, b.first)}",
                     hint="the plan is damaged; plan again",
                 )
-
-
-def _check_totals(plan: Plan, graph: Graph, steps: Sequence[Step]) -> None:
-    """Multiply-accumulates are those of the schedule, and the stated lower bound is one."""
-    _check_macs(plan, graph, ((s.op, (s.y1 - s.y0) * (s.x1 - s.x0)) for s in steps))
-    most = min(bound(arena_problem(plan.buffers, plan.overlaps, plan.alignment)).bytes, plan.arena_bytes)
-    if not 0 <= plan.arena_bound_bytes <= most:
-        raise PlanError(f"the plan's lower bound is {plan.arena_bound_bytes}, at most {most} is true")
 
 
 def _check_macs(plan: Plan, graph: Graph, made: Iterable[tuple[int, int]]) -> None:

@@ -1,15 +1,19 @@
 """What a plan says of its buffers by themselves: tensors and rows that exist, in enough bytes, and once.
 
 The replay finds out whether the right bytes are there when they are read. It can only ask that of
-buffers whose rings have rows and columns, and of moves between buffers that exist.
+buffers whose rings have rows and columns, and of moves between buffers that exist. The same holds for
+constants that are loaded into the arena: each load has a buffer of its own, for as long as it is read. In a
+streamed region the constants of an operator may come again: with every turn of its group, or to another
+place.
 """
 
 from __future__ import annotations
 
 from buildtool.base.errors import PlanError
 from buildtool.graph.partviews import parts
-from buildtool.graph.types import Graph
+from buildtool.graph.types import Graph, Op, OpKind
 from buildtool.plan.check.states import arena_groups
+from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.types import Buffer, BufferKind, Plan
 
 _TENSORS = (BufferKind.TENSOR, BufferKind.RING)
@@ -21,15 +25,19 @@ def check_contents(plan: Plan, graph: Graph) -> None:
 
     Which activations there are, and which of them share their bytes, the graph says alone.
     """
-    _check_words(plan)
+    # What is only said to people stands in comments of the emitted C and on terminals: it stays there.
+    names = (buffer.name for buffer in (*plan.buffers, *plan.states))
+    for text in (plan.strategy, plan.target, *plan.accounting, *names):
+        if not text.isprintable() or "*/" in text or "/*" in text:
+            raise PlanError(f"the plan has text that is none for people: {text!a:.60}")
+    count = len(plan.buffers)
     for overlap in plan.overlaps:
-        if not all(0 <= position < len(plan.buffers) for position in (overlap.input, overlap.output)):
-            named = f"buffers {overlap.input} and {overlap.output}"
-            raise PlanError(f"an overlap names {named} of {len(plan.buffers)}")
+        if not all(0 <= position < count for position in (overlap.input, overlap.output)):
+            raise PlanError(f"an overlap names buffers {overlap.input} and {overlap.output} of {count}")
     for move in plan.moves:
-        if not (0 <= move.source < len(plan.buffers) and 0 <= move.target < len(plan.buffers)):
-            raise PlanError(f"a move names buffers {move.source} and {move.target} of {len(plan.buffers)}")
-    groups = arena_groups(graph)
+        if not all(0 <= position < count for position in (move.source, move.target)):
+            raise PlanError(f"a move names buffers {move.source} and {move.target} of {count}")
+    groups, parts_of = arena_groups(graph), parts(graph)
     moved = {move.target for move in plan.moves}
     held: dict[int, int] = {}  # tensor -> the buffer that it is in at first
     summed: set[int] = set()
@@ -38,37 +46,21 @@ def check_contents(plan: Plan, graph: Graph) -> None:
         for t in buffer.tensors if index not in moved else ():
             if held.setdefault(t, index) != index:
                 raise PlanError("a tensor has two buffers", tensor=graph.tensors[t].name)
-        _check_ring(buffer, graph)
+        for t in buffer.tensors:
+            _check_ring(buffer, graph, t)
         if buffer.kind is BufferKind.ACCUMULATOR:
             _check_sums(buffer, graph)
             if buffer.op in summed:
                 raise PlanError("it has accumulators twice", operator=graph.ops[buffer.op].place)
             summed.add(buffer.op)
-    parts_of = parts(graph)
     for t, group in groups.items():
         holder = held.get(group)
-        if (
-            t not in held
-            and t in parts_of
-            and holder is not None
-            and plan.buffers[holder].kind is BufferKind.RING
-        ):
+        in_ring = holder is not None and plan.buffers[holder].kind is BufferKind.RING
+        if t not in held and t in parts_of and in_ring:
             continue  # a ring names the tensor that its operator makes, and not the parts that are read of it
         if t not in held or held[t] != holder:
             beside = "" if t == group else " with the tensor it aliases"
             raise PlanError(f"a tensor has no buffer{beside}", tensor=graph.tensors[t].name)
-
-
-def _check_words(plan: Plan) -> None:
-    """What is only said to people stands in comments of the emitted C and on terminals: it stays there."""
-    for text in (
-        plan.strategy,
-        plan.target,
-        *plan.accounting,
-        *(buffer.name for buffer in (*plan.buffers, *plan.states)),
-    ):
-        if not text.isprintable() or "*/" in text or "/*" in text:
-            raise PlanError(f"the plan has text that is none for people: {text!a:.60}")
 
 
 def _check_tensors(buffer: Buffer, graph: Graph, groups: dict[int, int]) -> None:
@@ -82,22 +74,18 @@ def _check_tensors(buffer: Buffer, graph: Graph, groups: dict[int, int]) -> None
         raise PlanError("a tensor has two buffers", tensor=graph.tensors[buffer.tensors[0]].name)
 
 
-def _check_ring(buffer: Buffer, graph: Graph) -> None:
-    """The rows and columns that it keeps are some of each tensor's, and fit into its bytes."""
-    for t in buffer.tensors:
-        tensor = graph.tensors[t]
-        batch, height, width, channels = tensor.nhwc
-        kept = 0 <= buffer.rows <= height and 0 <= buffer.columns <= (width if buffer.rows else 0)
-        if not kept or (buffer.rows and batch > 1):
-            raise PlanError(
-                f"buffer '{buffer.name}' keeps {buffer.rows} rows and {buffer.columns} columns "
-                f"of {height} x {width}",
-                tensor=tensor.name,
-            )
-        pixels = (buffer.rows or height * batch) * (buffer.columns or width)
-        needed = pixels * channels * tensor.dtype.size
-        if buffer.size < needed:
-            raise PlanError(f"the buffer has {buffer.size} of {needed} bytes", tensor=tensor.name)
+def _check_ring(buffer: Buffer, graph: Graph, t: int) -> None:
+    """The rows and columns that it keeps are some of a tensor's, and fit into its bytes."""
+    tensor = graph.tensors[t]
+    batch, height, width, channels = tensor.nhwc
+    kept = 0 <= buffer.rows <= height and 0 <= buffer.columns <= (width if buffer.rows else 0)
+    if not kept or (buffer.rows and batch > 1):
+        rings = f"buffer '{buffer.name}' keeps {buffer.rows} rows and {buffer.columns} columns"
+        raise PlanError(f"{rings} of {height} x {width}", tensor=tensor.name)
+    pixels = (buffer.rows or height * batch) * (buffer.columns or width)
+    needed = pixels * channels * tensor.dtype.size
+    if buffer.size < needed:
+        raise PlanError(f"the buffer has {buffer.size} of {needed} bytes", tensor=tensor.name)
 
 
 def _check_sums(buffer: Buffer, graph: Graph) -> None:
@@ -108,3 +96,57 @@ def _check_sums(buffer: Buffer, graph: Graph) -> None:
     needed = _SUM_BYTES * graph.tensors[op.as_seen.inputs[0]].nhwc[3]
     if buffer.size < needed:
         raise PlanError(f"it needs {needed} bytes of accumulators, it has {buffer.size}", operator=op.place)
+
+
+def refuse_mixed(graph: Graph, op: Op, source: Buffer, output: Buffer) -> None:
+    """PlanError where an operator that goes over its input for every slice of channels writes over it.
+
+    Channel by channel, a depthwise convolution may: it does where both lie whole pixels apart.
+    """
+    pixel = graph.tensors[op.outputs[0]].pixel_bytes
+    apart = keeps_channels(graph, op) and (source.offset - output.offset) % pixel == 0
+    if source.touches(output) and not apart:
+        raise PlanError("writes over its input, which it reads for every slice", operator=op.place)
+
+
+def keeps_channels(graph: Graph, op: Op) -> bool:
+    """Whether every channel of an operator's output is made of the same channel of its input alone."""
+    same = graph.tensors[op.inputs[0]].nhwc[3] == graph.tensors[op.outputs[0]].nhwc[3]
+    return op.kind is OpKind.DEPTHWISE_CONV_2D and same and not op.seen
+
+
+def check_loads(plan: Plan, timeline: Timeline) -> None:
+    """Every load has a buffer of its own; the buffers of an operator's loads live while it runs."""
+    graph, runs = timeline.graph, timeline.lives
+    streamed = {op for region in timeline.regions if region.is_streamed for op in region.ops}
+    taken: set[int] = set()
+    latest: dict[int, Buffer] = {}  # operator -> the buffer of its latest load
+    for load in plan.loads:
+        is_there = load.op >= 0 and load.op in runs and 0 <= load.buffer < len(plan.buffers)
+        if not is_there or load.buffer in taken:
+            raise PlanError(f"buffer {load.buffer} cannot take the constants of operator {load.op}")
+        taken.add(load.buffer)
+        buffer, life, before = plan.buffers[load.buffer], runs[load.op], latest.get(load.op)
+        starts = life.first if before is None else before.last + 1
+        too_small = not load.channels and (load.slots > 1 or buffer.size < load.size)
+        text = ""
+        if buffer.kind is not BufferKind.WEIGHTS or buffer.op != load.op:
+            text = f"its constants are loaded into '{buffer.name}', another's buffer"
+        elif buffer.first > starts or (before is not None and buffer.first < starts):
+            text = "its constants do not live as long as it runs"
+        elif load.op not in streamed and (before is not None or load.by_turns):
+            text = "its constants come more than once, but it runs in one step"
+        elif load.by_turns and (load.channels or load.slots > 1):
+            text = "its constants come by turns and in slices"
+        elif load.slots not in (1, 2) or too_small:
+            text = f"a buffer of {buffer.size} bytes cannot hold its {load.size} bytes of constants"
+        elif load.channels < 0 or (load.channels and life.first != life.last):
+            text = "runs in slices of its channels, but in more than one step"
+        if text:
+            raise PlanError(text, operator=graph.ops[load.op].place)
+        latest[load.op] = buffer
+        for o in (o for o in plan.overlaps if load.channels and o.op == load.op):
+            refuse_mixed(graph, graph.ops[load.op], plan.buffers[o.input], plan.buffers[o.output])
+    for op, buffer in latest.items():
+        if buffer.last < runs[op].last:
+            raise PlanError("its constants do not live as long as it runs", operator=graph.ops[op].place)

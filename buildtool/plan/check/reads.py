@@ -89,15 +89,12 @@ def _taps(graph: Graph, op: Op, tensor: int) -> tuple[Taps, Taps] | None:
     if len(op.outputs) != 1 or len(result.shape) != 4 or result.shape[0] != 1 or sums_up(graph, op):
         return None
     _, height, width, _ = source.nhwc
+    if (op.kind in SLIDING_KINDS or op.kind in UNEVEN_KINDS) and tensor != op.inputs[0]:
+        return None
     if op.kind in SLIDING_KINDS:
-        if tensor != op.inputs[0]:
-            return None
-        return tuple(  # type: ignore[return-value]  # two axes
-            Taps(size, *window) for size, window in zip((height, width), windows(graph, op), strict=True)
-        )
+        rows, columns = windows(graph, op)
+        return Taps(height, *rows), Taps(width, *columns)
     if op.kind in UNEVEN_KINDS:
-        if tensor != op.inputs[0]:
-            return None
         return _uneven(graph, op, 0, height), _uneven(graph, op, 1, width)
     joined = op.kind is OpKind.CONCATENATION and op.attrs == AxisAttrs(3)
     by_pixel = op.kind in PIXEL_KINDS or joined or _within_pixels(op, source, result)
@@ -108,26 +105,27 @@ def _taps(graph: Graph, op: Op, tensor: int) -> tuple[Taps, Taps] | None:
 
 def _uneven(graph: Graph, op: Op, axis: int, size: int) -> Taps:
     """What an operator in UNEVEN_KINDS reads of `size` rows (axis 0) or columns (axis 1)."""
-    out = graph.tensors[op.outputs[0]].nhwc[1 + axis]
+    attrs, out = op.attrs, graph.tensors[op.outputs[0]].nhwc[1 + axis]
     if op.kind is OpKind.TRANSPOSE_CONV:
-        assert isinstance(op.attrs, ConvAttrs)
+        assert isinstance(attrs, ConvAttrs)
         kernel = graph.tensors[op.inputs[1]].shape[1 + axis]
-        stride, pad = op.attrs.stride[axis], (op.attrs.pad.top, op.attrs.pad.left)[axis]
-        first = [size] * out  # of the inputs whose stamps cover an output
-        end = [0] * out
+        stride, pad = attrs.stride[axis], (attrs.pad.top, attrs.pad.left)[axis]
+        first, end = [size] * out, [0] * out  # of the inputs whose stamps cover an output
         for i in range(size):
             for q in range(max(0, i * stride - pad), min(out, i * stride - pad + kernel)):
                 first[q], end[q] = min(first[q], i), i + 1
-        return Taps(size, spans=tuple(zip(first, end, strict=True)))
-    if isinstance(op.attrs, BlockAttrs):
-        return Taps(size, spans=tuple((q // op.attrs.block, q // op.attrs.block + 1) for q in range(out)))
-    assert isinstance(op.attrs, ResizeAttrs)
-    if op.kind is OpKind.RESIZE_NEAREST_NEIGHBOR:
-        index = nearest_indices(size, out, op.attrs)
-        return Taps(size, spans=tuple((i, i + 1) for i in index.tolist()))
-    lower, upper, _ = bilinear_positions(size, out, op.attrs)
-    corners = zip(lower.tolist(), upper.tolist(), strict=True)
-    return Taps(size, spans=tuple((min(low, size - 1), up + 1) for low, up in corners))
+        spans = list(zip(first, end, strict=True))
+    elif isinstance(attrs, BlockAttrs):
+        spans = [(q // attrs.block, q // attrs.block + 1) for q in range(out)]
+    else:
+        assert isinstance(attrs, ResizeAttrs)
+        if op.kind is OpKind.RESIZE_NEAREST_NEIGHBOR:
+            spans = [(i, i + 1) for i in nearest_indices(size, out, attrs).tolist()]
+        else:
+            lower, upper, _ = bilinear_positions(size, out, attrs)
+            corners = zip(lower.tolist(), upper.tolist(), strict=True)
+            spans = [(min(low, size - 1), up + 1) for low, up in corners]
+    return Taps(size, spans=tuple(spans))
 
 
 def _within_pixels(op: Op, source: Tensor, result: Tensor) -> bool:

@@ -5,7 +5,7 @@ the planner says about lifetimes or overlaps is believed: a ring that is too sho
 over too early or a lifetime cut short all end in a read of the wrong byte.
 
 Steps run in C (replay.c), on a tag for every byte of the arena: which byte of which tensor it holds.
-tests/oracles/replay_twin.py is the same in Python. What C has to know of a graph and a plan is in tables
+tests/oracles/replay_twin.py runs them in Python. What C has to know of a graph and a plan is in tables
 here, lines of 64-bit numbers as replay.c has them.
 """
 
@@ -15,7 +15,7 @@ import ctypes
 import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import chain, pairwise
 
 import numpy as np
@@ -26,20 +26,83 @@ from buildtool.base.distinct import distinct
 from buildtool.base.errors import PlanError
 from buildtool.base.modes import Image
 from buildtool.graph.liveness import state_of
+from buildtool.graph.ops import ALIAS_KINDS
 from buildtool.graph.partviews import parts
-from buildtool.graph.types import AxisAttrs, Graph
-from buildtool.plan.check.loads import refuse_mixed
-from buildtool.plan.check.operators import CONSTANTS, Area, Operator, operators
-from buildtool.plan.check.reads import Read, alias_groups, sums_up
+from buildtool.graph.types import AxisAttrs, Graph, Op, OpKind
+from buildtool.plan.check.contents import keeps_channels, refuse_mixed
+from buildtool.plan.check.reads import Read, alias_groups, reads, sums_up
+from buildtool.plan.check.states import updates
 from buildtool.plan.schedule.schedule import Steps
 from buildtool.plan.schedule.timeline import Timeline, brought
-from buildtool.plan.types import SOURCE, Buffer, Load, Move, Plan, Region, changed
+from buildtool.plan.types import SOURCE, Buffer, BufferKind, Load, Move, Plan, Region, changed
 from buildtool.target.types import Contract, KernelVariant
 
-_Table = npt.NDArray[np.int64]
+# Tags of bytes that are no tensor's; a tensor's bytes have its number and their own, 32 bits each.
+_SCRATCH = -3  # less the operator's position
+CONSTANTS = 1 << 61  # plus the operator's position
+_SUMS = 1 << 62  # plus the position of the accumulating operator
 
+_Table = npt.NDArray[np.int64]
 _NOWHERE = (0, -1, 0)  # struct replay_area that is not there: offset, size, tag
 _TENSOR, _READ, _OPERATOR = 14, 10, 19  # numbers in a line of a table
+
+
+@dataclass(frozen=True)
+class Area:
+    """A buffer that is no tensor's, and the tag of its bytes."""
+
+    buffer: Buffer
+    tag: int
+
+
+@dataclass(frozen=True)
+class Operator:
+    """One operator: what it reads, the buffers that serve it, what its kernel promises.
+
+    `by_row`: its kernel goes row by row; `sums_up`: it is a global pooling.
+    """
+
+    op: Op
+    reads: tuple[Read, ...]
+    contract: Contract  # by which its output may lie on its input, as far as the replay goes along
+    by_row: bool
+    sums_up: bool
+    scratch: Area | None
+    sums: Area | None
+    constants: Area | None
+
+
+def operators(plan: Plan, graph: Graph, kernels: Sequence[KernelVariant | None]) -> dict[int, Operator]:
+    """Position -> operator, of all that are more than an alias."""
+    served = {(b.op, b.kind): b for b in plan.buffers if b.op >= 0}
+    loads = {load.op: load for load in reversed(plan.loads)}  # the first one of each
+
+    def area(position: int, kind: BufferKind, tag: int) -> Area | None:
+        buffer = served.get((position, kind))
+        return Area(buffer, tag) if buffer else None
+
+    by_position = {}
+    for position, op in enumerate(graph.ops):
+        if op.kind in ALIAS_KINDS:
+            continue
+        load, kernel, inside = loads.get(position), kernels[position], updates(graph, op)
+        read = tuple(one for one in reads(graph, op) if one.tensor not in inside)
+        # of an operator in slices of its channels, all input is read again for the last slice
+        again = load is not None and load.channels and not keeps_channels(graph, op)
+        contract = kernel.overlap if kernel and not again else Contract.NONE
+        if contract is Contract.PARTS and op.kind is not OpKind.CONCATENATION:
+            contract = Contract.NONE
+        by_position[position] = Operator(
+            op,
+            read,
+            contract,
+            contract in (Contract.ROW, Contract.PIXEL) and any(one.rows for one in read),
+            sums_up(graph, op),
+            area(position, BufferKind.SCRATCH, _SCRATCH - position),
+            area(position, BufferKind.ACCUMULATOR, _SUMS + position),
+            Area(plan.buffers[load.buffer], CONSTANTS + position) if load else None,
+        )
+    return by_position
 
 
 class _Model(ctypes.Structure):
@@ -87,60 +150,24 @@ def replay(plan: Plan, timeline: Timeline, kernels: Sequence[KernelVariant | Non
     `timeline`: the checker's own, of the plan's regions. PlanError at the first step that reads
     something that is not there.
     """
-    check_windows(timeline)
-    _Replay(plan, timeline, kernels).run()
-    return computed(timeline)
+    return Replay(plan, timeline, kernels).run()
 
 
-def check_windows(timeline: Timeline) -> None:
-    """Each step's window is one of the operator's output; where it adds up its input, of that."""
-    graph, steps = timeline.graph, timeline.steps
-    streamed = {op for region in timeline.regions if region.is_streamed for op in region.ops}
-    limits = np.zeros((len(graph.ops) + 1, 2), np.int64)  # rows and columns; those of deliveries come last
-    states = state_of(graph)  # written whole, whatever window of its output a step makes
-    for position in timeline.lives:
-        if position == SOURCE:
-            bounds = [graph.inputs[0]]
-        elif position in streamed and sums_up(graph, graph.ops[position]):
-            bounds = [graph.ops[position].inputs[0]]
-        else:
-            outputs = graph.ops[position].outputs
-            bounds = [t for t in outputs if t not in states] or list(outputs)
-        limits[position] = np.min([graph.tensors[t].nhwc[1:3] for t in bounds], axis=0)
-    outside = (steps[:, 1::2] < 0) | (steps[:, 2::2] > limits[steps[:, 0]])
-    if outside.any():
-        step = timeline.step(int(outside.any(axis=1).argmax()))
-        window = f"rows {step.y0} to {step.y1}, columns {step.x0} to {step.x1}"
-        rows, columns = limits[step.op].tolist()
-        raise PlanError(
-            f"a step computes {window} of {rows} x {columns}",
-            operator=graph.ops[step.op].place if step.op != SOURCE else "the rows that are delivered",
-        )
-
-
-def computed(timeline: Timeline) -> dict[int, int]:
-    """Operator position -> pixels that its steps make."""
-    steps = timeline.steps[timeline.steps[:, 0] != SOURCE].astype(np.int64)
-    sums = np.zeros(len(timeline.graph.ops), np.int64)
-    np.add.at(sums, steps[:, 0], (steps[:, 2] - steps[:, 1]) * (steps[:, 4] - steps[:, 3]))
-    return {position: int(sums[position]) for position in distinct(steps[:, 0]).values.tolist()}
-
-
-class _Replay:
-    """One run through all steps."""
+class Replay:
+    """One run through all steps; `tags`: of the bytes of the arena, and behind it of the states."""
 
     def __init__(self, plan: Plan, timeline: Timeline, kernels: Sequence[KernelVariant | None]) -> None:
         self.plan, self.timeline, self.graph = plan, timeline, timeline.graph
+        self._check_windows()
         self.operators = operators(plan, self.graph, kernels)
         self.groups = alias_groups(self.graph)
-        self.coming: dict[int, list[Load]] = {}  # step -> loads that begin with it
+        self._coming: dict[int, list[Load]] = {}  # step -> loads that begin with it
         for step, load in brought(timeline, plan.loads, plan.buffers):
-            self.coming.setdefault(step, []).append(load)
-        self.moving: dict[int, list[Move]] = {}  # step -> moves before it
+            self._coming.setdefault(step, []).append(load)
+        self._moving: dict[int, list[Move]] = {}  # step -> moves before it
         for move in plan.moves:
-            self.moving.setdefault(plan.buffers[move.target].first, []).append(move)
-        # the arena, and behind it what is state
-        self._tags: _Table = np.full(plan.arena_bytes + plan.state_bytes, -1, np.int64)
+            self._moving.setdefault(plan.buffers[move.target].first, []).append(move)
+        self.tags: _Table = np.full(plan.arena_bytes + plan.state_bytes, -1, np.int64)
         self._fault: _Table = np.zeros(4, np.int64)
         self._holders: dict[int, Buffer] = {}
         self._tensors: _Table = np.zeros((len(self.graph.tensors), _TENSOR), np.int64)
@@ -154,10 +181,9 @@ class _Replay:
         for t in self.groups:
             self._tensors[t] = self._tensor_line(t)
         self._tables = _tables(self.graph, self.operators, self.groups)
-        self._operators = self._tables[0]
         self._model = _Model(
-            self._tags.ctypes.data,
-            self._tags.size,
+            self.tags.ctypes.data,
+            self.tags.size,
             self._tensors.ctypes.data,
             *(table.ctypes.data for table in self._tables),
             self.graph.inputs[0],
@@ -168,44 +194,91 @@ class _Replay:
         """Struct replay_tensor."""
         tensor, buffer, part = self.graph.tensors[t], self._holders.get(t), parts(self.graph).get(t)
         batch, height, width, channels = tensor.nhwc
-        offset, held, rows, columns = 0, -1, 0, 0
+        offset, held, rows, columns, pitch, first = 0, -1, 0, 0, 0, 0
         if buffer is not None:
             offset, held, rows, columns = buffer.offset, buffer.size, buffer.rows, buffer.columns
-        pitch, first = 0, 0
         if part is not None:
             pitch, first = self.graph.tensors[part.whole].pixel_bytes, part.first * tensor.dtype.size
         kept = (offset, rows or height, columns or width, not rows, pitch, first, held)
         described = (batch, height, width, channels, channels * tensor.dtype.size, tensor.size)
         return (*kept, *described, self.groups[t] << 32)
 
-    def run(self) -> None:
+    def run(self) -> dict[int, int]:
         """See `replay`."""
-        graph = self.graph
-        if self.plan.image != Image.STREAM:
-            for t in graph.inputs:
-                self._write(t)
+        graph, timeline = self.graph, self.timeline
+        for t in graph.inputs if self.plan.image != Image.STREAM else ():
+            self.write(t)
         for state in graph.states:
-            self._write(state.before)
-        loading = sorted(self.coming)
-        for run, first in zip(self.timeline.runs, self.timeline.starts, strict=False):
+            self.write(state.before)
+        loading = sorted(self._coming)
+        for run, first in zip(timeline.runs, timeline.starts, strict=False):
             self._move(first)
             end, steps = first + run.count, run.steps
             cuts = loading[bisect_right(loading, first) : bisect_left(loading, end)]
             for start, stop in pairwise([first, *cuts, end]):
                 self._load(start)
-                self._steps(steps[start - first : stop - first], run.region)
-        if self.moving:
-            raise PlanError(f"a tensor moves at step {min(self.moving)}, but no region begins with that step")
+                self._refuse_mixed(run.region)
+                self.run_steps(steps[start - first : stop - first], run.region.is_streamed)
+        if self._moving:
+            first = min(self._moving)
+            raise PlanError(f"a tensor moves at step {first}, but no region begins with that step")
         lasting = [*graph.outputs, *(state.after for state in graph.states)]
         lasting += graph.inputs if self.plan.image == Image.RESIDENT else []
         for t in lasting:
-            if t in self.groups and not _C.replay_holds(ctypes.byref(self._model), t):
-                raise self._wrong("the end of the invoke")
+            if t in self.groups:
+                self.require(t)
+        steps = timeline.steps[timeline.steps[:, 0] != SOURCE].astype(np.int64)
+        sums = np.zeros(len(graph.ops), np.int64)
+        np.add.at(sums, steps[:, 0], (steps[:, 2] - steps[:, 1]) * (steps[:, 4] - steps[:, 3]))
+        return {position: int(sums[position]) for position in distinct(steps[:, 0]).values.tolist()}
 
-    def _write(self, tensor: int) -> None:
+    def _check_windows(self) -> None:
+        """Each step's window is one of the operator's output; where it adds up its input, of that."""
+        graph, steps = self.graph, self.timeline.steps
+        streamed = {op for region in self.timeline.regions if region.is_streamed for op in region.ops}
+        limits = np.zeros((len(graph.ops) + 1, 2), np.int64)  # rows, columns; those of deliveries come last
+        states = state_of(graph)  # written whole, whatever window of its output a step makes
+        for position in self.timeline.lives:
+            if position == SOURCE:
+                bounds = [graph.inputs[0]]
+            elif position in streamed and sums_up(graph, graph.ops[position]):
+                bounds = [graph.ops[position].inputs[0]]
+            else:
+                outputs = graph.ops[position].outputs
+                bounds = [t for t in outputs if t not in states] or list(outputs)
+            limits[position] = np.min([graph.tensors[t].nhwc[1:3] for t in bounds], axis=0)
+        outside = (steps[:, 1::2] < 0) | (steps[:, 2::2] > limits[steps[:, 0]])
+        if outside.any():
+            step = self.timeline.step(int(outside.any(axis=1).argmax()))
+            window = f"rows {step.y0} to {step.y1}, columns {step.x0} to {step.x1}"
+            rows, columns = limits[step.op].tolist()
+            place = graph.ops[step.op].place if step.op != SOURCE else "the rows that are delivered"
+            raise PlanError(f"a step computes {window} of {rows} x {columns}", operator=place)
+
+    def write(self, tensor: int) -> None:
         """Writes a whole tensor."""
         if not _C.replay_write(ctypes.byref(self._model), tensor):
             raise self._wrong("")
+
+    def require(self, tensor: int) -> None:
+        """PlanError unless a whole tensor is there at the end."""
+        if not _C.replay_holds(ctypes.byref(self._model), tensor):
+            raise self._wrong("the end of the invoke")
+
+    def run_steps(self, steps: Steps, streamed: bool) -> None:
+        """Runs some steps of one region."""
+        lines = np.ascontiguousarray(steps, np.int32)
+        done = _C.replay_run(ctypes.byref(self._model), lines.ctypes.data, len(lines), streamed)
+        if done == len(lines):
+            return
+        position = int(lines[done, 0])
+        if position == SOURCE:
+            raise self._wrong("")
+        operator = self.operators[position]
+        for area in (operator.scratch, operator.sums):
+            if area is not None and self._fault[0] == _AREA_OUTSIDE:
+                self.refuse_outside(area.buffer)
+        raise self._wrong(operator.op.place)
 
     def _wrong(self, operator: str) -> PlanError:
         """What C found wrong with a step of an operator."""
@@ -217,61 +290,49 @@ class _Replay:
             tensor=self.graph.tensors[tensor].name if names_tensor else "",
         )
 
-    def _steps(self, steps: Steps, region: Region) -> None:
-        """Some steps of one region."""
-        for load in self.plan.loads if not region.is_streamed else ():
-            if load.channels and load.op in region.ops:
-                op = self.graph.ops[load.op]
-                refuse_mixed(self.graph, op, *map(self._buffer, (op.inputs[0], op.outputs[0])))
-        lines = np.ascontiguousarray(steps, np.int32)
-        model = ctypes.byref(self._model)
-        done = _C.replay_run(model, lines.ctypes.data, len(lines), region.is_streamed)
-        if done < len(lines):
-            position = int(lines[done, 0])
-            if position == SOURCE:
-                raise self._wrong("")
-            operator = self.operators[position]
-            for area in (operator.scratch, operator.sums):
-                if area is not None and self._fault[0] == _AREA_OUTSIDE:
-                    self._refuse_outside(area.buffer)
-            raise self._wrong(operator.op.place)
-
-    def _buffer(self, tensor: int) -> Buffer:
+    def buffer(self, tensor: int) -> Buffer:
         """The buffer of a tensor."""
         if tensor not in self._holders:
             raise PlanError("has no buffer", tensor=self.graph.tensors[tensor].name)
         return self._holders[tensor]
 
+    def _refuse_mixed(self, region: Region) -> None:
+        """No operator in slices of its channels writes over what it reads for the next one."""
+        for load in self.plan.loads if not region.is_streamed else ():
+            if load.channels and load.op in region.ops:
+                op = self.graph.ops[load.op]
+                refuse_mixed(self.graph, op, self.buffer(op.inputs[0]), self.buffer(op.outputs[0]))
+
     def _move(self, number: int) -> None:
         """The moves before a step: a tensor's bytes are copied to where it lives from now on."""
-        for move in self.moving.pop(number, ()):
+        for move in self._moving.pop(number, ()):
             source, target = self.plan.buffers[move.source], self.plan.buffers[move.target]
             for buffer in (source, target):
-                self._refuse_outside(buffer)
+                self.refuse_outside(buffer)
             same = source.tensors and source.tensors == target.tensors
             if not same or source.size != target.size or source.rows or target.rows:
-                raise PlanError(
-                    f"buffer '{source.name}' cannot move to '{target.name}', which is another tensor's"
-                )
-            copied = self._tags[source.offset : source.offset + source.size].copy()
-            self._tags[target.offset : target.offset + target.size] = copied
+                text = f"buffer '{source.name}' cannot move to '{target.name}', which is another tensor's"
+                raise PlanError(text)
+            copied = self.tags[source.offset : source.offset + source.size].copy()
+            self.tags[target.offset : target.offset + target.size] = copied
             for t in target.tensors:
                 self._holders[t] = target
                 self._tensors[t] = self._tensor_line(t)
 
     def _load(self, number: int) -> None:
         """The loads that begin with a step."""
-        for load in self.coming.get(number, ()):
+        for load in self._coming.get(number, ()):
             buffer = self.plan.buffers[load.buffer]
             constants = Area(buffer, CONSTANTS + load.op)
             if constants != self.operators[load.op].constants:
                 self.operators[load.op] = replace(self.operators[load.op], constants=constants)
-                self._operators[load.op, -3:] = _area(constants)
-            self._refuse_outside(buffer)
-            self._tags[buffer.offset : buffer.offset + buffer.size] = constants.tag
+                self._tables[0][load.op, -3:] = _area(constants)
+            self.refuse_outside(buffer)
+            self.tags[buffer.offset : buffer.offset + buffer.size] = constants.tag
 
-    def _refuse_outside(self, buffer: Buffer) -> None:
-        if buffer.offset < 0 or buffer.offset + buffer.size > self._tags.size:
+    def refuse_outside(self, buffer: Buffer) -> None:
+        """PlanError unless a buffer lies inside of the arena."""
+        if buffer.offset < 0 or buffer.offset + buffer.size > self.tags.size:
             raise PlanError(f"buffer '{buffer.name}' lies outside of the arena")
 
 
@@ -301,13 +362,11 @@ def _read_line(read: Read, spans: list[int]) -> tuple[int, ...]:
     """Struct replay_read; puts what follows no stride behind `spans`, and says where it begins."""
     if read.rows is None or read.columns is None:
         return (read.tensor, 0, *([0] * (_READ - 2)))
-    along = list[tuple[int, ...]]()
+    line = [read.tensor, 1]
     for taps in (read.rows, read.columns):
-        along.append(
-            (taps.size, taps.extent, 0 if taps.spans else taps.stride, len(spans) if taps.spans else taps.pad)
-        )
+        line += (taps.size, taps.extent, *((0, len(spans)) if taps.spans else (taps.stride, taps.pad)))
         spans.extend(chain.from_iterable(taps.spans))
-    return (read.tensor, 1, *(number for taps in along for number in taps))
+    return tuple(line)
 
 
 def _area(area: Area | None) -> tuple[int, int, int]:

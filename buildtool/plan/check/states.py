@@ -61,8 +61,8 @@ def check_states(plan: Plan, graph: Graph, timeline: Timeline) -> None:
         old, new = groups[state.before], groups[state.after]
         if old == new:
             continue
+        name = graph.tensors[state.before].name
         if any(groups.get(t) == old for t in graph.outputs):
-            name = graph.tensors[state.before].name
             raise PlanError("an output is state that is overwritten", tensor=name)
         writer = makers[new]
         op = graph.ops[writer]
@@ -74,7 +74,6 @@ def check_states(plan: Plan, graph: Graph, timeline: Timeline) -> None:
             if reader.kind in ALIAS_KINDS or not read or (position == writer and read <= inside):
                 continue
             if timeline.lives[position].last >= timeline.lives[writer].first:
-                name = graph.tensors[state.before].name
                 raise PlanError("reads state that was overwritten", operator=reader.place, tensor=name)
 
 
@@ -87,13 +86,9 @@ def _check_memory(plan: Plan, graph: Graph, of: Mapping[int, int]) -> None:
         tensor = graph.tensors[state.before]
         wanted = tuple(sorted(t for t, number in of.items() if number == index))
         if buffer.kind is not BufferKind.STATE or buffer.tensors != wanted or buffer.rows or buffer.columns:
-            raise PlanError(
-                f"buffer '{buffer.name}' holds other tensors than the state's", tensor=tensor.name
-            )
+            text = f"buffer '{buffer.name}' holds other tensors than the state's"
+            raise PlanError(text, tensor=tensor.name)
         if buffer.offset < end or buffer.offset % plan.alignment or buffer.size != tensor.size:
-            raise PlanError(
-                f"state '{buffer.name}' has {buffer.size} bytes at {buffer.offset}, "
-                f"needed are {tensor.size} from {end} on",
-                tensor=tensor.name,
-            )
+            there = f"state '{buffer.name}' has {buffer.size} bytes at {buffer.offset}"
+            raise PlanError(f"{there}, needed are {tensor.size} from {end} on", tensor=tensor.name)
         end = buffer.offset + buffer.size

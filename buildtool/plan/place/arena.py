@@ -107,7 +107,7 @@ def _together(
     """Pairs of items that share a byte at some time; the one that is there first comes first.
 
     The items alive are kept in the order of their offsets. Those that lie on each other are few, so one is
-    looked for among those that begin below it and are no larger than the largest.
+    looked for among items that begin below it and are no larger than the largest.
     """
     live = sorted(
         (i for i, item in enumerate(items) if item.lower < item.upper and sizes[i]),

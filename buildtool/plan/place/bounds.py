@@ -95,7 +95,6 @@ class _Link:
 
 
 _Sized = tuple[Item, int]  # with its rounded size
-
 _LONGEST = 256  # links of a chain that are looked at
 _ENDLESS = 1 << 62  # higher than any end
 
@@ -125,8 +124,23 @@ def _chains(problem: Problem, by_output: dict[int, list[Permission]], live: dict
             active.append(waiting.pop())
         active = beside[time] = [sized for sized in active if time < sized[0].upper]
     reach = _reaches(problem, links)
-    for start in links:
-        best = _climb(problem, start, links, beside, reach, best)
+    sizes = problem.sizes
+    for start, lowest in links.items():
+        climbed, extent, apart, at, seen = 0, sizes[start], lowest.apart, start, {start}
+        first = last = lowest.time
+        around = beside[first]
+        while at in links and links[at].input not in seen and len(seen) <= _LONGEST:
+            link = links[at]
+            first, last, apart = min(first, link.time), max(last, link.time), min(apart, link.apart)
+            around = [(item, size) for item, size in around if item.lower <= first and last < item.upper]
+            outside = sum(size for _, size in around)
+            if min(apart, max(extent, climbed + reach[at]) + outside) <= best:
+                break  # what follows is not higher
+            climbed += link.distance
+            extent = max(extent, climbed + sizes[link.input])
+            best = max(best, min(apart, extent + outside))
+            at = link.input
+            seen.add(at)
     return best
 
 
@@ -165,32 +179,4 @@ def _link(problem: Problem, permissions: Sequence[Permission], live: dict[int, i
         if saved > most:
             distance = max(0, round_up(p.distance, problem.granule))
             best, most = _Link(p.input, distance, time, live[time] + saved), saved
-    return best
-
-
-def _climb(
-    problem: Problem,
-    start: int,
-    links: Mapping[int, _Link],
-    beside: Mapping[int, Sequence[_Sized]],
-    reach: Mapping[int, int],
-    best: int,
-) -> int:
-    """The best bound of the chains that begin with `start` as their lowest item; `best` if none is better."""
-    climbed, extent, sizes = 0, problem.sizes[start], problem.sizes
-    first = last = links[start].time
-    apart, around = links[start].apart, beside[first]
-    seen, at = {start}, start
-    while at in links and links[at].input not in seen and len(seen) <= _LONGEST:
-        link = links[at]
-        first, last, apart = min(first, link.time), max(last, link.time), min(apart, link.apart)
-        around = [(item, size) for item, size in around if item.lower <= first and last < item.upper]
-        outside = sum(size for _, size in around)
-        if min(apart, max(extent, climbed + reach[at]) + outside) <= best:
-            break  # what follows is not higher
-        climbed += link.distance
-        extent = max(extent, climbed + sizes[link.input])
-        best = max(best, min(apart, extent + outside))
-        at = link.input
-        seen.add(at)
     return best

@@ -166,7 +166,7 @@ def _links(ways: Sequence[Problem]) -> tuple[Ints, Ints, Ints, Ints]:
     lower, upper = _ints([i.lower for i in problem.items]), _ints([i.upper for i in problem.items])
     live = np.flatnonzero((lower < upper) & (sizes > 0))
     births = live[np.argsort(lower[live], kind="stable")]
-    # Whoever is born after an item and before it dies is live together with it.
+    # An item that is born after another one and before that dies is live together with it.
     later = np.searchsorted(lower[births], upper[births]) - np.arange(len(births)) - 1
     first = np.repeat(np.arange(len(births)), later)
     begin = np.repeat(np.cumsum(later) - later, later)

@@ -8,7 +8,7 @@ them.
 from __future__ import annotations
 
 import ctypes
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 
 import numpy as np
@@ -20,14 +20,7 @@ from buildtool.plan.place.arena import Problem
 
 Int32s = npt.NDArray[np.int32]
 
-_OF_ITEMS = ("first", "last", "size", "alignment", "pinned", "floor", "low", "loose", "twin")
-_OF_SHARES = tuple(f"share_{of}" for of in ("output", "input", "first", "last", "units", "distance"))
 _FACTS = 6  # that instance.c tells besides arrays
-ARRAYS = (  # that the search asks for
-    *_OF_ITEMS,
-    *("start", "neighbour", "above", "below"),
-    *_OF_SHARES[:-1],
-)
 
 MOST_ITEMS = 1024  # neighbours and work grow with the square
 MOST_UNITS = 1 << 29  # what all items and alignments add up to, so that sums stay in 32 bits
@@ -76,13 +69,16 @@ class Instance:
 
     @cached_property
     def _searched(self) -> dict[str, Int32s]:
-        return {name: np.ascontiguousarray(getattr(self, name)) for name in ARRAYS}
+        return {name: np.ascontiguousarray(getattr(self, name)) for name in SEARCHED}
 
     @cached_property
     def addresses(self) -> dict[str, int]:
         """Where each of the search's arrays is in memory, for as long as the instance lives."""
         return {name: array.ctypes.data for name, array in self._searched.items()}
 
+
+ARRAYS = tuple(field.name for field in fields(Instance) if field.type == "Int32s")
+SEARCHED = ARRAYS[:-1]  # the arrays that the search reads: all but the distances of shares
 
 _C = load(
     __file__,
@@ -124,22 +120,15 @@ def compile_problem(problem: Problem) -> Instance:
         raise UnsupportedError(f"sizes and offsets add up to {MOST_UNITS:,} units of {unit} bytes or more")
     live, sections, links, shares, capped = scratch[1:_FACTS].tolist()
     column = memory[: 11 * count].reshape(11, count)[:, :live]
-    at = 11 * count
-    start = memory[at : at + live + 1]
-    at += count + 1
-    share = memory[at : at + 6 * permitted].reshape(6, permitted)[:, :shares]
-    at += 6 * permitted
-    link = memory[at : at + 3 * links].reshape(3, links)
-    arrays = dict(zip(_OF_ITEMS, column[1:10], strict=True))
-    arrays |= zip(("neighbour", "above", "below"), link, strict=True)
-    arrays |= zip(_OF_SHARES, share, strict=True)
+    start, rest = memory[11 * count :][: live + 1], memory[12 * count + 1 :]
+    share = rest[: 6 * permitted].reshape(6, permitted)[:, :shares]
+    link = rest[6 * permitted :][: 3 * links].reshape(3, links)
     order = tuple(column[10].tolist())
     return Instance(
         unit=unit,
         items=tuple(column[0].tolist()),
         capped=bool(capped),
         sections=sections,
-        start=start,
         order=() if -1 in order else order,
-        **arrays,
+        **dict(zip(ARRAYS, (*column[1:10], start, *link, *share), strict=True)),
     )

@@ -34,7 +34,7 @@ import numpy as np
 import numpy.typing as npt
 
 from buildtool.base.compiled import load
-from buildtool.plan.place.instance import ARRAYS, Instance
+from buildtool.plan.place.instance import SEARCHED, Instance
 
 Sets = npt.NDArray[np.uint64]  # [item, word]: bit k of word w stands for the offset of 64 * w + k units
 
@@ -64,7 +64,7 @@ class _Problem(ctypes.Structure):
             (name, ctypes.c_int32)
             for name in ("items", "sections", "links", "shares", "capacity", "table_bits")
         ),
-        *((name, ctypes.c_void_p) for name in (*ARRAYS, "table", "allowed")),
+        *((name, ctypes.c_void_p) for name in (*SEARCHED, "table", "allowed")),
         ("words", ctypes.c_int32),
     )
 

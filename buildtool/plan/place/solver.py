@@ -30,7 +30,7 @@ from buildtool.plan.place.search import Search, Verdict, allowed_offsets, is_sma
 LEAST_TABLE_BITS, MOST_TABLE_BITS = 10, 20  # of the table of states known to fail: 16 KiB to 16 MiB
 SETTING_UP = 1000  # units of work an item that any search takes besides its nodes: what its CPU is worth
 LOOK = 100  # nodes before it is found out which offsets are left to the items
-_SCHEMA = 1  # of what a session keeps
+_SCHEMA = 1  # the version of the results that a session keeps
 SHARE = 4  # of the budget that is left, 1 / SHARE is spent on one height
 FIRST_LIMIT = 1000  # nodes of the runs of the first round; doubles from round to round
 NOISY = 4  # runs with noise in a round

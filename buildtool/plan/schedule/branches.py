@@ -97,7 +97,7 @@ class Progress:
         return self.goal
 
     def advance(self) -> Iterator[tuple[int, int, int]]:
-        """(lane, rows from, rows to) of what is made now, in order; after `ask`."""
+        """(lane, rows from, rows to) that are made now, in order; after `ask`."""
         for index, lane in enumerate(self.branches.lanes):
             end = self._wanted[index]
             for read in lane.reads:
@@ -109,7 +109,7 @@ class Progress:
 
 
 def exits(graph: Graph, ops: Sequence[int]) -> tuple[int, ...]:
-    """Of a group's operators those that feed none of the others, the last one apart, and may do so.
+    """The operators of a group, apart from the last one, that feed no other one and may do so.
 
     They have as many rows as the last one, and something outside of the group reads them.
     """

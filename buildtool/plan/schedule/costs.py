@@ -161,7 +161,7 @@ def region_calls(graph: Graph, region: Region, image: str) -> RegionCalls:
 
 
 def parts(of: Geometry, axis: int, ranges: Ranges, rings: Rings = Rings()) -> Parts:  # noqa: B008
-    """What the ranges along an axis (0: rows, 1: columns) are to an operator's cost; few of them differ.
+    """The parts that ranges along an axis (0: rows, 1: columns) are to an operator's cost; few differ.
 
     `rings`: for columns, as in `target.costs.part`, of which this is the sum over all ranges.
     """
@@ -202,9 +202,9 @@ def _in_memory(low: Numbers, high: Numbers, rings: Rings) -> Iterator[tuple[int,
 class CostModel:
     """The costs of a graph's plans on a target; `kernels`: one per operator, None for aliases.
 
-    Most of what is asked was asked before: equal ranges of rows come from other blocks and plans, equal
-    operators from other places of the network. So each cost is computed once, and what ranges are to it is
-    known by a number. `streamed`: in a region that is streamed.
+    Most costs are asked for again: equal ranges of rows come from other blocks and plans, equal operators
+    from other places of the network. So each cost is computed once, and parts are known by a number.
+    `streamed`: in a region that is streamed.
     """
 
     def __init__(self, graph: Graph, kernels: Sequence[KernelVariant | None], costs: Costs) -> None:
@@ -242,7 +242,7 @@ class CostModel:
         rings: Rings = Rings(),  # noqa: B008
         streamed: bool = True,
     ) -> int:
-        """The number of what ranges along an axis are to the cost of an operator.
+        """The number of the parts that ranges along an axis are to the cost of an operator.
 
         Of a pooling that is fed part by part only the ranges' lengths count.
         """

@@ -1,4 +1,4 @@
-"""Which tensors may pay to be made twice: those that a pooling adds up before another operator reads them.
+"""Tensors that may pay to be made twice: a pooling adds them up before another operator reads them.
 
     before --> operators by rows --> gated --> global pooling --> ... --> gate
                                      gated, gate --> product --> ...
@@ -31,7 +31,7 @@ def may_have_gates(graph: Graph) -> bool:
 def gates(
     graph: Graph, kernels: Sequence[KernelVariant | None], streamed: Collection[int] = ()
 ) -> tuple[tuple[SecondPass, ...], ...]:
-    """Of each gate the second passes that may pay, shortest first; gates that cross others are left out.
+    """For each gate the second passes that may pay, shortest first; gates that cross others are left out.
 
     A pass begins with a tensor that is smaller than the gated one and than all between the two, and that
     is there a second time: `streamed` tensors are not.

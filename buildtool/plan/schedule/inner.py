@@ -37,7 +37,7 @@ def made(graph: Graph, group: Group) -> tuple[int, ...]:
 
 
 def whole_tensors(graph: Graph, group: Group) -> frozenset[int]:
-    """Of the tensors between a group's operators, those that something outside reads later."""
+    """The tensors between a group's operators that an operator outside reads later."""
     inside, readers = frozenset(group.ops), graph.consumers()
     return frozenset(
         t for t in made(graph, group) if t in graph.outputs or not inside.issuperset(readers.get(t, ()))

@@ -36,7 +36,11 @@ def possible_views(
         first = op.attrs.begin[-1] * result.dtype.size
         mine = readers.get(op.outputs[0], ())
         aligned = fits_words(first, result.pixel_bytes, source.pixel_bytes)
-        if aligned and mine and all(p in slices or _reads_parts(graph, kernels, p) for p in mine):
+        read_in_place = (
+            p in slices or ((kernel := kernels[p]) is not None and takes_parts(graph, kernel, graph.ops[p]))
+            for p in mine
+        )
+        if aligned and mine and all(read_in_place):
             slices.append(position)
     return tuple(sorted((*slices, *(_concatenations(graph, kernels, slices) if joined else ()))))
 
@@ -46,34 +50,23 @@ def _concatenations(
 ) -> list[int]:
     views: list[int] = []
     makers, states = graph.producers(), {t for s in graph.states for t in (s.before, s.after)}
+
+    def writes_in_place(position: int) -> bool:
+        # Poolings over all of an image may be fed row by row: then they write their output by address.
+        op, kernel = graph.ops[position], kernels[position]
+        alone = position not in slices and kernel is not None and not accumulates(graph, op)
+        return position in views or (alone and kernel is not None and writes_parts(graph, kernel, op))
+
     for position, op in enumerate(graph.ops):
         if not joins_channels(graph, op) or op.outputs[0] in states:
             continue
-        pitch, sizes = (
-            graph.tensors[op.outputs[0]].pixel_bytes,
-            [graph.tensors[t].pixel_bytes for t in op.inputs],
-        )
+        pitch = graph.tensors[op.outputs[0]].pixel_bytes
+        sizes = [graph.tensors[t].pixel_bytes for t in op.inputs]
         firsts = accumulate(sizes[:-1], initial=0)
         aligned = all(fits_words(first, size, pitch) for first, size in zip(firsts, sizes, strict=True))
-        made = (makers[t] for t in op.inputs)
-        if aligned and all(p in views or (p not in slices and _makes_parts(graph, kernels, p)) for p in made):
+        if aligned and all(writes_in_place(makers[t]) for t in op.inputs):
             views.append(position)
     return views
-
-
-def _makes_parts(graph: Graph, kernels: Sequence[KernelVariant | None], position: int) -> bool:
-    """Whether an operator can write some channels of a wider tensor's pixels.
-
-    Poolings over all of an image may be fed row by row: then they write their output by address.
-    """
-    kernel, op = kernels[position], graph.ops[position]
-    return kernel is not None and not accumulates(graph, op) and writes_parts(graph, kernel, op)
-
-
-def _reads_parts(graph: Graph, kernels: Sequence[KernelVariant | None], position: int) -> bool:
-    """Whether an operator can read some channels of a wider tensor's pixels."""
-    kernel = kernels[position]
-    return kernel is not None and takes_parts(graph, kernel, graph.ops[position])
 
 
 def fits_words(first: int, pixel: int, pitch: int) -> bool:

@@ -37,7 +37,7 @@ from buildtool.graph.macs import total_macs
 from buildtool.graph.topology import topology, topology_digest
 from buildtool.graph.types import Graph
 from buildtool.plan.assemble.assemble import assemble
-from buildtool.plan.assemble.regionfacts import Regions, known_costs
+from buildtool.plan.assemble.workspace import Regions, known_costs
 from buildtool.plan.schedule.receptive import by_rows
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.search import blocks

@@ -102,9 +102,16 @@ def parse_blocks(text: bytes, board: Board) -> Executed:
             found.ran.setdefault(int(match["ran"]), {})[int(match["what"])] = times
         else:
             memory = memories[int(match["memory"])]
-            sizes = [int(number) for number in match["sizes"].split(" ")]
-            one = _waited(board, memory, int(match["fetched"]), int(match["lines"]), sizes)
-            found.waited.setdefault(int(match["reads"]), []).append(one)
+            speed, cache = memory.speed, board.cache_of(memory)
+            assert speed is not None
+            # Cycles of what was fetched as code, and of data: lines of a cache, and accesses past one.
+            line_cycles = speed.access(cache.line_bytes) if cache else 0
+            each = line_cycles if cache and cache.code_bytes else speed.access(max(1, speed.bus_bits // 8))
+            numbers = map(int, match["sizes"].split(" "))
+            past = sum(n * speed.access(size) for n, size in zip(numbers, _SIZES, strict=True))
+            data = int(match["lines"]) * line_cycles + past
+            waited = Waited(memory.name, int(match["fetched"]) * each, data)
+            found.waited.setdefault(int(match["reads"]), []).append(waited)
     if sorted(found.blocks) != list(range(len(found.blocks))):
         raise ToolError("what QEMU's counting plugin wrote is cut off")
     return found.executed(invokes)
@@ -164,13 +171,3 @@ class _Found:
             times.get(first, (0, 0))[1] == 0 and times.get(first, (0, 0))[0] == times.get(second, (0, 0))[0]
             for times in self.ran.values()
         )
-
-
-def _waited(board: Board, memory: Memory, fetched: int, lines: int, sizes: list[int]) -> Waited:
-    """Cycles of what was fetched as code, and of data: lines of a cache, and accesses past one."""
-    speed, cache = memory.speed, board.cache_of(memory)
-    assert speed is not None
-    line = speed.access(cache.line_bytes) if cache else 0
-    code = line if cache and cache.code_bytes else speed.access(max(1, speed.bus_bits // 8))
-    past = sum(number * speed.access(size) for number, size in zip(sizes, _SIZES, strict=True))
-    return Waited(memory.name, fetched * code, lines * line + past)

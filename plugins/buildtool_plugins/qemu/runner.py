@@ -28,21 +28,15 @@ _APT = {
 }
 
 
-def find_qemu(kind: str) -> str:
-    """The emulator's path; raises ToolError with what to install."""
-    path = shutil.which(kind)
-    if path is None:
-        raise ToolError(f"the emulator {kind} was not found", hint=_APT.get(kind, f"install {kind}"))
-    return path
-
-
 def command(board: Board, image: Path) -> list[str]:
     """The command line that runs `image` on the board's emulator; raises ToolError."""
     emulator = board.emulator
     if emulator is None or not emulator.kind.startswith("qemu-system-"):
         hints = [suggest("on the desk", on="board"), Hint("or choose an emulated board")]
         raise ToolError(f"board '{board.name}' has no emulator", hint=hints)
-    program = find_qemu(emulator.kind)
+    kind, program = emulator.kind, shutil.which(emulator.kind)
+    if program is None:
+        raise ToolError(f"the emulator {kind} was not found", hint=_APT.get(kind, f"install {kind}"))
     return [program, "-M", emulator.machine, *emulator.options, *OPTIONS, "-kernel", str(image.resolve())]
 
 
@@ -76,6 +70,12 @@ def run(board: Board, image: Path, request: RunRequest) -> RunResult:
     return RunResult(files=files, text=text, counts=counts, total_instructions=total, executed=executed)
 
 
+def _own_text(text: str) -> str:
+    """The firmware's text, without QEMU's remark that its network device is not connected."""
+    remark = re.compile(r"qemu-system-\w+: warning: nic .* has no peer")
+    return "".join(line for line in text.splitlines(keepends=True) if not remark.match(line))
+
+
 def with_plugin(line: list[str], plugin: Path, more: Sequence[str] = ()) -> list[str]:
     """The command line with a counting plugin, which is to lie in the run's folder; `more`: its arguments."""
     isa = next((isa for isa in ("riscv", "xtensa") if isa in Path(line[0]).name), "arm")
@@ -93,11 +93,3 @@ def _running(line: list[str], request: RunRequest) -> int | None:
     except ToolError:  # no compiler for the plugin, or a QEMU without plugins: it is an extra
         return None
     return counting.parse_running(left.get(counting.OUTPUT, b""))
-
-
-def _own_text(text: str) -> str:
-    """The firmware's text, without QEMU's remark that its network device is not connected."""
-    lines = text.splitlines(keepends=True)
-    return "".join(
-        line for line in lines if not re.match(r"qemu-system-\w+: warning: nic .* has no peer", line)
-    )

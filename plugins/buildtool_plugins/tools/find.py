@@ -60,11 +60,8 @@ def find_lld(clang: Compiler) -> str:
     """The ld.lld that belongs to `clang`: of its version, beside it, or any; raises ToolError."""
     version = clang.version[0]
     beside = Path(clang.path).resolve().parent / "ld.lld"
-    names = (f"ld.lld-{version}", str(beside), "ld.lld")
-    for name in names:
-        path = shutil.which(name)
-        if path:
-            return path
+    if path := _first(f"ld.lld-{version}", str(beside), "ld.lld"):
+        return path
     hint = f"apt-get install lld-{version}"
     raise ToolError(f"the linker ld.lld-{version} for clang {version} was not found", hint=hint)
 
@@ -82,10 +79,8 @@ def find_gcc(program: str, hint: str, variable: str = "BUILDTOOL_GCC") -> Compil
 
 def find_host_compiler() -> str:
     """A compiler for this machine, for what runs here: cc, gcc or clang; raises ToolError."""
-    for name in ("cc", "gcc"):
-        path = shutil.which(name)
-        if path:
-            return path
+    if path := _first("cc", "gcc"):
+        return path
     try:
         return find_clang().path
     except ToolError:
@@ -96,15 +91,17 @@ def find_ar(compiler: Compiler, cross: str = "") -> str:
     """An archiver for the compiler's objects; GNU ar and llvm-ar read each other's."""
     folder = Path(compiler.path).resolve().parent
     version = compiler.version[0]
-    names = {
-        "clang": (f"llvm-ar-{version}", str(folder / "llvm-ar"), "llvm-ar", f"{cross}ar", "ar"),
-        "gcc": (str(folder / f"{cross}ar"), f"{cross}ar"),
-    }
-    for name in names[compiler.kind]:
-        path = shutil.which(name)
-        if path:
-            return path
+    names: tuple[str, ...] = (str(folder / f"{cross}ar"), f"{cross}ar")
+    if compiler.kind == "clang":
+        names = (f"llvm-ar-{version}", str(folder / "llvm-ar"), "llvm-ar", f"{cross}ar", "ar")
+    if path := _first(*names):
+        return path
     raise ToolError(f"no archiver (ar) was found for {compiler.identity}", hint="apt-get install binutils")
+
+
+def _first(*names: str) -> str:
+    """The path of the first of these programs that is there; "" where none is."""
+    return next((path for path in map(shutil.which, names) if path), "")
 
 
 def _override(variable: str, value: str, kind: str) -> Compiler:

@@ -14,10 +14,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 from buildtool.base.errors import ToolError
 from buildtool.target.executed import BlockTime
-from buildtool_plugins.tools.find import Compiler, find_clang
+from buildtool_plugins.tools.find import find_clang
 
 FEW, MANY = 20, 70  # iterations of a block
 SKIP = "-skip-unsupported-instructions=lack-sched"
@@ -109,7 +110,11 @@ class LlvmMca:
         options = (f"-iterations={iterations}", "-resource-pressure=false", "-instruction-info=false")
         for _ in range(_MOST_TRIES):
             kept = [[t for t in text if _name(t) not in dropped] for text in texts]
-            source = "".join(_region(number, text) for number, text in enumerate(kept) if text)
+            source = "".join(
+                "\n".join((f"# LLVM-MCA-BEGIN b{number}", *text, f"# LLVM-MCA-END b{number}\n"))
+                for number, text in enumerate(kept)
+                if text
+            )
             done = self._run(
                 [self.mca, f"-mtriple={self.isa.triple}", *options, *self.skips, *self.isa.options], source
             )
@@ -125,16 +130,9 @@ class LlvmMca:
 
     def _run(self, command: Sequence[str], text: str) -> subprocess.CompletedProcess[str]:
         words = [*command, f"-mcpu={self.model}"]
+        how: dict[str, Any] = {"text": True, "errors": "replace", "timeout": _SECONDS}
         try:
-            return subprocess.run(
-                words,
-                input=text,
-                capture_output=True,
-                text=True,
-                errors="replace",
-                timeout=_SECONDS,
-                check=False,
-            )
+            return subprocess.run(words, input=text, capture_output=True, check=False, **how)
         except (OSError, subprocess.SubprocessError) as error:
             raise ToolError(f"{Path(command[0]).name} cannot be run: {error}") from None
 
@@ -143,19 +141,16 @@ def llvm_mca(model: str, isa: Isa) -> LlvmMca:
     """The llvm-mca that belongs to the clang in use; raises ToolError with the line that installs it."""
     clang = find_clang()
     version = clang.version[0]
-    found = [_beside(clang, program) for program in ("llvm-mca", "llvm-mc")]
-    mca, mc = found
+    beside = Path(clang.path).resolve().parent
+    mca, mc = (
+        shutil.which(f"{name}-{version}") or shutil.which(str(beside / name))
+        for name in ("llvm-mca", "llvm-mc")
+    )
     if mca is None or mc is None:
         hint = f"apt-get install llvm-{version}"
         raise ToolError(f"llvm-mca-{version}, LLVM's model of the core, was not found", hint=hint)
     skips = (SKIP,) if version >= FIRST_WITH_SKIP else ()
     return LlvmMca(mca, mc, ".".join(map(str, clang.version)), model, isa, skips)
-
-
-def _beside(clang: Compiler, program: str) -> str | None:
-    """A program of the same LLVM as a clang."""
-    names = (f"{program}-{clang.version[0]}", str(Path(clang.path).resolve().parent / program))
-    return next((path for path in map(shutil.which, names) if path), None)
 
 
 def _name(line: str) -> str:
@@ -182,11 +177,6 @@ def _without_open_conditions(text: Sequence[str]) -> list[str]:
         if match is None or len(match[1]) + 1 <= left:
             kept.append(line)
     return kept
-
-
-def _region(number: int, text: Sequence[str]) -> str:
-    lines = "\n".join(text)
-    return f"# LLVM-MCA-BEGIN b{number}\n{lines}\n# LLVM-MCA-END b{number}\n"
 
 
 def _parsed(said: str) -> dict[int, int]:

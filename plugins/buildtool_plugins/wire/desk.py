@@ -50,14 +50,11 @@ def run(board: Board, image: Path, request: RunRequest, desk: Desk) -> RunResult
 
 
 def _run(
-    board: Board,
-    request: RunRequest,
-    port: str,
-    expected: talk.Identity,
-    over_rtt: bool = False,
+    board: Board, request: RunRequest, port: str, expected: talk.Identity, over_rtt: bool = False
 ) -> RunResult:
     what = f"board '{board.name}'"
-    transport: Transport = Socket(port) if over_rtt else SerialPort(port, _baud(board))
+    baud = board.uart.baud if board.uart is not None else 0  # the image was built with its driver
+    transport: Transport = Socket(port) if over_rtt else SerialPort(port, baud)
     reality = reality_of(port, over_rtt)
     with closing(transport):
         link = Link(transport, what)
@@ -105,30 +102,22 @@ def emulated(board: Board, image: Path) -> Iterator[str]:
     from buildtool_plugins.qemu.runner import command
 
     words = _with_uart(command(board, image))
-    with tempfile.TemporaryFile() as said, started(words, said) as process:
-        yield _pty(process, lambda: os.pread(said.fileno(), 1 << 16, 0))
+    with tempfile.TemporaryFile() as output, started(words, output) as process:
+        for _ in range(int(_START_SECONDS / 0.02)):
+            if found := _PTY.search(os.pread(output.fileno(), 1 << 16, 0)):
+                yield found[1].decode()
+                return
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(0.02)
+                break
+        said = os.pread(output.fileno(), 1 << 16, 0).decode("utf-8", "replace").strip()
+        raise ToolError(f"the emulator gave no pseudo-terminal: {said[-400:]}", path=str(process.args))
 
 
 def _with_uart(words: Sequence[str]) -> list[str]:
     """An emulator's command line whose first UART is a pseudo-terminal."""
     at = words.index("-serial")
     return [*words[: at + 1], "pty", *words[at + 2 :]]
-
-
-def _pty(process: subprocess.Popen[bytes], said: Callable[[], bytes]) -> str:
-    for _ in range(int(_START_SECONDS / 0.02)):
-        if found := _PTY.search(said()):
-            return found[1].decode()
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(0.02)
-            break
-    words = said().decode("utf-8", "replace").strip()
-    raise ToolError(f"the emulator gave no pseudo-terminal: {words[-400:]}", path=str(process.args))
-
-
-def _baud(board: Board) -> int:
-    assert board.uart is not None  # the image was built with its driver
-    return board.uart.baud
 
 
 def _read_only(board: Board) -> Callable[[int], bool]:

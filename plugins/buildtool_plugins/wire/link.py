@@ -76,16 +76,13 @@ class Decoder:
         for part in filter(None, parts):
             frame = decoded(part)
             if frame is None:
-                self._passed_over(part)
+                self.strange = (self.strange + part)[-_MOST:]
             else:
                 found.append(frame)
-        if len(self._open) > 2 * _MOST:  # nobody who sends frames goes so long without a zero
-            self._passed_over(self._open)
+        if len(self._open) > 2 * _MOST:  # frames have a zero more often
+            self.strange = self._open[-_MOST:]
             self._open = b""
         return found
-
-    def _passed_over(self, data: bytes) -> None:
-        self.strange = (self.strange + data)[-_MOST:]
 
     @property
     def rest(self) -> bytes:
@@ -132,18 +129,14 @@ class Link:
         self._decoder = Decoder()
         self._sequence = 0
         self._session = 1 + secrets.randbelow(0xFFFE)  # any that no session before had is good
-        self._other_answers = 0
         self.traffic = Traffic()
 
     def hello(self, seconds: float) -> bytes:
         """Begins the session; the firmware's description of itself. ToolError where nobody answers so."""
-        return self._ask("H", b"", seconds, {"h"}).payload
+        return self.ask("H", b"", "h", seconds).payload
 
     def ask(self, kind: str, payload: bytes, answers: str, seconds: float) -> Frame:
         """The answer to a request, one of the kinds `answers`; ToolError, ProgramError."""
-        return self._ask(kind, payload, seconds, set(answers))
-
-    def _ask(self, kind: str, payload: bytes, seconds: float, wanted: set[str]) -> Frame:
         self._sequence = (self._sequence + 1) % 256
         data = Frame(kind, self._sequence, self._session, payload).encoded()
         self.traffic.requests += 1
@@ -158,14 +151,22 @@ class Link:
                 self.traffic.again += 1
                 self._write(data)
                 again = now + AGAIN_SECONDS
-            for frame in self._read(min(end, again) - now):
-                if self._is_answer(frame, kind) and frame.kind in wanted:
+            received = self._transport.read(max(min(end, again) - now, 0.0))
+            self.traffic.received += len(received)
+            for frame in self._decoder.feed(received):
+                if self._is_answer(frame, kind) and frame.kind in answers:
                     return frame
 
     def _is_answer(self, frame: Frame, kind: str) -> bool:
         """Whether it answers the request that is being asked; errors of the firmware's are raised."""
         if frame.kind == "f" and frame.session in (0, self._session):
-            raise _ended(self._what, frame.payload)
+            code, operator = (
+                int.from_bytes(frame.payload[at : at + 4], "little", signed=True) for at in (0, 4)
+            )
+            text = frame.payload[8:].decode("ascii", "replace").strip()
+            ended = ProgramError(f"the firmware on {self._what} ended with exit code {code}: {text}")
+            ended.running = operator if operator >= 0 else None
+            raise ended
         if kind != "H" and frame.kind == "b":
             raise self._was_reset()
         if frame.sequence != self._sequence:
@@ -189,11 +190,6 @@ class Link:
                 "let no debugger or other program reset the board meanwhile",
             ),
         )
-
-    def _read(self, seconds: float) -> list[Frame]:
-        data = self._transport.read(max(seconds, 0.0))
-        self.traffic.received += len(data)
-        return self._decoder.feed(data)
 
     def _write(self, data: bytes) -> None:
         self.traffic.sent += len(data)
@@ -239,13 +235,3 @@ def _stranger(what: str, name: str, rest: bytes, seconds: float) -> ToolError:
             "another firmware is on the board, or this is another port: buildtool flash",
         ),
     )
-
-
-def _ended(what: str, payload: bytes) -> ProgramError:
-    """The error for a firmware that ended: a fault, most often."""
-    code = int.from_bytes(payload[:4], "little", signed=True)
-    operator = int.from_bytes(payload[4:8], "little", signed=True)
-    text = payload[8:].decode("ascii", "replace").strip()
-    error = ProgramError(f"the firmware on {what} ended with exit code {code}: {text}")
-    error.running = operator if operator >= 0 else None
-    return error

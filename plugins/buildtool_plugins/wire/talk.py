@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from buildtool.base.errors import ToolError
 from buildtool.base.modes import Level
@@ -142,24 +142,31 @@ def run(link: Link, firmware: Firmware, request: RunRequest, what: str) -> Told:
         found = _set(link, firmware, number, one, trace, request, what)
         intact = intact and not (found.below or found.above)
         high, stack = max(high, found.arena_used), max(stack, found.stack_used)
-        for part in _output(link, firmware.output_bytes):
+        offset = 0
+        while offset < firmware.output_bytes:
+            wanted = struct.pack("<II", offset, min(MOST_PAYLOAD, firmware.output_bytes - offset))
+            part = link.ask("O", wanted, "o", ANSWER_SECONDS).payload
+            if not part:
+                raise ToolError(f"the board gave {offset:,} of {firmware.output_bytes:,} bytes of output")
             outputs.write(part)
+            offset += len(part)
         if number == 0 and not firmware.no_cycles:
             cycles, total = _cycles(link, firmware.operators), found.cycles
         if request.written is not None:
             request.written(outputs.tell())
         if not intact:
             break
-    report = _report(sets, firmware.arena_bytes, high, stack, intact)
-    files = {"output.bin": outputs.getvalue(), "report.txt": report}
+    report = {"sets": sets, "arena_bytes": firmware.arena_bytes, "arena_high_water": high}
+    report |= {"stack_high_water": stack, "guard_ok": int(intact)}
+    lines = "".join(f"{name}={value}\n" for name, value in report.items())
+    files = {"output.bin": outputs.getvalue(), "report.txt": lines.encode()}
     if "trace.bin" in request.outputs:
         files["trace.bin"] = trace.getvalue()
     return Told(files, firmware, cycles, total)
 
 
-@dataclass(frozen=True)
-class _Result:
-    """What an invoke gave."""
+class _Result(NamedTuple):
+    """The result of an invoke."""
 
     status: int
     arena_used: int
@@ -170,13 +177,7 @@ class _Result:
 
 
 def _set(
-    link: Link,
-    firmware: Firmware,
-    number: int,
-    data: bytes,
-    trace: BytesIO,
-    request: RunRequest,
-    what: str,
+    link: Link, firmware: Firmware, number: int, data: bytes, trace: BytesIO, request: RunRequest, what: str
 ) -> _Result:
     """Sends a set's inputs, and runs it; rows are delivered and traces taken as the firmware asks."""
     link.ask("P", struct.pack("<I", number), "p", ANSWER_SECONDS)
@@ -207,17 +208,6 @@ def _parts(data: bytes) -> Iterator[tuple[int, bytes]]:
         yield offset, data[offset : offset + most]
 
 
-def _output(link: Link, size: int) -> Iterator[bytes]:
-    offset = 0
-    while offset < size:
-        wanted = struct.pack("<II", offset, min(MOST_PAYLOAD, size - offset))
-        part = link.ask("O", wanted, "o", ANSWER_SECONDS).payload
-        if not part:
-            raise ToolError(f"the board gave {offset:,} of {size:,} bytes of output")
-        yield part
-        offset += len(part)
-
-
 def _cycles(link: Link, operators: int) -> dict[int, int]:
     found: dict[int, int] = {}
     while len(found) < operators:
@@ -227,17 +217,6 @@ def _cycles(link: Link, operators: int) -> dict[int, int]:
             raise ToolError(f"the board told the cycles of {len(found)} of {operators} operators")
         found |= {len(found) + i: count for i, count in enumerate(counts)}
     return found
-
-
-def _report(sets: int, arena: int, high: int, stack: int, intact: bool) -> bytes:
-    values = {
-        "sets": sets,
-        "arena_bytes": arena,
-        "arena_high_water": high,
-        "stack_high_water": stack,
-        "guard_ok": int(intact),
-    }
-    return "".join(f"{name}={value}\n" for name, value in values.items()).encode()
 
 
 def identity(image: Path, read_only: Callable[[int], bool]) -> Identity:

@@ -66,29 +66,23 @@ def project(exported: Exported) -> dict[str, bytes]:
     if f"{net}_set_loader(" not in header or board.memory(board.weights).kind is not MemoryKind.ROM:
         return {}
     streamed = f"{net.upper()}_ROW_BYTES" in header
+    inputs = len(set(re.findall(r"_INPUT(\d+)_BYTES", header)))
     words = {
         "rows": _ROWS if streamed else "",
-        "input": _SET_ROWS if streamed else "".join(_INPUT.format(i) for i in range(_inputs(header))),
+        "input": _SET_ROWS if streamed else "".join(_INPUT.format(i) for i in range(inputs)),
         "sources": "\n".join(f"  ${{FILES}}/kernels/{path}" for path in exported.kernels),
         "includes": " ".join(f"${{FILES}}/kernels/{path}" for path in exported.includes),
         "defines": " ".join(exported.board.core.defines),
     }
-    words |= {"net": net, "NET": net.upper()}
-    files = {f"{folder(net)}/{path.name}": _filled(path, words) for path in sorted(ROOT.iterdir())}
+    words |= {"net": net, "NET": net.upper()}  # last: they stand in the others
+    files = {}
+    for path in sorted(ROOT.iterdir()):
+        text = path.read_text()
+        for word, value in words.items():
+            text = text.replace(f"@{word}@", value)
+        files[f"{folder(net)}/{path.name}"] = text.encode()
     weights = exported.files[f"{net}_weights.bin"]
     return {**files, f"{net}_xmos_flash.bin": pack([Entry(weights)])}
-
-
-def _inputs(header: str) -> int:
-    """How many inputs the network has."""
-    return len(set(re.findall(r"_INPUT(\d+)_BYTES", header)))
-
-
-def _filled(path: Path, words: dict[str, str]) -> bytes:
-    text = path.read_text()
-    for word, value in words.items():  # the names of the network last: they stand in the others
-        text = text.replace(f"@{word}@", value)
-    return text.encode()
 
 
 # ---- the flash container ------------------------------------------------------------------------

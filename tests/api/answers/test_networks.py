@@ -67,18 +67,16 @@ def test_every_network_of_the_onnx_package_is_planned_at_its_bound(name):
     assert answer["planned_bytes"] == answer["live_bound_bytes"] < answer["activation_bytes"] / 2
 
 
-def test_a_layer_list_and_an_onnx_file_of_one_network_agree():
+def test_a_layer_list_and_an_onnx_file_of_one_network_agree_and_a_best_order_is_found():
     ours, theirs = analysed(CFG / "vgg19.cfg"), analysed(lightonnx.path("vgg19"))
     assert ours["weight_bytes"] == theirs["weight_bytes"]
     assert ours["live_bound_bytes"] == theirs["live_bound_bytes"]
     # the ONNX file has two dropouts and a reshape besides
     assert theirs["activation_bytes"] - ours["activation_bytes"] == 4 * (2 * 4096 + 7 * 7 * 512)
 
-
-def test_the_best_order_of_shufflenet():
-    answer = analysed(lightonnx.path("shufflenet"), order="best")
-    assert answer["order_status"] == "optimal"
-    assert round(answer["live_bound_bytes"] / 1e6, 3) == 2.885
+    best = analysed(lightonnx.path("shufflenet"), order="best")
+    assert best["order_status"] == "optimal"
+    assert round(best["live_bound_bytes"] / 1e6, 3) == 2.885
 
 
 def test_batch_and_size_scale_activations_alone():
@@ -119,11 +117,13 @@ def test_wrong_options_are_refused(options, says):
         analysed(CFG / "yolov1.cfg", **options)
 
 
-def test_boards_and_other_models_have_no_part_in_it():
+def test_boards_other_models_and_sizes_that_a_network_cannot_take_are_refused():
     with pytest.raises(UsageError, match="no board runs"):
         handle({"kind": "analyze", "model": str(CFG / "yolov1.cfg"), "boards": ["host"]})
     with pytest.raises(UsageError, match="it is for ONNX and Darknet files"):
         handle({"kind": "analyze", "model": "ds_cnn", "options": {"batch": 2}})
+    with pytest.raises(ModelError, match="do not fit"):
+        analysed(lightonnx.path("vgg19"), size="448")
 
 
 def test_missing_files_and_a_missing_package_are_errors(tmp_path, monkeypatch):
@@ -136,11 +136,6 @@ def test_missing_files_and_a_missing_package_are_errors(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "onnx", None)
     with pytest.raises(ToolError, match="onnx is not installed"):
         analysed(file)
-
-
-def test_an_image_size_that_a_network_cannot_take_is_an_error():
-    with pytest.raises(ModelError, match="do not fit"):
-        analysed(lightonnx.path("vgg19"), size="448")
 
 
 def test_the_command_prints_bytes_beside_ratios(capsys):

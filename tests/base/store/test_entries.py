@@ -54,10 +54,9 @@ def test_an_entry_of_another_level_key_format_or_version_is_refused(monkeypatch)
         with pytest.raises(BadEntryError):
             unpack(good, level, key)
     for name, value in (("FORMAT", disks.FORMAT + 1), ("__version__", "0")):
-        with monkeypatch.context() as patch:
+        with monkeypatch.context() as patch, pytest.raises(BadEntryError):
             patch.setattr(disks, name, value)
-            with pytest.raises(BadEntryError):
-                unpack(good, "plans", KEY)
+            unpack(good, "plans", KEY)
 
 
 def test_a_header_that_lies_about_its_length_is_refused():
@@ -179,27 +178,19 @@ def test_a_read_only_folder_serves_what_it_has(disk):
 
 
 def test_half_written_files_of_killed_processes_are_removed_once_they_are_old(disk):
+    """Or from the future, as after a clock was set back."""
     disk.write("plans", KEY, PAYLOAD)
     folder = file_of(disk).parent
-    young, old = (folder / f".{KEY[:16]}-1-{number:08x}.part" for number in range(2))
+    young, old, later = (folder / f".{KEY[:16]}-1-{number:08x}.part" for number in range(3))
     theirs = folder / "notes.part"
-    for path in (young, old, theirs):
+    for path in (young, old, later, theirs):
         path.write_bytes(b"half")
-    os.utime(old, (1, 1))
-    os.utime(theirs, (1, 1))
+    future = young.stat().st_mtime + 10 * 365 * 86400
+    for path, when in ((old, 1), (theirs, 1), (later, future), (file_of(disk), future)):
+        os.utime(path, (when, when))
     disk.sweep()
-    assert young.exists() and not old.exists() and theirs.exists()
-
-
-def test_a_clock_that_was_set_back_hides_no_old_file(disk):
-    disk.write("plans", KEY, PAYLOAD)
-    part = file_of(disk).parent / f".{KEY[:16]}-1-00000000.part"
-    part.write_bytes(b"half")
-    future = part.stat().st_mtime + 10 * 365 * 86400
-    os.utime(part, (future, future))
-    os.utime(file_of(disk), (future, future))
-    disk.sweep()
-    assert not part.exists() and disk.read("plans", KEY) == PAYLOAD
+    assert young.exists() and theirs.exists() and not old.exists() and not later.exists()
+    assert disk.read("plans", KEY) == PAYLOAD
 
 
 def test_emptying_removes_the_caches_own_files_alone(disk):
@@ -218,8 +209,8 @@ def test_emptying_removes_the_caches_own_files_alone(disk):
 
 
 def test_without_a_home_there_is_no_folder(monkeypatch):
-    monkeypatch.delenv(folders.CACHE, raising=False)
-    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    for name in (folders.CACHE, "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
     for home in ("", "/", "relative"):
         monkeypatch.setenv("HOME", home)
         assert folders.cache_folder() is None

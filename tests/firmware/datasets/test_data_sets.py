@@ -1,12 +1,8 @@
 """Data sets as inputs: what arrays, images and labels become, and which words refuse what does not fit."""
 
-from __future__ import annotations
-
 import io
 import tracemalloc
 import zipfile
-from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,7 +11,6 @@ from needs import needs_package
 from buildtool.base.errors import UsageError
 from buildtool.base.files import File
 from buildtool.base.modes import Resize
-from buildtool.firmware.datasets.arrays import DataSet
 from buildtool.firmware.datasets.opened import chosen, opened
 from buildtool.graph.types import Graph, OpKind
 from buildtool.options.parsers import NAMED, normalise
@@ -23,7 +18,7 @@ from buildtool.options.values import Wanted
 from buildtool.zoo.drawn import NetBuilder
 
 
-def network(shape: tuple[int, ...] = (1, 4, 6, 3), scale: float = 1 / 255, zero: int = -128) -> Graph:
+def network(shape=(1, 4, 6, 3), scale=1 / 255, zero=-128):
     """One input of a shape, and a convolution that reads it."""
     net = NetBuilder(0)
     x = net.input(shape)
@@ -35,31 +30,31 @@ def network(shape: tuple[int, ...] = (1, 4, 6, 3), scale: float = 1 / 255, zero:
     return Graph(graph.name, tuple(tensors), graph.ops, graph.inputs, graph.outputs)
 
 
-def two_inputs() -> Graph:
+def two_inputs():
     net = NetBuilder(0)
     a, b = net.input((1, 2, 2, 3)), net.input((1, 2, 2, 3))
     return net.graph([net.elementwise(OpKind.ADD, a, b)])
 
 
-def npz(**arrays: np.ndarray) -> File:
+def npz(**arrays):
     data = io.BytesIO()
     np.savez(data, **arrays)
     return File("set.npz", data=data.getvalue())
 
 
-def open_set(graph: Graph, file: File | Path, **more: object) -> DataSet:
+def open_set(graph, file, **more):
     found = file if isinstance(file, File) else File(str(file))
-    return opened(Wanted(found, **more), graph)  # type: ignore[arg-type]
+    return opened(Wanted(found, **more), graph)
 
 
-def int8(*shape: int) -> np.ndarray:
+def int8(*shape):
     return np.random.default_rng(1).integers(-128, 128, shape).astype(np.int8)
 
 
 # ---- arrays --------------------------------------------------------------------------------------------
 
 
-def test_quantised_values_are_taken_as_they_are_and_floats_in_steps_of_the_scale() -> None:
+def test_quantised_values_are_taken_as_they_are_and_floats_in_steps_of_the_scale():
     graph, values = network(scale=0.03, zero=7), int8(5, 4, 6, 3)
     as_they_are = open_set(graph, npz(x=values, y=np.arange(5)))
     real = open_set(graph, npz(x=((values.astype(np.float64) - 7) * 0.03).astype(np.float32)))
@@ -71,7 +66,7 @@ def test_quantised_values_are_taken_as_they_are_and_floats_in_steps_of_the_scale
         np.testing.assert_array_equal(real.read(i)[0], values[i : i + 1])
 
 
-def test_arrays_go_to_inputs_by_name_or_in_their_order() -> None:
+def test_arrays_go_to_inputs_by_name_or_in_their_order():
     graph = two_inputs()
     first, second = (graph.tensors[t].name for t in graph.inputs)
     a, b = int8(3, 2, 2, 3), int8(3, 2, 2, 3)[::-1]
@@ -97,26 +92,26 @@ def test_arrays_go_to_inputs_by_name_or_in_their_order() -> None:
         ({"x": int8(2, 4, 6, 3), "y": np.array(["cat", "0"])}, "'cat', is not a whole number"),
     ],
 )
-def test_archives_that_do_not_fit_are_refused(arrays: dict[str, np.ndarray], said: str) -> None:
+def test_archives_that_do_not_fit_are_refused(arrays, said):
     with pytest.raises(UsageError) as caught:
         open_set(network(), npz(**arrays))
     assert said in caught.value.text and caught.value.path == "set.npz"
 
 
-def test_inputs_of_unequal_numbers_are_refused() -> None:
+def test_inputs_of_unequal_numbers_are_refused():
     with pytest.raises(UsageError, match=r"3 of .* 2 of "):
         open_set(two_inputs(), npz(a=int8(3, 2, 2, 3), b=int8(2, 2, 2, 3)))
 
 
 @pytest.mark.parametrize("data", [b"", b"PK", b"x" * 99, "cut"])
-def test_damaged_archives_are_refused(data: bytes | str) -> None:
+def test_damaged_archives_are_refused(data):
     whole = npz(x=int8(9, 4, 6, 3)).data or b""
     spoilt = whole[: len(whole) // 2] if isinstance(data, str) else data
     with pytest.raises(UsageError, match=r"not a \.npz file"):
         open_set(network(), File("set.npz", data=spoilt))
 
 
-def test_an_archive_with_objects_or_text_is_refused() -> None:
+def test_an_archive_with_objects_or_text_is_refused():
     data = io.BytesIO()
     with zipfile.ZipFile(data, "w") as archive:
         archive.writestr("x.npy", b"hello")
@@ -126,10 +121,8 @@ def test_an_archive_with_objects_or_text_is_refused() -> None:
 
 @pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
 @pytest.mark.parametrize("order", ["C", "F"])
-def test_only_the_inputs_that_are_chosen_are_read(
-    tmp_path: Path, save: Callable[..., None], order: str
-) -> None:
-    values = np.asarray(int8(50, 4, 6, 3), order=order)  # type: ignore[call-overload]
+def test_only_the_inputs_that_are_chosen_are_read(tmp_path, save, order):
+    values = np.asarray(int8(50, 4, 6, 3), order=order)
     save(tmp_path / "set.npz", x=values, y=np.arange(50))
     wanted = Wanted(File(str(tmp_path / "set.npz")))
     found = opened(wanted, network(), lambda count: [3, 4, count - 1])
@@ -140,7 +133,7 @@ def test_only_the_inputs_that_are_chosen_are_read(
         found.read(5)
 
 
-def test_an_archive_that_unpacks_to_much_takes_the_memory_of_what_is_chosen(tmp_path: Path) -> None:
+def test_an_archive_that_unpacks_to_much_takes_the_memory_of_what_is_chosen(tmp_path):
     graph = network((1, 64, 64, 3))
     np.savez_compressed(tmp_path / "set.npz", x=np.zeros((5000, 64, 64, 3), np.int8), y=np.zeros(5000, int))
     wanted = Wanted(File(str(tmp_path / "set.npz")))
@@ -163,7 +156,7 @@ def test_an_archive_that_unpacks_to_much_takes_the_memory_of_what_is_chosen(tmp_
         ("0.4,0.5,0.6/0.2,0.3,0.4", 0.02, 3),
     ],
 )
-def test_a_pixel_becomes_its_real_value_in_steps_of_the_scale(rule: str, scale: float, zero: int) -> None:
+def test_a_pixel_becomes_its_real_value_in_steps_of_the_scale(rule, scale, zero):
     graph = network((1, 2, 2, 3), scale, zero)
     pixels = np.arange(2 * 12, dtype=np.uint8).reshape(2, 2, 2, 3) * 10
     wanted = normalise("normalise", rule)
@@ -180,20 +173,20 @@ def test_a_pixel_becomes_its_real_value_in_steps_of_the_scale(rule: str, scale: 
         assert got[at] == max(-128, min(127, round(real / scale) + zero))
 
 
-def test_a_range_that_is_not_of_pixels_is_asked_about() -> None:
+def test_a_range_that_is_not_of_pixels_is_asked_about():
     with pytest.raises(UsageError, match=r"holds values from -12\.8 to 12\.7") as caught:
         open_set(network(scale=0.1, zero=0), npz(x=np.zeros((1, 4, 6, 3), np.uint8)))
     assert caught.value.option == "normalise" and "normalise=signed" in caught.value.hint
 
 
 @pytest.mark.parametrize("text", ["unit/3", "1/2/3", "a/b", "1,2/3", "0.5/0", "nan/1", "1,2,3,4,5/1,1,1,1,1"])
-def test_other_words_are_no_rule_for_pixels(text: str) -> None:
+def test_other_words_are_no_rule_for_pixels(text):
     with pytest.raises(UsageError) as caught:
         normalise("normalise", text)
     assert caught.value.option == "normalise"
 
 
-def test_means_for_other_channels_are_refused() -> None:
+def test_means_for_other_channels_are_refused():
     with pytest.raises(UsageError, match="2 means, and the input has 3 channels"):
         open_set(network(), npz(x=np.zeros((1, 4, 6, 3), np.uint8)), normalise=normalise("n", "0,0/1,1"))
 
@@ -201,12 +194,12 @@ def test_means_for_other_channels_are_refused() -> None:
 # ---- images --------------------------------------------------------------------------------------------
 
 
-def save(path: Path, pixels: np.ndarray, **more: object) -> None:
+def save(path, pixels, **more):
     path.parent.mkdir(parents=True, exist_ok=True)
     needs_package("PIL.Image").fromarray(pixels).save(path, **more)
 
 
-def test_folders_are_classes_and_files_images_of_the_inputs_channels(tmp_path: Path) -> None:
+def test_folders_are_classes_and_files_images_of_the_inputs_channels(tmp_path):
     pixels = np.random.default_rng(0).integers(0, 256, (4, 6, 3)).astype(np.uint8)
     save(tmp_path / "dog" / "b.png", pixels)
     save(tmp_path / "cat" / "a.bmp", pixels[..., 0])
@@ -226,7 +219,7 @@ def test_folders_are_classes_and_files_images_of_the_inputs_channels(tmp_path: P
 
 
 @pytest.mark.parametrize("how", list(Resize))
-def test_images_of_another_size_are_cut_padded_stretched_or_refused(tmp_path: Path, how: Resize) -> None:
+def test_images_of_another_size_are_cut_padded_stretched_or_refused(tmp_path, how):
     pixels = np.zeros((8, 24, 3), np.uint8)  # twice as high as the input, four times as wide
     pixels[:, :12], pixels[:, 12:] = 100, 200
     save(tmp_path / "x.png", pixels)
@@ -240,7 +233,7 @@ def test_images_of_another_size_are_cut_padded_stretched_or_refused(tmp_path: Pa
     assert (middle[0] == 0).all() == (how is Resize.PAD)  # 6 x 2 pixels of the image, between black rows
 
 
-def test_images_are_turned_as_their_camera_says(tmp_path: Path) -> None:
+def test_images_are_turned_as_their_camera_says(tmp_path):
     pixels = np.zeros((6, 4, 3), np.uint8)
     pixels[0] = 255
     image = needs_package("PIL.Image").fromarray(pixels)
@@ -251,7 +244,7 @@ def test_images_are_turned_as_their_camera_says(tmp_path: Path) -> None:
     assert (got[:, -1] == 127).all() and (got[:, :-1] == -128).all()
 
 
-def bad_folders(root: Path) -> dict[str, str]:
+def bad_folders(root):
     """Folders by what is said of them."""
     pixels = np.zeros((4, 6, 3), np.uint8)
     save(root / "stray" / "cat" / "a.png", pixels)
@@ -269,7 +262,7 @@ def bad_folders(root: Path) -> dict[str, str]:
     }
 
 
-def test_folders_that_are_no_data_set_are_refused(tmp_path: Path) -> None:
+def test_folders_that_are_no_data_set_are_refused(tmp_path):
     for name, said in bad_folders(tmp_path).items():
         with pytest.raises(UsageError) as caught:
             open_set(network(), tmp_path / name)
@@ -284,7 +277,7 @@ def test_folders_that_are_no_data_set_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"no image", b"\x89PNG\r\n\x1a\n" + b"x" * 40, "cut"])
-def test_files_that_are_no_images_are_refused(tmp_path: Path, content: bytes | str) -> None:
+def test_files_that_are_no_images_are_refused(tmp_path, content):
     save(tmp_path / "a.png", np.random.default_rng(0).integers(0, 256, (60, 60, 3)).astype(np.uint8))
     whole = (tmp_path / "a.png").read_bytes()
     (tmp_path / "a.png").write_bytes(whole[: len(whole) // 2] if isinstance(content, str) else content)
@@ -295,7 +288,7 @@ def test_files_that_are_no_images_are_refused(tmp_path: Path, content: bytes | s
     assert caught.value.path == str(tmp_path / "a.png")
 
 
-def test_images_of_16_bits_are_refused(tmp_path: Path) -> None:
+def test_images_of_16_bits_are_refused(tmp_path):
     save(tmp_path / "a.png", np.zeros((4, 6), np.uint16))
     with pytest.raises(UsageError, match="more than 8 bits"):
         open_set(network(), tmp_path).read(0)
@@ -305,7 +298,7 @@ def test_images_of_16_bits_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def animals(tmp_path: Path) -> Path:
+def animals(tmp_path):
     for name in ("cat/a.png", "cat/b.png", "dog/a.png"):
         save(tmp_path / "set" / name, np.zeros((4, 6, 3), np.uint8))
     return tmp_path
@@ -320,7 +313,7 @@ def animals(tmp_path: Path) -> Path:
         ("by_name.csv", "dog/a.png,cat\nfile,7\ncat/a.png,9\ncat/b.png,8\n", (9, 8, 0)),
     ],
 )
-def test_labels_of_files(animals: Path, name: str, content: str, labels: tuple[int, ...]) -> None:
+def test_labels_of_files(animals, name, content, labels):
     (animals / name).write_text(content)
     assert open_set(network(), animals / "set", labels=File(str(animals / name))).labels == labels
 
@@ -337,14 +330,14 @@ def test_labels_of_files(animals: Path, name: str, content: str, labels: tuple[i
         ("a.npy", "no array", "is not a .npy file"),
     ],
 )
-def test_labels_that_do_not_fit_are_refused(animals: Path, name: str, content: str, said: str) -> None:
+def test_labels_that_do_not_fit_are_refused(animals, name, content, said):
     (animals / name).write_text(content)
     with pytest.raises(UsageError) as caught:
         open_set(network(), animals / "set", labels=File(str(animals / name)))
     assert said in caught.value.text and caught.value.path == str(animals / name)
 
 
-def test_labels_of_arrays_and_lists(tmp_path: Path) -> None:
+def test_labels_of_arrays_and_lists(tmp_path):
     x = npz(x=int8(3, 4, 6, 3), classes=np.array(["cat", "dog", "bird"]))
     np.save(tmp_path / "l.npy", np.array([[2], [1], [0]], np.uint8))
     np.savez(tmp_path / "l.npz", other=np.zeros(7), labels=np.array([2.0, 1.0, 0.0]))
@@ -357,7 +350,7 @@ def test_labels_of_arrays_and_lists(tmp_path: Path) -> None:
         open_set(network(), x, labels=File(str(tmp_path / "l.txt")))
 
 
-def test_a_sample_is_of_its_seed_and_in_order() -> None:
+def test_a_sample_is_of_its_seed_and_in_order():
     assert chosen(5, None, 0) == chosen(5, 9, 3) == [0, 1, 2, 3, 4]
     found = chosen(1000, 30, 1)
     assert found == sorted(set(found)) == chosen(1000, 30, 1) and len(found) == 30

@@ -1,12 +1,9 @@
 """Files for flash, read back by programs and parsers that have nothing to do with what wrote them."""
 
-from __future__ import annotations
-
 import io
 import itertools
 import struct
 import subprocess
-from pathlib import Path
 
 import pytest
 from elftools.elf.elffile import ELFFile
@@ -42,7 +39,7 @@ uf2_family = {F4:#x}
 """
 
 
-def read_uf2(data: bytes, family: int) -> dict[int, int]:
+def read_uf2(data, family):
     """Address to byte, by the format's own page: every block whole, numbered, of the family."""
     assert len(data) % 512 == 0
     found = {}
@@ -60,12 +57,12 @@ def read_uf2(data: bytes, family: int) -> dict[int, int]:
     return found
 
 
-def read_hex(data: bytes) -> dict[int, int]:
+def read_hex(data):
     parsed = IntelHex(io.StringIO(data.decode()))
     return {address: parsed[address] for address in parsed.addresses()}
 
 
-def spread(pieces: list[Piece]) -> dict[int, int]:
+def spread(pieces):
     return {piece.address + i: byte for piece in pieces for i, byte in enumerate(piece.data)}
 
 
@@ -121,7 +118,7 @@ def test_the_files_hold_what_objcopy_takes_from_the_image(one_flash, tmp_path):
     assert set(made) == {"net" + ending for ending in suffixes(board, EVERY)}
     copy = needs_tool("arm-none-eabi-objcopy")
 
-    def copied(*words: str) -> bytes:
+    def copied(*words):
         subprocess.run([copy, *words, str(elf), "out"], cwd=tmp_path, check=True)
         return (tmp_path / "out").read_bytes()
 
@@ -146,7 +143,7 @@ def test_the_weights_begin_with_an_erase_block(one_flash):
     assert address == min(start for start in starts if start >= end) > 0
 
 
-def filled(folder: Path, size: int) -> Path:
+def filled(folder, size):
     """A source that brings so many bytes of code's memory, which no linker leaves out."""
     path = folder / "fill.S"
     path.write_text(f'.section .vectors, "a"\n.space {size}\n.section .note.GNU-stack, "", %progbits\n')

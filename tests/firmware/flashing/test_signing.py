@@ -36,45 +36,40 @@ def linked(tmp_path_factory):
     return board, link(board, "clang", [ROOT / "probe.c", ROOT / "probe_weights.S"], (), folder).read_bytes()
 
 
+def new_key(folder):
+    path = folder / "key.pem"
+    words = [needs_tool("imgtool"), "keygen", "--type", "ed25519", "--key", path]
+    subprocess.run(words, check=True, capture_output=True)
+    return path
+
+
 def test_signed_firmware_is_what_mcuboot_checks(linked, tmp_path):
-    board, elf = linked
-    imgtool = needs_tool("imgtool")
-    keys = {}
-    for kind in ("ed25519",):
-        path = tmp_path / f"{kind}.pem"
-        subprocess.run([imgtool, "keygen", "--type", kind, "--key", path], check=True, capture_output=True)
-        keys[kind] = path.read_bytes()
-    made = {
-        kind: flash_files(elf, board, "net", tuple(Format)[:2], Signing(key, "1.2.3+4"))
-        for kind, key in keys.items()
-    }
-    again = flash_files(elf, board, "net", signing=Signing(keys["ed25519"], "1.2.3+4"))
-    assert again["net_signed.bin"] == made["ed25519"]["net_signed.bin"]
-    for kind, found in made.items():
-        signed = found["net_signed.bin"]
-        (tmp_path / "signed.bin").write_bytes(signed)
-        words = [imgtool, "verify", "--key", tmp_path / f"{kind}.pem", tmp_path / "signed.bin"]
-        said = subprocess.run(words, check=True, capture_output=True, text=True).stdout
-        assert "Image was correctly validated" in said and "1.2.3+4" in said
-        magic, _, header, _, size = struct.unpack_from("<IIHHI", signed)
-        assert (magic, header) == (0x96F3B83D, 512)
-        assert signed[512 : 512 + size] == found["net_code.bin"]
-        (tmp_path / "signed.bin").write_bytes(signed[:600] + bytes([signed[600] ^ 1]) + signed[601:])
-        assert subprocess.run(words, check=False, capture_output=True).returncode != 0
-    assert made["ed25519"]["net_signed.hex"].startswith(b":020000040001F9\n:10000000" + b"3DB8F396")
+    (board, elf), key = linked, new_key(tmp_path)
+    signing = Signing(key.read_bytes(), "1.2.3+4")
+    found = flash_files(elf, board, "net", tuple(Format)[:2], signing)
+    signed = found["net_signed.bin"]
+    assert flash_files(elf, board, "net", signing=signing)["net_signed.bin"] == signed
+    (tmp_path / "signed.bin").write_bytes(signed)
+    words = [needs_tool("imgtool"), "verify", "--key", key, tmp_path / "signed.bin"]
+    said = subprocess.run(words, check=True, capture_output=True, text=True).stdout
+    assert "Image was correctly validated" in said and "1.2.3+4" in said
+    magic, _, header, _, size = struct.unpack_from("<IIHHI", signed)
+    assert (magic, header) == (0x96F3B83D, 512)
+    assert signed[512 : 512 + size] == found["net_code.bin"]
+    (tmp_path / "signed.bin").write_bytes(signed[:600] + bytes([signed[600] ^ 1]) + signed[601:])
+    assert subprocess.run(words, check=False, capture_output=True).returncode != 0
+    assert found["net_signed.hex"].startswith(b":020000040001F9\n:10000000" + b"3DB8F396")
     # The weights lie behind the slot, and the firmware's first word where its header ends.
-    assert made["ed25519"]["net_weights.hex"].startswith(b":020000040002F8\n:1000000000010203")
+    assert found["net_weights.hex"].startswith(b":020000040002F8\n:1000000000010203")
 
 
 def test_what_imgtool_refuses_is_told(linked, tmp_path):
-    imgtool, (board, elf) = needs_tool("imgtool"), linked
+    board, elf = linked
     with pytest.raises(ToolError, match="imgtool did not sign the firmware") as caught:
         flash_files(elf, board, "net", signing=Signing(b"no key"))
     assert "private key" in caught.value.hint
     small = dataclasses.replace(board.image.mcuboot, slot_bytes=4096)
     tight = dataclasses.replace(board, image=dataclasses.replace(board.image, mcuboot=small))
-    path = tmp_path / "key.pem"
-    subprocess.run([imgtool, "keygen", "--type", "ed25519", "--key", path], check=True, capture_output=True)
     with pytest.raises(ToolError, match="imgtool did not sign the firmware") as caught:
-        flash_files(elf, tight, "net", signing=Signing(path.read_bytes()))
+        flash_files(elf, tight, "net", signing=Signing(new_key(tmp_path).read_bytes()))
     assert "slot_bytes" in caught.value.hint

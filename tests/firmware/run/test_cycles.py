@@ -1,6 +1,5 @@
 """Estimates of cycles: sums of parts, by operator and in all, and what is asked of a model again."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -11,7 +10,6 @@ from buildtool.api import handle
 from buildtool.base.session import Session
 from buildtool.firmware.run.cycles import Parts, block_times, find_timer, timed
 from buildtool.fronts.texts import profile as text_of
-from buildtool.schema.runs import CycleParts
 from buildtool.target.executed import OUTSIDE, BlockTime, Executed, Ran, Waited, Work
 from buildtool.target.registry import load_board
 
@@ -23,7 +21,7 @@ class Ruler:
     identity: str = "a ruler"
     asked: list[bytes] = field(default_factory=list)
 
-    def time(self, blocks: Sequence[bytes]) -> list[BlockTime]:
+    def time(self, blocks):
         self.asked += blocks
         return [BlockTime(Fraction(len(b), 2), (), (3,) if len(b) == 4 else ()) for b in blocks]
 
@@ -33,8 +31,8 @@ class Shelf:
 
     code = "tests"
 
-    def __init__(self) -> None:
-        self.held: dict[tuple[str, str], bytes] = {}
+    def __init__(self):
+        self.held = {}
 
     def get(self, level, key, parts):
         return self.held.get((level, key))
@@ -83,7 +81,7 @@ def test_a_block_is_timed_once_in_a_session_and_once_by_a_keeper():
     assert ruler.asked[3:] == [b"1"]
 
 
-def total(parts: CycleParts | None) -> int:
+def total(parts):
     assert parts is not None
     return parts["pipeline"] + parts["words"] + parts["branches"] + parts["code"] + parts["data"]
 

@@ -1,13 +1,9 @@
 """Runs on data sets: how much goes through the firmware, what is compared, counted and told of it."""
 
-from __future__ import annotations
-
 import json
 import tarfile
 from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -32,39 +28,39 @@ NET, SHAPE, CLASSES, COUNT = "ds_cnn", (49, 10, 1), 12, 9
 
 
 @pytest.fixture(scope="module")
-def arrays() -> dict[str, np.ndarray]:
+def arrays():
     random = np.random.default_rng(5)
     x = random.integers(-128, 128, (COUNT, *SHAPE)).astype(np.int8)
     return {"x": x, "labels": random.integers(0, CLASSES, COUNT)}
 
 
 @pytest.fixture(scope="module")
-def predicted(arrays: dict[str, np.ndarray]) -> list[int]:
+def predicted(arrays):
     """The classes by LiteRT itself, of the same values."""
     model = zoo.build(NET)
     return [int(list(run(model, [x[None]]).values())[-1].argmax()) for x in arrays["x"]]
 
 
 @pytest.fixture(scope="module")
-def file(tmp_path_factory: pytest.TempPathFactory, arrays: dict[str, np.ndarray]) -> str:
+def file(tmp_path_factory, arrays):
     path = tmp_path_factory.mktemp("data") / "set.npz"
     np.savez(path, **arrays)
     return str(path)
 
 
-def ask(file: str, board: str = "host", **more: object) -> dict[str, Any]:
+def ask(file, board="host", **more):
     return handle({"kind": "validate", "model": NET, "board": board, "data": file, **more})
 
 
-def counted(labels: Sequence[int], found: Sequence[int]) -> dict[tuple[int, int], int]:
+def counted(labels, found):
     return dict(Counter(zip(labels, found, strict=True)))
 
 
-def cells(answer: dict[str, Any]) -> dict[tuple[int, int], int]:
+def cells(answer):
     return {(c["label"], c["predicted"]): c["inputs"] for c in answer["accuracy"]["confusion"]}
 
 
-def check(answer: dict[str, Any], labels: np.ndarray, predicted: Sequence[int]) -> None:
+def check(answer, labels, predicted):
     """The accuracy of an answer is that of LiteRT's predictions."""
     correct = int((labels == np.array(predicted)).sum())
     found = answer["accuracy"]
@@ -79,8 +75,8 @@ def check(answer: dict[str, Any], labels: np.ndarray, predicted: Sequence[int]) 
 
 
 def test_the_reference_alone_is_run_where_that_is_asked_and_its_accuracy_is_litert_s(
-    file: str, arrays: dict[str, np.ndarray], predicted: list[int], monkeypatch: pytest.MonkeyPatch
-) -> None:
+    file, arrays, predicted, monkeypatch
+):
     monkeypatch.setenv("PATH", "")  # neither compiler nor emulator
     monkeypatch.delenv("BUILDTOOL_CLANG", raising=False)
     answer = ask(file, "cortex-m4", reference_only=True)
@@ -91,17 +87,15 @@ def test_the_reference_alone_is_run_where_that_is_asked_and_its_accuracy_is_lite
         ask(file, "cortex-m4")
 
 
-def test_litert_itself_is_the_reference_where_that_is_asked(
-    file: str, arrays: dict[str, np.ndarray], predicted: list[int]
-) -> None:
+def test_litert_itself_is_the_reference_where_that_is_asked(file, arrays, predicted):
     answer = ask(file, reference_only=True, reference="litert")
     assert answer["reference"]["name"] == "litert"
     check(answer, arrays["labels"], predicted)
 
 
 def test_all_inputs_go_through_the_firmware_in_one_start_and_equal_the_reference(
-    file: str, arrays: dict[str, np.ndarray], predicted: list[int], monkeypatch: pytest.MonkeyPatch
-) -> None:
+    file, arrays, predicted, monkeypatch
+):
     starts = []
     real = dataset.execute
     monkeypatch.setattr(dataset, "execute", lambda *a, **more: starts.append(len(a[2])) or real(*a, **more))
@@ -116,14 +110,12 @@ def test_all_inputs_go_through_the_firmware_in_one_start_and_equal_the_reference
     assert 0 < firmware["arena_high_water"] <= firmware["arena_bytes"]
 
 
-def test_a_part_goes_through_the_firmware_and_what_differs_there_is_named(
-    file: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_part_goes_through_the_firmware_and_what_differs_there_is_named(file, monkeypatch, capsys):
     """A reference that is wrong in one value of one input stands for a firmware that is."""
     real = Judge.refer
     wrong = np.load(file)["x"][4]
 
-    def spoilt(judge: Judge, inputs: Any, reset: bool) -> Any:
+    def spoilt(judge, inputs, reset):
         found = dict(real(judge, inputs, reset))
         if (inputs[0][0] == wrong).all():
             last = max(found)
@@ -133,7 +125,7 @@ def test_a_part_goes_through_the_firmware_and_what_differs_there_is_named(
 
     monkeypatch.setattr(Judge, "refer", spoilt)
     monkeypatch.setattr(dataset, "MOST_INPUTS", 3)  # of a start: of 8 inputs there are three
-    starts: list[int] = []
+    starts = []
     run_firmware = dataset.execute
     monkeypatch.setattr(
         dataset, "execute", lambda *a, **more: starts.append(len(a[2])) or run_firmware(*a, **more)
@@ -148,7 +140,7 @@ def test_a_part_goes_through_the_firmware_and_what_differs_there_is_named(
     assert "1 element, from element 3 on" in said
 
 
-def test_limits_of_accuracy_end_with_a_status(file: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_limits_of_accuracy_end_with_a_status(file, capsys):
     line = ["validate", NET, "-b", "host", "--data", file, "--daemon", "off", "--reference-only"]
     for limit, status in (("top1<0%", 0), ("top1<100%", 1), ("recall<0.0,precision<1%", 1)):
         assert cli.run([*line, "--json", "--fail-if", limit]) == status
@@ -160,7 +152,7 @@ def test_limits_of_accuracy_end_with_a_status(file: str, capsys: pytest.CaptureF
     assert cli.run(["validate", NET, "-b", "host", "--fail-if", "top1<1%"]) == 2
 
 
-def several(tmp_path: Path) -> tuple[dict[str, str], Graph]:
+def several(tmp_path):
     """A network with two inputs, and three outputs of which two have no row of classes."""
     net = NetBuilder(0)
     a, b = net.input((1, 4, 4, 3)), net.input((1, 4, 4, 3))
@@ -176,7 +168,7 @@ def several(tmp_path: Path) -> tuple[dict[str, str], Graph]:
 
 
 @pytest.mark.slow
-def test_a_network_with_several_inputs_and_outputs_has_its_classes_in_one_of_them(tmp_path: Path) -> None:
+def test_a_network_with_several_inputs_and_outputs_has_its_classes_in_one_of_them(tmp_path):
     asked, graph = several(tmp_path)
     answer = handle(asked)
     assert answer["exact"] and [fed["how"] for fed in answer["fed"]] == ["int8 as they are"] * 2
@@ -188,9 +180,7 @@ def test_a_network_with_several_inputs_and_outputs_has_its_classes_in_one_of_the
         assert caught.value.option == "scores"
 
 
-def test_a_network_without_classes_is_compared_and_has_no_accuracy(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_network_without_classes_is_compared_and_has_no_accuracy(tmp_path, capsys):
     asked, graph = several(tmp_path)
     one = Graph(graph.name, graph.tensors, graph.ops[:2], graph.inputs, graph.outputs[:1])
     (tmp_path / "net.tflite").write_bytes(write_model(one))
@@ -204,7 +194,7 @@ def test_a_network_without_classes_is_compared_and_has_no_accuracy(
     assert "there is no accuracy: the output " in capsys.readouterr().err
 
 
-def test_labels_beyond_the_classes_are_refused(tmp_path: Path) -> None:
+def test_labels_beyond_the_classes_are_refused(tmp_path):
     for name, label, more in (("a", CLASSES, {}), ("b", 0, {"classes": np.array(["x"] * (CLASSES + 1))})):
         np.savez(tmp_path / f"{name}.npz", x=np.zeros((1, *SHAPE), np.int8), y=np.array([label]), **more)
         with pytest.raises(UsageError, match="12"):
@@ -227,14 +217,14 @@ def test_labels_beyond_the_classes_are_refused(tmp_path: Path) -> None:
         ({"data": None, "limit": 3}, "limit"),
     ],
 )
-def test_what_has_no_effect_is_refused(more: dict[str, object], option: str) -> None:
+def test_what_has_no_effect_is_refused(more, option):
     asked = {"kind": "validate", "model": NET, "board": "host", "data": "/set.npz", **more}
     with pytest.raises(UsageError) as caught:
         parse({name: value for name, value in asked.items() if value is not None})
     assert caught.value.option == option
 
 
-def test_an_hour_decides_how_many_inputs_go_through_the_firmware() -> None:
+def test_an_hour_decides_how_many_inputs_go_through_the_firmware():
     second = Estimate(dataset.EMULATED, dataset.EMULATED)
     assert dataset.through(3600, second) == 3600
     assert dataset.through(3601, second) == 600  # ten minutes' worth
@@ -243,9 +233,7 @@ def test_an_hour_decides_how_many_inputs_go_through_the_firmware() -> None:
 
 
 @pytest.mark.slow
-def test_where_the_emulator_would_take_hours_a_sample_goes_through_it(
-    file: str, monkeypatch: pytest.MonkeyPatch, predicted: list[int], arrays: dict[str, np.ndarray]
-) -> None:
+def test_where_the_emulator_would_take_hours_a_sample_goes_through_it(file, monkeypatch, predicted, arrays):
     monkeypatch.setattr(dataset, "NATIVE_MACS", 1000)  # a machine on which an input takes most of an hour
     answer = ask(file)
     assert answer["firmware"]["inputs"] == 1 and answer["accuracy"]["firmware"]["inputs"] == 1
@@ -255,7 +243,7 @@ def test_where_the_emulator_would_take_hours_a_sample_goes_through_it(
     check(answer, arrays["labels"], predicted)
 
 
-def test_two_predictions_are_told_apart() -> None:
+def test_two_predictions_are_told_apart():
     graph = read_graph(load_model(NET))[1]
     found = accuracy(graph.tensors[graph.outputs[0]], [1, 2, 2], ["a", "b"], [1, 2, 3], {1: 0})
     assert found["reference"] == {"inputs": 3, "correct": 2, "top1": 2 / 3}
@@ -269,7 +257,7 @@ def test_two_predictions_are_told_apart() -> None:
     ("board", "more"),
     [("cortex-m55", {}), ("esp8266", {}), ("qemu-virt-rv32", {}), ("cortex-m4", {"wire": "serial"})],
 )
-def test_inputs_stream_into_every_kind_of_firmware(board: str, more: dict[str, Any], tmp_path: Path) -> None:
+def test_inputs_stream_into_every_kind_of_firmware(board, more, tmp_path):
     if board == "esp8266":
         needs_tool("xtensa-lx106-elf-gcc")
     asked, _ = several(tmp_path)
@@ -281,9 +269,7 @@ def test_inputs_stream_into_every_kind_of_firmware(board: str, more: dict[str, A
 
 
 @pytest.mark.slow
-def test_instructions_are_counted_before_an_emulator_is_busy_for_long(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_instructions_are_counted_before_an_emulator_is_busy_for_long(tmp_path, monkeypatch):
     asked, _ = several(tmp_path)
     monkeypatch.setattr(dataset, "EMULATED", 1)
     answer = handle({**asked, "board": "cortex-m4"})
@@ -296,7 +282,7 @@ def test_instructions_are_counted_before_an_emulator_is_busy_for_long(
 
 
 @pytest.mark.slow
-def test_a_published_network_on_photographs_of_its_classes(tmp_path: Path) -> None:
+def test_a_published_network_on_photographs_of_its_classes(tmp_path):
     """ResNet8 of MLPerf Tiny on CIFAR-10: far above chance only if labels, pixels and scale are right."""
     needs_package("PIL")
     model, photos = needs_shared("models/mlperf_resnet8.tflite"), tmp_path / "photos"
@@ -314,9 +300,7 @@ def test_a_published_network_on_photographs_of_its_classes(tmp_path: Path) -> No
     assert answer["accuracy"]["firmware"]["top1"] > 0.5
 
 
-def test_two_answers_are_compared(
-    tmp_path: Path, file: str, predicted: list[int], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_two_answers_are_compared(tmp_path, file, predicted, capsys):
     """Labels of LiteRT's predictions: all are right, then two of nine are not; 7 / 9 is 77.8 per cent."""
     inputs, names = (
         np.load(file)["x"],
@@ -341,9 +325,7 @@ def test_two_answers_are_compared(
     assert cli.run(["diff", old, none, "--fail-if", "top1<1%"]) == 2
 
 
-def test_names_of_a_data_set_are_shown_and_do_nothing(
-    tmp_path: Path, arrays: dict[str, np.ndarray], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_names_of_a_data_set_are_shown_and_do_nothing(tmp_path, arrays, capsys):
     """Neither those of classes nor that of the file moves a terminal's cursor or begins a line."""
     path = str(tmp_path / "set\x1b[31m.npz")
     np.savez(path, **arrays, classes=np.array([f"a{i}\n\x1b[31m\u202e" for i in range(CLASSES)]))

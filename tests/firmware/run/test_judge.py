@@ -1,13 +1,9 @@
 """Who judges a run: LiteRT in a process of its own, or our executor, and what the verdict says of it."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import signal
 from importlib.metadata import version
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -32,14 +28,14 @@ KERNELS = f"LiteRT {version('ai-edge-litert')}'s reference kernels"
 OWN = "buildtool's own executor"
 
 
-def said(words: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
+def said(words, capsys):
     """The exit status of a command, and all that it printed, in one line."""
     status = cli.run([*words, "--daemon", "off"])
     both = capsys.readouterr()
     return status, " ".join((both.out + both.err).split())
 
 
-def judged(name: str, which: Reference = Reference.AUTO, count: int = 2) -> tuple[dict[str, Any], bool]:
+def judged(name, which=Reference.AUTO, count=2):
     """What a judge tells of itself after some inputs, and whether it gave what our executor gives."""
     model = load_model(name)
     source, graph = read_graph(model)
@@ -54,7 +50,7 @@ def judged(name: str, which: Reference = Reference.AUTO, count: int = 2) -> tupl
 
 
 @pytest.fixture
-def even_rows(tmp_path: Path) -> list[str]:
+def even_rows(tmp_path):
     """A softmax at which LiteRT aborts where a row is even, and such a row: words of a command."""
     net = NetBuilder(0)
     graph = net.graph([net.softmax(net.input((1, 600), q=quant(0.1)))])
@@ -63,7 +59,7 @@ def even_rows(tmp_path: Path) -> list[str]:
     return [str(tmp_path / "even.tflite"), "--board", "host", "--input", str(tmp_path / "even.npy")]
 
 
-def without_litert(monkeypatch: pytest.MonkeyPatch) -> None:
+def without_litert(monkeypatch):
     real = importlib.util.find_spec
     monkeypatch.setattr(
         judging_module.importlib.util,
@@ -72,7 +68,7 @@ def without_litert(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
-def test_litert_judges_where_it_is_installed() -> None:
+def test_litert_judges_where_it_is_installed():
     told, equal = judged("ds_cnn")
     assert equal
     assert told == {
@@ -84,9 +80,7 @@ def test_litert_judges_where_it_is_installed() -> None:
     }
 
 
-def test_where_it_is_not_our_executor_judges_and_says_how_to_get_the_other(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_where_it_is_not_our_executor_judges_and_says_how_to_get_the_other(monkeypatch):
     without_litert(monkeypatch)
     told, equal = judged("ds_cnn")
     assert equal
@@ -94,9 +88,7 @@ def test_where_it_is_not_our_executor_judges_and_says_how_to_get_the_other(
     assert told["why"] == "for LiteRT's reference kernels: pip install ai-edge-litert"
 
 
-def test_asked_for_and_missing_is_an_error_before_anything_is_built(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_asked_for_and_missing_is_an_error_before_anything_is_built(monkeypatch, capsys):
     without_litert(monkeypatch)
     monkeypatch.setattr("buildtool.firmware.run.validation.subject", None)  # never called
     status, text = said(["validate", "ds_cnn", "--board", "host", "--reference", "litert"], capsys)
@@ -104,7 +96,7 @@ def test_asked_for_and_missing_is_an_error_before_anything_is_built(
     assert "LiteRT is not installed" in text and "pip install ai-edge-litert; --reference numpy" in text
 
 
-def test_onnx_is_judged_by_our_executor_and_it_says_so(tmp_path: Path) -> None:
+def test_onnx_is_judged_by_our_executor_and_it_says_so(tmp_path):
     path = tmp_path / "net.onnx"
     path.write_bytes(export(built("ds_cnn"), Style()).SerializeToString())
     told, equal = judged(str(path))
@@ -115,9 +107,7 @@ def test_onnx_is_judged_by_our_executor_and_it_says_so(tmp_path: Path) -> None:
     assert (told["text"], told["why"]) == (KERNELS, "")
 
 
-def test_an_abort_of_litert_costs_the_reference_and_not_the_command(
-    even_rows: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_abort_of_litert_costs_the_reference_and_not_the_command(even_rows, capsys):
     status, text = said(["validate", *even_rows], capsys)
     assert status == 0
     about = f"LiteRT {version('ai-edge-litert')} was ended by signal 6"
@@ -127,8 +117,8 @@ def test_an_abort_of_litert_costs_the_reference_and_not_the_command(
     assert "error: LiteRT was ended by signal 6" in text and "--reference numpy" in text
 
 
-def test_a_machine_without_room_for_another_process_has_our_executor(monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*words: object, **more: object) -> None:
+def test_a_machine_without_room_for_another_process_has_our_executor(monkeypatch):
+    def full(*words, **more):
         raise OSError(11, "Resource temporarily unavailable")
 
     monkeypatch.setattr(judging_module.subprocess, "Popen", full)
@@ -139,7 +129,7 @@ def test_a_machine_without_room_for_another_process_has_our_executor(monkeypatch
         judged("ds_cnn", Reference.LITERT)
 
 
-def test_what_litert_refuses_to_compute_is_told(tmp_path: Path) -> None:
+def test_what_litert_refuses_to_compute_is_told(tmp_path):
     net = NetBuilder(7)
     x = net.input((256,), q=quant(0.1, 0))
     graph = net.graph([net.op(OpKind.SQRT, (x,), Attrs(), quant(0.1, 0))])
@@ -154,9 +144,7 @@ def test_what_litert_refuses_to_compute_is_told(tmp_path: Path) -> None:
         judged(str(path), Reference.LITERT)
 
 
-def test_a_judge_that_changes_on_the_way_keeps_the_state(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_judge_that_changes_on_the_way_keeps_the_state(tmp_path, monkeypatch):
     path = tmp_path / "ring.tflite"
     path.write_bytes(statenets.ring_file())
     model = load_model(str(path))
@@ -168,7 +156,7 @@ def test_a_judge_that_changes_on_the_way_keeps_the_state(
         judge.hear(model, source, graph, every=False)
         for number, one in enumerate(inputs):
             if number == 4:  # two inputs after the reset before the third one
-                judge._child._process.kill()  # type: ignore[union-attr]
+                judge._child._process.kill()
             found, want = judge.refer(one, number == 2), own(one, number == 2)
             assert all(np.array_equal(found[t], want[t]) for t in graph.outputs), number
     told = judge.told()
@@ -177,18 +165,18 @@ def test_a_judge_that_changes_on_the_way_keeps_the_state(
 
 
 @pytest.mark.slow
-def test_a_judge_that_was_stopped_is_not_waited_for_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_judge_that_was_stopped_is_not_waited_for_for_ever(monkeypatch):
     model = load_model("ds_cnn")
     source, graph = read_graph(model)
     with judging(Reference.LITERT, "ds_cnn") as judge:
         judge.hear(model, source, graph, every=True)
         monkeypatch.setattr(judging_module, "PATIENCE_SECONDS", 0.2)
-        judge._child._process.send_signal(signal.SIGSTOP)  # type: ignore[union-attr]
+        judge._child._process.send_signal(signal.SIGSTOP)
         with pytest.raises(ToolError, match=r"LiteRT said nothing for 0\.2 s and was ended by signal 9"):
             judge.refer(seeded(graph, 1, 3)[0], False)
 
 
-def test_every_front_that_prints_a_verdict_names_the_judge(capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_front_that_prints_a_verdict_names_the_judge(capsys):
     for command in ("validate", "profile"):
         _, text = said([command, "ds_cnn", "--board", "host"], capsys)
         assert text.endswith(f"EQUAL to {KERNELS}, to the bit")

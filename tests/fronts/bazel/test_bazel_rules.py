@@ -13,9 +13,8 @@ from paths import ROOT
 
 from buildtool import options
 from buildtool.api.requests import options_of
-from buildtool.fronts.bazel import labels
-from buildtool.fronts.bazel.boards import builtin_folders, names_as_given
-from buildtool.fronts.bazel.labels import RULES, call, value
+from buildtool.fronts.bazel import repository
+from buildtool.fronts.bazel.repository import RULES, builtin_folders, call, names_as_given, value
 
 EXAMPLE = ROOT / "examples/bazel_firmware"
 DERIVED = 'extends = "cortex-m4"\ntitle = "mine"\n'
@@ -48,7 +47,7 @@ def test_values_are_written_as_starlark_reads_them() -> None:
 
 
 def test_every_file_that_the_digest_is_of_is_watched_and_every_rule() -> None:
-    watched = set(labels.watched())
+    watched = set(repository.watched())
     assert {"buildtool/fronts/cli/main.py", "buildtool_kernels/reference/catalogue.toml"} <= watched
     assert {f"buildtool/fronts/bazel/rules/{path.name}" for path in RULES.glob("*.bzl")} <= watched
     assert not any(name.startswith(("/", "..")) for name in watched)

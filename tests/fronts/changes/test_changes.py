@@ -9,7 +9,7 @@ import tracemalloc
 import pytest
 
 from buildtool.base.errors import BuildtoolError, UsageError
-from buildtool.fronts.changes import compare, figures, limits, reports
+from buildtool.fronts.changes import compare, figures, reports
 from buildtool.fronts.cli import main as cli
 from buildtool.fronts.texts import changes as report
 
@@ -111,7 +111,7 @@ def growth(before, after):
     ],
 )
 def test_a_limit_is_exceeded_by_growth_beyond_it_alone(limit, before, after, is_exceeded):
-    assert bool(limits.exceeded([limits.parse(limit)], growth(before, after))) is is_exceeded
+    assert bool(compare.exceeded([compare.parse_limit(limit)], growth(before, after))) is is_exceeded
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_a_limit_is_exceeded_by_growth_beyond_it_alone(limit, before, after, is_
 )
 def test_a_limit_that_cannot_be_held_is_refused(limit, says):
     with pytest.raises(UsageError, match=says):
-        limits.exceeded([limits.parse(limit)], growth(1, 1))
+        compare.exceeded([compare.parse_limit(limit)], growth(1, 1))
 
 
 @pytest.mark.parametrize(
@@ -219,7 +219,7 @@ def test_costs_in_two_units_are_never_compared(answers, tmp_path):
         assert bool(found.regions) == compared
         if not compared:
             with pytest.raises(UsageError, match="not both files have 'cost'"):
-                limits.exceeded([limits.parse("cost+500%")], found.totals)
+                compare.exceeded([compare.parse_limit("cost+500%")], found.totals)
     assert len(found.regions) == len(regions)
 
 
@@ -239,13 +239,13 @@ def test_a_data_set_through_the_firmware_has_its_figures(tmp_path):
     assert [one.growth for one in found.totals if one.name == "top1"] == [None, None]
     growth = {one.name: one.growth for one in found.totals if one.growth is not None}
     assert growth == {"ram": 0, "inputs": 0, "inputs_run": 0, "inputs_equal": -1, "elements_different": 1}
-    asked = [limits.parse(text) for text in ("elements_different+0", "top1<50%", "top1<0.51")]
-    assert limits.exceeded(asked, found.totals) == ["elements_different+0", "top1<0.51"]
+    asked = [compare.parse_limit(text) for text in ("elements_different+0", "top1<50%", "top1<0.51")]
+    assert compare.exceeded(asked, found.totals) == ["elements_different+0", "top1<0.51"]
     for percent in (0, 7, 14, 28, 29, 57, 58, 100):
         data_set("new.json", "firmware", percent / 100, 50)
         totals = between(tmp_path).totals
         for text in (f"top1<{percent}%", f"top1<{percent / 100}"):
-            assert limits.exceeded([limits.parse(text)], totals) == []
+            assert compare.exceeded([compare.parse_limit(text)], totals) == []
 
 
 def test_what_is_equal_and_below_its_limit_is_told(tmp_path, capsys):

@@ -6,7 +6,7 @@ import pytest
 from needs import needs_tool
 
 from buildtool.base.errors import UsageError
-from buildtool.fronts.changes import compare, figures, limits, sizetree
+from buildtool.fronts.changes import compare, figures, sizetree
 from buildtool.fronts.texts import changes as report
 from buildtool.fronts.texts.builds import demangled, tree
 
@@ -101,10 +101,12 @@ def test_what_an_image_is_full_of_can_be_limited(found):
         "flash.kernels": (550, 560),
         "flash.application": (30, 0),
     }
-    asked = [limits.parse(text) for text in ("code+19", "code+20", "flash.kernels+1%", "variables+50%")]
-    assert limits.exceeded(asked, found.totals) == ["code+19", "flash.kernels+1%"]
+    asked = [
+        compare.parse_limit(text) for text in ("code+19", "code+20", "flash.kernels+1%", "variables+50%")
+    ]
+    assert compare.exceeded(asked, found.totals) == ["code+19", "flash.kernels+1%"]
     with pytest.raises(UsageError):
-        limits.parse("flash.nobody+1")
+        compare.parse_limit("flash.nobody+1")
 
 
 def test_the_tree_is_shown_as_deep_as_asked(found):

@@ -15,7 +15,7 @@ from paths import ROOT
 from buildtool.api import handle
 from buildtool.client import BuildtoolError, UsageError, options_of
 from buildtool.client import options as table
-from buildtool.fronts.cmake import answering, cores, folder, quoting, requests
+from buildtool.fronts.cmake import answering, describing, quoting, requests
 from buildtool.fronts.cmake.requests import Context
 from buildtool.target.registry import board_names
 
@@ -163,7 +163,7 @@ def test_a_compiler_that_does_not_run_is_refused(tmp_path: Path) -> None:
     answer = handle({"kind": "describe", "board": "cortex-m4"})
     given = context(tmp_path, compiler=str(tmp_path / "no-compiler"), board="cortex-m4")
     with pytest.raises(UsageError, match="cannot compile for the core of board 'cortex-m4'"):
-        cores.check(given, answer, native=False)
+        describing.check(given, answer, native=False)
 
 
 # ---- files ---------------------------------------------------------------------------------------
@@ -200,9 +200,9 @@ def test_an_installation_is_its_own_folder(tmp_path: Path, monkeypatch: pytest.M
     program = tmp_path / "bin" / version
     program.parent.mkdir()
     program.touch()
-    monkeypatch.setattr(folder, "PACKAGE", package)
+    monkeypatch.setattr(quoting, "PACKAGE", package)
     monkeypatch.setattr(sys, "executable", str(tmp_path / "bin/python3"))
-    assert folder.cmake_folder() == package
+    assert quoting.cmake_folder() == package
 
 
 def test_a_folder_that_cannot_be_written_is_told_with_the_way_out(
@@ -211,7 +211,7 @@ def test_a_folder_that_cannot_be_written_is_told_with_the_way_out(
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "file"))
     with pytest.raises(BuildtoolError, match="cannot write the folder") as caught:
-        folder.cmake_folder()
+        quoting.cmake_folder()
     assert "-DBUILDTOOL_PYTHON=" in caught.value.hint
 
 

@@ -3,7 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from buildtool.fronts.texts.words import short_names
+from buildtool.fronts.texts.regions import short_names
 
 WORDS = st.lists(st.sampled_from(("a", "b", "relu", "conv", "net")), min_size=1, max_size=4)
 

@@ -13,7 +13,7 @@ from buildtool.api import handle
 from buildtool.base.errors import UsageError
 from buildtool.base.session import Session
 from buildtool.fronts.cli import main as cli
-from buildtool.fronts.texts import arenamap, plan, profile, table
+from buildtool.fronts.texts import plan, profile, table
 from buildtool.fronts.texts.regions import runs
 
 WIDTH = 110
@@ -200,7 +200,7 @@ def test_a_network_of_hundreds_of_layers_stays_within_the_width():
 def drawn(buffers, regions, height):
     names = [{"name": f"layer_{i}", "position": i} for i in range(len(regions))]
     answer = {"arena_bytes": height, "buffers": buffers, "regions": regions, "operators": names}
-    return arenamap.text(answer).splitlines()
+    return plan.arena_map(answer).splitlines()
 
 
 @pytest.mark.parametrize("streamed", [False, True])
@@ -227,7 +227,7 @@ def test_the_map_shows_what_takes_most_of_every_band(streamed):
             ]
         )
     ]
-    token = table.width.set(arenamap.BANDS + 1 + len("layer_0") + 4)  # as many cells as there are bands
+    token = table.width.set(plan.BANDS + 1 + len("layer_0") + 4)  # as many cells as there are bands
     try:
         lines = drawn(buffers, regions, 160)  # bands of 10 bytes
     finally:
@@ -248,12 +248,12 @@ def test_the_map_shows_what_takes_most_of_every_band(streamed):
 
 def test_the_map_of_a_plan_has_a_letter_for_every_use():
     answer = planned(**STREAMED)
-    lines = arenamap.text(answer).splitlines()
+    lines = plan.arena_map(answer).splitlines()
     rows = [line.split("|")[1] for line in lines if line.endswith("|")]
-    assert len({len(row) for row in rows}) == 1 and len(rows[0]) <= arenamap.MOST_COLUMNS
+    assert len({len(row) for row in rows}) == 1 and len(rows[0]) <= plan.MOST_COLUMNS
     legend = dict(re.findall(r"(\w) (\w+)[,]", lines[-1]))
     assert set("".join(rows)) - {"."} == set(legend)
-    assert all(arenamap.LETTERS[use] == letter for letter, use in legend.items())
+    assert all(plan.LETTERS[use] == letter for letter, use in legend.items())
 
 
 def profile_answer(macs, once):

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from buildtool.fronts.vscode.jsonc import DamagedError, Document
+from buildtool.fronts.vscode.merge import DamagedError, Document
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-999, 999) | st.text('ab"\\/*é\n\t,]}', max_size=6),

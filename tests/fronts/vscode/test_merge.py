@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from buildtool.fronts.cli import main as cli
-from buildtool.fronts.vscode.jsonc import Document
+from buildtool.fronts.vscode.merge import Document
 
 NET = ["--board", "cortex-m4", "--model", "ds_cnn"]
 # Of VS Code's own schema of tasks: what a task and a matcher may have, and of which type.

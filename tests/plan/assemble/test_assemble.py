@@ -1,26 +1,39 @@
-"""The one assembler: equal regions give equal plans, and each schedule is made once for a plan."""
+"""The one assembler: equal regions give equal plans. Layer by layer they are legal and as small as known."""
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections import Counter
 from dataclasses import replace
 
 import pytest
+from arena_run import run
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from plan_nets import graphs, make_target, residual_net
+from needs import needs_shared
+from plan_nets import graphs, make_target, plan_steps, residual_net
 from zeronet import Net
 
-from buildtool.base.errors import PlanError
+from buildtool.base.errors import PlanError, UnsupportedError, UsageError
 from buildtool.base.session import Session
+from buildtool.graph.liveness import live_sum_bound
+from buildtool.graph.macs import total_macs
+from buildtool.graph.ops import ALIAS_KINDS
+from buildtool.graph.rewrite import rewrite
+from buildtool.graph.tflite.reader import read_model
+from buildtool.graph.types import OpKind
 from buildtool.plan.assemble import layerwise
+from buildtool.plan.assemble.layerwise import plan
 from buildtool.plan.baselines.strips import plan_strips
 from buildtool.plan.check.check import check
 from buildtool.plan.schedule import timeline as timelines
 from buildtool.plan.search.front import Settings, front
 from buildtool.plan.summary.summary import binding, peak, summarize
 from buildtool.plan.types import BufferKind
+from buildtool.target.catalogue import select
+from buildtool.target.costs import Pricer, once
+from buildtool.target.types import Target
 
 
 @settings(derandomize=True, deadline=None, max_examples=40)
@@ -137,3 +150,177 @@ def test_no_tensor_moves_where_that_is_not_allowed():
     graph, target = net.graph(x), make_target()
     assert layerwise.plan(graph, target, enough=0).moves
     assert not layerwise.plan(graph, target, enough=math.inf).moves
+
+
+MODES = ("none", "elementwise", "rows")
+
+
+@pytest.mark.slow
+@settings(derandomize=True, deadline=None, max_examples=48)
+@given(graphs(), st.sampled_from(("overwritable", "resident")), st.sampled_from(("0", "kh * kw * cin + 1")))
+def test_random_networks_get_legal_plans_that_run_and_more_freedom_never_costs(graph, image, scratch):
+    target = make_target(scratch=scratch)
+    sizes = []
+    for mode in MODES:
+        made = plan(graph, target, in_place=mode, image=image)
+        check(made, graph, target)
+        assert run(made, graph, target) == ""
+        assert made.arena_bound_bytes <= made.arena_bytes
+        sizes.append(made.arena_bytes)
+    assert sizes == sorted(sizes, reverse=True)
+    assert plan(graph, target, image=image) == made
+
+
+def test_without_overlaps_and_scratch_the_bound_is_the_live_sum():
+    graph, target = residual_net(), make_target()
+    made = plan(graph, target, in_place="none")
+    assert made.arena_bytes == made.arena_bound_bytes == live_sum_bound(graph, 16).bytes
+    assert made.overlaps == ()
+
+
+def test_every_operator_but_aliases_has_one_region_and_one_step_in_order():
+    graph, target = residual_net(), make_target()
+    made = plan(graph, target)
+    run_code = [i for i, op in enumerate(graph.ops) if op.kind not in ALIAS_KINDS]
+    steps = plan_steps(made.regions, graph)
+    assert [s.op for s in steps] == run_code
+    assert [bool(k) for k in made.kernels] == [i in run_code for i in range(len(graph.ops))]
+    for step in steps:
+        _, rows, columns, _ = graph.tensors[graph.ops[step.op].outputs[0]].nhwc
+        assert (step.y0, step.y1, step.x0, step.x1) == (0, rows, 0, columns)
+
+
+def test_macs_and_cost_are_the_sums_over_the_operators():
+    graph, target = residual_net(), make_target()
+    made = plan(graph, target)
+    assert made.macs == made.macs_layerwise == total_macs(graph)
+    assert made.f == 1.0
+    pricer = Pricer(target.costs)
+    operators = [op for op in graph.ops if op.kind not in ALIAS_KINDS]
+    assert made.cost == sum(once(pricer, select(target, graph, op), graph, op) for op in operators)
+
+
+def test_scratch_lives_in_its_operators_step_and_counts():
+    net = Net((1, 4, 4, 16))
+    graph = net.graph(net.relu(net.conv(net.inputs[0], 16)))
+    made = plan(graph, make_target(scratch="100"), in_place="none")
+    (scratch,) = [b for b in made.buffers if b.kind is BufferKind.SCRATCH]
+    assert (scratch.first, scratch.last, scratch.size, scratch.tensors) == (0, 0, 100, ())
+    assert made.arena_bytes == 256 + 256 + 112
+    small = plan(graph, make_target(scratch="100"), in_place="elementwise")
+    assert small.arena_bytes == made.arena_bytes and small.overlaps == ()
+
+
+def test_an_elementwise_chain_runs_in_one_buffer():
+    net = Net((1, 8, 8, 4))
+    graph = net.graph(net.relu(net.reshape(net.relu(net.inputs[0]), (1, 64, 1, 4))))
+    assert plan(graph, make_target(), in_place="none").arena_bytes == 512
+    made = plan(graph, make_target(), in_place="elementwise")
+    assert made.arena_bytes == 256
+    assert [(o.op, o.distance) for o in made.overlaps] == [(0, 0), (2, 0)]
+
+
+def test_a_depthwise_runs_in_its_input_and_two_rows():
+    net = Net((1, 8, 8, 4))
+    graph = net.graph(net.depthwise(net.inputs[0]))
+    assert plan(graph, make_target()).arena_bytes == 256 + 2 * 32
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        pytest.param(lambda net, x: (net.add(x, x),), id="read twice"),
+        pytest.param(lambda net, x: (net.relu(x), x), id="a network output"),
+        pytest.param(lambda net, x: (net.relu(x), net.relu(net.reshape(x, (1, 8, 8, 4)))), id="read later"),
+        pytest.param(lambda net, x: (net.add(x, net.reshape(x, (1, 8, 8, 4))),), id="read as its alias too"),
+    ],
+)
+def test_an_input_that_does_not_die_cleanly_is_not_overwritten(build):
+    net = Net((1, 8, 8, 4))
+    x = net.relu(net.inputs[0])
+    graph = net.graph(*build(net, x))
+    target = make_target()
+    made = plan(graph, target)
+    check(made, graph, target)
+    assert run(made, graph, target) == ""
+    assert made.arena_bytes >= 512
+
+
+def test_the_broadcast_operand_is_not_overwritten():
+    net = Net((1, 1, 1, 4), (1, 1, 1, 4))
+    wide = net.relu(net.relu(net.inputs[0]))
+    graph = net.graph(net.add(net.concat([wide, wide]), net.concat([net.inputs[1], net.inputs[1]])))
+    made = plan(graph, make_target())
+    check(made, graph, make_target())
+    assert run(made, graph, make_target()) == ""
+
+
+def test_a_resident_image_survives_and_costs_its_bytes():
+    graph, target = residual_net(), make_target()
+    free = plan(graph, target, image="overwritable")
+    kept = plan(graph, target, image="resident")
+    (image,) = [b for b in kept.buffers if graph.inputs[0] in b.tensors]
+    assert (image.first, image.last) == (0, len(kept.regions) - 1)
+    assert kept.arena_bytes == free.arena_bytes + image.size
+
+
+def test_names_of_tensors_do_not_matter():
+    graph, target = residual_net(), make_target()
+    renamed = dataclasses.replace(
+        graph,
+        name="other",
+        tensors=tuple(dataclasses.replace(t, name=f"x{i}") for i, t in enumerate(graph.tensors)),
+    )
+    assert plan(renamed, target) == plan(graph, target)
+
+
+def test_an_operator_without_a_kernel_is_named():
+    graph, target = residual_net(), make_target()
+    without = Target(target.board, tuple(k for k in target.kernels if k.op != OpKind.MEAN))
+    with pytest.raises(UnsupportedError) as caught:
+        plan(graph, without)
+    assert caught.value.operator == "#8 MEAN"
+
+
+def test_unknown_options_are_refused_with_a_suggestion():
+    for options in ({"in_place": "row"}, {"image": "residnet"}):
+        with pytest.raises(UsageError, match="cannot be") as caught:
+            plan(residual_net(), make_target(), **options)
+        assert "did you mean" in caught.value.hint
+
+
+def _model(name):
+    path = needs_shared(f"models/{name}")
+    return rewrite(read_model(path.read_bytes(), path=name))
+
+
+# Without overlaps: the largest live sum once pads are folded into their consumers. With rows, by hand,
+# each distance as overlap.py has it (d of the deeper tensor, ..., size of the highest):
+#   MobileNetV2: the strided depthwise 80x80x96 -> 40x40x96 and the expansion 16 -> 96 before it,
+#     40*96 + (80*80*96 - 79*80*16) + 80*80*16 = 3,840 + 513,280 + 102,400
+#   VWW: the same with 48x48x8 -> 48x48x16 -> 24x24x16: 384 + (36,864 - 47*384) + 18,432
+#   ResNet8: the skip's 32x32x16, and a 3x3 convolution in place and two rows: 16,384 * 2 + 2*512
+#   KWS: four depthwise (two rows of 5x64) and four 1x1 (one row) in a chain: 8,000 + 4*(640 + 320)
+# MCUNet's residuals branch the chain, so for it there is only what TinyEngine needs, in place and patched.
+@pytest.mark.parametrize(
+    ("name", "none", "rows"),
+    [
+        ("mobilenetv2_160.tflite", 768_000, 619_520),
+        ("mlperf_vww96.tflite", 55_296, 37_632),
+        ("mlperf_resnet8.tflite", 49_152, 33_792),
+        ("mlperf_kws.tflite", 16_000, 11_840),
+        ("mcunet_320k_imagenet.tflite", 340_736, None),
+    ],
+)
+def test_known_networks_need_what_is_known(name, none, rows):
+    graph, target = _model(name), make_target()
+    for image in ("overwritable", "resident"):
+        for mode in MODES:
+            check(plan(graph, target, in_place=mode, image=image), graph, target)
+    plain = plan(graph, target, in_place="none")
+    assert plain.arena_bytes == plain.arena_bound_bytes == none
+    made = plan(graph, target, in_place="rows")
+    if rows:
+        assert made.arena_bytes == made.arena_bound_bytes == rows
+    else:
+        assert made.arena_bytes < 218_800

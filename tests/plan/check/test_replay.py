@@ -1,26 +1,37 @@
-"""The replay in C and its twin in Python take and refuse the same plans, with the same words."""
+"""The replay in C and its twin in Python refuse the same plans; checker and planner read the same windows."""
+
+from __future__ import annotations
 
 import random
 from dataclasses import replace
 from functools import cache
 
+import plan_nets
 import pytest
 import replay_twin
-from groupnets import assembled
+from branchnets import branching_networks
+from groupnets import assembled, residual_nets
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from loaded import load_target
 from plan_nets import make_target, residual_net
 from planmutants import KINDS, mutant, shorter, with_buffer
+from upsampling import networks
 from zeronet import Net
 
 from buildtool.base.errors import PlanError
+from buildtool.graph.liveness import alias_roots
+from buildtool.graph.ops import ALIAS_KINDS
 from buildtool.graph.types import DType
 from buildtool.options.values import PlanOptions
 from buildtool.plan.assemble.constants import constants
 from buildtool.plan.assemble.loads import Loading
 from buildtool.plan.check import check as checking
 from buildtool.plan.check.check import check
+from buildtool.plan.check.reads import alias_groups, reads, sums_up
 from buildtool.plan.check.replay import replay
 from buildtool.plan.choose.choose import make_plan
+from buildtool.plan.schedule.receptive import accumulates, axes, row_inputs, streams
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.search.front import Settings, front
 from buildtool.plan.types import Group, Region
@@ -180,3 +191,30 @@ def test_wider_elements_may_be_written_where_no_narrow_one_is_still_to_be_read(m
     nearer = with_buffer(plan, overlap.input, offset=plan.buffers[overlap.output].offset + 496)
     damaged = replace(nearer, overlaps=(replace(overlap, distance=496),))
     assert _both(monkeypatch, damaged, graph, target)
+
+
+@pytest.mark.slow
+@settings(derandomize=True, deadline=None, max_examples=200, suppress_health_check=list(HealthCheck))
+@given(st.data(), st.one_of(residual_nets(), plan_nets.graphs(), branching_networks(), networks()))
+def test_checker_and_planner_agree_on_every_window(data, graph):
+    assert alias_groups(graph) == alias_roots(graph)
+    for op in graph.ops:
+        if op.kind in ALIAS_KINDS:
+            continue
+        assert sums_up(graph, op) == accumulates(graph, op)
+        by_row = row_inputs(graph, op) if streams(graph, op) and not accumulates(graph, op) else ()
+        found = reads(graph, op)
+        assert [r.tensor for r in found if r.rows] == list(by_row)
+        assert {r.tensor for r in found} == {
+            t for t in op.inputs if t >= 0 and not graph.tensors[t].is_constant
+        }
+        _, height, width, _ = graph.tensors[op.outputs[0]].nhwc
+        for read in found:
+            for taps, axis, size in zip(
+                (read.rows, read.columns), axes(graph, op), (height, width), strict=True
+            ):
+                if taps is not None:
+                    low = data.draw(st.integers(0, size - 1))
+                    high = data.draw(st.integers(low + 1, size))
+                    expected = (max(0, axis.low(low)), min(taps.size, axis.high(high)))
+                    assert taps.read((low, high)) == expected

@@ -1,11 +1,14 @@
-"""Arena problems: the bound is a bound, greedy placements are legal, both held against exhaustive search."""
+"""Arena problems: the bound is a bound, greedy placements are legal, both held against exhaustive search.
+
+Over two memories: legal in both, within the capacities, and as cheap as any choice of memories.
+"""
 
 import csv
 import itertools
 import random
 
 import pytest
-from exactlib import lowest, small_problems
+from exactlib import apart, lowest, small_problems
 from greedy_twin import PythonRuns
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,23 +19,13 @@ from buildtool.plan.place import greedy
 from buildtool.plan.place.arena import Item, Permission, Problem, height, validate
 from buildtool.plan.place.bounds import bound
 from buildtool.plan.place.greedy import MOST_BYTES, solve
+from buildtool.plan.place.spread import part, spread
 
 
 def is_legal(problem, offsets):
-    """By the definition: byte sets of items live together are disjoint, or the permission holds."""
-    allowed = {(p.output, p.input): p.distance for p in problem.permissions}
-    for a, b in itertools.combinations(range(len(offsets)), 2):
-        x, y = problem.items[a], problem.items[b]
-        together = set(range(x.lower, x.upper)) & set(range(y.lower, y.upper))
-        shared = set(range(offsets[a], offsets[a] + x.size)) & set(range(offsets[b], offsets[b] + y.size))
-        if not together or not shared:
-            continue
-        if (a, b) in allowed and offsets[b] >= offsets[a] + allowed[a, b]:
-            continue
-        if (b, a) in allowed and offsets[a] >= offsets[b] + allowed[b, a]:
-            continue
-        return False
-    return True
+    """Pair by pair, by the definition."""
+    pairs = itertools.combinations(enumerate(offsets), 2)
+    return all(apart(problem, *one, *other) for one, other in pairs)
 
 
 def exhaustive(problem):
@@ -82,23 +75,21 @@ def test_greedy_orders_find_the_minimum_of_nearly_all_small_chains():
     assert len(missed) <= 2
 
 
-def test_the_bound_counts_an_overlap_once_for_two_inputs_of_one_output():
-    items = (Item(0, 2, 10), Item(0, 2, 10), Item(1, 2, 10))
-    both = Problem(items, (Permission(2, 0, 0), Permission(2, 1, 0)))
-    assert bound(both).bytes == 20 == exhaustive(both) == solve(both).height
-
-
-def test_the_bound_follows_a_chain_of_overlaps_upwards():
-    items = (Item(2, 3, 10), Item(1, 3, 10), Item(0, 2, 10), Item(0, 3, 5))
-    chain = Problem(items, (Permission(0, 1, 2), Permission(1, 2, 3)))
-    assert bound(chain).live == 10 + 3 + 5  # at any one time
-    assert bound(chain).bytes == 2 + 3 + 10 + 5 == exhaustive(chain) == solve(chain).height
-
-
-def test_a_distance_is_rounded_up_to_the_granule():
-    items = (Item(0, 2, 32, 16), Item(1, 3, 32, 16))
-    problem = Problem(items, (Permission(1, 0, 1),))
-    assert bound(problem).bytes == 48 == solve(problem).height
+@pytest.mark.parametrize(
+    ("items", "permissions", "least"),
+    [
+        # two inputs of one output: the overlap counts once
+        ([Item(0, 2, 10), Item(0, 2, 10), Item(1, 2, 10)], [(2, 0, 0), (2, 1, 0)], 20),
+        # a chain climbs by 2 and 3; at any one time less is live
+        ([Item(2, 3, 10), Item(1, 3, 10), Item(0, 2, 10), Item(0, 3, 5)], [(0, 1, 2), (1, 2, 3)], 20),
+        # a distance is rounded up to the granule
+        ([Item(0, 2, 32, 16), Item(1, 3, 32, 16)], [(1, 0, 1)], 48),
+        ([], [], 0),
+    ],
+)
+def test_the_bound_and_the_placement_are_the_least_height(items, permissions, least):
+    problem = Problem(tuple(items), tuple(Permission(*p) for p in permissions))
+    assert bound(problem).bytes == least == exhaustive(problem) == solve(problem).height
 
 
 def test_the_bound_names_the_first_time_at_which_it_binds():
@@ -114,24 +105,16 @@ def test_fixed_offsets_are_kept_and_avoided():
 
 
 def test_validate_refuses_overlaps_misalignment_and_moved_items():
-    problem = Problem((Item(0, 2, 4, 4), Item(1, 3, 4, 4), Item(2, 4, 4, 4, offset=0)))
-    validate(problem, (0, 4, 0))
-    for offsets in ((0, 0, 0), (0, 5, 0), (0, 4, 8), (4, 0, 0), (0, 4), (-4, 4, 0)):
+    """It takes a permission only at its distance. An item without bytes collides with nothing."""
+    fixed = Problem((Item(0, 2, 4, 4), Item(1, 3, 4, 4), Item(2, 4, 4, 4, offset=0)))
+    permitted = Problem((Item(0, 2, 8), Item(1, 3, 8)), (Permission(1, 0, 3),))
+    inside = [Problem((Item(0, 4, 8), Item(1, 3, size, offset=3))) for size in (0, 1)]
+    for problem, offsets in ((fixed, (0, 4, 0)), (permitted, (3, 0)), (inside[0], (0, 3))):
+        validate(problem, offsets)
+    wrong = [(fixed, at) for at in ((0, 0, 0), (0, 5, 0), (0, 4, 8), (4, 0, 0), (0, 4), (-4, 4, 0))]
+    for problem, offsets in (*wrong, (permitted, (2, 0)), (permitted, (0, 3)), (inside[1], (0, 3))):
         with pytest.raises(PlanError):
             validate(problem, offsets)
-
-
-def test_validate_takes_a_permission_only_at_its_distance():
-    problem = Problem((Item(0, 2, 8), Item(1, 3, 8)), (Permission(1, 0, 3),))
-    validate(problem, (3, 0))
-    with pytest.raises(PlanError):
-        validate(problem, (2, 0))
-    with pytest.raises(PlanError):
-        validate(problem, (0, 3))
-
-
-def test_an_empty_problem_needs_nothing():
-    assert solve(Problem(())).height == 0 == bound(Problem(())).bytes
 
 
 def test_the_same_problem_gives_the_same_offsets():
@@ -151,13 +134,6 @@ def test_hard_problems_are_placed_legally_above_their_bound(name):
     found = solve(problem)
     validate(problem, found.offsets)
     assert bound(problem).bytes == live <= found.height
-
-
-def test_an_item_without_bytes_collides_with_nothing():
-    """Also where it has to lie in the middle of another one."""
-    validate(Problem((Item(0, 4, 8), Item(1, 3, 0, offset=3))), (0, 3))
-    with pytest.raises(PlanError, match="overlap"):
-        validate(Problem((Item(0, 4, 8), Item(1, 3, 1, offset=3))), (0, 3))
 
 
 @st.composite
@@ -190,3 +166,61 @@ def test_items_of_more_bytes_than_can_be_summed_are_refused():
     assert solve(Problem((half,))).height == MOST_BYTES // 2
     with pytest.raises(UnsupportedError, match="add up to"):
         solve(Problem((half, half)))
+
+
+def cheapest(problem, prices, capacities):
+    """The least price of all choices of memories that brute force can place; None where there is none."""
+    found = []
+    for choice in itertools.product((0, 1), repeat=len(problem.items)):
+        price = sum(prices[i][memory] for i, memory in enumerate(choice))
+        if found and price >= min(found):
+            continue
+        parts = [part(problem, [i for i, m in enumerate(choice) if m == which]) for which in (0, 1)]
+        if all(lowest(one, room) is not None for one, room in zip(parts, capacities, strict=True)):
+            found.append(price)
+    return min(found, default=None)
+
+
+def assert_legal(problem, found, capacities):
+    """Each memory's items are placed legally, within its capacity."""
+    for which in (False, True):
+        inside = [i for i, second in enumerate(found.second) if second == which]
+        validate(part(problem, inside), [found.offsets[i] for i in inside])
+        top = max((found.offsets[i] + problem.items[i].size for i in inside), default=0)
+        assert top <= found.heights[which] <= capacities[which]
+
+
+@st.composite
+def spreads(draw):
+    """A problem, a price for each item in both memories, and two capacities."""
+    problem = draw(small_problems())
+    numbers = st.integers(0, 9)
+    prices = [(draw(numbers), draw(numbers)) for _ in problem.items]
+    return problem, prices, (draw(numbers), draw(numbers))
+
+
+@settings(max_examples=40)
+@given(spreads())
+def test_no_choice_of_memories_is_cheaper(case):
+    problem, prices, capacities = case
+    found, least = spread(problem, prices, capacities), cheapest(problem, prices, capacities)
+    if least is None:
+        assert found is None
+        return
+    assert found is not None
+    assert (found.price, found.is_proven) == (least, True)
+    assert found.price == sum(price[second] for price, second in zip(prices, found.second, strict=True))
+    assert_legal(problem, found, capacities)
+
+
+def test_of_many_items_a_placement_is_found_where_the_search_cannot_look_at_all_choices():
+    """Twice as much as either memory holds is live at each of 30 moments."""
+    items = tuple(Item(time, time + 2, 16 * (1 + (7 * time + k) % 5)) for time in range(30) for k in range(4))
+    prices = [(1 + (11 * i) % 13, 3 + (5 * i) % 17) for i in range(len(items))]
+    problem = Problem(items)
+    live = max(sum(i.size for i in items if i.lower <= t < i.upper) for t in range(31))
+    rooms = (live * 5 // 8, live * 5 // 8)
+    found = spread(problem, prices, rooms, nodes=500)
+    assert found is not None
+    assert not found.is_proven
+    assert_legal(problem, found, rooms)

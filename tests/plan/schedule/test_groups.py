@@ -1,4 +1,4 @@
-"""Groups of several operators, residuals inside or across them: every byte that is read is there."""
+"""Groups of several operators, residuals or branches in them: every byte is there when it is read."""
 
 from __future__ import annotations
 
@@ -6,19 +6,28 @@ from dataclasses import replace
 
 import plan_nets
 import pytest
+from branch_twin import BranchTwin
+from branchnets import branching_networks, shuffled
+from front_twin import Space, hold_front
 from groupnets import SAME, any_groups, assembled, residual_nets
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from plan_nets import make_target
+from upsampling import WAYS, enlarged
 from zeronet import Net
 
 from buildtool.base.errors import PlanError
+from buildtool.graph.rewrite import rewrite
+from buildtool.graph.types import OpKind, SliceAttrs
 from buildtool.plan.check.check import check
 from buildtool.plan.check.replay import replay
 from buildtool.plan.schedule.inner import objection, whole_tensors
+from buildtool.plan.schedule.overlap import IN_PLACE
 from buildtool.plan.schedule.rings import windows
 from buildtool.plan.schedule.timeline import Timeline
-from buildtool.plan.types import Group, Scheme
+from buildtool.plan.search.front import Settings, front
+from buildtool.plan.types import BufferKind, Group, Scheme
+from buildtool.zoo.drawn import NetBuilder
 
 
 @pytest.mark.slow
@@ -125,3 +134,212 @@ def test_ways_of_different_strides_are_no_group():
     assert net.shape(a) == net.shape(b)
     graph = net.graph(net.add(a, b))
     assert "different strides" in objection(graph, (0, 1, 2, 3))[1]
+
+
+_many = settings(derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+@pytest.mark.slow
+@settings(_many, max_examples=15)
+@given(branching_networks(), st.sampled_from(["overwritable", "stream"]), st.sampled_from(["rows", "none"]))
+def test_every_point_of_the_front_reads_only_what_is_there(graph, image, in_place):
+    target = make_target(scratch="5 * cin")
+    found = front(graph, target, Settings(image=image, in_place=in_place))
+    for index, point in enumerate(found.points):
+        plan = found.plan(index)
+        check(plan, graph, target)
+        assert plan.macs == point.work, (index, plan.regions)
+        if in_place == "none":  # else overlaps may push each other up
+            assert plan.arena_bound_bytes <= point.live_bytes, (index, plan.regions)
+
+
+def _fire(net, x):
+    """SqueezeNet's module."""
+    x = net.conv(x, 4)
+    return net.conv(net.concat([net.conv(x, 8), net.conv(x, 8, kernel=(3, 3), same=True)]), 24)
+
+
+def _projection(net, x):
+    """ResNet's strided module."""
+    y = net.conv(x, 16, kernel=(3, 3), stride=(2, 2), same=True)
+    y = net.conv(y, 16, kernel=(3, 3), same=True)
+    return net.conv(net.elementwise(OpKind.ADD, net.conv(x, 16, stride=(2, 2)), y), 24)
+
+
+def _dense(net, x):
+    """DenseNet's layers: each adds its channels to all before."""
+    for _ in range(3):
+        x = net.concat([x, net.conv(net.conv(x, 12), 4, kernel=(3, 3), same=True)])
+    return x
+
+
+def _inception(net, x):
+    """Four branches, one of them with a residual of its own."""
+    residual = net.conv(x, 6)
+    residual = net.elementwise(OpKind.ADD, residual, net.conv(residual, 6, kernel=(3, 3), same=True))
+    pooled = net.conv(net.pool(OpKind.MAX_POOL_2D, x, (3, 3), (1, 1), same=True), 4)
+    wide = net.conv(net.conv(x, 4), 6, kernel=(5, 5), same=True)
+    return net.concat([net.conv(x, 4), wide, residual, pooled])
+
+
+def _shuffled(net, x):
+    """ShuffleNet's module: half of the channels passes, the other half is convolved."""
+    for _ in range(2):
+        first, second = net.split(x, 2)
+        second = net.conv(second, 0, kernel=(3, 3), same=True, depth_multiplier=1)
+        x = shuffled(net, net.concat([net.conv(second, 4), first]), 2)
+    return x
+
+
+def _widened(net, x):
+    """BlazeFace's modules: shortcuts that lack channels, one of them strided."""
+    for channels, stride in ((10, 1), (12, 2)):
+        y = net.conv(x, 0, kernel=(5, 5), stride=(stride, stride), same=True, depth_multiplier=1)
+        x = net.pool(OpKind.MAX_POOL_2D, x, (2, 2), (2, 2)) if stride > 1 else x
+        x = net.pad(x, ((0, 0), (0, 0), (0, 0), (0, channels - net.shape(x)[3])))
+        x = net.elementwise(OpKind.ADD, net.conv(y, channels), x)
+    return x
+
+
+def _network(module):
+    """A module between a convolution of 8 channels and a classifier."""
+    net = NetBuilder(1)
+    x = net.conv(net.input((1, 24, 24, 3)), 8, kernel=(3, 3), same=True)
+    return rewrite(net.graph([net.dense(net.mean(module(net, x)), 4)]))
+
+
+@pytest.mark.parametrize("module", [_fire, _projection, _dense, _inception, _shuffled, _widened])
+def test_a_whole_network_of_branches_streams_without_repetition(module):
+    """Of an image that comes by rows nothing is whole but the classifier's few numbers."""
+    graph = _network(module)
+    found = front(graph, make_target(), Settings(image="stream"))
+    point = next(p for p in found.points if p.f <= 1.0)
+    plan = found.plan(found.points.index(point))
+    check(plan, graph, found.target)
+    assert max(b.size for b in plan.buffers if b.kind is BufferKind.TENSOR) <= 24 * 4
+    assert plan.arena_bytes < max(found.space.tables.wholes) / 2
+
+
+@pytest.mark.parametrize("module", [_fire, _projection, _inception])
+def test_rings_of_branches_are_as_small_as_they_can_be(module):
+    """A row less in any of them, and the replay finds a byte that is gone."""
+    graph = _network(module)
+    found = front(graph, make_target(), Settings(image="stream", in_place="none"))
+    plan = found.plan(0)
+    section = next(s for s in found.space.blocks.sections if s)
+    inside = {graph.ops[p].outputs[0] for p in section.group.ops[:-1]}
+    kernels = found.space.elements.kernels
+    timeline = Timeline.of(graph, plan.regions, plan.image)
+    replay(plan, timeline, kernels)
+    rings = [b for b in plan.buffers if b.kind is BufferKind.RING and inside & set(b.tensors)]
+    assert {t for b in rings for t in b.tensors} == inside
+    assert sum(-(-b.size // plan.alignment) * plan.alignment for b in rings) == section.rings
+    for ring in rings:
+        if ring.rows > 1:
+            less = tuple(replace(b, rows=b.rows - 1) if b is ring else b for b in plan.buffers)
+            with pytest.raises(PlanError):
+                replay(replace(plan, buffers=less), timeline, kernels)
+
+
+def _has_section(graph):
+    return any(front(graph, make_target(), Settings()).space.blocks.sections)
+
+
+def test_a_branch_that_something_else_reads_is_in_no_section():
+    net = NetBuilder(5)
+    x = net.conv(net.input((1, 9, 9, 3)), 4)
+    a, b = net.conv(x, 4), net.conv(x, 4, kernel=(3, 3), same=True)
+    joined = net.concat([a, b])
+    assert _has_section(net.graph([joined]))
+    assert not _has_section(net.graph([joined, a]))
+
+
+def test_ways_of_different_strides_are_in_no_section():
+    net = NetBuilder(6)
+    x = net.conv(net.input((1, 8, 8, 3)), 4)
+    a = net.pool(OpKind.MAX_POOL_2D, x, (8, 8), (8, 8))
+    b = net.conv(x, 4, kernel=(8, 8), stride=(4, 4))
+    assert net.shape(a) == net.shape(b)
+    assert not _has_section(net.graph([net.elementwise(OpKind.ADD, a, b)]))
+
+
+def test_a_gate_is_applied_row_by_row():
+    """The gated tensor is whole before, and dies under what is made of it."""
+    net = NetBuilder(7)
+    x = net.conv(net.input((1, 16, 16, 3)), 16)
+    gate = net.unary(OpKind.LOGISTIC, net.conv(net.mean(x, keep_dims=True), 16))
+    y = net.elementwise(OpKind.MUL, gate, x)
+    graph = net.graph([net.conv(y, 8)])
+    found = front(graph, make_target(), Settings())
+    plan = found.plan(0)
+    check(plan, graph, found.target)
+    assert plan.regions[-1].ops == (len(graph.ops) - 2, len(graph.ops) - 1)
+    assert plan.arena_bytes < 16 * 16 * 16 + 16 * 16 * 4
+
+
+def _sliced(net, x, first):
+    *image, channels = net.shape(x)
+    attrs = SliceAttrs((0, 0, 0, first), (1, 1, 1, 1), (*image, channels - first))
+    return net.move(OpKind.SLICE, x, (*image, channels - first), attrs)
+
+
+@st.composite
+def _modules(draw):
+    """A few modules of two or three short branches, convolutions between them."""
+    net, side, channels = NetBuilder(draw(st.integers(0, 9))), st.integers(4, 9), st.integers(1, 6)
+    x = net.conv(net.input((1, draw(side), draw(side), 2)), draw(channels), kernel=(3, 3), same=True)
+    for _ in range(draw(st.integers(1, 2))):
+        stride = draw(st.sampled_from([(1, 1), (1, 1), (2, 2)]))
+        parts = []
+        for _ in range(draw(st.integers(2, 3))):
+            way, y = draw(st.sampled_from(["same", "projected", "sliced"])), x
+            if way == "projected":
+                y = net.conv(x, draw(channels))
+            elif way == "sliced":
+                y = _sliced(net, x, draw(st.integers(0, net.shape(x)[3] - 1)))
+            kernel = draw(st.sampled_from([(1, 1), (3, 3)]))
+            parts.append(net.conv(y, draw(channels), kernel=kernel, stride=stride, same=True))
+        x = net.concat(parts)
+        if draw(st.booleans()):
+            x = net.conv(x, draw(st.integers(1, 4)), kernel=(3, 3), same=True)
+    return net.graph([x])
+
+
+@st.composite
+def _hourglasses(draw):
+    """Modules of which one branch goes through a smaller image and back, between convolutions."""
+    net = NetBuilder(draw(st.integers(0, 9)))
+    side = st.integers(3, 8)
+    x = net.conv(net.input((1, draw(side), draw(side), 2)), draw(st.integers(1, 4)), kernel=(3, 3), same=True)
+    for _ in range(draw(st.integers(1, 2))):
+        way, (rows, columns) = draw(st.sampled_from(WAYS)), net.shape(x)[1:3]
+        small = net.conv(x, draw(st.integers(1, 4)), kernel=(3, 3), stride=(2, 2), same=True)
+        if draw(st.booleans()):
+            small = net.conv(small, 2, kernel=(3, 3), same=True)
+        beside = net.conv(x, draw(st.integers(1, 4))) if draw(st.booleans()) else x
+        parts = [beside, enlarged(net, small, rows, columns, way)]
+        x = net.concat(parts if draw(st.booleans()) else parts[::-1])
+        if draw(st.booleans()):
+            x = net.conv(x, draw(st.integers(1, 4)), kernel=(3, 3), same=True)
+    return net.graph([x])
+
+
+def _compare(graph, image, in_place):
+    space = Space(steps=(1, 2), hand_offs=(1,))
+    hold_front(graph, make_target(scratch="3 * cin"), image, in_place, space, BranchTwin)
+
+
+_images, _in_place = st.sampled_from(["overwritable", "resident", "stream"]), st.sampled_from(IN_PLACE)
+
+
+@settings(_many, max_examples=2)
+@given(_modules(), st.sampled_from(["overwritable", "stream"]), st.sampled_from(["rows", "none"]))
+def test_the_front_of_small_networks_of_branches_is_exact(graph, image, in_place):
+    _compare(graph, image, in_place)
+
+
+@pytest.mark.slow
+@settings(_many, max_examples=14)
+@given(_modules() | _hourglasses(), _images, _in_place)
+def test_the_front_of_networks_of_branches_is_exact(graph, image, in_place):
+    _compare(graph, image, in_place)

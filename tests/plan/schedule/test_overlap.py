@@ -1,5 +1,8 @@
 """Overlap distances: the planner's formula and the checker's replay, both held against simulated bytes."""
 
+import functools
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
@@ -7,11 +10,17 @@ from hypothesis import strategies as st
 from plan_nets import make_target
 from zeronet import Net
 
-from buildtool.graph.types import ConvAttrs, OpKind, Pad, PoolAttrs
+from buildtool.api import handle
+from buildtool.base.errors import PlanError
+from buildtool.graph.tflite.writer import write_model
+from buildtool.graph.types import AxisAttrs, ConvAttrs, OpKind, Pad, PoolAttrs
+from buildtool.plan.assemble import layerwise
+from buildtool.plan.check.check import check
 from buildtool.plan.check.hazard import unsafe
 from buildtool.plan.schedule.overlap import distance
 from buildtool.target.catalogue import select_all
 from buildtool.target.types import Contract
+from buildtool.zoo.drawn import NetBuilder
 
 
 def simulated(graph, op, operand, contract, shift):
@@ -114,27 +123,54 @@ def test_the_row_distance_is_the_least_where_every_input_row_is_read(graph):
         assert not simulated(graph, op, 0, Contract.ROW, apart - 1)
 
 
-def test_a_depthwise_of_3x3_needs_two_rows():
-    net = Net((1, 10, 4, 8))
-    graph = net.graph(net.depthwise(net.inputs[0]))
-    assert distance(graph, graph.ops[0], 0, Contract.ROW) == 2 * 4 * 8
+def joined(axis, *shapes, twice=False):
+    """The concatenation of tensors of some shapes, or of the first one with itself."""
+    net = Net(*shapes)
+    return net.graph(net.add_op(OpKind.CONCATENATION, net.inputs * (1 + twice), AxisAttrs(axis)))
 
 
-def test_a_strided_depthwise_needs_one_output_row():
-    net = Net((1, 10, 10, 8))
-    graph = net.graph(net.depthwise(net.inputs[0], stride=(2, 2), pad=Pad(0, 1, 0, 1)))
-    assert distance(graph, graph.ops[0], 0, Contract.ROW) == 5 * 8
+def unary(make, shape):
+    """What `make` puts behind an input of a shape."""
+    net = Net(shape)
+    return net.graph(make(net, net.inputs[0]))
 
 
-def test_elements_of_one_size_may_lie_on_each_other():
-    net = Net((2, 3, 4, 5))
-    graph = net.graph(net.relu(net.inputs[0]))
+def added():
+    net = Net((1, 4, 4, 3), (1, 1, 1, 3))
+    return net.graph(net.add(*net.inputs))
+
+
+ROW, PIXEL, PARTS, NONE = Contract.ROW, Contract.PIXEL, Contract.PARTS, Contract.NONE
+KNOWN = {  # a network of one operator, its operand, the contract, the distance in bytes
+    "a depthwise of 3x3: two rows": (unary(Net.depthwise, (1, 10, 4, 8)), 0, ROW, 2 * 4 * 8),
+    "a strided depthwise: one row of the output": (
+        unary(lambda net, x: net.depthwise(x, stride=(2, 2), pad=Pad(0, 1, 0, 1)), (1, 10, 10, 8)),
+        *(0, ROW, 5 * 8),
+    ),
+    "elements of one size": (unary(Net.relu, (2, 3, 4, 5)), 0, PIXEL, 0),
+    "the wide operand of two, element by element": (added(), 0, PIXEL, 0),
+    "the wide operand of two, row by row": (added(), 0, ROW, 4 * 3),
+    "a broadcast operand, element by element": (added(), 1, PIXEL, None),
+    "a broadcast operand, row by row": (added(), 1, ROW, None),
+    "rows of a batch": (unary(Net.depthwise, (2, 4, 4, 3)), 0, ROW, None),
+    "a kernel without a contract": (unary(Net.relu, (1, 4, 4, 3)), 0, NONE, None),
+    "the first of parts below each other": (joined(1, (1, 4, 5, 2), (1, 3, 5, 2)), 0, PARTS, 0),
+    "the second of parts below each other": (joined(1, (1, 4, 5, 2), (1, 3, 5, 2)), 1, PARTS, 40),
+    "the first of parts side by side": (joined(3, (1, 4, 5, 6), (1, 4, 5, 2)), 0, PARTS, 19 * 2),
+    "a part that is there twice": (joined(3, (1, 2, 2, 4), twice=True), 0, PARTS, None),
+}
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_operators_have_the_distance_that_is_known(name):
+    """At that distance and above the check allows it; where there is none, it refuses any."""
+    graph, operand, contract, apart = KNOWN[name]
     op = graph.ops[0]
-    assert distance(graph, op, 0, Contract.PIXEL) == 0
-    for shift in (0, 1, 7, 200):
-        assert simulated(graph, op, 0, Contract.PIXEL, shift)
-        assert unsafe(graph, op, 0, Contract.PIXEL, shift) == ""
-    assert "before it is read" in unsafe(graph, op, 0, Contract.PIXEL, -1)
+    assert distance(graph, op, operand, contract) == apart
+    for shift in (0, 1, 7, 1000):
+        assert (unsafe(graph, op, operand, contract, (apart or 0) + shift) == "") is (apart is not None)
+    if contract is PIXEL and apart == 0:
+        assert "before it is read" in unsafe(graph, op, operand, contract, -1)
 
 
 @pytest.mark.parametrize(("source", "result"), [("int8", "float32"), ("int32", "int8"), ("int8", "int8")])
@@ -155,30 +191,6 @@ def test_elements_of_other_sizes_keep_their_distance(source, result):
         assert unsafe(graph, op, 0, Contract.PIXEL, apart - 1)
 
 
-def test_a_broadcast_operand_is_never_overwritten():
-    net = Net((1, 4, 4, 3), (1, 1, 1, 3))
-    graph = net.graph(net.add(*net.inputs))
-    op = graph.ops[0]
-    for contract in (Contract.PIXEL, Contract.ROW):
-        assert distance(graph, op, 0, contract) is not None
-        assert distance(graph, op, 1, contract) is None
-        assert unsafe(graph, op, 1, contract, 48)
-
-
-def test_rows_of_a_batch_are_not_written_over_each_other():
-    net = Net((2, 4, 4, 3))
-    graph = net.graph(net.depthwise(net.inputs[0]))
-    assert distance(graph, graph.ops[0], 0, Contract.ROW) is None
-    assert unsafe(graph, graph.ops[0], 0, Contract.ROW, 1000)
-
-
-def test_a_kernel_without_a_contract_overlaps_nothing():
-    net = Net((1, 4, 4, 3))
-    graph = net.graph(net.relu(net.inputs[0]))
-    assert distance(graph, graph.ops[0], 0, Contract.NONE) is None
-    assert unsafe(graph, graph.ops[0], 0, Contract.NONE, 0)
-
-
 def test_a_sum_of_parts_of_the_channels_lies_a_row_below_what_it_reads():
     """Its kernel is called on some channels after the others: elements are in no ascending order."""
     net = Net((1, 5, 4, 9), (1, 5, 4, 6))
@@ -194,3 +206,96 @@ def test_a_sum_of_parts_of_the_channels_lies_a_row_below_what_it_reads():
     assert unsafe(graph, op, whole, kernel.overlap, 4 * 9 - 1)
     assert distance(graph, op, narrow, kernel.overlap) is None
     assert unsafe(graph, op, narrow, kernel.overlap, 10**6)
+
+
+@st.composite
+def concatenations(draw):
+    """Two to four parts, along any axis."""
+    axis = draw(st.integers(0, 3))
+    side = st.integers(1, 4)
+    shape = [draw(side) for _ in range(4)]
+    shapes = [[*shape[:axis], draw(side), *shape[axis + 1 :]] for _ in range(draw(st.integers(2, 4)))]
+    net = Net(*shapes)
+    out = net.add_op(OpKind.CONCATENATION, net.inputs, AxisAttrs(axis))
+    return net.graph(out)
+
+
+def copied(graph, operand, shift):
+    """Whether copying byte by byte, part after part, finds every byte of the operand intact.
+
+    `goals`: where each copied byte goes, in the order of the copies; the operand's byte n lies at
+    shift + n, and is lost if a copy before its own wrote there.
+    """
+    goals, mine = copies(graph, operand)
+    written = np.full(len(goals), len(goals))  # the copy that writes each byte of the result
+    written[goals] = np.arange(len(goals))
+    for first in mine:  # an operand that is there twice is read twice
+        size = graph.tensors[operand].size
+        places = shift + np.arange(size)
+        inside = (places >= 0) & (places < len(goals))
+        if (written[places[inside]] < first + np.arange(size)[inside]).any():
+            return False
+    return True
+
+
+@functools.lru_cache(maxsize=1)
+def copies(graph, operand):
+    """Where every copy writes, and the number of the first copy of each part that is `operand`."""
+    op = graph.ops[0]
+    axis = op.attrs.axis
+    result = graph.tensors[op.outputs[0]]
+    places = np.arange(result.size).reshape(result.shape)
+    goals, mine, start, done = [], [], 0, 0
+    for t in op.inputs:
+        extent = graph.tensors[t].shape[axis]
+        goals.append(places.take(range(start, start + extent), axis).reshape(-1))
+        mine += [done] if t == operand else []
+        start, done = start + extent, done + len(goals[-1])
+    return np.concatenate(goals), mine
+
+
+@pytest.mark.slow
+@settings(derandomize=True, deadline=None, max_examples=80)
+@given(concatenations())
+def test_the_distance_is_safe_and_the_check_agrees_with_the_bytes(graph):
+    op = graph.ops[0]
+    for t in op.inputs:
+        apart = distance(graph, op, t, Contract.PARTS)
+        for shift in range(-3, graph.tensors[op.outputs[0]].size + 3):
+            safe = copied(graph, t, shift)
+            said = unsafe(graph, op, t, Contract.PARTS, shift)
+            assert safe or said != ""
+            if shift >= apart:
+                assert safe and said == ""
+
+
+@pytest.mark.parametrize("axis", [1, 2, 3])
+def test_concatenations_in_place_need_less_and_compute_the_same(axis, tmp_path):
+    """Two branches whose results are concatenated: that needs most memory."""
+    net = NetBuilder(3)
+    x = net.input((1, 12, 6, 4))
+    ends = [net.conv(x, 24, kernel=(3, 3), same=True), net.conv(x, 24)]
+    path = tmp_path / "heads.tflite"
+    path.write_bytes(write_model(net.graph([net.conv(net.concat(ends, axis=axis), 3)])))
+    request = {"model": str(path), "board": "host"}
+    sizes = {}
+    for in_place in ("rows", "none"):
+        options = {"strategy": "layerwise", "in_place": in_place}
+        sizes[in_place] = handle({"kind": "plan", **request, "options": options})["arena_bytes"]
+    assert sizes["rows"] < sizes["none"]
+    options = {"strategy": "layerwise"}
+    answer = handle({"kind": "validate", **request, "options": options, "reference": "litert", "seed": 1})
+    assert answer["exact"]
+
+
+def test_a_wrong_overlap_of_parts_is_found():
+    net = Net((1, 6, 6, 4))
+    parts = [net.conv(net.inputs[0], 16), net.conv(net.inputs[0], 16)]
+    graph = net.graph(net.concat(parts))
+    target = make_target()
+    plan = layerwise.plan(graph, target)
+    check(plan, graph, target)
+    assert any(o.op == 2 for o in plan.overlaps)
+    wrong = tuple(replace(o, distance=o.distance - 64) if o.op == 2 else o for o in plan.overlaps)
+    with pytest.raises(PlanError, match="is written over this input"):
+        check(replace(plan, overlaps=wrong), graph, target)

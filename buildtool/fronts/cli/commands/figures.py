@@ -12,8 +12,8 @@ from buildtool.fronts.cli.commands import FAIL_IF, MARKDOWN, Own, Result, ask, c
 from buildtool.options import spelled_name
 
 if TYPE_CHECKING:
+    from buildtool.fronts.changes.compare import Floor, Limit
     from buildtool.fronts.changes.figures import Figures
-    from buildtool.fronts.changes.limits import Floor, Limit
     from buildtool.schema.builds import SizesAnswer
 
 
@@ -115,22 +115,24 @@ def diff(args: argparse.Namespace) -> Result:
 
 def _compare_arguments(args: argparse.Namespace) -> list[Limit | Floor]:
     """The limits that are given, before anything is read; UsageError for what cannot be."""
-    from buildtool.fronts.changes import limits
+    from buildtool.fronts.changes import compare
 
     if args.json and args.markdown:
         raise UsageError("--json and --markdown exclude each other", hint="leave one of them out")
-    return [limits.parse(limit) for limit in args.fail_if.split(",")] if args.fail_if is not None else []
+    return (
+        [compare.parse_limit(limit) for limit in args.fail_if.split(",")] if args.fail_if is not None else []
+    )
 
 
 def _compared(args: argparse.Namespace, before: Figures, after: Figures, depth: int) -> Result:
     """What differs between two files' figures; the exit status is 1 where a limit is exceeded."""
     import dataclasses
 
-    from buildtool.fronts.changes import compare, limits
+    from buildtool.fronts.changes import compare
     from buildtool.fronts.texts import changes as report
 
     found = compare.changes(before, after)
-    beyond = limits.exceeded(_compare_arguments(args), found.totals)
+    beyond = compare.exceeded(_compare_arguments(args), found.totals)
     shown = report.markdown if args.markdown else report.text
     text = shown(found, beyond, depth)
     said = {name: [dataclasses.asdict(row) for row in getattr(found, name)] for name in report.PARTS}

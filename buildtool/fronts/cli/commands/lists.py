@@ -11,8 +11,7 @@ from buildtool.base.outfiles import write as write_files
 from buildtool.fronts.cli.commands import Own, Result, ask, command, out, shows
 
 if TYPE_CHECKING:
-    from buildtool.schema.boards import ZooAnswer, ZooFile
-    from buildtool.schema.checks import CheckAnswer
+    from buildtool.schema.boards import CheckAnswer, ZooAnswer, ZooFile
 
 
 ops = shows(
@@ -56,12 +55,16 @@ boards = shows(
 )
 def target(args: argparse.Namespace) -> Result:
     """The kernels of a plugin, checked; the exit status is 1 where one failed."""
-    from buildtool.fronts.texts import check as report
+    from buildtool.fronts.texts import boards as report
 
     answer: CheckAnswer = ask(args)
     failed = {row["failed"]["name"]: row["failed"]["model"] for row in answer["kernels"] if row["failed"]}
     written = write_files(failed, Path(args.out)) if args.out and failed else []
-    return {**answer, "files": written}, report.text(answer, args.out or ""), 0 if answer["exact"] else 1
+    return (
+        {**answer, "files": written},
+        report.check_text(answer, args.out or ""),
+        0 if answer["exact"] else 1,
+    )
 
 
 @command(

@@ -39,24 +39,22 @@ def daemon(args: argparse.Namespace) -> Result:
 def cache(args: argparse.Namespace) -> Result:
     """What is kept of earlier plans."""
     from buildtool.base.store import care
-    from buildtool.fronts.texts import upkeep as report
+    from buildtool.fronts.cli import upkeep
 
     if args.words and args.action != "explain":
         raise UsageError(f"words have no effect on 'cache {args.action}'", hint="leave them out")
     if args.action == "stats":
         answer = care.stats()
-        return answer, report.stats(answer), 0
+        return answer, upkeep.stats(answer), 0
     if args.action == "verify":
         answer = care.verify()
-        return answer, report.verified(answer), 1 if answer["bad"] or answer["unreadable"] else 0
+        return answer, upkeep.verified(answer), 1 if answer["bad"] or answer["unreadable"] else 0
     if args.action == "clear":
-        from buildtool.fronts.cli import upkeep
-
         answer = care.clear()
         upkeep.forget()
         return answer, f"removed {answer['entries']:,} entries, {answer['bytes']:,} bytes", 0
     answer = care.explain(" ".join(args.words))
-    return answer, report.explained(answer), 0
+    return answer, upkeep.explained(answer), 0
 
 
 @command(

@@ -41,17 +41,17 @@ if TYPE_CHECKING:
 )
 def validate(args: argparse.Namespace) -> Result:
     """The verdict; the exit status is 1 where the output differs beyond its bound, or accuracy is too low."""
-    from buildtool.fronts.changes import limits
-    from buildtool.fronts.texts import dataset, validation
+    from buildtool.fronts.changes import compare
+    from buildtool.fronts.texts import validation
 
     if args.fail_if is not None and args.data is None:
         raise UsageError("it has no effect without a data set", option="fail_if", hint="leave it out")
-    wanted = [limits.floor(one) for one in args.fail_if.split(",")] if args.fail_if is not None else []
+    wanted = [compare.parse_floor(one) for one in args.fail_if.split(",")] if args.fail_if is not None else []
     if args.data is not None:
         found: DatasetAnswer = ask(args)
-        below = limits.undercut(wanted, found)
+        below = compare.undercut(wanted, found)
         failed = found["within_bounds"] is False or below
-        return {**found, "exceeded": below}, dataset.text(found, below), 1 if failed else 0
+        return {**found, "exceeded": below}, validation.dataset_text(found, below), 1 if failed else 0
     answer: ValidationAnswer = ask(args)
     return answer, validation.text(answer), 0 if answer["within_bounds"] else 1
 
@@ -115,12 +115,12 @@ def debug(args: argparse.Namespace) -> Result:
 )
 def flash(args: argparse.Namespace) -> Result:
     """An image for a board's flash, written to a folder, and flashed from there; with --json only written."""
-    from buildtool.fronts.cli import flasher
+    from buildtool.fronts.cli import debugger
 
     answer: FlashAnswer = ask(args)
     keep_inputs(below(args.out, answer["files"]), inputs(args))
     written = write_files(answer["files"], Path(args.out))
     if args.json:
         return {**answer, "files": written}, "", 0
-    console.write(flasher.text(answer, Path(args.out)))
-    return {}, "", flasher.flash(answer, Path(args.out))
+    console.write(debugger.flash_text(answer, Path(args.out)))
+    return {}, "", debugger.flash(answer, Path(args.out))

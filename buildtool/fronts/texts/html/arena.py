@@ -84,27 +84,22 @@ class Picture:
     second: float | None  # where the second of two memories begins
 
 
-def kind_of(answer: ReportAnswer, position: int, windows: set[int]) -> str:
-    """What a buffer is to the reader: a key of KINDS."""
-    buffer = answer["buffers"][position]
-    if buffer["kind"] in ("tensor", "ring"):
-        if set(buffer["tensors"]) & set(answer["inputs"]):
-            return "image"
-        if set(buffer["tensors"]) & set(answer["outputs"]):
-            return "output"
-        if position in windows:
-            return "window"
-    return buffer["kind"]
-
-
-def window_buffers(answer: ReportAnswer) -> set[int]:
-    """Buffers that hold windows in the region they live in."""
-    return {
-        held["buffer"]
-        for region in answer["regions"]
-        for held in region["buffers"]
-        if held["use"] == "windows"
-    }
+def buffer_kinds(answer: ReportAnswer) -> list[str]:
+    """What each buffer is to the reader: keys of KINDS."""
+    held = [one for region in answer["regions"] for one in region["buffers"]]
+    windows = {one["buffer"] for one in held if one["use"] == "windows"}
+    kinds: list[str] = []
+    for position, buffer in enumerate(answer["buffers"]):
+        kind, tensors = buffer["kind"], set(buffer["tensors"])
+        if kind in ("tensor", "ring"):
+            if tensors & set(answer["inputs"]):
+                kind = "image"
+            elif tensors & set(answer["outputs"]):
+                kind = "output"
+            elif position in windows:
+                kind = "window"
+        kinds.append(kind)
+    return kinds
 
 
 class _Time:
@@ -157,7 +152,7 @@ def picture(answer: ReportAnswer, limit: int) -> Picture:
 
 def _boxes(answer: ReportAnswer, time: _Time, scale: float) -> list[Box]:
     """All buffers, in the order in which they are drawn; `scale`: of a byte."""
-    windows = window_buffers(answer)
+    kinds = buffer_kinds(answer)
     turning = {b for entry in answer["steps"] for held in entry["turns"].values() for b in held}
     boxes = []
     for position, buffer in enumerate(answer["buffers"]):
@@ -166,7 +161,7 @@ def _boxes(answer: ReportAnswer, time: _Time, scale: float) -> list[Box]:
         x0, x1 = time.x(buffer["first"]), time.x(buffer["last"] + 1)
         width, height = max(x1 - x0, 1.2), max(buffer["size"] * scale, 0.8)
         top = TOP + PLOT - (buffer["offset"] + buffer["size"]) * scale
-        kind = kind_of(answer, position, windows)
+        kind = kinds[position]
         name = buffer["tensor_names"][0] if buffer["tensor_names"] else _served(answer, buffer)
         label, upright = _label(name, size(buffer["size"]), width, height)
         said, turns = tip(answer, position, kind), position in turning
@@ -197,11 +192,11 @@ def _uncovered(box: Box, others: Sequence[Box]) -> Box:
     if not box.label:
         return box
     right, top = box.x + box.width, box.y
+    over = [other for other in others if _meet(box, other)]
     if box.upright:
-        hidden = any(_meet(box, o) for o in others)
-        return replace(box, label="") if hidden else box
-    for other in others:
-        if _meet(box, other) and other.y < top + 2 * _LINE and other.y + other.height > top:
+        return replace(box, label="") if over else box
+    for other in over:
+        if other.y < top + 2 * _LINE and other.y + other.height > top:
             if other.x <= box.x + 4:
                 return replace(box, label="")
             right = min(right, other.x)
@@ -232,8 +227,8 @@ def tip(answer: ReportAnswer, position: int, kind: str) -> str:
     buffer = answer["buffers"][position]
     operators = answer["operators"]
     names = buffer["tensor_names"] or [_served(answer, buffer)]
-    made = {name: op for op in operators for name in (op["name"],)}.get(names[0])
-    op = operators[buffer["op"]] if 0 <= buffer["op"] < len(operators) else made
+    maker = {op["name"]: op for op in operators}.get(names[0])
+    op = operators[buffer["op"]] if 0 <= buffer["op"] < len(operators) else maker
     what = f"{KINDS[kind]}, {buffer['size']:,} bytes at {buffer['offset']:,}"
     if buffer["rows"]:
         what += f", {buffer['rows']} rows" + (f" x {buffer['columns']} columns" if buffer["columns"] else "")

@@ -17,8 +17,7 @@ from buildtool.fronts.changes.figures import DATA_ID
 from buildtool.fronts.texts.boards import board_lines
 from buildtool.fronts.texts.html import arena, front, network, wording
 from buildtool.fronts.texts.html.verdicts import cards, counted_words, cures, linked, look, sentence
-from buildtool.fronts.texts.regions import SCHEMES, runs
-from buildtool.fronts.texts.words import short_names
+from buildtool.fronts.texts.regions import SCHEMES, runs, short_names
 
 if TYPE_CHECKING:
     from buildtool.schema.reports import ReportAnswer, ReportPoint
@@ -46,10 +45,16 @@ def page(answer: ReportAnswer, spelling: Spelling = in_requests) -> bytes:
     }
     environment.globals["percent"] = wording.percent
     template = environment.get_template("page.html")
-    script, style = (_source(environment, name) for name in ("report.js", "report.css"))
-    text = template.render(
-        **_context(answer, spelling), script=script, style=style, policy=_policy(script, style)
+    assert environment.loader is not None
+    files = [environment.loader.get_source(environment, name)[0] for name in ("report.js", "report.css")]
+    script, style = map(Markup, files)  # ours, which stand in the page as they are
+    digests = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in files]
+    # Nothing may be fetched, and no other script or style than these may run.
+    policy = (
+        f"default-src 'none'; img-src data:; base-uri 'none'; form-action 'none'; "
+        f"script-src 'sha256-{digests[0]}'; style-src 'sha256-{digests[1]}'"
     )
+    text = template.render(**_context(answer, spelling), script=script, style=style, policy=policy)
     return text.encode("utf-8", "replace")
 
 
@@ -62,30 +67,12 @@ def embedded(answer: Mapping[str, Any]) -> Markup:
     return Markup(text)
 
 
-def _source(environment: Environment, name: str) -> Markup:
-    """A file of ours that stands in the page as it is."""
-    assert environment.loader is not None
-    text, _, _ = environment.loader.get_source(environment, name)
-    return Markup(text)
-
-
-def _policy(script: str, style: str) -> str:
-    """Nothing may be fetched, and no other script or style than these may run."""
-
-    def digest(text: str) -> str:
-        return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
-
-    return (
-        f"default-src 'none'; img-src data:; base-uri 'none'; form-action 'none'; "
-        f"script-src 'sha256-{digest(script)}'; style-src 'sha256-{digest(style)}'"
-    )
-
-
 def _context(answer: ReportAnswer, spelling: Spelling) -> dict[str, object]:
+    counts = [layer["instructions"] or 0 for layer in answer["layers"]]
+    share = max((layer["share"] for layer in answer["layers"]), default=0.0) or 1.0
     available, limit = answer["front"]["available_bytes"], answer["front"]["limit_bytes"]
     room = available if limit is None else min(available, limit)
     names = [wording.short(name) for name in short_names([op["name"] for op in answer["operators"]])]
-    kinds = arena.window_buffers(answer)
     return {
         "answer": answer,
         "data_id": DATA_ID,
@@ -94,14 +81,14 @@ def _context(answer: ReportAnswer, spelling: Spelling) -> dict[str, object]:
         "sentence": sentence(answer),
         "cures": cures(answer, spelling),
         "cards": cards(answer, room),
-        "notes": board_lines(answer),
+        "notes": list(board_lines(answer)),
         "counted": counted_words(answer),
         "room": room,
         "limited": limit is not None and limit <= available,
         "picture": arena.picture(answer, room),
         "picture_size": arena,
         "kind_names": arena.KINDS,
-        "buffer_kinds": [arena.KINDS[arena.kind_of(answer, i, kinds)] for i in range(len(answer["buffers"]))],
+        "buffer_kinds": [arena.KINDS[kind] for kind in arena.buffer_kinds(answer)],
         "plot": front.plot(answer, room),
         "plot_size": front,
         "points": [_point_rows(answer, point) for point in answer["front"]["points"]],
@@ -112,16 +99,8 @@ def _context(answer: ReportAnswer, spelling: Spelling) -> dict[str, object]:
         "linked": linked(answer),
         "counts": any(layer["instructions"] is not None for layer in answer["layers"]),
         "cycles": any(layer["cycles"] is not None for layer in answer["layers"]),
-        "most_share": _most_share(answer),
+        "most_share": max(counts) / sum(counts) if any(counts) else share,  # a layer's, of what has shares
     }
-
-
-def _most_share(answer: ReportAnswer) -> float:
-    """The largest share that a layer has of what the table shows shares of."""
-    counts = [layer["instructions"] or 0 for layer in answer["layers"]]
-    if any(counts):
-        return max(counts) / sum(counts)
-    return max((layer["share"] for layer in answer["layers"]), default=0.0) or 1.0
 
 
 @dataclass(frozen=True)

@@ -75,12 +75,10 @@ def cures(answer: ReportAnswer, spelling: Spelling) -> list[str]:
         hints = list(from_data(verdict["error"]).hints)
     else:
         hints = [Hint(hint["text"], tuple(hint["settings"].items())) for hint in verdict["advice"]]
-    more = (
-        ""
-        if verdict["fits"]
-        else "buildtool analyze, with this board: it plans what makes it fit, and its price"
-    )
-    return [*(short(hint.spelled(spelling), 400) for hint in hints), *([more] if more else [])]
+    found = [short(hint.spelled(spelling), 400) for hint in hints]
+    if not verdict["fits"]:
+        found.append("buildtool analyze, with this board: it plans what makes it fit, and its price")
+    return found
 
 
 def counted_words(answer: ReportAnswer) -> str:
@@ -95,18 +93,20 @@ def counted_words(answer: ReportAnswer) -> str:
 
 def cards(answer: ReportAnswer, room: int) -> Iterator[Card]:
     """The figures that count."""
-    arena = answer["arena_bytes"]
-    yield _filled("Arena", arena, room, "")
+    verdict = answer["verdict"]
+    yield _filled("Arena", answer["arena_bytes"], room, "")
     if answer["state_bytes"]:
-        value, unit = _apart(size(answer["state_bytes"]))
-        yield Card("State", value, unit, f"{answer['state_bytes']:,} bytes kept between invokes, in no arena")
-    flash = _flash(answer)
-    if flash is None:
-        value, unit = _apart(size(answer["flash_bytes"]))
-        yield Card("Weights in flash", value, unit, f"{answer['flash_bytes']:,} bytes")
-    else:
-        used, there, names = flash
+        state = answer["state_bytes"]
+        yield Card("State", *_apart(size(state)), f"{state:,} bytes kept between invokes, in no arena")
+    # Of all the memories that hold code or weights.
+    needs = [] if "error" in verdict else [need for need in verdict["needs"] if need["what"] == "flash"]
+    if needs:
+        names = ", ".join(dict.fromkeys(short(need["memory"], 20) for need in needs))
+        used, there = (sum(need[key] for need in needs) for key in ("required", "available"))
         yield _filled("Flash", used, there, f" ({names})")
+    else:
+        weights = answer["flash_bytes"]
+        yield Card("Weights in flash", *_apart(size(weights)), f"{weights:,} bytes")
     again, passes = answer["macs"] - answer["macs_layerwise"], len(answer["second_passes"])
     twice = f", for {passes} gates in second passes too" if passes else ""
     yield Card(
@@ -119,28 +119,16 @@ def cards(answer: ReportAnswer, room: int) -> Iterator[Card]:
     yield _time(answer)
 
 
-def _filled(name: str, used: int, there: int, more: str) -> Card:
-    """Bytes of those that there are."""
-    value, unit = _apart(size(used))
-    text = f"{used:,} of {there:,} bytes{more}, {percent(used, there)}"
-    return Card(name, value, unit, text, used / max(there, 1), "over" if used > there else "")
-
-
 def _apart(text: str) -> tuple[str, str]:
+    """A figure and its unit."""
     value, _, unit = text.partition(" ")
     return value, unit
 
 
-def _flash(answer: ReportAnswer) -> tuple[int, int, str] | None:
-    """Bytes of all the memories that hold code or weights: used, there, and their names."""
-    verdict = answer["verdict"]
-    if "error" in verdict:
-        return None
-    needs = [need for need in verdict["needs"] if need["what"] == "flash"]
-    if not needs:
-        return None
-    names = ", ".join(dict.fromkeys(short(need["memory"], 20) for need in needs))
-    return sum(n["required"] for n in needs), sum(n["available"] for n in needs), names
+def _filled(name: str, used: int, there: int, more: str) -> Card:
+    """Bytes of those that there are."""
+    text = f"{used:,} of {there:,} bytes{more}, {percent(used, there)}"
+    return Card(name, *_apart(size(used)), text, used / max(there, 1), "over" if used > there else "")
 
 
 def _time(answer: ReportAnswer) -> Card:
@@ -155,12 +143,9 @@ def _time(answer: ReportAnswer) -> Card:
     if answer["estimated_ms"] is not None:
         return Card("Time, estimated", *_time_of(answer["estimated_ms"]), cost)
     if run is not None and run["instructions"] is not None:
-        value, unit = _millions(run["instructions"])
-        return Card(
-            "Instructions, counted", value, unit, short(f"{run['instructions']:,}: {run['how']}", 160)
-        )
-    value, unit = _millions(answer["cost"])
-    return Card(f"{answer['cost_unit'].capitalize()}, estimated", value, unit, cost)
+        how = short(f"{run['instructions']:,}: {run['how']}", 160)
+        return Card("Instructions, counted", *_millions(run["instructions"]), how)
+    return Card(f"{answer['cost_unit'].capitalize()}, estimated", *_millions(answer["cost"]), cost)
 
 
 def _time_of(milliseconds: float) -> tuple[str, str]:

@@ -1,5 +1,7 @@
-"""Moves of channels become what runs row by row, or is not made at all, and no byte changes."""
+"""Moves at an input and of channels: the input takes the network's order, and no byte changes."""
 
+import litert
+import numpy as np
 import pytest
 from branchnets import shuffled
 from graphs import inputs_for, patterns, seeds
@@ -7,15 +9,78 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from litert import rewritten
 
+from buildtool.graph.reference import execute
+from buildtool.graph.rewrite import rewrite
+from buildtool.graph.tflite.reader import read_model
+from buildtool.graph.tflite.writer import write_model
 from buildtool.graph.types import (
     Activation,
+    DType,
     OpKind,
     PadAttrs,
     ShuffleAttrs,
     SliceAttrs,
+    TransposeAttrs,
     WidenedAttrs,
 )
 from buildtool.zoo.drawn import NetBuilder, WideNetBuilder
+
+
+def _network(shape, *moves, dtype=DType.INT8, also=False):
+    """A convolution behind moves of the input: new shapes, or permutations."""
+    net = NetBuilder(8)
+    given = net.input(shape, dtype)
+    x = net.requantize(given) if dtype is DType.FLOAT32 else given
+    for move in moves:
+        if sorted(move) == [*range(len(move))]:
+            x = net.move(OpKind.TRANSPOSE, x, [net.shape(x)[p] for p in move], TransposeAttrs(move))
+        else:
+            x = net.move(OpKind.RESHAPE, x, move)
+    outputs = [net.conv(x, 3, kernel=(2, 2))]
+    return net.graph([*outputs, net.unary(OpKind.TANH, given)] if also else outputs)
+
+
+@pytest.mark.parametrize(
+    ("shape", "moves", "wanted", "perm"),
+    [
+        ((1, 3, 5, 4), [(0, 2, 3, 1)], (1, 5, 4, 3), (0, 2, 3, 1)),
+        ((1, 3, 5, 4), [(0, 3, 2, 1)], (1, 4, 5, 3), (0, 3, 2, 1)),
+        ((1, 60), [(1, 5, 6, 2)], (1, 5, 6, 2), ()),
+        ((5, 6), [(1, 5, 6, 1)], (1, 5, 6, 1), ()),
+        ((1, 60), [(1, 3, 5, 4), (0, 2, 3, 1)], (1, 5, 4, 3), (0, 2, 3, 1)),
+    ],
+)
+def test_the_input_takes_the_networks_order(shape, moves, wanted, perm):
+    graph = _network(shape, *moves)
+    turned = rewrite(read_model(write_model(graph)))
+    (op,), (index,) = turned.ops, turned.inputs
+    tensor = turned.tensors[index]
+    assert (op.kind, tensor.shape, tensor.source.perm) == (OpKind.CONV_2D, wanted, perm)
+    given = np.random.default_rng(3).integers(-128, 128, shape).astype(np.int8)
+    ordered = given
+    for move in moves:
+        ordered = ordered.transpose(perm) if move == perm else ordered.reshape(move)
+    expected = litert.run_graph(graph, [given])[graph.outputs[0]]
+    np.testing.assert_array_equal(execute(turned, [ordered])[turned.outputs[0]], expected)
+
+
+@pytest.mark.parametrize(
+    ("shape", "move", "options"),
+    [
+        ((1, 3, 5, 4), (0, 2, 3, 1), {"also": True}),  # something reads the file's order
+        ((1, 60), (1, 5, 6, 2), {"also": True}),
+        ((1, 4, 5, 3), (1, 5, 4, 3), {}),  # an image stays the image that it is
+    ],
+)
+def test_other_inputs_stay(shape, move, options):
+    turned = rewrite(read_model(write_model(_network(shape, move, **options))))
+    assert turned.tensors[turned.inputs[0]].shape == shape
+
+
+def test_a_float_input_in_another_order_is_int8_in_the_network_s():
+    turned = rewrite(read_model(write_model(_network((1, 3, 5, 4), (0, 2, 3, 1), dtype=DType.FLOAT32))))
+    tensor = turned.tensors[turned.inputs[0]]
+    assert (tensor.shape, tensor.dtype) == ((1, 5, 4, 3), DType.INT8)
 
 
 @st.composite
@@ -39,7 +104,7 @@ def widened_sums(draw):
 
 @settings(derandomize=True, deadline=None, max_examples=20)
 @given(graph=widened_sums(), seed=seeds, pattern=patterns)
-def test_a_sum_reads_what_was_padded_as_it_is(graph, seed, pattern):
+def test_a_sum_reads_its_operand_without_the_pad(graph, seed, pattern):
     (op,) = rewritten(graph, inputs_for(graph, seed, pattern)).ops
     assert op.kind is OpKind.ADD
     assert isinstance(op.attrs, WidenedAttrs)
@@ -58,7 +123,7 @@ def _padded(paddings, *, shape=(1, 4, 5, 3), kind=OpKind.ADD, also=False, other=
 CHANNELS = ((0, 0), (0, 0), (0, 0), (1, 2))
 
 
-def test_what_is_read_elsewhere_or_otherwise_is_padded():
+def test_other_readers_keep_the_pad():
     assert _padded(CHANNELS) == [OpKind.ADD]
     assert _padded(CHANNELS, also=True) == [OpKind.PAD, OpKind.ADD]
     assert _padded(CHANNELS, kind=OpKind.MUL) == [OpKind.PAD, OpKind.MUL]
