@@ -37,9 +37,9 @@ from buildtool.zoo import graph as zoo_graph
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests/support"))
 
-import upsampling as nets
-from gatednets import efficient_net
-from wired import wired_net
+import namednets as nets
+from namednets import efficient_net
+from zeronet import wired_net
 
 ENLARGING: dict[str, Callable[[], Graph]] = {
     "U-Net 64x64, 2 levels from 8 channels, nearest": lambda: nets.u_net(64, 8, 2, "nearest"),

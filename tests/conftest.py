@@ -7,9 +7,8 @@ import sys
 import time
 from collections.abc import Generator
 
-import catalogues
 import daemons
-import keptobjects
+import kept
 import pytest
 from allowedskips import refusal
 from hypothesis import HealthCheck, settings
@@ -26,9 +25,9 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 # Every test plans for itself: no daemon runs, and nothing but what compilers make is kept, where a test is
 # not about just that.
 os.environ["BUILDTOOL_DAEMON"] = "off"
-os.environ["BUILDTOOL_CACHE"] = ",".join(keptobjects.LEVELS)
-session.at_work = keptobjects.Fallback(session.at_work)
-compiler.identify = keptobjects.asked_once(compiler.identify)
+os.environ["BUILDTOOL_CACHE"] = ",".join(kept.LEVELS)
+session.at_work = kept.Fallback(session.at_work)
+compiler.identify = kept.asked_once(compiler.identify)
 
 # Texts are as wide as where no terminal is, on every terminal and in workers, which are told its width.
 os.environ.pop("COLUMNS", None)
@@ -45,9 +44,9 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 zoo.build = functools.cache(zoo.build)
 
 # And thousands of requests are for the same few boards.
-family.load_family = catalogues.read_once(family.load_family)
-registry.load_board = catalogues.loaded_once(registry.load_board)
-registry.make_target = catalogues.made_once(registry.make_target)
+family.load_family = kept.read_once(family.load_family)
+registry.load_board = kept.loaded_once(registry.load_board)
+registry.make_target = kept.made_once(registry.make_target)
 
 # Graphs and plans are many small objects: a tenth of a test's time went to looking through them for cycles.
 gc.set_threshold(50_000, 20, 20)

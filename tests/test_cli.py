@@ -62,41 +62,26 @@ def test_a_mistake_in_usage_exits_2_with_a_hint(
 ) -> None:
     assert cli.run(words) == 2
     out, err = capsys.readouterr()
-    lines = err.splitlines()
+    first, *others = err.splitlines()
     assert out == ""
-    assert error in lines[0]
-    assert len(lines) == (2 if hint else 1), err
-    if hint:
-        assert lines[1].startswith("  hint: ")
-        assert hint in lines[1]
+    assert error in first
+    assert len(others) == bool(hint) and all(line.startswith("  hint: ") and hint in line for line in others)
 
 
-def test_an_error_in_the_model_exits_1_and_names_the_file(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = tmp_path / "bad.tflite"
-    path.write_bytes(b"\x1c\0\0\0TFL3 and no more")
-    words = ["plan", str(path), "-b", "host"]
-    assert cli.run(words) == 1
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert err.startswith(f"{path}")
-    assert "error: " in err
-    assert "[MODEL]" in err
-    assert cli.run([*words, "--json"]) == 1
-    out, err = capsys.readouterr()
-    assert err == ""
-    assert json.loads(out)["error"]["code"] == "MODEL"
-    assert json.loads(out)["error"]["path"] == str(path)
-
-
-def test_a_path_in_an_error_is_as_the_user_gave_it(
+def test_an_error_in_the_model_exits_1_and_names_the_file_as_the_user_did(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "bad.tflite").write_bytes(b"no model")
-    assert cli.run(["plan", "bad.tflite", "-b", "host"]) == 1
-    assert capsys.readouterr().err.startswith("bad.tflite: error: ")
+    for path in ("bad.tflite", str(tmp_path / "bad.tflite")):
+        Path(path).write_bytes(b"\x1c\0\0\0TFL3 and no more")
+        words = ["plan", path, "-b", "host"]
+        assert cli.run(words) == 1
+        out, err = capsys.readouterr()
+        assert out == "" and err.startswith(f"{path}: error: ") and "[MODEL]" in err
+        assert cli.run([*words, "--json"]) == 1
+        out, err = capsys.readouterr()
+        error = json.loads(out)["error"]
+        assert (err, error["code"], error["path"]) == ("", "MODEL", path)
 
 
 @pytest.mark.slow
@@ -109,17 +94,6 @@ def test_json_has_hints_as_data_and_text_has_them_as_options(capsys: pytest.Capt
     assert cli.run(words) == 1
     assert f"--ram {needed} (" in capsys.readouterr().err
     assert cli.run([*words[:-1], str(needed)]) == 0
-
-
-def test_errors_below_the_surface_exit_1(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def fail(_request: object, _session: object) -> None:
-        raise BuildtoolError("it broke", path="net.tflite", operator="#3 ADD")
-
-    monkeypatch.setattr("buildtool.api.handle", fail)
-    assert cli.run(["boards"]) == 1
-    assert capsys.readouterr().err == "net.tflite: error: #3 ADD: it broke [ERROR]\n"
 
 
 @pytest.mark.parametrize(
@@ -164,13 +138,10 @@ def test_analyze_says_what_is_missing_where_a_network_does_not_fit(
     assert "\n    --arena-in sram " in text
 
 
-def test_zoo_writes_the_networks_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_zoo_writes_the_networks_file_or_names_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.run(["zoo", "ds_cnn:seed=1", "--out", str(tmp_path)]) == 0
     assert capsys.readouterr().out == "written: ds_cnn_seed1.tflite\n"
     assert (tmp_path / "ds_cnn_seed1.tflite").read_bytes() == zoo.build("ds_cnn:seed=1")
-
-
-def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "file").write_text("")
     assert cli.run(["zoo", NET, "--out", str(tmp_path / "file")]) == 2
     assert f"{tmp_path}/file/ds_cnn.tflite: error: cannot write" in capsys.readouterr().err
@@ -255,15 +226,9 @@ def test_validate_takes_a_users_input_and_tells_a_difference(
     assert said in " ".join(capsys.readouterr().out.split())
 
 
-def test_the_installed_command_is_this_one() -> None:
-    script = Path(sys.executable).with_name("buildtool")
-    done = subprocess.run(
-        [script, "--version"], capture_output=True, text=True, check=True, env={**os.environ}
-    )
-    assert done.stdout.startswith("buildtool ")
-
-
-def test_what_follows_two_dashes_is_no_option() -> None:
+def test_what_follows_two_dashes_is_no_option(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["plan", "-b", "host", "--", "--json"]) == 2
+    assert "no model file and no zoo network is called '--json'" in capsys.readouterr().err
     args = arguments.parse(["plan", "--board", "host", "--", "--net.tflite"])
     assert args.model == "--net.tflite"
     with pytest.raises(UsageError, match="unknown option '--boadr'"):
@@ -329,11 +294,6 @@ def test_with_json_every_error_is_one_document(words: list[str], capsys: pytest.
     assert json.loads(out)["error"]["code"] == "USAGE"
 
 
-def test_behind_two_dashes_json_is_a_name(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.run(["plan", "-b", "host", "--", "--json"]) == 2
-    assert "no model file and no zoo network is called '--json'" in capsys.readouterr().err
-
-
 def test_a_fault_of_ours_says_what_was_asked_and_how_to_report_it(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -364,10 +324,14 @@ def test_a_fault_of_ours_says_what_was_asked_and_how_to_report_it(
         (PermissionError(13, "Permission denied", "/a"), "/a: error: the system refuses: Permission denied"),
         (MemoryError(), "error: this takes more memory than there is [MACHINE]"),
         (FileNotFoundError(2, "No usable temporary directory found in ['/x']"), "(TMPDIR)"),
+        (
+            BuildtoolError("it broke", path="net.tflite", operator="#3 ADD"),
+            "net.tflite: error: #3 ADD: it broke [ERROR]\n",
+        ),
     ],
-    ids=["disk", "permission", "memory", "no folder"],
+    ids=["disk", "permission", "memory", "no folder", "error of ours"],
 )
-def test_what_the_machine_refuses_is_no_fault_of_ours(
+def test_errors_below_the_surface_and_what_the_machine_refuses_exit_1(
     refused: Exception, says: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def fail(_request: object, _session: object) -> None:
@@ -428,7 +392,10 @@ def test_alone_it_prints_its_help_and_is_no_success(capsys: pytest.CaptureFixtur
 
 def test_the_version_names_the_package_and_where_it_lies(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.run(["--version"]) == 0
-    assert capsys.readouterr().out == f"buildtool {__version__}, from buildtool-mcu in {home()}\n"
+    said = capsys.readouterr().out
+    assert said == f"buildtool {__version__}, from buildtool-mcu in {home()}\n"
+    installed = Path(sys.executable).with_name("buildtool")
+    assert subprocess.run([installed, "--version"], capture_output=True, text=True).stdout == said
 
 
 def test_hash_inputs_reads_files_whose_digests_are_known(

@@ -152,11 +152,25 @@ def ready(machine: Machine) -> Machine:
     return machine
 
 
-def test_alone_it_prints_usage_and_sets_up_nothing(machine: Machine) -> None:
+NAMES = "arm-gcc bazel browser gdb mcuboot platformio split xtensa"
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "said"),
+    [
+        ("", 2, "usage: ./dev [--with NAME]... COMMAND"),
+        ("--wiht gdb true", 1, "dev: error: unknown option '--wiht'\ndev:   hint: ./dev --help"),
+        *(
+            (words, 1, f"--with needs one of these names: {NAMES}")
+            for words in ("--with", "--with bazzel true")
+        ),
+    ],
+)
+def test_what_it_does_not_know_sets_up_nothing(machine: Machine, words: str, status: int, said: str) -> None:
     machine.add_tools()
-    done = machine.dev()
-    assert done.returncode == 2
-    assert done.stderr.startswith("usage: ./dev [--with NAME]... COMMAND")
+    done = machine.dev(*words.split())
+    assert done.returncode == status
+    assert said in done.stderr
     assert machine.calls() == []
 
 
@@ -169,16 +183,8 @@ def test_help_lists_the_commands_and_what_can_be_added(machine: Machine, word: s
     commands, _, extras = done.stdout.partition("--with NAME adds")
     for name in ("buildtool", "scons", "pytest", "ruff", "clang-format"):
         assert f"\n  {name}" in commands
-    known = (ROOT / "dev").read_text().split('extra_names="')[1].split('"')[0].split()
-    assert [line.split()[0] for line in extras.splitlines()[2:]] == known
-
-
-def test_an_unknown_option_is_no_command(machine: Machine) -> None:
-    machine.add_tools()
-    done = machine.dev("--wiht", "gdb", "true")
-    assert done.returncode == 1
-    assert done.stderr.startswith("dev: error: unknown option '--wiht'\ndev:   hint: ./dev --help")
-    assert machine.calls() == []
+    assert [line.split()[0] for line in extras.splitlines()[2:]] == NAMES.split()
+    assert set(needs.WITH.values()) <= set(NAMES.split())
 
 
 def test_what_is_left_of_the_packages_old_name_is_removed(ready: Machine) -> None:
@@ -229,19 +235,18 @@ def test_a_moved_checkout_gets_a_new_environment(ready: Machine) -> None:
     assert f"python3 -m venv {moved}/.venv" in ready.calls()
 
 
+def test_an_old_python_is_refused_with_help(machine: Machine) -> None:
+    machine.add_tools()
+    done = machine.dev("true", OLD_PYTHON="yes")
+    assert done.returncode == 1
+    assert "no Python >= 3.11 found" in done.stderr and "hint: install python3.11 or newer" in done.stderr
+
+
 def test_a_removed_tool_is_noticed(ready: Machine) -> None:
     (ready.bin / "qemu-system-arm").unlink()
     done = ready.dev("true")
     assert done.returncode == 1
     assert "qemu-system-arm, version 7 or newer" in done.stderr
-
-
-def test_an_old_python_is_refused_with_help(machine: Machine) -> None:
-    machine.add_tools()
-    done = machine.dev("true", OLD_PYTHON="yes")
-    assert done.returncode == 1
-    assert "dev: error: no Python >= 3.11 found" in done.stderr
-    assert "hint: install python3.11 or newer" in done.stderr
 
 
 def test_without_apt_it_lists_what_is_missing(machine: Machine) -> None:
@@ -359,7 +364,7 @@ def test_two_calls_at_once_set_up_once(machine: Machine) -> None:
 
 @pytest.fixture
 def served(ready: Machine) -> Machine:
-    """A machine that is set up, where apt installs what is asked for."""
+    """A machine that is set up, where apt installs what is asked for, and nothing that is not."""
     ready.add_apt()
     return ready
 
@@ -374,36 +379,23 @@ def test_an_extra_is_installed_once(served: Machine) -> None:
     done = served.dev("--with", "browser", "echo", "ran")
     assert (done.stdout, done.stderr) == ("ran\n", "")
     assert served.calls() == []
-
-
-def test_an_extra_is_installed_without_a_command_and_beside_others(served: Machine) -> None:
-    done = served.dev("--with", "arm-gcc", "--with", "split")
-    assert (done.returncode, done.stdout) == (0, ""), done.stderr
-    apt, pip = served.calls()
+    assert served.dev("--with", "arm-gcc", "--with", "browser", "--with", "split").returncode == 0
+    apt, pip = served.calls()  # without a command; what is there already is not installed
     assert apt.endswith(" gcc-arm-none-eabi libnewlib-arm-none-eabi")
     assert " tensorflow-cpu==" in pip
-    assert served.dev("--with", "arm-gcc").returncode == 0
-    assert served.dev("--with", "split").returncode == 0
-    assert served.calls() == []
 
 
 def test_the_first_call_may_ask_for_an_extra(machine: Machine) -> None:
     machine.add_tools()
     machine.add("arm-none-eabi-gcc")
-    done = machine.dev("--with", "arm-gcc", "echo", "ran")
+    done = machine.dev("--with", "arm-gcc", "echo", "ran")  # whose program is there
     assert (done.returncode, done.stdout) == (0, "ran\n"), done.stderr
-
-
-def test_a_program_that_is_there_already_is_not_installed(served: Machine) -> None:
-    served.add("arm-none-eabi-gcc")
-    assert served.dev("--with", "arm-gcc").returncode == 0
-    assert served.calls() == ["arm-none-eabi-gcc -print-file-name=nano.specs"]
+    assert "arm-none-eabi-gcc -print-file-name=nano.specs" in machine.calls()
 
 
 def test_a_compiler_without_its_library_gets_it(served: Machine) -> None:
-    served.add(
-        "arm-none-eabi-gcc", FAKE + 'echo "${1#*=}"\n'
-    )  # as gcc answers for a file that it does not find
+    # as gcc answers for a file that it does not find
+    served.add("arm-none-eabi-gcc", FAKE + 'echo "${1#*=}"\n')
     assert served.dev("--with", "arm-gcc").returncode == 0
     assert served.calls()[-1].endswith(" gcc-arm-none-eabi libnewlib-arm-none-eabi")
 
@@ -427,39 +419,15 @@ def test_an_extra_outlives_no_new_set_up(served: Machine) -> None:
     assert any(" tensorflow-cpu==" in call for call in served.calls())
 
 
-def test_without_the_extra_nothing_of_it_is_installed(served: Machine) -> None:
-    assert served.dev("true").returncode == 0
-    assert served.calls() == []
-
-
-@pytest.mark.parametrize(
-    "words", [["--with"], ["--with", "bazzel", "true"], ["--with", "arm-gcc", "--with", ""]]
-)
-def test_an_unknown_extra_is_refused_with_the_names(served: Machine, words: list[str]) -> None:
-    done = served.dev(*words)
-    assert done.returncode == 1
-    assert (
-        "--with needs one of these names: arm-gcc bazel browser gdb mcuboot platformio split xtensa"
-        in done.stderr
-    )
-    assert served.calls() == []
-
-
 def test_without_apt_an_extra_says_what_to_install(ready: Machine) -> None:
     done = ready.dev("--with", "browser", "true")
     assert done.returncode == 1
     assert "install chromium chromedriver by hand" in done.stderr
 
 
-def test_the_tests_name_extras_that_exist() -> None:
-    known = (ROOT / "dev").read_text().split('extra_names="')[1].split('"')[0].split()
-    assert set(needs.WITH.values()) <= set(known)
-
-
 def test_ci_runs_what_a_newcomer_runs_and_lets_no_test_vanish() -> None:
     script = (ROOT / ".ci/run").read_text()
-    names = "arm-gcc bazel browser gdb mcuboot platformio split xtensa".split()
-    extras = " ".join(f"--with {name}" for name in names)
+    extras = " ".join(f"--with {name}" for name in NAMES.split())
     assert f"./dev {extras} pytest" in script
     assert f"{allowedskips.SWITCH}=1" in script
     assert os.access(ROOT / "dev", os.X_OK)

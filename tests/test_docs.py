@@ -48,7 +48,7 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 @pytest.mark.parametrize("page", TEXTS, ids=label)
 def test_files_that_a_page_names_are_there(page: Path) -> None:
-    """`plan/place/bounds.py` names a file by the end of its path."""
+    """`plan/place/arena.py` names a file by the end of its path."""
     files = [str(path.relative_to(ROOT)) for folder in FOLDERS for path in (ROOT / folder).rglob("*.*")]
     files += [path.name for path in ROOT.iterdir()]
     for quoted, path in NAMED.findall(page.read_text(encoding="utf-8")):

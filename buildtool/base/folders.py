@@ -62,8 +62,8 @@ def kept_levels() -> frozenset[str] | None:
     names = [name.strip() for name in text.split(",")]
     for name in names:
         if name not in LEVELS:
-            known = ["on", "off", *LEVELS]
-            raise UsageError(f"the cache has no level '{name}' (${MODE})", hint=did_you_mean(name, known))
+            hint = did_you_mean(name, ["on", "off", *LEVELS])
+            raise UsageError(f"the cache has no level '{name}' (${MODE})", hint=hint)
     return frozenset(names)
 
 

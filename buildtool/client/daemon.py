@@ -139,10 +139,9 @@ def ask(request: Mapping[str, Any], cache: str, listen: Listener | None) -> dict
         message = link.request(request, cache, listen)
     if "error" in message:
         raise from_data(message["error"])
-    answer = message["answer"]
-    if not isinstance(answer, dict):
+    if not isinstance(message["answer"], dict):
         raise AbsentError("the daemon sent a malformed answer")
-    return answer
+    return message["answer"]
 
 
 def reach(at: Endpoint | None = None, *, start: bool) -> Link:

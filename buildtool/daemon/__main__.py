@@ -40,23 +40,18 @@ def main() -> int:
         with contextlib.suppress(OSError):
             os.write(ready, b"r")
         os.close(ready)
-        return _serve(life)
+        try:
+            from buildtool.daemon.server import Server
 
+            server = Server(life)
+            threading.Thread(target=retire_others, args=(life.at, life.code), daemon=True).start()
+            server.run()
+        except BaseException as error:  # the record tells the next client of it
+            import traceback
 
-def _serve(life: Life) -> int:
-    """Serves; what goes wrong is in the record, for the next client."""
-    try:
-        from buildtool.daemon.server import Server
-
-        server = Server(life)
-        threading.Thread(target=retire_others, args=(life.at, life.code), daemon=True).start()
-        server.run()
-    except BaseException as error:
-        import traceback
-
-        traceback.print_exc()
-        life.leave(f"{type(error).__name__}: {error}")
-        return 1
+            traceback.print_exc()
+            life.leave(f"{type(error).__name__}: {error}")
+            return 1
     return 0
 
 

@@ -146,13 +146,9 @@ class Connection:
         was_paused = self.is_paused
         try:
             while self._out:
-                view = self._out.popleft()
-                try:
-                    sent = self.socket.send(view[:_CHUNK])
-                except OSError:
-                    self._out.appendleft(view)
-                    raise
+                sent = self.socket.send(self._out[0][:_CHUNK])
                 self.used = self._clock()
+                view = self._out.popleft()
                 if sent < len(view):
                     self._out.appendleft(view[sent:])
         except (BlockingIOError, InterruptedError):

@@ -21,7 +21,7 @@ from buildtool.emit.ctext import block
 from buildtool.emit.image import pieces
 from buildtool.emit.network import Network
 from buildtool.graph.types import OpKind
-from buildtool.plan.assemble.constants import constants
+from buildtool.plan.assemble.arrivals import constants
 from buildtool.plan.place.arena import round_up
 from buildtool.plan.schedule.overlap import slices_in_place
 from buildtool.plan.schedule.timeline import group_of, parts

@@ -33,8 +33,7 @@ def check_graph(graph: Graph) -> None:
 def check_op(graph: Graph, op: Op) -> None:
     """Raises ModelError or UnsupportedError unless `op`'s tensors and attributes fit together."""
     try:
-        _check_arity(op)
-        _check_tensors(graph, op)
+        _check_operands(graph, op)
         if isinstance(op.attrs, PadAttrs):
             value, dtype = op.attrs.value, graph.tensors[op.outputs[0]].dtype
             low, high = RANGES[dtype]
@@ -51,7 +50,8 @@ def check_op(graph: Graph, op: Op) -> None:
         raise UnsupportedError(str(error), operator=op.place, tensor=tensor, hint=hint) from error
 
 
-def _check_arity(op: Op) -> None:
+def _check_operands(graph: Graph, op: Op) -> None:
+    """Numbers, shapes, types and quantisation of the operands; `check_tensor` checked each by itself."""
     definition = DEFS[op.kind]
     count = 3 if isinstance(op.attrs, WidenedAttrs) else definition.operands
     if (count is not None and len(op.inputs) != count) or not op.inputs:
@@ -60,11 +60,6 @@ def _check_arity(op: Op) -> None:
         raise ModelError(f"{len(op.outputs)} outputs, expected 1")
     if any(t < 0 and i not in definition.optional for i, t in enumerate(op.inputs)):
         raise ModelError("an operand is missing")
-
-
-def _check_tensors(graph: Graph, op: Op) -> None:
-    """Shapes, types and quantisation of the operands together; `check_tensor` checked each by itself."""
-    definition = DEFS[op.kind]
     if definition.whole:
         load("graph", definition.whole)(graph, op)
         return

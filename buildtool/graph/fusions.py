@@ -12,22 +12,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from buildtool.graph import types as g
 from buildtool.graph.numbering import graph_of
 from buildtool.graph.ops import ALIAS_KINDS
 from buildtool.graph.partviews import takes_channels
 from buildtool.graph.quantrules import same_quantization
-from buildtool.graph.types import (
-    AxisAttrs,
-    ConvAttrs,
-    Graph,
-    Op,
-    OpKind,
-    Pad,
-    Quantization,
-    SliceAttrs,
-    Tensor,
-    of_graph,
-)
+from buildtool.graph.types import Graph, Op, OpKind, Pad, Quantization, Tensor, of_graph
 
 
 class Fusion(NamedTuple):
@@ -65,13 +55,13 @@ def fusions(graph: Graph) -> tuple[Fusion, ...]:
 def _joins_channels(graph: Graph, op: Op) -> bool:
     """Whether the operator joins channels of an image of several rows."""
     shape = graph.tensors[op.outputs[0]].shape
-    joins = op.kind is OpKind.CONCATENATION and op.attrs == AxisAttrs(3)
+    joins = op.kind is OpKind.CONCATENATION and op.attrs == g.AxisAttrs(3)
     return joins and len(shape) == 4 and shape[0] == 1 and shape[1] > 1
 
 
 def _is_pointwise(graph: Graph, op: Op) -> bool:
     """Whether each pixel of the operator's output is a convolution of all channels of one pixel."""
-    if op.kind is not OpKind.CONV_2D or not isinstance(op.attrs, ConvAttrs):
+    if op.kind is not OpKind.CONV_2D or not isinstance(op.attrs, g.ConvAttrs):
         return False
     filters = graph.tensors[op.inputs[1]]
     pixel = filters.shape[1:] == (1, 1, graph.tensors[op.inputs[0]].shape[-1])
@@ -150,7 +140,7 @@ def _channels(graph: Graph, position: int) -> range:
     op = graph.ops[position]
     source, result = graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]]
     same = same_quantization(source.quant, result.quant)
-    if not same or not takes_channels(graph, op) or not isinstance(op.attrs, SliceAttrs):
+    if not same or not takes_channels(graph, op) or not isinstance(op.attrs, g.SliceAttrs):
         return range(0)
     start = op.attrs.begin[-1]
     return range(start, start + op.attrs.extent[-1])

@@ -5,17 +5,8 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 from buildtool.base.errors import ModelError
-from buildtool.graph.types import (
-    Attrs,
-    AxisAttrs,
-    ConvAttrs,
-    GatherAttrs,
-    Op,
-    OpKind,
-    Pad,
-    PoolAttrs,
-    SliceAttrs,
-)
+from buildtool.graph import types as g
+from buildtool.graph.types import Attrs, Op, OpKind, Pad
 
 Shape = tuple[int, ...]
 _A = TypeVar("_A", bound=Attrs)
@@ -63,14 +54,14 @@ def attributes(op: Op, cls: type[_A]) -> _A:
     return op.attrs
 
 
-def check_window(attrs: ConvAttrs | PoolAttrs) -> None:
+def check_window(attrs: g.ConvAttrs | g.PoolAttrs) -> None:
     """Demands strides above 0 and paddings of 0 or more."""
     demand(all(s >= 1 for s in attrs.stride), f"stride {list(attrs.stride)} is not positive")
     pad = attrs.pad
     demand(min(pad.top, pad.bottom, pad.left, pad.right) >= 0, "negative padding")
 
 
-def spatial(x: Shape, attrs: ConvAttrs | PoolAttrs, kernel: Sequence[int]) -> tuple[int, int]:
+def spatial(x: Shape, attrs: g.ConvAttrs | g.PoolAttrs, kernel: Sequence[int]) -> tuple[int, int]:
     """Output rows and columns of a window of `kernel` (dilation included)."""
     pad = attrs.pad
     rows = window_outputs(x[1], pad.top + pad.bottom, kernel[0], attrs.stride[0])
@@ -100,7 +91,7 @@ def same(_op: Op, shapes: list[Shape], _outputs: list[Shape]) -> Shape:
 
 def axis_of(op: Op, rank: int) -> int:
     """The operator's axis, which must be one of `rank`."""
-    axis = attributes(op, AxisAttrs).axis
+    axis = attributes(op, g.AxisAttrs).axis
     demand(0 <= axis < rank, f"axis {axis} of {rank} dimensions")
     return axis
 
@@ -109,17 +100,17 @@ def picking(shape: Sequence[int], axis: int, indices: Sequence[int]) -> tuple[Op
     """Takes elements of dimension `axis`: by STRIDED_SLICE if they are equally far apart, else by GATHER."""
     steps = {b - a for a, b in itertools.pairwise(indices)} or {1}
     if len(steps) > 1 or steps == {0} or not indices:
-        return OpKind.GATHER, GatherAttrs(axis, tuple(indices))
+        return OpKind.GATHER, g.GatherAttrs(axis, tuple(indices))
     begin, stride, extent = [0] * len(shape), [1] * len(shape), list(shape)
     begin[axis], stride[axis], extent[axis] = indices[0], steps.pop(), len(indices)
-    return OpKind.STRIDED_SLICE, SliceAttrs(tuple(begin), tuple(stride), tuple(extent))
+    return OpKind.STRIDED_SLICE, g.SliceAttrs(tuple(begin), tuple(stride), tuple(extent))
 
 
-def cuts(shape: Sequence[int], axis: int, sizes: Sequence[int]) -> list[SliceAttrs]:
+def cuts(shape: Sequence[int], axis: int, sizes: Sequence[int]) -> list[g.SliceAttrs]:
     """Slices of some sizes, one after the other along `axis`."""
     slices = []
     for start, size in zip(itertools.accumulate(sizes, initial=0), sizes, strict=False):
         begin, extent = [0] * len(shape), list(shape)
         begin[axis], extent[axis] = start, size
-        slices.append(SliceAttrs(tuple(begin), (1,) * len(shape), tuple(extent)))
+        slices.append(g.SliceAttrs(tuple(begin), (1,) * len(shape), tuple(extent)))
     return slices

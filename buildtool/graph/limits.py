@@ -8,18 +8,9 @@ its catalogue, as `when`.
 import math
 
 from buildtool.base.errors import UnsupportedError
+from buildtool.graph import types as g
 from buildtool.graph.geometry import attributes
-from buildtool.graph.types import (
-    AsUint8,
-    ConvAttrs,
-    DType,
-    Graph,
-    MatmulAttrs,
-    MeanAttrs,
-    Op,
-    OpKind,
-    PoolAttrs,
-)
+from buildtool.graph.types import DType, Graph, Op, OpKind
 
 MAX_ACTIVATION = (1 << 31) - 1  # bytes; the kernels count in int32
 MAX_TAPS = (1 << 17) - 1  # products of two int8 that an int32 sum holds
@@ -36,18 +27,18 @@ _ROWS = {OpKind.L2_NORMALIZATION: MAX_SQUARES, OpKind.LOG_SOFTMAX: MAX_EXPONENTI
 
 def check_limits(graph: Graph, op: Op) -> None:
     """Raises UnsupportedError if one of `op`'s sums or offsets may not fit int32; geometry was checked."""
-    if isinstance(op.attrs, ConvAttrs | PoolAttrs):
+    if isinstance(op.attrs, g.ConvAttrs | g.PoolAttrs):
         _check_extent(graph, op, op.attrs)
     source = graph.tensors[op.inputs[0]]
     if op.kind is OpKind.BATCH_MATMUL:
-        inner = source.shape[-2 if attributes(op, MatmulAttrs).adj_x else -1]
+        inner = source.shape[-2 if attributes(op, g.MatmulAttrs).adj_x else -1]
         if inner > MAX_INNER:
             raise UnsupportedError(f"{inner} products in a sum, more than {MAX_INNER}")
     wide = source.dtype is DType.INT16
     summed = _summed(graph, op, wide)
     most = MAX_WIDE_MEAN if wide else MAX_MEAN
     limit, what = (MAX_TAPS, "products in a sum") if op.kind in _WEIGHTED else (most, "values in a mean")
-    if op.kind in _WEIGHTED and isinstance(op.attrs, AsUint8):
+    if op.kind in _WEIGHTED and isinstance(op.attrs, g.AsUint8):
         limit //= 4  # 255 * 255 in place of 128 * 128
     if summed > limit:
         raise UnsupportedError(f"{summed} {what}, more than {limit}")
@@ -73,14 +64,14 @@ def _summed(graph: Graph, op: Op, wide: bool) -> int:
         weights = graph.tensors[op.inputs[1]]
         return weights.elements // weights.shape[3 if op.kind is OpKind.DEPTHWISE_CONV_2D else 0]
     if op.kind is OpKind.AVERAGE_POOL_2D:
-        kernel, (_, rows, columns, _) = attributes(op, PoolAttrs).kernel, graph.tensors[op.inputs[0]].nhwc
+        kernel, (_, rows, columns, _) = attributes(op, g.PoolAttrs).kernel, graph.tensors[op.inputs[0]].nhwc
         return min(kernel[0], rows) * min(kernel[1], columns)
-    if isinstance(op.attrs, MeanAttrs) and not (op.kind is OpKind.MEAN and wide):
+    if isinstance(op.attrs, g.MeanAttrs) and not (op.kind is OpKind.MEAN and wide):
         return math.prod(graph.tensors[op.inputs[0]].shape[axis] for axis in op.attrs.axes)
     return 0
 
 
-def _check_extent(graph: Graph, op: Op, attrs: ConvAttrs | PoolAttrs) -> None:
+def _check_extent(graph: Graph, op: Op, attrs: g.ConvAttrs | g.PoolAttrs) -> None:
     """Keeps a windowed operator's offsets countable: the padded input, and a step or a tap beyond it."""
     pad, stride = attrs.pad, attrs.stride
     n, h, w, c = graph.tensors[op.inputs[0]].nhwc
@@ -88,7 +79,7 @@ def _check_extent(graph: Graph, op: Op, attrs: ConvAttrs | PoolAttrs) -> None:
     padded = n * rows * columns * c
     if padded > MAX_ACTIVATION:
         raise UnsupportedError(f"the padded input has {padded} bytes, more than {MAX_ACTIVATION}")
-    dilation = attrs.dilation if isinstance(attrs, ConvAttrs) else (1, 1)
+    dilation = attrs.dilation if isinstance(attrs, g.ConvAttrs) else (1, 1)
     down, across = (max(steps) for steps in zip(stride, dilation, strict=True))
     reached = max(n * (rows + down) * columns * c, n * rows * (columns + across) * c)
     if reached > MAX_ACTIVATION:

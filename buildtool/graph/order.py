@@ -65,8 +65,7 @@ def least_peak_order(flow: Flow, *, budget: int = BUDGET) -> Order:
     solved: dict[int, tuple[int, ...]] = {}
     for number in sorted(range(len(segments)), key=lambda i: (-segments[i].given_peak, i)):
         segment = segments[number]
-        found, reached, spent, proven = _solve(segment, max(goal, most), budget - nodes, width)
-        solved[number] = found
+        solved[number], reached, spent, proven = _solve(segment, max(goal, most), budget - nodes, width)
         nodes += spent
         if reached > most:
             most, exact = reached, proven
@@ -105,7 +104,7 @@ def _solve(segment: Segment, goal: int, budget: int, width: int) -> tuple[tuple[
 def in_order(graph: Graph, found: Order) -> Graph:
     """`graph` with its operators in an order; the graph itself where that is its own.
 
-    Aliases follow what they alias at once; the tensors are numbered anew.
+    Aliases follow their source at once; the tensors are numbered anew.
     """
     if found.order == tuple(range(len(found.order))):
         return graph
@@ -115,8 +114,8 @@ def in_order(graph: Graph, found: Order) -> Graph:
             waiting.setdefault(op.inputs[0], []).append(position)
     order: list[int] = []
 
-    def follow(made: Sequence[int]) -> None:
-        todo = list(made)
+    def follow(tensors: Sequence[int]) -> None:
+        todo = list(tensors)
         while todo:
             for position in waiting.get(todo.pop(), ()):
                 order.append(position)

@@ -11,14 +11,8 @@ import numpy as np
 from buildtool.graph.geometry import attributes, demand
 from buildtool.graph.limits import MAX_TAPS
 from buildtool.graph.quantrules import QuantError
-from buildtool.graph.reference.recurrent import (
-    GATES,
-    Product,
-    cell_bits,
-    gate_scale,
-    lstm_of,
-    svdf_scales,
-)
+from buildtool.graph.reference import recurrent as reference
+from buildtool.graph.reference.recurrent import GATES, Product, cell_bits, gate_scale
 from buildtool.graph.types import DType, Graph, LstmAttrs, LstmInput, Op, SvdfAttrs, Tensor
 
 Shape = tuple[int, ...]
@@ -112,7 +106,7 @@ def svdf(graph: Graph, op: Op) -> None:
         _weights(graph.tensors[op.inputs[3]], DType.INT32, (units,), "the bias")
     _state(graph, op, 4, DType.INT16, batch * features * memory, "the state")
     _outputs(graph, op, (batch, units), (4,))
-    first, second = svdf_scales(graph, op)
+    first, second = reference.svdf_scales(graph, op)
     assert feature.data is not None and x.quant is not None
     # the largest sum of products of a row with centred values
     largest = (128 + abs(x.quant.zero_point)) * float(np.abs(feature.data.astype(np.int64)).sum(1).max())
@@ -211,7 +205,7 @@ def _lstm_scales(graph: Graph, op: Op, attrs: LstmAttrs) -> None:
     _factor(2.0**-30 / hidden.scale, _HALF, "the hidden product", out)
     if not all(0 < scale < _MOST for scale in attrs.gates):
         raise QuantError("a gate's scale before layer normalisation is not a finite positive number", out)
-    net = lstm_of(graph, op)
+    net = reference.lstm_of(graph, op)
     products: dict[str, Product] = {}
     for name, gate in zip(GATES, net.gates, strict=True):
         if gate is not None:

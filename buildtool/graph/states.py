@@ -28,10 +28,7 @@ STATE_TYPES = frozenset({DType.INT8, DType.INT16})  # that a state can have
 
 
 def check_states(graph: Graph, made: Iterable[int]) -> None:
-    """Raises ModelError or UnsupportedError unless the states are sound.
-
-    `made`: tensors that an operator makes, network inputs and what states are before an invoke.
-    """
+    """Raises ModelError or UnsupportedError unless the states are sound; `made`: all tensors with a value."""
     seen, known = set(graph.inputs), set(made)
     for state in graph.states:
         before, after = graph.tensors[state.before], graph.tensors[state.after]

@@ -4,23 +4,12 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from buildtool.graph import types as g
 from buildtool.graph.geometry import attributes
 from buildtool.graph.ops import DEFS
 from buildtool.graph.ops.types import load
 from buildtool.graph.partviews import parts
-from buildtool.graph.types import (
-    AxisAttrs,
-    Graph,
-    MatmulAttrs,
-    MeanAttrs,
-    Op,
-    OpKind,
-    PadAttrs,
-    ShuffleAttrs,
-    SliceAttrs,
-    TileAttrs,
-    TransposeAttrs,
-)
+from buildtool.graph.types import Graph, Op, OpKind
 
 MAX_RANK = 6  # NN_MAX_RANK in nn.h
 
@@ -66,12 +55,12 @@ def _joined(dims: Iterable[tuple[int, ...]]) -> list[tuple[int, ...]]:
 
 def transpose(graph: Graph, op: Op) -> list[Copy]:
     """TRANSPOSE, a shuffle too."""
-    if isinstance(op.attrs, ShuffleAttrs):
+    if isinstance(op.attrs, g.ShuffleAttrs):
         shape, groups = graph.tensors[op.inputs[0]].shape, op.attrs.groups
         each = shape[3] // groups
         outer = row_major(shape)[:3]
         return [Copy((*shape[:3], each, groups), (*outer, 1, each), (*outer, groups, 1))]
-    shape, perm = graph.tensors[op.inputs[0]].shape, attributes(op, TransposeAttrs).perm
+    shape, perm = graph.tensors[op.inputs[0]].shape, attributes(op, g.TransposeAttrs).perm
     strides = row_major(shape)
     out = tuple(shape[p] for p in perm)
     return [Copy(out, tuple(strides[p] for p in perm), row_major(out))]
@@ -79,7 +68,7 @@ def transpose(graph: Graph, op: Op) -> list[Copy]:
 
 def slice_(graph: Graph, op: Op) -> list[Copy]:
     """SLICE, STRIDED_SLICE."""
-    attrs = attributes(op, SliceAttrs)
+    attrs = attributes(op, g.SliceAttrs)
     strides = row_major(graph.tensors[op.inputs[0]].shape)
     offset = sum(b * s for b, s in zip(attrs.begin, strides, strict=True))
     steps = tuple(n * s for n, s in zip(attrs.stride, strides, strict=True))
@@ -88,7 +77,7 @@ def slice_(graph: Graph, op: Op) -> list[Copy]:
 
 def split(graph: Graph, op: Op) -> list[Copy]:
     """SPLIT: one an output."""
-    axis = attributes(op, AxisAttrs).axis
+    axis = attributes(op, g.AxisAttrs).axis
     strides = row_major(graph.tensors[op.inputs[0]].shape)
     copies, start = [], 0
     for t in op.outputs:
@@ -100,7 +89,7 @@ def split(graph: Graph, op: Op) -> list[Copy]:
 
 def concatenation(graph: Graph, op: Op) -> list[Copy]:
     """CONCATENATION: one an operand."""
-    axis = attributes(op, AxisAttrs).axis
+    axis = attributes(op, g.AxisAttrs).axis
     strides = row_major(graph.tensors[op.outputs[0]].shape)
     copies, start = [], 0
     for t in op.inputs:
@@ -120,7 +109,7 @@ def whole(graph: Graph, op: Op) -> list[Copy]:
 
 def shift(graph: Graph, op: Op) -> list[Copy]:
     """SHIFT: the remaining values move down in the state itself, line by line; then come the new ones."""
-    axis = attributes(op, AxisAttrs).axis
+    axis = attributes(op, g.AxisAttrs).axis
     state, new = (graph.tensors[t] for t in op.inputs)
     inside = math.prod(state.shape[axis + 1 :])
     line, added, lines = state.shape[axis] * inside, new.shape[axis] * inside, math.prod(state.shape[:axis])
@@ -133,14 +122,14 @@ def pad(graph: Graph, op: Op) -> list[Copy]:
     """PAD: the elements of the input."""
     shape = graph.tensors[op.inputs[0]].shape
     strides = row_major(graph.tensors[op.outputs[0]].shape)
-    paddings = attributes(op, PadAttrs).paddings
+    paddings = attributes(op, g.PadAttrs).paddings
     offset = sum(before * s for (before, _), s in zip(paddings, strides, strict=True))
     return [Copy(shape, row_major(shape), strides, 0, offset)]
 
 
 def tile(graph: Graph, op: Op) -> list[Copy]:
     """Each dimension twice: the repetitions, which read the same again, and the input's elements."""
-    multiples = attributes(op, TileAttrs).multiples
+    multiples = attributes(op, g.TileAttrs).multiples
     shape = graph.tensors[op.inputs[0]].shape
     steps = row_major(graph.tensors[op.outputs[0]].shape)
     copy = Copy((), (), ())
@@ -220,7 +209,7 @@ class Reduction:
 
 def reduction(graph: Graph, op: Op) -> Reduction:
     """How a MEAN, a REDUCE_MAX or REDUCE_MIN walks its input."""
-    axes = attributes(op, MeanAttrs).axes
+    axes = attributes(op, g.MeanAttrs).axes
     shape = graph.tensors[op.inputs[0]].shape
     dims = list(zip(shape, row_major(shape), strict=True))
     kept = _joined(d for i, d in enumerate(dims) if i not in axes) or [(1, 1)]
@@ -244,7 +233,7 @@ class Matmul:
 
 def matmul(graph: Graph, op: Op) -> Matmul:
     """How a BATCH_MATMUL walks its operands; a dimension over which one repeats itself has stride 0."""
-    attrs = attributes(op, MatmulAttrs)
+    attrs = attributes(op, g.MatmulAttrs)
     lead = graph.tensors[op.outputs[0]].shape[:-2]
     strides = []
     for t in op.inputs:

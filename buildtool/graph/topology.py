@@ -13,34 +13,19 @@ from typing import NamedTuple
 import msgpack
 
 from buildtool.base.plain import from_plain, to_tuples
-from buildtool.graph import types
+from buildtool.graph import types as g
 from buildtool.graph.numbering import numbered
-from buildtool.graph.types import (
-    Attrs,
-    BatchBlockAttrs,
-    DType,
-    Graph,
-    LeakyReluAttrs,
-    LstmAttrs,
-    Op,
-    OpKind,
-    PadAttrs,
-    SecondPass,
-    SoftmaxAttrs,
-    State,
-    Tensor,
-    of_graph,
-)
+from buildtool.graph.types import Attrs, DType, Graph, Op, OpKind, SecondPass, State, Tensor, of_graph
 
 Plain = bool | int | float | str | tuple["Plain", ...]
 
 # Attributes that training or quantisation changes.
 _TRAINED = {
-    (PadAttrs, "value"),
-    (BatchBlockAttrs, "value"),
-    (SoftmaxAttrs, "beta"),
-    (LeakyReluAttrs, "alpha"),
-    *((LstmAttrs, name) for name in ("hidden", "gates", "cell_clip", "projection_clip")),
+    (g.PadAttrs, "value"),
+    (g.BatchBlockAttrs, "value"),
+    (g.SoftmaxAttrs, "beta"),
+    (g.LeakyReluAttrs, "alpha"),
+    *((g.LstmAttrs, name) for name in ("hidden", "gates", "cell_clip", "projection_clip")),
 }
 
 
@@ -140,6 +125,6 @@ def _attributes(attrs: Attrs) -> tuple[str, tuple[tuple[str, Plain], ...]]:
 
 def _attrs(name: str, values: tuple[tuple[str, Plain], ...]) -> Attrs:
     """The attributes again; trained ones have their defaults."""
-    cls: type[Attrs] = getattr(types, name)
+    cls: type[Attrs] = getattr(g, name)
     hints = typing.get_type_hints(cls)
     return cls(**{field: from_plain(value, hints[field], field) for field, value in values})

@@ -56,7 +56,14 @@ def find_in(steps: Sequence[Step]) -> tuple[Block, ...]:
             "the network has no convolution that splitting could divide",
             hint="a network of convolutions, poolings and dense layers, such as vgg16",
         )
-    whole = [_block(index, [step for part in group for step in part]) for index, group in enumerate(groups)]
+    whole = []
+    for index, group in enumerate(groups):
+        layers = [step for part in group for step in part]
+        named = [step for step in layers if step.is_mixing or step.kind in DEPTHWISE]
+        largest = min(step.channels // step.multiplier for step in named)
+        divided = tuple(step.groups for step in named if step.groups > 1)
+        names, channels = tuple(step.name for step in layers), layers[-1].channels
+        whole.append(Block(index, f"block{index + 1}", names, channels, largest, divided))
     blocks = tuple(_tried(block, whole, steps) for block in whole)
     if all(block.largest == 1 for block in blocks):
         raise UnsupportedError(f"no block of the network can be split; {blocks[0].name}: {blocks[0].reason}")
@@ -141,19 +148,6 @@ def _before_expansion(current: list[Segment], strided: Segment) -> int:
     return widens if narrow and _convolves(current[:widens]) else keep
 
 
-def _block(index: int, steps: Segment) -> Block:
-    """A block before it is known whether it can be split."""
-    named = [step for step in steps if step.is_mixing or step.kind in DEPTHWISE]
-    return Block(
-        index,
-        f"block{index + 1}",
-        tuple(step.name for step in steps),
-        steps[-1].channels,
-        largest=min(step.channels // step.multiplier for step in named),
-        groups=tuple(step.groups for step in named if step.groups > 1),
-    )
-
-
 def _tried(block: Block, blocks: Sequence[Block], steps: Sequence[Step]) -> Block:
     """The block with its reason, where it cannot be split at all."""
     factors = [factor for factor in range(2, block.largest + 1) if block.allows(factor)]
@@ -181,12 +175,20 @@ def split_steps(steps: Sequence[Step], blocks: Sequence[Block], choice: Choice) 
     Steps of `steps` that no split block has keep their records but for the names of their inputs.
     """
     if len(choice.factors) != len(blocks):
-        raise UsageError(
-            f"{len(choice.factors)} splitting factors ({choice.text}) for {len(blocks)} blocks",
-            hint="one factor a block; 1 leaves a block whole",
-        )
+        text = f"{len(choice.factors)} splitting factors ({choice.text}) for {len(blocks)} blocks"
+        raise UsageError(text, hint="one factor a block; 1 leaves a block whole")
     for block, factor in zip(blocks, choice.factors, strict=True):
-        _check_factor(block, factor)
+        if block.allows(factor):
+            continue
+        if block.reason:
+            hint = "leave its factor at 1"
+            raise UnsupportedError(f"{block.name} cannot be split: {block.reason}", hint=hint)
+        allowed = ", ".join(str(k) for k in range(1, min(block.largest, 16) + 1) if block.allows(k))
+        why = f"its narrowest layer has {block.largest} channels"
+        if factor <= block.largest:
+            why = f"its grouped convolutions have {' and '.join(map(str, sorted(set(block.groups))))} groups"
+        text = f"{block.name} cannot be split into {factor} branches: {why}"
+        raise UsageError(text, hint=f"factors up to 16: {allowed}")
     split = [pair for pair in zip(blocks, choice.factors, strict=True) if pair[1] > 1]
     network = _Network(steps, choice)
     if split and choice.fusion is not Fusion.FUSED:
@@ -197,20 +199,6 @@ def split_steps(steps: Sequence[Step], blocks: Sequence[Block], choice: Choice) 
             network.split(f"{block.name}_k{factor}", block.layers, factor)
     network.keep_until("")
     return tuple(network.steps.values())
-
-
-def _check_factor(block: Block, factor: int) -> None:
-    if block.allows(factor):
-        return
-    if block.reason:
-        raise UnsupportedError(f"{block.name} cannot be split: {block.reason}", hint="leave its factor at 1")
-    allowed = ", ".join(str(k) for k in range(1, min(block.largest, 16) + 1) if block.allows(k))
-    why = f"its narrowest layer has {block.largest} channels"
-    if factor <= block.largest:
-        why = f"its grouped convolutions have {' and '.join(map(str, sorted(set(block.groups))))} groups"
-    raise UsageError(
-        f"{block.name} cannot be split into {factor} branches: {why}", hint=f"factors up to 16: {allowed}"
-    )
 
 
 class _Network:

@@ -294,11 +294,28 @@ def tables(work: Work, searches: Sequence[Found], found: Found) -> tuple[Table, 
         counts = counts_in(split_steps(steps, work.blocks, choice))
         rows.append((name, listed[name], counts, price(choice)))
     refused = {name: why for one in searches for name, why in one.refused.items()}
-    best = front([one for each in searches for one in each.front])
+    columns = (
+        "structure",
+        "accuracy %",
+        "test %",
+        "RAM streamed",
+        "F of that RAM",
+        "weights",
+        "flash",
+        "cost",
+    )
+    best: list[tuple[Cell, ...]] = []
+    for one in front([one for each in searches for one in each.front]):
+        figures: tuple[Cell, ...] = (None,) * 6
+        if needs := price(one.choice):
+            plan = needs.best(goals)
+            figures = (needs.least.bytes, needs.least.f, needs.flash, _flash(needs, goals))
+            figures += (plan.cost, plan.milliseconds)
+        best.append((one.choice.key(), 100 * one.accuracy, 100 * one.test, *figures))
     return (
         *(by_block(one, work.wanted.factors) for one in searches),
         side_by_side(rows, found.original, refused, goals),
-        _front_table([(one, price(one.choice)) for one in best], goals),
+        Table("Accuracy against RAM, flash and cost", (*columns, "ms"), tuple(best)),
     )
 
 
@@ -355,20 +372,3 @@ def _flash(price: Price, goals: Goals) -> Cell:
     """Bytes of flash of the plan that would be built; None where code is not counted."""
     best = price.best(goals)
     return None if best.code is None else price.image(best)
-
-
-def _front_table(networks: Sequence[tuple[Candidate, Price | None]], goals: Goals) -> Table:
-    """The Pareto front of accuracy, RAM, flash and cost, by falling accuracy."""
-    columns = (
-        *("structure", "accuracy %", "test %", "RAM streamed", "F of that RAM", "weights", "flash"),
-        *("cost", "ms"),
-    )
-    rows: list[tuple[Cell, ...]] = []
-    for one, price in networks:
-        figures: tuple[Cell, ...] = (None,) * 6
-        if price is not None:
-            best = price.best(goals)
-            figures = (price.least.bytes, price.least.f, price.flash, _flash(price, goals))
-            figures += (best.cost, best.milliseconds)
-        rows.append((one.choice.key(), 100 * one.accuracy, 100 * one.test, *figures))
-    return Table("Accuracy against RAM, flash and cost", columns, tuple(rows))

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from buildtool.base.errors import UnsupportedError
 from buildtool.split.branches import Channels, split_steps
 from buildtool.split.graphs import calls_of, steps_of
-from buildtool.split.types import DEPTHWISE, Block, Choice, Part, Step, partition
+from buildtool.split.types import DEPTHWISE, Block, Choice, Step, partition
 
 if TYPE_CHECKING:
     import keras
@@ -96,20 +96,15 @@ def _connect(model: keras.Model, steps: Sequence[Step]) -> dict[str, list[Any]]:
                 index if len(one) > 1 else 0 for one, (_, index) in zip(inputs, call.sources, strict=True)
             )
             given = [one[place] for one, place in zip(inputs, places, strict=True)]
-            made = call.again(_like(call.operation, step), given)
+            config = {**call.operation.get_config(), "name": step.name}
+            if step.part is not None:
+                own = {"filters": step.channels, "units": step.channels, "groups": step.groups}
+                config |= {name: number for name, number in own.items() if config.get(name)}
+                if "target_shape" in config:
+                    config["target_shape"] = (*config["target_shape"][:-1], step.channels)
+            made = call.again(type(call.operation).from_config(config), given)
         outputs[step.name] = list(made) if isinstance(made, list | tuple) else [made]
     return outputs
-
-
-def _like(operation: Any, step: Step) -> Any:
-    """A layer of the operation's settings with the step's name and channels."""
-    config = {**operation.get_config(), "name": step.name}
-    if step.part is not None:
-        own = {"filters": step.channels, "units": step.channels, "groups": step.groups}
-        config |= {name: number for name, number in own.items() if config.get(name)}
-        if "target_shape" in config:
-            config["target_shape"] = (*config["target_shape"][:-1], step.channels)
-    return type(operation).from_config(config)
 
 
 # ---- weights ---------------------------------------------------------------------------------------
@@ -143,7 +138,11 @@ class _Taking:
             if step.name in store:
                 weights = list(store[step.name].get_weights())
             if [one.shape for one in weights] != shapes and step.part and step.part.source in store:
-                weights = self._part(step, step.part, store[step.part.source].get_weights())
+                original, reads = self._original[step.part.source], step.part.reads
+                if is_part(self._steps[step.inputs[0]]):  # else the channels are of a whole tensor
+                    reads = self._ordered(original.inputs[0], reads)
+                writes = self._ordered(original.name, step.part.writes) or ()
+                weights = sliced(original, store[original.name].get_weights(), reads, writes)
             if weights and [one.shape for one in weights] == shapes:
                 return weights
         if step.part is None or not step.is_fusion:
@@ -157,12 +156,6 @@ class _Taking:
         kernel = np.zeros((count, count), np.float32)
         kernel[np.arange(count), list(order or ())] = 1.0
         return [kernel.reshape(*step.kernel, count, count), np.zeros(count, np.float32)]
-
-    def _part(self, step: Step, part: Part, whole: Weights) -> Weights:
-        original, reads = self._original[part.source], part.reads
-        if is_part(self._steps[step.inputs[0]]):  # else the channels are of a whole tensor
-            reads = self._ordered(original.inputs[0], reads)
-        return sliced(original, whole, reads, self._ordered(original.name, part.writes) or ())
 
     def _ordered(self, name: str, channels: Channels | None) -> Channels | None:
         """Channels of the branches' order as those of the original's."""

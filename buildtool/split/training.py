@@ -174,15 +174,13 @@ def _compile(keras: Any, model: Any, settings: Settings, steps: int) -> None:
 # ---- state -----------------------------------------------------------------------------------------
 
 
-def _variables(model: Any) -> list[Any]:
-    """All variables of the network, with the seeds of dropout, and of its optimiser, in their order."""
-    return [*model.variables, *model.optimizer.variables]
-
-
 def keep(model: Any, checkpoint: Path, key: str, epochs: int, seconds: float) -> None:
     """Keeps a training's state after whole epochs, by the `key` of all that the training depends on."""
     about = {"schema": _SCHEMA, "key": key, "epochs": epochs, "seconds": seconds}
-    arrays = {f"v{index}": backend.array(one) for index, one in enumerate(_variables(model))}
+    arrays = {
+        f"v{index}": backend.array(one)
+        for index, one in enumerate([*model.variables, *model.optimizer.variables])
+    }
     keep_arrays(checkpoint, about, arrays)
 
 
@@ -192,7 +190,7 @@ def restored(model: Any, checkpoint: Path, key: str) -> tuple[int, float]:
     if kept is None or (kept[0].get("schema"), kept[0].get("key")) != (_SCHEMA, key):
         return 0, 0.0
     about, arrays = kept
-    for index, variable in enumerate(_variables(model)):
+    for index, variable in enumerate([*model.variables, *model.optimizer.variables]):
         variable.assign(arrays[f"v{index}"])
     return int(about["epochs"]), float(about["seconds"])
 

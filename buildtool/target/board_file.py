@@ -114,7 +114,7 @@ def _check_roles(board: Board) -> None:
 
 
 def _check_arenas(board: Board) -> None:
-    """The memories that may hold an arena are such that programs write them, with the one that does."""
+    """Programs write the memories that may hold an arena, and the arena's own is among them."""
     able = [m.name for m in board.memories if m.kind is MemoryKind.RAM and not m.bandwidth]
     for name in board.arenas:
         if name not in able:

@@ -1,7 +1,7 @@
-"""From what a user names (a board, a library) to a target with its kernels, and its compiler.
+"""From a user's board and library to a target with its kernels.
 
-Of a board he may name other memories for the arena and for the weights than its file does, and have fewer of
-the core's threads used. What the board reserves for the application stays in the memory that its file names.
+The user may name other memories for the arena and the weights than the board's file does, and use fewer
+threads. Memory that the board reserves for the application stays where the file puts it.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ def answers_by_files(choice: TargetChoice, board: Board) -> bool:
 
 
 def load_target(target: TargetChoice, session: Session | None = None) -> Target:
-    """The board with its kernels, best first; those of CMSIS-NN before them where that is asked for.
+    """The board with its kernels, best first, those of a wanted library before them.
 
-    Made once in a session for the same board: its files are compared, a library's are not.
+    A session keeps the target of a board without a library, whose files it does not compare.
     """
     from buildtool.target.registry import make_target
 
@@ -66,7 +66,7 @@ def load_target(target: TargetChoice, session: Session | None = None) -> Target:
 
 
 def holds_arena(board: Board, memory: Memory) -> bool:
-    """Whether an arena can be in a memory: programs write it, byte by byte, as the board's file knows it."""
+    """Whether an arena can be in a memory: programs write its bytes, and the board's file allows it."""
     writes = memory.kind is MemoryKind.RAM and not memory.bandwidth
     return writes and (not board.arenas or memory.name in board.arenas)
 
@@ -113,16 +113,13 @@ def with_arena_in(board: Board, names: str | None) -> Board:
 
 
 def roomier(board: Board, size: int, state: int = 0) -> list[Hint]:
-    """The settings that put an arena of so many bytes into another memory, which has room for it.
-
-    `state`: bytes of the network's state, which does not move with it.
-    """
-    found = []
+    """The settings that put an arena of `size` bytes into another memory with room; see `Board.kept`."""
+    hints = []
     for placed in (with_arena_in(board, name) for name in arena_memories(board)):
         room = placed.room(placed.arena, state)
         if room >= size and placed.holders != board.holders:
-            found.append(suggest(f"{room} bytes are available there", arena_in=placed.arena))
-    return found
+            hints.append(suggest(f"{room} bytes are available there", arena_in=placed.arena))
+    return hints
 
 
 def loads(board: Board) -> bool:

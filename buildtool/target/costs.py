@@ -33,18 +33,13 @@ COST_UNITS = 16  # a cost is a whole number of sixteenths
 
 
 class Part(NamedTuple):
-    """The outputs that a call makes along one axis, as far as its cost depends on them.
+    """The outputs that a call makes along one axis, as far as its cost depends on them."""
 
-    `size`: how many; `met`: taps of their windows that lie in the input, all taken together; `inside`:
-    outputs whose whole window does, and lies in memory one after the other; `pad`: padded elements before
-    the first one's window; `pieces`: the parts that lie in memory one after the other, if there are several.
-    """
-
-    size: int
-    met: int
-    inside: int
-    pad: int
-    pieces: tuple[Part, ...] = ()
+    size: int  # outputs
+    met: int  # taps of all their windows that lie in the input
+    inside: int  # outputs whose whole window lies in the input, contiguous in memory
+    pad: int  # padded elements before the first window
+    pieces: tuple[Part, ...] = ()  # the contiguous parts, if there are several
 
 
 NOTHING = Part(0, 0, 0, 0)
@@ -146,7 +141,7 @@ class Pricer:
         return found
 
     def sums(self, of: Geometry, rows: int, columns: int) -> float:
-        """One part of a global pooling's input, of so many rows and columns."""
+        """One part of a global pooling's input, of this many rows and columns."""
         return self.call + self._stated("sums", {"oh": rows, "ow": columns, "cin": of.cin})
 
     def sums_end(self, of: Geometry) -> float:
@@ -154,15 +149,15 @@ class Pricer:
         return self._stated("sums_end", {"oh": of.ih, "ow": of.iw, "cin": of.cin})
 
     def row(self, size: int) -> float:
-        """A row of the image, of so many bytes, that the application delivers."""
+        """A row of the image, of `size` bytes, that the application delivers."""
         return self._stated("row", {"bytes": size})
 
     def move(self, size: int) -> float:
-        """So many bytes that are copied within the arena."""
+        """`size` bytes that are copied within the arena."""
         return self._stated("move", {"bytes": size})
 
     def load(self, size: int) -> float:
-        """So many bytes of constants that are brought into the arena at once."""
+        """`size` bytes of constants that are brought into the arena at once."""
         return self._stated("load", {"bytes": size})
 
     def _stated(self, name: str, known: Mapping[str, int]) -> float:
@@ -173,10 +168,10 @@ class Pricer:
 
 
 def terms(columns: Part) -> list[tuple[Part, int]]:
-    """The columns that a kernel's formula is asked with for one call, and how often each answer counts.
+    """The columns to evaluate a kernel's formula for in one call, and how often each value counts.
 
-    A call's columns that lie in several pieces of memory are computed piece by piece, in tiles that end where
-    the piece does: each adds what it costs beyond a window without columns.
+    Columns in several pieces of memory are computed piece by piece, in tiles that end with the piece: each
+    adds its cost beyond that of a window without columns.
     """
     if not columns.pieces:
         return [(columns, 1)]
@@ -184,17 +179,14 @@ def terms(columns: Part) -> list[tuple[Part, int]]:
 
 
 def variables(of: Geometry, rows: Part, columns: Part) -> dict[str, int]:
-    """What a kernel's formula sees of a window in one piece: see `catalogue.features`."""
+    """A kernel formula's variables for a window in one piece: see `catalogue.features`."""
     share, pixels = rows.size * columns.size, max(1, of.oh * of.ow)
     known = dict(zip(Geometry._fields, of, strict=True))
     known["oh"], known["rows_met"], known["rows_inside"], known["pt"], _ = rows
     known["ow"], known["columns_met"], known["columns_inside"], known["pl"], _ = columns
     if share != pixels:
-        known["inputs"] = of.inputs * share // pixels
-        known["outputs"] = of.outputs * share // pixels
-        known["macs"] = of.macs * share // pixels
-        known["lines"] = of.lines * share // pixels
-        known["scattered"] = of.scattered * share // pixels
+        for name in ("inputs", "outputs", "macs", "lines", "scattered"):
+            known[name] = known[name] * share // pixels
     return known
 
 

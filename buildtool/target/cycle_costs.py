@@ -75,7 +75,7 @@ class CycleCosts:
 
 @dataclass(frozen=True)
 class Converter:
-    """Costs of a target in cycles; `files`: of its families by name, those that have one, best first."""
+    """Costs of a target in cycles; `files`: of the families that have one, best first."""
 
     files: Mapping[str, CycleCosts]
 
@@ -112,11 +112,10 @@ Names = Mapping[str, Mapping[str, str]]  # of a family's formulas, by kernel
 
 
 def converter(pipeline: Pipeline | None, families: Sequence[tuple[str, Path, Names]]) -> Converter | None:
-    """What has costs in cycles; None where no family has a file for the pipeline. TargetError as `load`.
+    """The converter of costs; None where no family has a file for the pipeline. TargetError as `load`.
 
-    A file that was fitted with other figures than the board's is none for it: what `profile` estimates by the
-    one is not what a plan would cost by the other. `families`: name, folder, and the kernels, in the order in
-    which they are preferred.
+    A file that was fitted with other figures than the board's does not count, because `profile` and plans
+    would disagree. `families`: name, folder, and the kernels, the preferred first.
     """
     found = {}
     if pipeline is None or PurePath(model := pipeline.model).name != model:  # a path, or nothing
@@ -143,10 +142,10 @@ def load(path: Path, kernels: Names) -> CycleCosts:
 
 
 def loading(costs: Costs, board: Board) -> Costs:
-    """The costs with what the weights' memory takes to deliver a byte, in the unit of the kernels' costs.
+    """The costs, with the time that the weights' memory takes per byte, in the unit of the kernels' costs.
 
-    A memory with a bandwidth is not read in place: its weights are brought into the arena, which takes the
-    core's clock so many cycles a byte. Costs of a board with a vector unit are issues, each of some cycles.
+    Weights in a memory with a bandwidth are loaded into the arena. Costs of a board with a vector unit are
+    issues of several cycles each.
     """
     bandwidth = next((m.bandwidth for m in board.memories if m.name == board.weights), 0)
     if not bandwidth or not board.clock_hz:
@@ -156,10 +155,10 @@ def loading(costs: Costs, board: Board) -> Costs:
 
 
 def waiting(kernels: Iterable[KernelVariant], board: Board) -> tuple[KernelVariant, ...]:
-    """The kernels, whose costs are cycles, with what the core waits for constants that are read in place.
+    """The kernels, with the cycles that the core waits for constants that are read in place.
 
-    A call brings its constants once where the cache keeps them all, else with every pass over them. What the
-    cache still has of an earlier call, and what code waits for, is not counted.
+    A call fetches its constants once where the cache holds them all, else with every pass over them. The
+    cache's content before the call, and waiting for code, do not count.
     """
     memory = board.memory(board.weights)
     cycles = streamed(memory.speed, board.cache_of(memory)) if not memory.bandwidth else 0.0

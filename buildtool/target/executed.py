@@ -1,4 +1,4 @@
-"""Which blocks of code a run went through, and how long a core takes for them."""
+"""The blocks of code that a run executed, and how long a core takes for them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Ran:
 
 @dataclass(frozen=True)
 class Waited:
-    """What a memory let the core wait, by the board's data: cycles for code, and for data."""
+    """Cycles that the core waited for a memory, by the board's data: for code, and for data."""
 
     memory: str
     code: int
@@ -32,7 +32,7 @@ class Waited:
 
 @dataclass(frozen=True)
 class Work:
-    """What an operator ran, and for which memories it waited (those whose speed is known, and not 0)."""
+    """The blocks that an operator ran, and its waits for memories whose speed is known, and not 0."""
 
     ran: tuple[Ran, ...]
     waited: tuple[Waited, ...] = ()
@@ -40,10 +40,7 @@ class Work:
 
 @dataclass(frozen=True)
 class Executed:
-    """The blocks of a run as bytes of code, by number; and what each operator did, by position.
-
-    All is summed over the `invokes` of the run.
-    """
+    """A run: blocks as bytes of code, by number; each operator's work, by position, over all `invokes`."""
 
     blocks: tuple[bytes, ...]
     work: Mapping[int, Work]
@@ -52,12 +49,8 @@ class Executed:
 
 @dataclass(frozen=True)
 class BlockTime:
-    """What a model of the core says of a block: cycles, one time through.
-
-    `skipped`: its instructions, by their names, of which the model knows nothing; they take no time. `words`:
-    how many each of its loads and stores of several words has, which models count as one.
-    """
+    """A core model's cycles for a block, once through."""
 
     cycles: Fraction
-    skipped: tuple[str, ...] = ()
-    words: tuple[int, ...] = ()
+    skipped: tuple[str, ...] = ()  # names of instructions that the model does not know; they take no time
+    words: tuple[int, ...] = ()  # of each load and store of several words, which models count as one

@@ -118,7 +118,7 @@ class Core:
     ] = 1
 
     def threaded(self, threads: int) -> Core:
-        """The core with so many threads at work, which its macros say; without a macro where it is one."""
+        """The core with this many threads at work, which its macros say if there are several."""
         own = tuple(define for define in self.defines if define.partition("=")[0] != THREADS_MACRO)
         defines = (*own, f"{THREADS_MACRO}={threads}") if threads > 1 else own
         return replace(self, threads=threads, defines=defines)

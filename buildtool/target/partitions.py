@@ -52,9 +52,9 @@ def partition_start(image: FlashImage, code: Memory, weights: Memory) -> int | N
 
 
 def regions(board: Board) -> tuple[Region, ...]:
-    """Every memory as a region, without what is kept for a boot loader; then the weights' partition.
+    """Every memory as a region, without the boot loader's part; then the weights' partition.
 
-    Weights that lie in the code's memory at a place of their own have a region of their own.
+    Weights that have a fixed place in the code's memory have a region of their own.
     """
     found, image, start = [], board.image, weights_start(board)
     for memory in board.memories:

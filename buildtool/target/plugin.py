@@ -51,21 +51,18 @@ class KernelFolder:
 
 @dataclass(frozen=True)
 class Exported:
-    """A network that another tool is to compile: its emitted `files` by name.
-
-    `kernels`: the C files that it needs besides, and `includes`: folders of headers; paths below kernels/.
-    """
+    """A network that another tool is to compile."""
 
     net: str
     board: Board
-    files: Mapping[str, bytes]
-    kernels: tuple[str, ...]
-    includes: tuple[str, ...]
+    files: Mapping[str, bytes]  # emitted, by name
+    kernels: tuple[str, ...]  # further C files, below kernels/
+    includes: tuple[str, ...]  # folders of headers, below kernels/
 
 
 @dataclass(frozen=True)
 class VendorBuild:
-    """What the maker's own compiler made: files by name, and what the compiler is called."""
+    """The files that the maker's own compiler made, and the compiler's name."""
 
     files: Mapping[str, bytes]
     compiler: str

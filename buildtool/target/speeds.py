@@ -1,9 +1,8 @@
 """How fast a core and its memories are, as a board's file says it from its maker's manuals.
 
-What the manuals print is simple, and so is what is made of it. An access to a memory waits so many cycles of
-the core for the first bits, and so many for each further beat of the bus. A cache holds lines, the ones used
-last; what it holds takes no time of its own. Nothing is said of two masters on one bus, of prefetching, or of
-a write buffer that is full.
+The model is as simple as the manuals' tables. An access to a memory waits some cycles of the core for the
+first bits, and some for each further beat of the bus. A cache holds the lines used last; reading them takes
+no time. Two masters on one bus, prefetching and full write buffers are not modelled.
 """
 
 from __future__ import annotations
@@ -75,7 +74,7 @@ class Pipeline:
     ] = 0
 
     def beyond(self, words: int) -> int:
-        """Cycles of a load or store of so many words beyond those of a word."""
+        """Cycles of a load or store of `words` words beyond those of one word."""
         return -(-words // self.words_per_cycle) - 1 if self.words_per_cycle and words else 0
 
 

@@ -70,10 +70,7 @@ class Contract(Word):
 
 
 class Argument(Word):
-    """What a kernel can be handed; the catalogue's `call` has them in the order of its parameters.
-
-    IN, IN1, IN2, IN3 and OUT are views, of which WINDOW is computed; IN_DATA and OUT_DATA are addresses.
-    """
+    """What a kernel can be handed; the catalogue's `call` has them in the order of its parameters."""
 
     GEOMETRY = "geometry", "the struct of the operator kind, see nn.h"
     CONSTANTS = "constants", "its block of the weight image"
@@ -123,7 +120,7 @@ class Role(Word):
 
 
 class Step(enum.StrEnum):
-    """What reads a field of a kernel or a routine: its results are stale where the field changes."""
+    """A step that reads a field of a kernel or a routine; its results are stale where the field changes."""
 
     PLAN = "plan"
     EMIT = "emit"
@@ -173,10 +170,7 @@ class Routine:
 
 @dataclass(frozen=True)
 class KernelFamily:
-    """A folder of kernels: catalogue.toml, C sources, headers, and packing.py for its weight layouts.
-
-    The folder's name is the family's. Where it lies is no part of what it is.
-    """
+    """A folder of kernels by its name: catalogue.toml, C sources, headers, packing.py for weight layouts."""
 
     name: str
     folder: Path = field(compare=False)
@@ -240,12 +234,10 @@ class Layout:
 
 @dataclass(frozen=True)
 class KernelVariant(Layout):
-    """One way to compute an operator kind.
+    """One way to compute an operator kind; `form`: see `AsUint8`.
 
-    Sources are "family/file". `packing` is the layout of the constants. `slices`: a block is a head of 16
-    bytes, then `channel_factors` bytes of each channel, then `channel_weights` bytes of each, both parts
-    rounded up to 16. `types`: INT8 stands for UINT8, too. `form`: see `AsUint8`. `ask` is who answers the
-    question `asks`.
+    `slices`: a block is a head of 16 bytes, then `channel_factors` bytes of each channel, then
+    `channel_weights` bytes of each, both parts rounded up to 16. `ask` answers the question `asks`.
     """
 
     op: Annotated[
@@ -382,14 +374,14 @@ class Board:
 
     @property
     def holders(self) -> tuple[str, ...]:
-        """The memories over which a plan is spread: the arena's, and the second one's where there is one."""
+        """The memories over which a plan is spread: the arena's, and the second arena's."""
         return (self.arena, self.second) if self.second else (self.arena,)
 
     def kept(self, name: str, state: int = 0) -> int:
         """Bytes of a memory that no arena may have: what is reserved there, and the stack if it is there.
 
-        `state`: bytes that a network keeps between invokes, which lie with the globals. In the memory of
-        globals, where the board's file reserves nothing, some are kept for these.
+        `state`: bytes that a network keeps between invokes; they lie with the globals, whose memory has
+        KEPT_FOR_GLOBALS if the board's file reserves nothing there.
         """
         stack = self.stack_bytes + state if self.data == name else 0
         if (self.reserved_in or self.arena) == name:
@@ -402,10 +394,7 @@ class Board:
         return max(self.kept(name, state), firmware + (state if self.data == name else 0))
 
     def room(self, name: str, state: int = 0) -> int:
-        """Bytes of a memory that an arena may have, beside `state` bytes that a network keeps; see `taken`.
-
-        KeyError if there is no such memory. Whoever asks how large an arena can be asks here.
-        """
+        """Bytes of a memory that an arena may have; see `taken`. KeyError if there is no such memory."""
         return max(0, self.memory(name).size - self.taken(name, state))
 
     def beside(self, name: str) -> str:
@@ -417,15 +406,12 @@ class Board:
 
     @property
     def is_native(self) -> bool:
-        """Whether images run as programs of this machine, whose memory is not the board's."""
+        """Whether images run as programs of this machine."""
         return self.emulator is not None and self.emulator.kind == "native"
 
     def memory(self, name: str) -> Memory:
         """The memory called `name`; KeyError if there is none."""
-        for memory in self.memories:
-            if memory.name == name:
-                return memory
-        raise KeyError(name)
+        return {memory.name: memory for memory in self.memories}[name]
 
     @property
     def is_stand_in(self) -> bool:
@@ -438,7 +424,7 @@ class Board:
         return None if self.is_stand_in else self.emulator
 
     def in_emulator(self) -> Board:
-        """The board as what stands in for it has it: memories elsewhere, and nothing of the chip."""
+        """The board as the emulator presents it: memories elsewhere, and nothing of the chip."""
         if self.emulator is None or not self.emulator.bases:
             return self
         bases = dict(self.emulator.bases)
@@ -446,17 +432,16 @@ class Board:
         return replace(self, memories=memories, chip=None, uart=None, image=PLAIN_IMAGE)
 
     def cache_of(self, memory: Memory) -> Cache | None:
-        """The cache between the core and a memory; None where there is none, or none is known."""
+        """The known cache between the core and a memory."""
         name = memory.speed.cache if memory.speed else ""
         return next((cache for cache in self.caches if cache.name == name), None)
 
 
 @dataclass(frozen=True)
 class LinkerScript:
-    """A file that the link reads: its name, its content, and the flag that its path goes behind.
+    """A file that the link reads: its name, its content, and the flag before its path.
 
-    The path has to begin with a slash or "./": -Ttext and its like are other flags. -Wl would take a
-    path with a comma for several words.
+    The path begins with a slash or "./", because -Ttext is another flag. -Wl would split it at commas.
     """
 
     name: str
@@ -466,10 +451,10 @@ class LinkerScript:
 
 @dataclass(frozen=True)
 class Wiring:
-    """What makes a test firmware one that answers over a wire.
+    """What a test firmware needs to answer over a wire.
 
-    `cflags`: of all that is compiled; of them a network and its kernels need `defines`. `sources` and
-    `includes` take the place of the test firmware's own.
+    `cflags` are for all files, `defines` those that a network and its kernels need. `sources` and `includes`
+    replace the test firmware's own.
     """
 
     cflags: tuple[str, ...]
@@ -480,97 +465,72 @@ class Wiring:
 
 @dataclass(frozen=True)
 class Toolchain:
-    """A compiler found on this machine, with the flags that build for one board.
-
-    All strings are ready for a command line. The flag of the linker script comes after `ldflags`; whoever
-    links writes the script into a folder of his own (see `link_flags`).
-    `identity` is the compiler's name and version ("clang 22.1.8"), never a path. `renames` are further flags
-    of every compilation: what folders of this machine are called in debug information; the objects do not
-    depend on where these are. `wiring`: of a test firmware that answers over a wire; `cflags` have
-    its flags.
-    """
+    """A compiler found on this machine, with the flags that build for one board, ready for a command line."""
 
     name: str
-    identity: str
+    identity: str  # name and version ("clang 22.1.8"), never a path
     cc: str
     cflags: tuple[str, ...]
     ldflags: tuple[str, ...]
     ar: str
     objects: tuple[str, ...] = ()  # extra sources (start-up code, run-time support), absolute paths
     includes: tuple[str, ...] = ()
-    script: LinkerScript | None = None
-    renames: tuple[str, ...] = ()
-    wiring: Wiring | None = None
+    script: LinkerScript | None = None  # see `link_flags`
+    renames: tuple[str, ...] = ()  # further flags: the names of this machine's folders in debug information
+    wiring: Wiring | None = None  # of a test firmware that answers over a wire; `cflags` have its flags
 
     def link_flags(self, folder: Path) -> tuple[str, ...]:
         """All flags of a link whose script lies in `folder`."""
-        return (
-            self.ldflags
-            if self.script is None
-            else (*self.ldflags, f"{self.script.flag}{folder.absolute() / self.script.name}")
-        )
+        script = self.script
+        own = () if script is None else (f"{script.flag}{folder.absolute() / script.name}",)
+        return (*self.ldflags, *own)
 
 
 @dataclass(frozen=True)
 class RunRequest:
-    """What a runner gets: files the program may read, and the names of those it will write.
-
-    `written` may be called while the program runs, with the size of the first output by then, in bytes.
-    `blocks`: counts the blocks of code as well, where the runner can.
-    """
+    """What a runner gets: files the program may read, and the names of those it will write."""
 
     files: dict[str, bytes]
     outputs: tuple[str, ...]
-    timeout: float = 120.0
+    timeout: float = 120.0  # seconds
     count: bool = False  # count executed instructions per marker
-    blocks: bool = False
-    written: Callable[[int], None] | None = None
+    blocks: bool = False  # count blocks of code as well, where the runner can
+    written: Callable[[int], None] | None = None  # called during the run with bytes of the first output
 
 
 @dataclass(frozen=True)
 class Desk:
-    """How a board on the desk is reached: by `wire` ("serial", "rtt") at `port` ("": the only one there is).
+    """How a board on the desk is reached."""
 
-    `is_emulated`: in its place stands the emulator, whose UART is the wire.
-    """
-
-    wire: str
-    port: str = ""
-    is_emulated: bool = False
+    wire: str  # "serial", "rtt"
+    port: str = ""  # "": the only one there is
+    is_emulated: bool = False  # the emulator replaces the board, and its UART is the wire
 
 
 @dataclass(frozen=True)
 class Flashing:
-    """How an image comes into a board's flash: a program, whether it is there, and the whole command.
-
-    `after`: what is to be done by hand, "" for nothing.
-    """
+    """How an image comes into a board's flash: a program, whether it is installed, and the whole command."""
 
     tool: str
     is_there: bool
     command: tuple[str, ...]
     install: str = ""
-    after: str = ""
+    after: str = ""  # what is to be done by hand
 
 
 @dataclass(frozen=True)
 class DebugServer:
-    """What serves an image to a debugger that connects to a port of this machine, halted at the first step.
+    """A server that halts an image at the first step for a debugger that connects to a port here."""
 
-    `command` begins it (empty: the debugger starts the image itself), `image` is where in it the image's
-    path goes (-1: it has no place there). `debuggers` are programs that know the core, the best first;
-    `connected` what to say to one of them once it is connected.
-    """
-
-    command: tuple[str, ...]
-    image: int
-    debuggers: tuple[str, ...]
-    connected: tuple[str, ...] = ()
+    command: tuple[str, ...]  # (): the debugger starts the image itself
+    image: int  # the place of the image's path in the command; -1: none
+    debuggers: tuple[str, ...]  # programs that know the core, the best first
+    connected: tuple[str, ...] = ()  # the debugger's commands once it is connected
 
 
 @dataclass(frozen=True)
 class Reality:
-    """How real a run is: its level, and in a few words what runs it ("emulated", "model on the host")."""
+    """How real a run is: its level, and what runs it ("emulated", "model on the host")."""
 
     level: Level
     text: str
@@ -578,36 +538,28 @@ class Reality:
 
 @dataclass(frozen=True)
 class Issues:
-    """What an operator would issue on the chip, counted in a model of its vector unit.
+    """The issues of an operator on the chip, counted in a model of its vector unit."""
 
-    `vpu`: instructions of the vector unit, of which `mac` multiply and accumulate; `scalar`: those that take
-    an issue of their own beside it. `slowest`: issues of both kinds of the slowest thread, call by call.
-    """
-
-    vpu: int
-    mac: int
-    scalar: int
-    slowest: int
+    vpu: int  # instructions of the vector unit
+    mac: int  # those of them that multiply and accumulate
+    scalar: int  # other instructions with an issue of their own
+    slowest: int  # issues of both kinds of the slowest thread, summed over the calls
 
 
 @dataclass(frozen=True)
 class RunResult:
-    """What a run gave, by an operator's position: `counts` are executed instructions, `issues` of a model.
-
-    `cycles` are of the first input's invoke; `no_cycles`: why there are none, if somebody tried. `reality`:
-    where the run was otherwise than the plugin's own. `executed`: the blocks of code that were asked for.
-    """
+    """The result of a run; counts are by an operator's position."""
 
     files: dict[str, bytes]
     text: str
-    counts: dict[int, int] = field(default_factory=dict)
+    counts: dict[int, int] = field(default_factory=dict)  # executed instructions
     total_instructions: int | None = None
-    reality: Reality | None = None
-    cycles: dict[int, int] = field(default_factory=dict)
+    reality: Reality | None = None  # None: the plugin's own
+    cycles: dict[int, int] = field(default_factory=dict)  # of the first input's invoke
     total_cycles: int | None = None
-    no_cycles: str = ""
+    no_cycles: str = ""  # why counting cycles failed
     issues: dict[int, Issues] = field(default_factory=dict)
-    executed: Executed | None = None
+    executed: Executed | None = None  # the blocks of code, where they were asked for
 
 
 @dataclass(frozen=True)
@@ -626,12 +578,12 @@ class Costs:
 
 @dataclass(frozen=True)
 class Library:
-    """Somebody else's library, whose kernels a target uses before its own where the user has it.
+    """A user's library, whose kernels a target uses before its own.
 
-    `families`: kernel families that call it, best first; `cflags` find its headers; `sources` are absolute
-    paths of what is compiled with the start-up code. `ask` gives the bytes of scratch that a kernel wants,
-    by the name of the question (`KernelVariant.asks`) and the geometry, and `digest` (SHA-256, hex) is of
-    the files that decide the answers, which `reads` lists. Where it lies is no part of what it is.
+    `families`: kernel families that call it, best first; `cflags` find its headers; `sources` (absolute
+    paths) are compiled with the start-up code. `ask` gives the bytes of scratch that a kernel wants, by the
+    question (`KernelVariant.asks`) and the geometry; `digest` (SHA-256, hex) is of the files `reads` that
+    decide the answers.
     """
 
     name: str
@@ -647,10 +599,9 @@ class Library:
 class Target:
     """A board with the kernels that its core can run, best first for each operator kind, and its costs.
 
-    `routines` are what emitted code calls besides; the first one that serves is taken. `families` have the
-    files of both. `libraries` are in use. `requantise`: whether outputs are the reference's to the bit.
-    `cost_unit`: of all costs, those of kernels included. `by_ratio`: kernels that have no formula in cycles,
-    whose instructions are counted at the family's mean of cycles.
+    Emitted code also calls `routines`, the first one that serves. `families` have the files of both.
+    `requantise`: whether outputs equal the reference to the bit. `by_ratio`: kernels without a formula in
+    cycles, whose instructions are counted at the family's mean of cycles.
     """
 
     board: Board
@@ -671,7 +622,7 @@ class Target:
 
     @cached_property
     def digests(self) -> dict[str, str]:
-        """What `target.digest` worked out of it, by step."""
+        """The digests of `target.digest`, by step."""
         return {}
 
     @cached_property
@@ -680,7 +631,7 @@ class Target:
         return {}
 
     def with_firmware(self, firmware: tuple[Taken, ...]) -> Target:
-        """The target of a network whose firmware takes so much; all that was worked out of it stays known."""
+        """The target of a network whose firmware takes this much; digests and selections stay known."""
         if firmware == self.board.firmware:
             return self
         made = replace(self, board=replace(self.board, firmware=firmware))
@@ -697,15 +648,14 @@ class Target:
     def source(self, name: str) -> Path:
         """The file of a source "family/file"."""
         family, _, file = name.partition("/")
-        for found in self.families:
-            if found.name == family:
-                return found.folder / file
-        raise TargetError(
-            f"source '{name}' is of a kernel family that board '{self.board.name}' does not have"
-        )
+        folders = {found.name: found.folder for found in self.families}
+        if family in folders:
+            return folders[family] / file
+        text = f"source '{name}' is of a kernel family that board '{self.board.name}' does not have"
+        raise TargetError(text)
 
     def routine(self, role: Role, kernel: KernelVariant | None = None) -> Routine:
-        """What does `role`, for operators that `kernel` computes; TargetError if no family has it."""
+        """The routine of a role, for operators that `kernel` computes; TargetError if no family has it."""
         for routine in self.routines:
             if routine.role is role and (kernel is None or routine.serves(kernel)):
                 return routine

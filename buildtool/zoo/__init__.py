@@ -25,7 +25,6 @@ def build(name: str, **given: object) -> bytes:
 
 def graph(name: str, **given: object) -> Graph:
     """The network itself, as `build` writes it."""
-    from buildtool.zoo.topologies import network
+    from buildtool.zoo.networks import network
 
-    choice = choose(name, **given)
-    return network(choice.table, choice.slug, f"{choice.name}/{choice.seed}")
+    return network(choose(name, **given))

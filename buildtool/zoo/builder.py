@@ -14,30 +14,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from buildtool.graph import types as g
 from buildtool.graph.builder import NO_ATTRS, NO_PAD, GraphBuilder
 from buildtool.graph.numbering import graph_of
 from buildtool.graph.reference import execute
-from buildtool.graph.types import (
-    Activation,
-    Attrs,
-    AxisAttrs,
-    ConvAttrs,
-    DepthwiseAttrs,
-    DType,
-    ElementwiseAttrs,
-    FullyConnectedAttrs,
-    MeanAttrs,
-    Op,
-    OpKind,
-    Pad,
-    PadAttrs,
-    PoolAttrs,
-    Quantization,
-    SoftmaxAttrs,
-    TransposeAttrs,
-)
+from buildtool.graph.types import Activation, Attrs, DType, Op, OpKind, Pad, Quantization
 from buildtool.zoo import calibrate, seeded
-from buildtool.zoo.calibrate import Floats, Int8s, Spread
+from buildtool.zoo.calibrate import Floats, Int8s, Spread, spread_for
 
 SOFTMAX_QUANT = Quantization((1.0 / 256.0,), (-128,))  # the only one that TFLite's int8 SOFTMAX has
 _VECTOR_HEADROOM = 1.25
@@ -52,17 +35,22 @@ class Window:
     pad: Pad = NO_PAD
 
 
+_Weighted = g.ConvAttrs | g.FullyConnectedAttrs
+# The dimension of a filter that has a scale each; FULLY_CONNECTED has one scale for all.
+_CHANNEL_AXES = {OpKind.CONV_2D: 0, OpKind.DEPTHWISE_CONV_2D: 3}
+
+
 @dataclass(frozen=True)
 class _Layer:
-    """An operator with weights; `axis` of `filters` is the channels, None: one scale for all."""
+    """An operator with weights, and the real values that it makes of the calibration input."""
 
+    name: str
+    x: int
     kind: OpKind
-    attrs: ConvAttrs | FullyConnectedAttrs
-    activation: Activation
+    attrs: Attrs
     filters: Int8s
-    axis: int | None
-    accumulators: Floats
-    spread: Spread
+    affine: calibrate.Affine
+    values: Floats
 
 
 class Builder(GraphBuilder):
@@ -97,60 +85,51 @@ class Builder(GraphBuilder):
         like: int | None = None,
     ) -> int:
         """CONV_2D; `spread`: what its outputs should look like; `like`: the tensor that has their scale."""
-        layer = self._conv_layer(x, channels, window, activation, name, spread)
-        quant = None if like is None else self._quant(like)
-        return self._weighted(x, layer, name, quant)
+        layer = self._convolution(x, channels, window, activation, name, spread)
+        return self._add(layer, None if like is None else self._quant(like))
 
     def convs(
         self, x: int, channels: int, branches: Sequence[tuple[Window, str]], activation: Activation
     ) -> list[int]:
         """CONV_2D side by side, one a window and name, all outputs with one quantisation."""
-        layers = [self._conv_layer(x, channels, window, activation, name, None) for window, name in branches]
-        made = [self._affine(x, layer, name)[1] for layer, (_, name) in zip(layers, branches, strict=True)]
-        quant = calibrate.quantization(np.concatenate([values.ravel() for values in made]))
-        return [
-            self._weighted(x, layer, name, quant) for layer, (_, name) in zip(layers, branches, strict=True)
-        ]
+        layers = [self._convolution(x, channels, window, activation, name, None) for window, name in branches]
+        quant = calibrate.quantization(np.concatenate([layer.values.ravel() for layer in layers]))
+        return [self._add(layer, quant) for layer in layers]
 
-    def _conv_layer(
+    def _convolution(
         self, x: int, channels: int, window: Window, activation: Activation, name: str, spread: Spread | None
     ) -> _Layer:
         filters = self._weights(name, (channels, *window.kernel, self.shape(x)[3]))
-        attrs = ConvAttrs(stride=window.stride, pad=window.pad, activation=activation)
-        accumulators = calibrate.convolution(self._values[x], self._quant(x).zero_point, filters, attrs)
-        spread = spread or calibrate.spread_for(activation)
-        return _Layer(OpKind.CONV_2D, attrs, activation, filters, 0, accumulators, spread)
+        attrs = g.ConvAttrs(stride=window.stride, pad=window.pad, activation=activation)
+        sums = calibrate.convolution(self._values[x], self._quant(x).zero_point, filters, attrs)
+        return self._layer(name, x, OpKind.CONV_2D, attrs, filters, sums, spread or spread_for(activation))
 
     def depthwise(self, x: int, window: Window, activation: Activation, name: str) -> int:
         """DEPTHWISE_CONV_2D with depth multiplier 1."""
-        channels = self.shape(x)[3]
-        filters = self._weights(name, (1, *window.kernel, channels))
-        attrs = DepthwiseAttrs(stride=window.stride, pad=window.pad, activation=activation)
-        accumulators = calibrate.depthwise(self._values[x], self._quant(x).zero_point, filters, attrs)
-        spread = calibrate.spread_for(activation)
-        layer = _Layer(OpKind.DEPTHWISE_CONV_2D, attrs, activation, filters, 3, accumulators, spread)
-        return self._weighted(x, layer, name)
+        filters = self._weights(name, (1, *window.kernel, self.shape(x)[3]))
+        attrs = g.DepthwiseAttrs(stride=window.stride, pad=window.pad, activation=activation)
+        sums = calibrate.depthwise(self._values[x], self._quant(x).zero_point, filters, attrs)
+        layer = self._layer(name, x, OpKind.DEPTHWISE_CONV_2D, attrs, filters, sums, spread_for(activation))
+        return self._add(layer)
 
     def dense(
         self, x: int, outputs: int, activation: Activation, name: str, *, spread: Spread | None = None
     ) -> int:
         """FULLY_CONNECTED; one weight scale for all outputs, as most converters make it."""
         filters = self._weights(name, (outputs, self.shape(x)[1]))
-        accumulators = calibrate.dense(self._values[x], self._quant(x).zero_point, filters)
-        spread = spread or calibrate.spread_for(activation)
-        attrs = FullyConnectedAttrs(activation)
-        layer = _Layer(OpKind.FULLY_CONNECTED, attrs, activation, filters, None, accumulators, spread)
-        return self._weighted(x, layer, name)
+        sums = calibrate.dense(self._values[x], self._quant(x).zero_point, filters)
+        kind, attrs = OpKind.FULLY_CONNECTED, g.FullyConnectedAttrs(activation)
+        return self._add(self._layer(name, x, kind, attrs, filters, sums, spread or spread_for(activation)))
 
     def add(self, a: int, b: int, activation: Activation, name: str) -> int:
         """ADD of two tensors of one shape."""
         quant = calibrate.quantization(calibrate.activated(self._real(a) + self._real(b), activation))
-        return self._append(OpKind.ADD, (a, b), ElementwiseAttrs(activation), quant, name)
+        return self._append(OpKind.ADD, (a, b), g.ElementwiseAttrs(activation), quant, name)
 
     def multiply(self, a: int, b: int, name: str) -> int:
         """MUL of a tensor and one that is repeated over its rows and columns."""
         quant = _quantization(self._real(a) * self._real(b))
-        return self._append(OpKind.MUL, (a, b), ElementwiseAttrs(), quant, name)
+        return self._append(OpKind.MUL, (a, b), g.ElementwiseAttrs(), quant, name)
 
     def hard_swish(self, x: int, name: str) -> int:
         """HARD_SWISH: x * min(max(x + 3, 0), 6) / 6."""
@@ -164,15 +143,15 @@ class Builder(GraphBuilder):
         for value, label in ((3.0, "three"), (1.0 / 6.0, "sixth")):
             scale = Quantization((calibrate.float32(value / 127.0),), (0,))
             constants.append(self._constant(f"{name}/{label}", np.full((1,), 127, dtype=np.int8), scale))
-        shifted = ElementwiseAttrs(Activation.RELU6)
+        shifted = g.ElementwiseAttrs(Activation.RELU6)
         six = Quantization((calibrate.float32(6.0 / 255.0),), (-128,))
         y = self._append(OpKind.ADD, (x, constants[0]), shifted, six, f"{name}/shifted")
         one = Quantization((calibrate.float32(1.0 / 255.0),), (-128,))
-        return self._append(OpKind.MUL, (y, constants[1]), ElementwiseAttrs(), one, name)
+        return self._append(OpKind.MUL, (y, constants[1]), g.ElementwiseAttrs(), one, name)
 
     def concat(self, parts: Sequence[int], name: str) -> int:
         """CONCATENATION of channels; all parts have one quantisation, as TFLite demands."""
-        return self._append(OpKind.CONCATENATION, parts, AxisAttrs(3), self._quant(parts[0]), name)
+        return self._append(OpKind.CONCATENATION, parts, g.AxisAttrs(3), self._quant(parts[0]), name)
 
     def max_pool(self, x: int, window: Window, name: str) -> int:
         """MAX_POOL_2D."""
@@ -182,14 +161,14 @@ class Builder(GraphBuilder):
         """PAD of rows and columns with the zero point."""
         quant = self._quant(x)
         paddings = ((0, 0), (pad.top, pad.bottom), (pad.left, pad.right), (0, 0))
-        return self._append(OpKind.PAD, (x,), PadAttrs(paddings, value=quant.zero_point), quant, name)
+        return self._append(OpKind.PAD, (x,), g.PadAttrs(paddings, value=quant.zero_point), quant, name)
 
     def mean(self, x: int, axes: tuple[int, ...], name: str, *, keep_dims: bool = False) -> int:
         """MEAN over `axes`, which vanish unless `keep_dims`."""
         sums = self._values[x].sum(axis=axes, dtype=np.int64).astype(np.float64)
         count = math.prod(self.shape(x)[axis] for axis in axes)
         quant = _quantization((sums / count - self._quant(x).zero_point) * self._quant(x).scale)
-        return self._append(OpKind.MEAN, (x,), MeanAttrs(axes, keep_dims), quant, name)
+        return self._append(OpKind.MEAN, (x,), g.MeanAttrs(axes, keep_dims), quant, name)
 
     def average_pool(self, x: int, name: str, window: Window | None = None) -> int:
         """AVERAGE_POOL_2D, of all rows and columns unless told otherwise."""
@@ -198,12 +177,12 @@ class Builder(GraphBuilder):
 
     def _pool(self, kind: OpKind, x: int, window: Window, name: str) -> int:
         """The quantisation stays, as TFLite demands."""
-        attrs = PoolAttrs(window.kernel, window.stride, window.pad)
+        attrs = g.PoolAttrs(window.kernel, window.stride, window.pad)
         return self._append(kind, (x,), attrs, self._quant(x), name)
 
     def transpose(self, x: int, perm: tuple[int, ...], name: str) -> int:
         """TRANSPOSE."""
-        return self._append(OpKind.TRANSPOSE, (x,), TransposeAttrs(perm), self._quant(x), name)
+        return self._append(OpKind.TRANSPOSE, (x,), g.TransposeAttrs(perm), self._quant(x), name)
 
     def reshape(self, x: int, shape: tuple[int, ...], name: str) -> int:
         """RESHAPE; `shape` begins with the batch of 1."""
@@ -211,7 +190,7 @@ class Builder(GraphBuilder):
 
     def softmax(self, x: int, name: str) -> int:
         """SOFTMAX over the last dimension."""
-        return self._append(OpKind.SOFTMAX, (x,), SoftmaxAttrs(), SOFTMAX_QUANT, name)
+        return self._append(OpKind.SOFTMAX, (x,), g.SoftmaxAttrs(), SOFTMAX_QUANT, name)
 
     def _quant(self, tensor: int) -> Quantization:
         quant = self.tensors[tensor].quant
@@ -224,30 +203,30 @@ class Builder(GraphBuilder):
     def _real(self, tensor: int) -> Floats:
         return calibrate.real(self._values[tensor], self._quant(tensor))
 
-    def _affine(self, x: int, layer: _Layer, name: str) -> tuple[calibrate.Affine, Floats]:
-        """Scales and biases of a layer, and the real values that it then makes of the calibration input."""
-        channels = layer.accumulators.shape[-1]
-        offsets = seeded.uniform(f"{self._seed}/{name}/offset", channels, *layer.spread.offset)
-        deviations = seeded.uniform(f"{self._seed}/{name}/deviation", channels, *layer.spread.deviation)
+    def _layer(
+        self, name: str, x: int, kind: OpKind, attrs: _Weighted, filters: Int8s, sums: Floats, spread: Spread
+    ) -> _Layer:
+        """A layer with scales and biases such that its `sums` (accumulators) become as `spread` says."""
+        offsets = seeded.uniform(f"{self._seed}/{name}/offset", sums.shape[-1], *spread.offset)
+        deviations = seeded.uniform(f"{self._seed}/{name}/deviation", sums.shape[-1], *spread.deviation)
         scale = self._quant(x).scale
-        per_channel = layer.axis is not None
-        affine = calibrate.affine(layer.accumulators, scale, offsets, deviations, per_channel)
+        affine = calibrate.affine(sums, scale, offsets, deviations, kind in _CHANNEL_AXES)
         scales = np.array([calibrate.float32(scale * s) for s in affine.weight_scales])
-        values = (layer.accumulators + affine.biases) * scales
-        return affine, calibrate.activated(values, layer.activation)
+        values = calibrate.activated((sums + affine.biases) * scales, attrs.activation)
+        return _Layer(name, x, kind, attrs, filters, affine, values)
 
-    def _weighted(self, x: int, layer: _Layer, name: str, quant: Quantization | None = None) -> int:
-        """Adds an operator with a filter and a bias; `quant`: its output's, else from what it makes."""
-        affine, values = self._affine(x, layer, name)
-        bias_scales = tuple(calibrate.float32(self._quant(x).scale * s) for s in affine.weight_scales)
-        quant = quant or _quantization(values)
-        zeros = (0,) * len(bias_scales)
-        weight_quant = Quantization(affine.weight_scales, zeros, layer.axis or 0)
+    def _add(self, layer: _Layer, quant: Quantization | None = None) -> int:
+        """Adds the operator with its filter and bias; `quant`: its output's, else from what it makes."""
+        scales = layer.affine.weight_scales
+        bias_scales = tuple(calibrate.float32(self._quant(layer.x).scale * s) for s in scales)
+        zeros = (0,) * len(scales)
+        filter_quant = Quantization(scales, zeros, _CHANNEL_AXES.get(layer.kind, 0))
         weights = (
-            self._constant(f"{name}/filter", layer.filters, weight_quant),
-            self._constant(f"{name}/bias", affine.biases, Quantization(bias_scales, zeros)),
+            self._constant(f"{layer.name}/filter", layer.filters, filter_quant),
+            self._constant(f"{layer.name}/bias", layer.affine.biases, Quantization(bias_scales, zeros)),
         )
-        return self._append(layer.kind, (x, *weights), layer.attrs, quant, name)
+        quant = quant or _quantization(layer.values)
+        return self._append(layer.kind, (layer.x, *weights), layer.attrs, quant, layer.name)
 
     def _constant(self, name: str, data: npt.NDArray[np.generic], quant: Quantization) -> int:
         dtype = DType.INT8 if data.dtype == np.int8 else DType.INT32

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
 from buildtool.base.errors import UsageError, did_you_mean
-from buildtool.zoo import branching, tables
-from buildtool.zoo.branching import Table
 
 Value = int | Fraction
 
@@ -25,7 +22,7 @@ class Option:
     about: str
 
     def read(self, network: str, given: object) -> Value:
-        """The value of `given`, a number or its decimal text; UsageError if it is none or out of range."""
+        """The value of `given`, a number or its decimal text; UsageError if it is not one or out of range."""
         text = str(given).strip()
         whole = isinstance(self.default, int)
         if not re.fullmatch(r"\d{1,9}" if whole else r"\d{1,4}(\.\d{1,6})?", text):
@@ -45,29 +42,26 @@ class Option:
 
 @dataclass(frozen=True)
 class Network:
-    """An entry of the zoo; `table` makes the layer table from the values of `options`, by name."""
+    """An entry of the zoo."""
 
     about: str
-    table: Callable[[Mapping[str, Value]], Table]
     options: tuple[Option, ...] = ()
 
 
 @dataclass(frozen=True)
 class Choice:
-    """A network with its options settled.
+    """A network with its options settled; `values`: of its options, the seed among them.
 
-    `spelling` is the canonical text of it (options of default value left out), `slug` the same as
-    an identifier.
+    `spelling` is its canonical text (options of default value left out).
     """
 
     name: str
-    table: Table
-    seed: int
+    values: dict[str, Value]
     spelling: str
 
     @property
     def slug(self) -> str:
-        """Letters, digits and underscores only."""
+        """The spelling as an identifier: letters, digits and underscores only."""
         return re.sub(r"\W", "_", self.spelling.replace("=", ""))
 
 
@@ -77,67 +71,32 @@ def plain(value: Value) -> str:
 
 
 _SEED = Option("seed", 0, 0, 999_999_999, "another set of weights")
+_ALPHA = Option("alpha", Fraction(1), Fraction(1, 20), Fraction(2), "width multiplier")
+_CLASSES = Option("classes", 1000, 2, 10_000, "outputs")
 
 
-def _fixed(table: Table) -> Callable[[Mapping[str, Value]], Table]:
-    return lambda _: table
+def _size(default: int) -> Option:
+    return Option("size", default, 32, 320, "rows and columns of the image")
 
 
-def _mobilenet_v2(values: Mapping[str, Value]) -> Table:
-    return tables.mobilenet_v2(int(values["size"]), Fraction(values["alpha"]), int(values["classes"]))
-
-
-def _sized(make: Callable[[int, int], Table]) -> Callable[[Mapping[str, Value]], Table]:
-    return lambda values: make(int(values["size"]), int(values["classes"]))
-
-
-_SIZED = (
-    Option("size", 224, 32, 320, "rows and columns of the image"),
-    Option("classes", 1000, 2, 10_000, "outputs"),
-)
 _NETWORKS = {
-    "autoencoder": Network(
-        "dense autoencoder, 640 features, ten layers (MLPerf Tiny anomaly detection)",
-        _fixed(tables.AUTOENCODER),
-    ),
-    "densenet": Network(
-        "DenseNet-BC, 40 layers of growth 12, 32x32x3, 10 classes", _fixed(branching.DENSENET)
-    ),
-    "ds_cnn": Network("DS-CNN, 49x10x1, 12 classes (MLPerf Tiny keyword spotting)", _fixed(tables.DS_CNN)),
-    "mbv2_w035_144": Network(
-        "MobileNet V2 0.35, 144x144x3, 1000 classes (MCUNet's release of it)", _fixed(tables.MBV2_W035_144)
-    ),
-    "mcunet_320k": Network(
-        "MCUNet for 320 KB of RAM and 1 MB of flash, 176x176x3, 1000 classes", _fixed(tables.MCUNET_320K)
-    ),
-    "mcunet_vww5": Network(
-        "MCUNet for visual wake words at 5 frames a second, 80x80x3, 2 classes", _fixed(tables.MCUNET_VWW5)
-    ),
-    "mobilenetv1_025_96": Network(
-        "MobileNet V1 0.25, 96x96x3, 2 classes (MLPerf Tiny visual wake words)",
-        _fixed(tables.MOBILENETV1_025_96),
-    ),
+    "autoencoder": Network("dense autoencoder, 640 features, ten layers (MLPerf Tiny anomaly detection)"),
+    "densenet": Network("DenseNet-BC, 40 layers of growth 12, 32x32x3, 10 classes"),
+    "ds_cnn": Network("DS-CNN, 49x10x1, 12 classes (MLPerf Tiny keyword spotting)"),
+    "mbv2_w035_144": Network("MobileNet V2 0.35, 144x144x3, 1000 classes (MCUNet's release of it)"),
+    "mcunet_320k": Network("MCUNet for 320 KB of RAM and 1 MB of flash, 176x176x3, 1000 classes"),
+    "mcunet_vww5": Network("MCUNet for visual wake words at 5 frames a second, 80x80x3, 2 classes"),
+    "mobilenetv1_025_96": Network("MobileNet V1 0.25, 96x96x3, 2 classes (MLPerf Tiny visual wake words)"),
     "mobilenetv2": Network(
         "MobileNet V2 as Keras has it, 160x160x3, 1000 classes unless told otherwise",
-        _mobilenet_v2,
-        (
-            Option("size", 160, 32, 320, "rows and columns of the image"),
-            Option("alpha", Fraction(1), Fraction(1, 20), Fraction(2), "width multiplier"),
-            Option("classes", 1000, 2, 10_000, "outputs"),
-        ),
+        (_size(160), _ALPHA, _CLASSES),
     ),
     "mobilenetv3_small": Network(
-        "MobileNet V3 small, 224x224x3, 1000 classes unless told otherwise",
-        _sized(branching.mobilenet_v3_small),
-        _SIZED,
+        "MobileNet V3 small, 224x224x3, 1000 classes unless told otherwise", (_size(224), _CLASSES)
     ),
-    "resnet8": Network(
-        "ResNet8, 32x32x3, 10 classes (MLPerf Tiny image classification)", _fixed(tables.RESNET8)
-    ),
+    "resnet8": Network("ResNet8, 32x32x3, 10 classes (MLPerf Tiny image classification)"),
     "squeezenet": Network(
-        "SqueezeNet v1.1, 224x224x3, 1000 classes unless told otherwise",
-        _sized(branching.squeezenet),
-        _SIZED,
+        "SqueezeNet v1.1, 224x224x3, 1000 classes unless told otherwise", (_size(224), _CLASSES)
     ),
 }
 
@@ -165,7 +124,12 @@ def choose(name: str, **given: object) -> Choice:
     base = base.strip()
     known = {option.name: option for option in options(base)}
     if ":" in name:
-        given = _merged(base, _pairs(base, text), given)
+        pairs = _pairs(base, text)
+        for word in pairs.keys() & given.keys():
+            raise UsageError(
+                f"{base}: option '{word}' is given in the name and beside it", hint="leave one of them out"
+            )
+        given = pairs | given
     for word in given:
         if word not in known:
             raise UsageError(f"{base} has no option '{word}'", hint=did_you_mean(word, known))
@@ -173,7 +137,7 @@ def choose(name: str, **given: object) -> Choice:
     values |= {key: known[key].read(base, value) for key, value in given.items()}
     changed = [f"{key}={plain(v)}" for key, v in values.items() if v != known[key].default]
     spelling = f"{base}:{','.join(changed)}" if changed else base
-    return Choice(base, _NETWORKS[base].table(values), int(values["seed"]), spelling)
+    return Choice(base, values, spelling)
 
 
 def _entry(name: str) -> Network:
@@ -184,21 +148,13 @@ def _entry(name: str) -> Network:
 
 def _pairs(base: str, text: str) -> dict[str, object]:
     """The options of "a=1,b=2"."""
-    found: dict[str, object] = {}
+    pairs: dict[str, object] = {}
     for part in text.split(","):
         word, equals, value = (piece.strip() for piece in part.partition("="))
         if not (word and equals and value):
             hint = f"write options as {base}:seed=1, several with commas between them"
             raise UsageError(f"{base}: '{part}' is not option=value", hint=hint)
-        if word in found:
+        if word in pairs:
             raise UsageError(f"{base}: option '{word}' is given twice", hint="leave one of them out")
-        found[word] = value
-    return found
-
-
-def _merged(base: str, first: dict[str, object], second: dict[str, object]) -> dict[str, object]:
-    for word in first.keys() & second.keys():
-        raise UsageError(
-            f"{base}: option '{word}' is given in the name and beside it", hint="leave one of them out"
-        )
-    return first | second
+        pairs[word] = value
+    return pairs

@@ -196,7 +196,7 @@ class NetBuilder(GraphBuilder):
         return self.op(OpKind.MAXIMUM, (x, bound), NO_ATTRS, q)
 
     def positive(self, x: int) -> int:
-        """What is above zero of a tensor; one whose zero point is the greatest byte is quantised anew."""
+        """The tensor with its values raised above zero; requantised first where its zero point is 127."""
         q = self.tensors[x].quant
         assert q is not None
         if q.zero_point == 127:

@@ -12,16 +12,8 @@ import math
 
 import numpy as np
 
-from buildtool.graph.types import (
-    Attrs,
-    DType,
-    LstmAttrs,
-    LstmInput,
-    Op,
-    OpKind,
-    State,
-    SvdfAttrs,
-)
+from buildtool.graph import types as g
+from buildtool.graph.types import Attrs, DType, Op, OpKind
 from buildtool.zoo.drawn import NetBuilder, quant
 
 _SPREAD = 74 * 74  # standard deviation of a product of two uniform int8
@@ -43,7 +35,7 @@ def _kept(net: NetBuilder, kind: OpKind, operands: list[int], states: list[int],
         made.append(net.tensor(tensor.shape, tensor.quant, tensor.dtype))
         zero = tensor.quant.zero_point if tensor.quant and tensor.dtype is DType.INT8 else 0
         initial = np.full(tensor.shape, zero, tensor.dtype.value)
-        net.states.append(State(before, made[-1], initial, tensor.name))
+        net.states.append(g.State(before, made[-1], initial, tensor.name))
     net.ops.append(Op(kind, tuple(operands), (y, *made), attrs, len(net.ops)))
     return y
 
@@ -62,7 +54,7 @@ def svdf(net: NetBuilder, x: int, units: int, *, rank: int = 1, memory: int = 8,
     spread = min(kept, float(_WIDE)) * _WIDE * math.sqrt(memory * rank)
     added = _constant(net, (units,), DType.INT32, step * over, int(min(spread, 2.0**30))) if bias else -1
     out = net.tensor((batch, units), net.random_quant(spread * step * over / float(2 ** rng.uniform(4, 7))))
-    return _kept(net, OpKind.SVDF, [x, feature, time, added, state], [state], out, SvdfAttrs(rank))
+    return _kept(net, OpKind.SVDF, [x, feature, time, added, state], [state], out, g.SvdfAttrs(rank))
 
 
 def lstm(
@@ -84,27 +76,27 @@ def lstm(
     rng = net.rng
     hidden = net.random_quant(float(np.exp(rng.uniform(-1, 0.3))) / 128)
     out = net.random_quant(float(np.exp(rng.uniform(-5.5, -3.5)))) if outputs else hidden
-    operands = [-1] * len(LstmInput)
-    operands[LstmInput.X] = x
+    operands = [-1] * len(g.LstmInput)
+    operands[g.LstmInput.X] = x
     for gate in ("INPUT", "FORGET", "CELL", "OUTPUT")[0 if input_gate else 1 :]:
         made = _gate(
             net, gate, (cells, inputs, width), (net.scale(x), out.scale), cell_bits, normed, peepholes
         )
         for name, tensor in made.items():
-            operands[LstmInput[name]] = tensor
+            operands[g.LstmInput[name]] = tensor
     if outputs:
         scale = out.scale * 60 / (hidden.scale * _SPREAD * math.sqrt(cells))
-        operands[LstmInput.PROJECTION] = _constant(net, (outputs, cells), DType.INT8, scale, 127)
+        operands[g.LstmInput.PROJECTION] = _constant(net, (outputs, cells), DType.INT8, scale, 127)
         if rng.integers(2):
             bias = _constant(net, (outputs,), DType.INT32, scale * hidden.scale, 3000)
-            operands[LstmInput.PROJECTION_BIAS] = bias
+            operands[g.LstmInput.PROJECTION_BIAS] = bias
     states = [
         net.tensor((batch, width), out),
         net.tensor((batch, cells), quant(2.0**-cell_bits), DType.INT16),
     ]
-    operands[LstmInput.HIDDEN_STATE], operands[LstmInput.CELL_STATE] = states
+    operands[g.LstmInput.HIDDEN_STATE], operands[g.LstmInput.CELL_STATE] = states
     clips = (float(np.float32(rng.uniform(0.2, 3))), float(np.float32(out.scale * rng.uniform(1, 150))))
-    attrs = LstmAttrs(
+    attrs = g.LstmAttrs(
         hidden,
         tuple(quant(_GATE * float(np.exp(rng.uniform(-1, 1)))).scale for _ in range(4)) if normed else (),
         time_major,

@@ -185,7 +185,7 @@ def use_board(env, board, toolchain="", work=None, verbose=False, **target):
     script = answer["script"]
     named = [f"{script['flag']}{_argument(node)}" for node in env["BOARD_SCRIPT"]] if script else []
     env["BOARD_LDFLAGS"] = _words([*tools["ldflags"], *named])
-    env.Append(PROGEMITTER=[_needs_script, _with_map])
+    env.Append(PROGEMITTER=[_with_script_and_map])
     _objects_need_compiler(env)
     env["BOARD_STARTUP"] = _objects(_own(env), "startup", work.Dir("startup"))
     startup = _group(answer, "startup")
@@ -225,7 +225,10 @@ def neural_network(env, model, directory=None, name=None, plan="", **planning):
         raise _mistake(UsageError(what, path=str(plan)))
     request |= {"options": planning} | ({"plan": locked.path} if locked else {})
     emitted = _emit(own, directory.Dir("src"), request, [node for node in (source, locked) if node])
-    objects, kernels = _objects(own, "network", directory.Dir("obj"), emitted), _kernels(env)
+    objects = _objects(own, "network", directory.Dir("obj"), emitted)
+    if "BOARD_KERNELS" not in env:  # every kernel that the board can run, made once for all its networks
+        env["BOARD_KERNELS"] = _objects(_own(env), "kernels", env["BOARD_WORK"].Dir("kernels"))
+    kernels = env["BOARD_KERNELS"]
     library = own.StaticLibrary(directory.File(files["library"]), [*objects, *kernels])
     env.OnlyAsRecorded(library)
     reserve = functools.partial(_reserving, own, directory, emitted, objects, kernels)
@@ -284,7 +287,7 @@ def network_firmware(env, network: Network, directory=None, formats=None, sign="
 
 def run_network(env, network: Network, firmware, **inputs):
     """The alias `run`: builds the firmware, runs its .elf, prints the table of the network's layers."""
-    words = _with_options(network, "profile", "RunNetwork runs", _desk(env) | inputs)
+    words = _with_options(network, "profile", "RunNetwork runs", _desk(env, "on", "wire") | inputs)
     return env.AlwaysBuild(env.Alias("run", firmware, _action(words)))
 
 
@@ -303,14 +306,13 @@ def flash_network(env, network: Network, firmware, **options):
 
     The board has to be one on the desk: UseBoard(..., on="board"). `options`: `tool`.
     """
-    wire = {name: value for name, value in _desk(env).items() if name == "wire"}
-    words = _with_options(network, "flash", "FlashNetwork flashes", wire | options)
+    words = _with_options(network, "flash", "FlashNetwork flashes", _desk(env, "wire") | options)
     return env.AlwaysBuild(env.Alias("flash", firmware, _action(words)))
 
 
-def _desk(env):
+def _desk(env, *names):
     """How test firmware answers, as UseBoard was told."""
-    return {name: env["BOARD_REQUEST"][name] for name in ("on", "wire") if name in env["BOARD_REQUEST"]}
+    return {name: env["BOARD_REQUEST"][name] for name in names if name in env["BOARD_REQUEST"]}
 
 
 def _with_options(network: Network, command, what, options):
@@ -367,20 +369,20 @@ def _caller() -> tuple[str, int, int]:
 
 
 def _literal(text):
-    """A name for SCons, which would put a variable in place of what follows a dollar sign."""
+    """A name with its dollar signs doubled, so that SCons substitutes nothing in it."""
     return str(text).replace("$", "$$")
 
 
 class _Word(Literal):  # type: ignore[misc]
-    """A word of a command line, as it is: neither SCons nor the shell finds anything in it."""
+    """A literal word of a command line: neither SCons nor the shell substitutes anything in it."""
 
     def for_signature(self):
-        """SCons looks for brackets after dollar signs in what it makes of this."""
+        """The word for a signature, in which SCons looks for brackets after dollar signs."""
         return str(self).replace("$", "$$ ")
 
 
 def _words(words):
-    """Words of a command line; plain strings where nothing could be found in them."""
+    """Words of a command line; plain strings where nothing could be substituted."""
     return [word if re.fullmatch(r"[\w@%+=:,./-]+", word) else _Word(word) for word in words]
 
 
@@ -460,7 +462,7 @@ def _objects(own, name, directory, emitted=None):
 
 
 def _compiler(env, called="$CC $CFLAGS $CCFLAGS"):
-    """Compiler and linker as a value: what they are now, with all that they say that they run and read."""
+    """Compiler and linker as a value node: their identity, with the programs and files that they use."""
     tools = env["BOARD_ANSWER"]["tools"]
     words = tuple(map(str, env.subst_list(called)[0]))
     words = tuple(word for word in words if not _WARNING.fullmatch(word))
@@ -515,13 +517,6 @@ def _reserving(own, directory, emitted, objects, kernels):
     return library
 
 
-def _kernels(env):
-    """The objects of every kernel that the board can run, made once for all its networks."""
-    if "BOARD_KERNELS" not in env:
-        env["BOARD_KERNELS"] = _objects(_own(env), "kernels", env["BOARD_WORK"].Dir("kernels"))
-    return env["BOARD_KERNELS"]
-
-
 def _linker_script(env, script: answers.Script | None, work):
     """The script as a target that depends on nothing but its content."""
     if script is None:
@@ -531,14 +526,9 @@ def _linker_script(env, script: answers.Script | None, work):
     return env.OnlyAsRecorded(env.Command(target, content, Action(_write_text, "writing $TARGET")))
 
 
-def _needs_script(target, source, env):
-    """Every program of the environment is linked again when the script or the linker changes."""
+def _with_script_and_map(target, source, env):
+    """Makes a program depend on script and linker, and gives it the linker's map as a second target."""
     env.Depends(target, [*env["BOARD_SCRIPT"], _compiler(env)])
-    return target, source
-
-
-def _with_map(target, source, env):
-    """Every program of the environment has its linker's map beside it, as a second target."""
     program = target[0]
     table = env.get("BOARD_MAP_FILE") or program.dir.File(f"{Path(program.name).stem}.map")
     return [*target, table], source

@@ -36,8 +36,14 @@ _others: set[SCons.Node.Node] = set()  # targets whose files are not those that 
 
 def generate(env):
     """Takes the turn in the top folder, and adds the methods OnlyAsRecorded and DecideByContent."""
-    turn = _turn(env)
     top = env.Dir("#").abspath
+    if top not in _turns:
+        if any(env.GetOption(option) for option in ("help", "no_exec", "question")):
+            _turns[top] = turns.look(top)  # what writes nothing waits for nobody
+        else:
+            _turns[top] = turns.take(top, _say_that_it_waits)
+            _end_with_the_record(_turns[top])
+    turn = _turns[top]
     if top not in _seen:
         _seen[top] = Digests(f"build in {top}")
         atexit.register(_seen[top].save)
@@ -158,18 +164,6 @@ def _with_doubt(decide, turn):
 
 
 # ---- one build at a time -------------------------------------------------------------------------
-
-
-def _turn(env):
-    """The turn of this process; what writes nothing waits for nobody."""
-    top = env.Dir("#").abspath
-    if top not in _turns:
-        if any(env.GetOption(option) for option in ("help", "no_exec", "question")):
-            _turns[top] = turns.look(top)
-        else:
-            _turns[top] = turns.take(top, _say_that_it_waits)
-            _end_with_the_record(_turns[top])
-    return _turns[top]
 
 
 def _say_that_it_waits(pid):

@@ -12,7 +12,7 @@ from buildtool.base.expression import evaluate
 from buildtool.emit.packing import packings
 from buildtool.graph.rewrite import rewrite
 from buildtool.graph.types import Graph, Op
-from buildtool.plan.assemble.constants import HEAD
+from buildtool.plan.assemble.arrivals import HEAD
 from buildtool.target.catalogue import channel_bytes, constants_bytes, features, for_core
 from buildtool.target.family import load_family, resolved
 from buildtool.target.hardware import Core

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 from cbuilds import BUILDS, WARNINGS
-from channelnets import channel_moves
 from everyop import every_operator
+from namednets import channel_moves
 from needs import needs_tool
 from paths import ROOT
 from statenets import ring

@@ -4,35 +4,45 @@ Every tensor is compared with LiteRT's reference kernels and with the executor. 
 planned, between the sanitizer's red zones, and full of junk before each run.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import upsampling
-from branchnets import branching_networks
-from gatednets import gated_networks
-from graphs import KIND_GROUPS, graphs_of_one_of, one_operator_graphs, small_networks
+from drawnnets import branching_networks, gated_networks, sliced_networks
+from graphs import KIND_GROUPS, graphs_of_one_of, small_networks
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from nativebatch import BATCHES, Change, Job, assert_exact, front_point, prepare, streamed_kinds
+from namednets import enlarging_networks
+from nativebatch import (
+    BATCHES,
+    JUNK,
+    Change,
+    Job,
+    Planner,
+    Run,
+    assert_exact,
+    front_point,
+    prepare,
+    streamed_kinds,
+)
 from spread import spread
-from topologies import TOPOLOGIES, drawn
-from viewnets import sliced_networks
 
 from buildtool.base.errors import UsageError
 from buildtool.graph import types as g
+from buildtool.graph.macs import pixel_macs
 from buildtool.graph.partviews import with_views
 from buildtool.graph.secondpass import with_second_passes
 from buildtool.graph.types import Activation, Graph, OpKind
 from buildtool.options.values import PlanOptions
 from buildtool.plan.assemble.layerwise import plan as plan_layerwise
+from buildtool.plan.place.arena import round_up
 from buildtool.plan.schedule.gates import gates
 from buildtool.plan.schedule.overlap import IN_PLACE
 from buildtool.plan.schedule.viewing import possible_views
-from buildtool.plan.search.front import Settings
+from buildtool.plan.search.front import Settings, front
+from buildtool.plan.search.paths import Search
+from buildtool.plan.types import Plan
 from buildtool.target import catalogue
 from buildtool.zoo.drawn import NetBuilder
 
@@ -40,19 +50,6 @@ slow = pytest.mark.slow
 IMAGES = ("overwritable", "resident", "stream")
 ENLARGING = {OpKind.RESIZE_BILINEAR, OpKind.RESIZE_NEAREST_NEIGHBOR, OpKind.TRANSPOSE_CONV}
 SQUARES = {OpKind.SPACE_TO_DEPTH, OpKind.DEPTH_TO_SPACE}
-ARRANGING = (
-    OpKind.TILE,
-    OpKind.GATHER,
-    OpKind.DEPTH_TO_SPACE,
-    OpKind.SPACE_TO_DEPTH,
-    OpKind.BATCH_TO_SPACE_ND,
-    OpKind.SPACE_TO_BATCH_ND,
-    OpKind.REDUCE_MAX,
-    OpKind.REDUCE_MIN,
-    OpKind.ARG_MAX,
-    OpKind.ARG_MIN,
-    OpKind.BATCH_MATMUL,
-)
 
 
 def lists(strategy: st.SearchStrategy, count: int) -> st.SearchStrategy[list]:
@@ -79,22 +76,19 @@ def jobs_at_points(drawn_ones: list) -> list[Job]:
     return [at_point(f"n{i}", graph, *point) for i, (graph, point) in enumerate(drawn_ones)]
 
 
-@BATCHES
-@given(drawn_ones=lists(st.tuples(branching_networks(), points), 10))
-def test_branching_networks(drawn_ones, tmp_path_factory):
-    assert_exact(jobs_at_points(drawn_ones), tmp_path_factory.mktemp("batch"))
+@pytest.mark.parametrize(("examples", "count"), [(1, 10), pytest.param(3, 12, marks=slow)])
+def test_branching_networks(examples, count, tmp_path_factory):
+    @settings(BATCHES, max_examples=examples)
+    @given(drawn_ones=lists(st.tuples(branching_networks(), points), count))
+    def check(drawn_ones):
+        assert_exact(jobs_at_points(drawn_ones), tmp_path_factory.mktemp("batch"))
 
-
-@slow
-@settings(BATCHES, max_examples=3)
-@given(drawn_ones=lists(st.tuples(branching_networks(), points), 12))
-def test_many_branching_networks(drawn_ones, tmp_path_factory):
-    assert_exact(jobs_at_points(drawn_ones), tmp_path_factory.mktemp("batch"))
+    check()
 
 
 @slow
 @BATCHES
-@given(drawn_ones=lists(st.tuples(upsampling.networks(), points), 10))
+@given(drawn_ones=lists(st.tuples(enlarging_networks(), points), 10))
 def test_networks_that_enlarge(drawn_ones, tmp_path_factory):
     """U-Nets, pyramids, decoders and others, with odd sizes and every way of resizing."""
     jobs = jobs_at_points(drawn_ones)
@@ -119,17 +113,6 @@ def test_networks_with_second_passes(drawn_ones, tmp_path_factory):
     jobs = [at_point(f"n{i}", graph, *point, twice(point[0])) for i, (graph, point) in enumerate(drawn_ones)]
     assert sum(len(job.plan.second_passes) for job in jobs) > 3
     assert_exact(jobs, tmp_path_factory.mktemp("batch"))
-
-
-@slow
-def test_every_topology_that_users_bring(tmp_path) -> None:
-    """`python benchmarks/topologies.py` prints their arenas beside their bounds."""
-    choices = [(image, "rows", part) for image in IMAGES for part in (0.0, 1.0, 0.5)]
-    jobs = [
-        at_point(f"{name}{i}", drawn(name, i), *choices[(4 * i) % len(choices)])
-        for i, name in enumerate(TOPOLOGIES)
-    ]
-    assert_exact(jobs, tmp_path)
 
 
 # Slices of channels as views: of a front's points, or layer by layer.
@@ -186,7 +169,7 @@ def _options(draw, strategy="layerwise"):
     ), draw(st.integers(0, 2**31 - 1))
 
 
-def _planned(graph: Graph, name: str, options: PlanOptions, seed: int) -> Job:
+def _prepare_planned(graph: Graph, name: str, options: PlanOptions, seed: int) -> Job:
     graph = spread(graph, seed) if seed % 2 else graph
     try:
         return prepare(graph, name, options=options, seed=seed)
@@ -197,11 +180,16 @@ def _planned(graph: Graph, name: str, options: PlanOptions, seed: int) -> Job:
 
 
 def check_planned(drawn_ones: list, folder: Path) -> None:
-    jobs = [_planned(graph, f"n{i}", *chosen) for i, (graph, chosen) in enumerate(drawn_ones)]
+    jobs = [_prepare_planned(graph, f"n{i}", *chosen) for i, (graph, chosen) in enumerate(drawn_ones)]
     for job, runs in zip(jobs, assert_exact(jobs, folder), strict=True):
-        if job.plan.image == "resident":
-            left = [one.inputs_after for one in runs]
-            assert left == [[array.tobytes() for array in given] for given in job.inputs]
+        check_image(job, runs)
+
+
+def check_image(job: Job, runs: list[Run]) -> None:
+    """An image that is to stay is as it was."""
+    if job.plan.image == "resident":
+        left = [one.inputs_after for one in runs]
+        assert left == [[array.tobytes() for array in given] for given in job.inputs]
 
 
 @pytest.mark.parametrize(
@@ -240,12 +228,83 @@ def test_each_operator_alone_in_many_shapes(graphs, options, tmp_path_factory):
     check_planned(list(zip(graphs, options, strict=True)), tmp_path_factory.mktemp("batch"))
 
 
-@slow
-@BATCHES
-@given(graphs=st.tuples(*(one_operator_graphs(kind) for kind in ARRANGING for _ in range(2))))
-def test_operators_that_arrange(graphs, tmp_path_factory):
-    jobs = [prepare(graph, f"n{i}", seed=i) for i, graph in enumerate(graphs)]
-    assert_exact(jobs, tmp_path_factory.mktemp("batch"))
+# Points of the front: with the planned work, and nothing written outside of the buffers. Every plan as it is,
+# and once more with its buffers side by side, a gap of untouchable bytes around each.
+
+GAP = 64
+
+
+@st.composite
+def chosen_points(draw):
+    """Settings of a front, which of its points, by cost or by memory, in lean or cheap forms; a seed."""
+    asked = Settings(
+        in_place=draw(st.sampled_from(("rows", *IN_PLACE))),
+        image=draw(st.sampled_from(IMAGES)),
+        hand_off=draw(st.sampled_from([None, 1, 3, 4, 100])),
+        max_f=6.0,
+    )
+    return asked, draw(st.booleans()), draw(st.floats(0, 1)), draw(st.booleans()), draw(st.integers(0, 99))
+
+
+def planner_of(asked: Settings, by_cost: bool, place: float, lean: bool, apart: bool) -> Planner:
+    def plan(graph, target):
+        try:
+            found = front(graph, target, asked)
+        except UsageError:  # an image that cannot be streamed
+            found = front(graph, target, dataclasses.replace(asked, image="overwritable"))
+        ways = list(Search(found.space.cost_columns).falling()) if by_cost else [p.way for p in found.points]
+        way = ways[round(place * (len(ways) - 1))]
+        made = found.lean(way) if lean else found.cheap(way)
+        return with_gaps(made) if apart else made
+
+    return plan
+
+
+def with_gaps(plan: Plan) -> Plan:
+    """Every buffer alone between guards; behind the last one is the sanitizer's red zone."""
+    buffers, at = [], GAP
+    for buffer in plan.buffers:
+        buffers.append(dataclasses.replace(buffer, offset=at))
+        at += round_up(buffer.size, plan.alignment) + GAP
+    return dataclasses.replace(plan, buffers=tuple(buffers), overlaps=(), arena_bytes=at - GAP)
+
+
+def executed_macs(job: Job, one: Run) -> int:
+    """Multiply-accumulates of the kernel calls traced."""
+    total = 0
+    for op in job.graph.ops:
+        tensor = job.graph.tensors[op.outputs[0]]
+        pixels, rest = divmod(one.computed.get(op.outputs[0], 0), tensor.nhwc[3] * tensor.dtype.size)
+        assert not rest
+        total += pixel_macs(job.graph, op, pixels)
+    return total
+
+
+def is_untouched(job: Job, one: Run, junk: int) -> bool:
+    """Whether the bytes of the arena that belong to no buffer are as they were."""
+    owned = bytearray(job.plan.arena_bytes)
+    for buffer in job.plan.buffers:
+        owned[buffer.offset : buffer.offset + buffer.size] = b"\1" * buffer.size
+    assert len(one.arena) == len(owned)
+    return all(byte == junk for byte, mine in zip(one.arena, owned, strict=True) if not mine)
+
+
+@pytest.mark.parametrize(("examples", "count", "blocks"), [(1, 6, 4), pytest.param(8, 12, 7, marks=slow)])
+def test_points_of_small_networks_run_as_planned(examples, count, blocks, tmp_path_factory):
+    graphs = small_networks(firmware=True, max_blocks=blocks)
+
+    @settings(BATCHES, max_examples=examples)
+    @given(drawn_ones=lists(st.tuples(graphs, chosen_points()), count))
+    def check(drawn_ones):
+        planners = [(g, planner_of(*of, apart), seed) for g, (*of, seed) in drawn_ones for apart in (0, 1)]
+        jobs = [prepare(graph, f"n{i}", seed=seed, planner=p) for i, (graph, p, seed) in enumerate(planners)]
+        for job, runs in zip(jobs, assert_exact(jobs, tmp_path_factory.mktemp("points")), strict=True):
+            for one, junk in zip(runs, JUNK, strict=True):
+                assert executed_macs(job, one) == job.plan.macs, (job.plan, job.source)
+                assert is_untouched(job, one, junk), (job.plan, job.source)
+            check_image(job, runs)
+
+    check()
 
 
 # Shapes that are seldom drawn.

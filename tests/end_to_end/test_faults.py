@@ -35,7 +35,7 @@ def made():
     return planned(MODEL, "host", PlanOptions(strategy="layerwise"))
 
 
-def _sealed(image):
+def _seal(image):
     """The image with checksums that fit: the fault is not one that init would find."""
     payload = bytes(image[HEADER_BYTES:])
     crc = struct.pack("<I", zlib.crc32(payload))
@@ -43,7 +43,7 @@ def _sealed(image):
     return head + struct.pack("<I", zlib.crc32(head)) + payload
 
 
-def _tampered(monkeypatch, change):
+def _tamper(monkeypatch, change):
     """Validation with an emitter whose files went through `change(sources) -> files`."""
     emit = execute.emit
 
@@ -54,17 +54,17 @@ def _tampered(monkeypatch, change):
     monkeypatch.setattr(execute, "emit", emit_changed)
 
 
-def _flip(monkeypatch, place_of, mask):
+def _flip(monkeypatch, place_of, mask, seal=_seal):
     def change(sources):
         image = bytearray(sources.image.data)
         image[place_of(sources)] ^= mask
-        return {f"{sources.net}_weights.bin": _sealed(image)}
+        return {f"{sources.net}_weights.bin": seal(image)}
 
-    _tampered(monkeypatch, change)
+    _tamper(monkeypatch, change)
 
 
-def _name_of_output(made, position):
-    return made.graph.tensors[made.graph.ops[position].outputs[0]].name
+def _output(made, position):
+    return made.graph.tensors[made.graph.ops[position].outputs[0]]
 
 
 def _positions(made, kind):
@@ -86,11 +86,11 @@ def test_one_weight_s_sign_is_seen(monkeypatch, made, nth):
     answer = handle(REQUEST)
     assert not answer["exact"]
     first = answer["first_difference"]
-    assert first["tensor"] == _name_of_output(made, position)
+    assert first["tensor"] == _output(made, position).name
     assert first["operator"] == op.place
     assert first["max_abs_diff"] > 0 and first["elements"] > 0
     # one filter: its channel alone differs
-    assert first["elements"] <= made.graph.tensors[op.outputs[0]].elements // filters.shape[0]
+    assert first["elements"] <= _output(made, position).elements // filters.shape[0]
     assert first["first_element"] % filters.shape[0] == 0
 
 
@@ -101,19 +101,12 @@ def test_one_multiplier_s_highest_bit_is_seen(monkeypatch, made):
     place = 16 + 12 * channel + 4 + 3  # the channel's multiplier, its highest byte
     _flip(monkeypatch, lambda sources: sources.image.places.constants[position] + place, 0x20)
     first = handle(REQUEST)["first_difference"]
-    assert first["tensor"] == _name_of_output(made, position)
-    assert (
-        first["first_element"] % made.graph.tensors[made.graph.ops[position].outputs[0]].shape[3] == channel
-    )
+    assert first["tensor"] == _output(made, position).name
+    assert first["first_element"] % _output(made, position).shape[3] == channel
 
 
 def test_a_damaged_image_is_refused_by_the_firmware(monkeypatch):
-    def change(sources):
-        image = bytearray(sources.image.data)
-        image[len(image) // 2] ^= 1
-        return {f"{sources.net}_weights.bin": bytes(image)}
-
-    _tampered(monkeypatch, change)
+    _flip(monkeypatch, lambda sources: len(sources.image.data) // 2, 1, seal=bytes)
     with pytest.raises(ToolError, match="init gave status 5"):
         handle(REQUEST)
 
@@ -124,7 +117,7 @@ def test_a_kernel_that_is_off_by_one_is_seen(monkeypatch, made, tmp_path):
     position = _positions(made, OpKind.ADD)[1]
     kernel = next(k for k in made.target.kernels if k.name == made.plan.kernels[position])
     (source,) = (tmp_path / "kernels" / name for name in kernel.sources)
-    width = made.graph.tensors[made.graph.ops[position].outputs[0]].shape[3]
+    width = _output(made, position).shape[3]
     source.write_text(
         f"#define {kernel.symbol} right\n{source.read_text()}\n#undef {kernel.symbol}\n"
         f"void {kernel.symbol}(const void *constants, const nn_view *in1, const nn_view *in2,\n"
@@ -135,7 +128,7 @@ def test_a_kernel_that_is_off_by_one_is_seen(monkeypatch, made, tmp_path):
     answer = handle(REQUEST)
     assert not answer["exact"]
     first = answer["first_difference"]
-    assert (first["tensor"], first["first_element"]) == (_name_of_output(made, position), 7)
+    assert (first["tensor"], first["first_element"]) == (_output(made, position).name, 7)
     assert first["elements"] == 1 and first["max_abs_diff"] == 1
 
 
@@ -148,7 +141,7 @@ def test_two_buffers_in_one_place_are_seen(monkeypatch):
         highest = max(int(offset) for offset in re.findall(r"arena \+ (\d+)\b", text))
         return {f"{sources.net}.c": re.sub(rf"arena \+ {highest}\b", "arena + 0", text).encode()}
 
-    _tampered(monkeypatch, overlap)
+    _tamper(monkeypatch, overlap)
     answer = handle(REQUEST)
     assert not answer["exact"]
     assert answer["first_difference"]["elements"] > 1
@@ -163,6 +156,6 @@ def test_a_write_beyond_the_arena_is_seen(monkeypatch):
         assert smaller != text
         return {f"{sources.net}.h": smaller.encode()}
 
-    _tampered(monkeypatch, shrink)
+    _tamper(monkeypatch, shrink)
     with pytest.raises(ToolError, match="arena"):
         handle(REQUEST)

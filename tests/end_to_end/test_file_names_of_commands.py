@@ -1,11 +1,10 @@
 """The commands with names of files that a shell, an assembler or a linker would take for more than a name."""
 
-import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from programs import said
 
 from buildtool import zoo
 
@@ -16,16 +15,7 @@ def buildtool(folder: Path, *words: object) -> str:
     """What the command says, run in `folder` with its temporary files in a folder of the same name."""
     temporary = folder / f"-t{NAME}"
     temporary.mkdir(exist_ok=True)
-    done = subprocess.run(
-        [sys.executable, "-m", "buildtool", *map(str, words)],
-        cwd=folder,
-        env=os.environ | {"TMPDIR": str(temporary)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    return said(folder, sys.executable, "-m", "buildtool", *words, environment={"TMPDIR": str(temporary)})
 
 
 @pytest.mark.slow

@@ -4,24 +4,25 @@ What the boards' kernels do one by one is asked in tests/kernels, and random net
 (test_drawn_networks.py).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest
-import upsampling
 from boardruns import Run, exact, file_of, validated
-from channelnets import channel_moves
-from fusednets import split_network
-from gatednets import efficient_net
+from namednets import (
+    blazeface,
+    channel_moves,
+    efficient_net,
+    every_view,
+    gated_halves,
+    pyramid,
+    split_network,
+    u_net,
+)
 from nativebatch import streamed_kinds
 from needs import needs_shared, needs_tool
-from topologies import TOPOLOGIES, drawn
-from viewnets import every_view, gated_halves
 
 from buildtool.api import handle
 from buildtool.api.requests import parse
-from buildtool.base.errors import UnsupportedError
 from buildtool.emit.image import weight_image
 from buildtool.firmware.planned import planned
 from buildtool.firmware.run.execute import built
@@ -30,6 +31,7 @@ from buildtool.fronts.cli import main as cli
 from buildtool.graph.fusions import fusions
 from buildtool.graph.types import OpKind
 from buildtool.options.values import PlanOptions
+from buildtool.target.registry import load_board
 
 slow = pytest.mark.slow
 LAYERWISE = {"strategy": "layerwise"}
@@ -139,26 +141,18 @@ ENLARGING = {OpKind.RESIZE_BILINEAR, OpKind.RESIZE_NEAREST_NEIGHBOR, OpKind.TRAN
 @pytest.mark.parametrize(
     ("board", "image", "graph", "streamed"),
     [
-        ("cortex-m4", "overwritable", upsampling.u_net(24, 4, 2, "nearest"), ENLARGING),
-        ("cortex-m55", "stream", upsampling.u_net(17, 4, 2, "half", rows=30), ENLARGING),
-        ("cortex-m4", "stream", upsampling.u_net(16, 6, 1, "transpose", rows=32), ENLARGING),
-        ("cortex-m55", "overwritable", upsampling.pyramid(32, 4, "bilinear"), ENLARGING),
+        ("cortex-m4", "overwritable", u_net(24, 4, 2, "nearest"), ENLARGING),
+        ("cortex-m55", "stream", u_net(17, 4, 2, "half", rows=30), ENLARGING),
+        ("cortex-m4", "stream", u_net(16, 6, 1, "transpose", rows=32), ENLARGING),
+        ("cortex-m55", "overwritable", pyramid(32, 4, "bilinear"), ENLARGING),
         ("cortex-m4", "overwritable", channel_moves(), set(OpKind)),
         ("cortex-m55", "stream", channel_moves(), set(OpKind)),
+        ("cortex-m55", "resident", blazeface(48), set(OpKind)),
     ],
 )
 def test_networks_that_enlarge_or_move_channels_in_the_least_memory(board, image, graph, streamed, tmp_path):
     run = exact(file_of(graph, tmp_path), board, {"objective": "ram", "image": image})
     assert streamed & streamed_kinds([run.made])
-
-
-@slow
-@pytest.mark.parametrize("name", TOPOLOGIES)
-def test_the_topologies_that_users_bring_in_the_least_memory(name, tmp_path):
-    place = sorted(TOPOLOGIES).index(name)
-    model = file_of(drawn(name, 40 + place), tmp_path, name)
-    image = ("overwritable", "resident", "stream")[place % 2]
-    assert exact(model, EMULATED[place % 2], {"objective": "ram", "image": image}).plan.regions
 
 
 @slow
@@ -280,33 +274,7 @@ def test_firmware_for_the_esp32_c3_is_built(tmp_path, capsys):
     assert (tmp_path / "built" / "ds_cnn.bin").stat().st_size > 0
 
 
-# What the plan and the instructions of known networks must be.
-
-ARENAS = {  # bytes layer by layer without anything in place, as published for these files (PADs folded)
-    "mobilenetv2_160": 768_000,
-    "mlperf_vww96": 55_296,
-    "mcunet_320k_imagenet": 340_736,
-    "mlperf_resnet8": 49_152,
-    "mlperf_kws": 16_000,
-}
-
-
-@pytest.mark.parametrize("name", ARENAS)
-def test_the_arena_is_as_large_as_published(name):
-    options = {"strategy": "layerwise", "in_place": "none"}
-    answer = handle({"kind": "analyze", "model": shared(name), "boards": ["host"], "options": options})
-    (verdict,) = answer["boards"]
-    assert verdict["arena_bytes"] == verdict["arena_bound_bytes"] == ARENAS[name]
-
-
-def test_the_float_network_is_refused_with_a_reason():
-    with pytest.raises(UnsupportedError) as caught:
-        handle({"kind": "validate", "model": shared("mlperf_vww96_float"), "board": "host"})
-    message = str(caught.value)
-    assert "mlperf_vww96_float.tflite" in message
-    assert "float" in message
-    assert caught.value.hint
-
+# How many instructions, and how much code.
 
 PLAIN = 'extends = "esp8266"\n[core]\nname = "lx106"\nfamilies = ["reference"]\n'
 
@@ -326,3 +294,18 @@ def test_the_lx106_s_kernels_take_seven_tenths_of_the_plain_ones_instructions_at
     ours, plain_ones = counted("esp8266"), counted(str(plain))
     for kind in ("CONV_2D", "ADD", "AVERAGE_POOL_2D", "FULLY_CONNECTED"):
         assert 0 < ours(kind) <= 0.7 * plain_ones(kind), kind
+
+
+TFLM = 190_000  # bytes of the same network's code with TensorFlow Lite Micro and CMSIS-NN
+
+
+@pytest.mark.parametrize("board", ["cortex-m4", pytest.param("cortex-m55", marks=pytest.mark.slow)])
+def test_a_mobilenets_code_is_a_quarter_of_an_interpreters(board):
+    answer = handle(
+        {"kind": "build", "model": "mobilenetv1_025_96", "board": board, "options": {"strategy": "layerwise"}}
+    )
+    code = load_board(board).code
+    sections = next(memory["sections"] for memory in answer["sizes"] if memory["memory"] == code)
+    sizes = {s["name"]: s["bytes"] for s in sections if not s["name"].startswith(".nn_")}
+    assert {".text", ".rodata"} <= set(sizes)
+    assert 4 * sum(sizes.values()) <= TFLM

@@ -3,10 +3,7 @@
 LiteRT runs the .tflite file that is written from the graph that was read.
 """
 
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -15,13 +12,14 @@ import pytest
 from boardruns import exact
 from everyop import every_operator
 from graphs import small_networks
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
-from nativebatch import differences, prepare, run
+from nativebatch import BATCHES, assert_exact, prepare
 from onecompile import once_compiled
 from onnxexport import NotExpressible, Style, export
 from onnxnets import Qdq, read
 from paths import ROOT
+from programs import SCONS, said
 from zoo_networks import built
 
 from buildtool.api import handle
@@ -35,18 +33,18 @@ UNSIGNED = Style(opset=21, unsigned=True, float_bias=True, float_weights=True, m
 ZOO = ("mobilenetv1_025_96", "resnet8", "mobilenetv2:size=32,alpha=0.35,classes=10")
 
 
-def _saved(model, folder):
+def _save(model, folder):
     path = folder / "net.onnx"
     path.write_bytes(model.SerializeToString())
     return str(path)
 
 
-def _exact(model, folder, board="host", strategy="layerwise"):
+def _run_exact(model, folder, board="host", strategy="layerwise"):
     """Runs the model on the board and compares every tensor."""
-    return exact(_saved(model, folder), board, {"strategy": strategy}, inputs=2)
+    return exact(_save(model, folder), board, {"strategy": strategy}, inputs=2)
 
 
-def _every(style):
+def _every_operator(style):
     return export(rewrite(read_model(write_model(every_operator(onnx=True))), lookups=False), style)
 
 
@@ -60,7 +58,7 @@ def _every(style):
     ],
 )
 def test_every_operator_equals_the_reference(board, style, strategy, tmp_path):
-    run = _exact(_every(style), tmp_path, board, strategy)
+    run = _run_exact(_every_operator(style), tmp_path, board, strategy)
     assert len(run.outcome.traces[0]) >= 36
     (*_, answers) = run.outcome.outputs
     assert sum(len(set(raw)) for raw in answers.values()) > 80
@@ -79,36 +77,25 @@ def test_a_zoo_network_from_onnx_is_the_firmware_of_its_tflite(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ZOO)
-def test_zoo_networks_are_exact(name, tmp_path):
-    _exact(export(built(name), UNSIGNED), tmp_path, strategy="best")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("name", "board"), [(ZOO[1], "cortex-m55"), (ZOO[2], "cortex-m4")])
-def test_zoo_networks_are_exact_when_emulated(name, board, tmp_path):
-    _exact(export(built(name)), tmp_path, board, strategy="best")
+@pytest.mark.parametrize(
+    ("name", "board", "style"),
+    [*((name, "host", UNSIGNED) for name in ZOO), (ZOO[1], "cortex-m55", None), (ZOO[2], "cortex-m4", None)],
+)
+def test_zoo_networks_are_exact(name, board, style, tmp_path):
+    _run_exact(export(built(name), style), tmp_path, board, strategy="best")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "board"), [("classifier_qoperator", "cortex-m4"), ("shuffle_symmetric", "cortex-m55")]
 )
-def test_networks_from_a_quantiser_are_exact(name, board, tmp_path):
-    """As onnxruntime writes them."""
+def test_networks_as_onnxruntime_writes_them_are_exact(name, board, tmp_path):
     path = ROOT / f"tests/support/onnxrecorded/{name}.onnx"
-    _exact(onnx.load(path), tmp_path, board, strategy="best")
+    _run_exact(onnx.load(path), tmp_path, board, strategy="best")
 
 
 # ---- random networks -----------------------------------------------------------------------------------
 
-_settings = settings(
-    derandomize=True,
-    deadline=None,
-    max_examples=1,
-    phases=[Phase.generate],
-    suppress_health_check=list(HealthCheck),
-)
 _styles = st.builds(Style, unsigned=st.booleans(), quantised_edges=st.booleans(), flat=st.booleans())
 
 
@@ -125,23 +112,15 @@ def _read_networks(draw, count):
     return graphs
 
 
-def _check(graphs, folder):
-    jobs = [prepare(graph, f"n{i}", seed=i) for i, graph in enumerate(graphs)]
-    for job, runs in zip(jobs, run(jobs, folder), strict=True):
-        assert differences(job, runs) == []
+@pytest.mark.parametrize(("examples", "count"), [(1, 5), pytest.param(3, 10, marks=pytest.mark.slow)])
+def test_random_networks_are_exact(examples, count, tmp_path_factory):
+    @settings(BATCHES, max_examples=examples)
+    @given(graphs=_read_networks(count))
+    def check(graphs):
+        jobs = [prepare(graph, f"n{i}", seed=i) for i, graph in enumerate(graphs)]
+        assert_exact(jobs, tmp_path_factory.mktemp("batch"))
 
-
-@_settings
-@given(graphs=_read_networks(5))
-def test_random_networks_are_exact(graphs, tmp_path_factory):
-    _check(graphs, tmp_path_factory.mktemp("batch"))
-
-
-@pytest.mark.slow
-@settings(_settings, max_examples=3)
-@given(graphs=_read_networks(10))
-def test_many_random_networks_are_exact(graphs, tmp_path_factory):
-    _check(graphs, tmp_path_factory.mktemp("batch"))
+    check()
 
 
 # ---- what TFLite does not say ----------------------------------------------------------------------------
@@ -158,12 +137,12 @@ def _residual_stem(pool, scale=0.05):
 
 @pytest.mark.parametrize("strategy", ["layerwise", pytest.param("best", marks=pytest.mark.slow)])
 def test_a_maximum_padded_on_all_sides(strategy, tmp_path):
-    _exact(_residual_stem("MaxPool"), tmp_path, strategy=strategy)
+    _run_exact(_residual_stem("MaxPool"), tmp_path, strategy=strategy)
 
 
 @pytest.mark.slow
 def test_an_average_padded_on_all_sides_is_compared_with_the_executor(tmp_path):
-    request = {"kind": "validate", "model": _saved(_residual_stem("AveragePool"), tmp_path), "board": "host"}
+    request = {"kind": "validate", "model": _save(_residual_stem("AveragePool"), tmp_path), "board": "host"}
     answer = handle({**request, "reference": "numpy", "tensors": True, "inputs": 2})
     assert answer["exact"], answer["first_difference"]
     with pytest.raises(UnsupportedError, match="pads as SAME or VALID") as caught:
@@ -176,9 +155,7 @@ def test_an_average_padded_on_all_sides_is_compared_with_the_executor(tmp_path):
 
 @pytest.fixture
 def file(tmp_path):
-    path = tmp_path / "net.onnx"
-    path.write_bytes(export(built("ds_cnn"), UNSIGNED).SerializeToString())
-    return str(path)
+    return _save(export(built("ds_cnn"), UNSIGNED), tmp_path)
 
 
 @pytest.mark.slow
@@ -219,20 +196,10 @@ def test_scons_builds_and_plans_again_when_the_file_changes(tmp_path, tmp_path_f
     for name in ("SConstruct", "site_scons"):
         (tmp_path / name).symlink_to(ROOT / name)
     onnx.save(export(built("ds_cnn")), tmp_path / "net.onnx")
-    words = [sys.executable, "-m", "SCons", "-Q", "board=host", "model=net.onnx"]
 
     def scons():
-        done = subprocess.run(
-            words,
-            cwd=tmp_path,
-            env=os.environ | {"PYTHONPATH": str(ROOT)} | once_compiled(tmp_path_factory),
-            capture_output=True,
-            text=True,
-            timeout=1800,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
-        return done.stdout
+        environment = {"PYTHONPATH": str(ROOT)} | once_compiled(tmp_path_factory)
+        return said(tmp_path, *SCONS, "board=host", "model=net.onnx", environment=environment)
 
     assert "emitting net.onnx" in scons()
     assert (tmp_path / "build/host/net/net.elf").is_file()

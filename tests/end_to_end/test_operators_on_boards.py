@@ -1,15 +1,12 @@
 """Every operator on every kind of core, as `validate` runs it: of int8, int16, uint8, and with state."""
 
-from __future__ import annotations
-
 import itertools
 
 import pytest
 import recurrentnets
 import uint8nets
-import widenets
 from boardruns import file_of, validated
-from everyop import every_operator
+from everyop import every_operator, every_wide_operator, wide_audio, wide_image
 from graphs import STATE_KINDS
 from needs import needs_shared
 
@@ -70,7 +67,7 @@ def test_every_operator(board, toolchain, batch, tmp_path):
 
 def test_the_network_of_int16_has_every_operator_of_int16():
     """But for the aliases' and the edges' all that the reader takes."""
-    graph = read_model(write_model(widenets.every_wide_operator()))
+    graph = read_model(write_model(every_wide_operator()))
     of_int16 = {str(op.kind) for op in graph.ops if DType.INT16 in _types(graph, op)}
     edges = {"DEQUANTIZE", "RESHAPE"}
     assert of_int16 >= {BUILTIN_NAMES[code] for code in support.INT16} - edges - {"PADV2"}
@@ -89,7 +86,7 @@ def _types(graph, op):
     ],
 )
 def test_every_operator_of_int16(board, batch, tmp_path):
-    graph = widenets.every_wide_operator(batch=batch)
+    graph = every_wide_operator(batch=batch)
     answer = validated(file_of(graph, tmp_path), board, LAYERWISE, toolchain="clang")
     assert answer["tensors_compared"] >= 40
     assert answer["output_values"] > 150  # different bytes, of 256
@@ -99,10 +96,10 @@ def test_every_operator_of_int16(board, batch, tmp_path):
 @pytest.mark.parametrize(
     ("make", "board"),
     [
-        (widenets.image, "host"),
-        (widenets.image, "cortex-m55"),
-        (widenets.audio, "cortex-m4"),
-        (widenets.audio, "cortex-m55"),
+        (wide_image, "host"),
+        (wide_image, "cortex-m55"),
+        (wide_audio, "cortex-m4"),
+        (wide_audio, "cortex-m55"),
     ],
 )
 def test_a_streamed_network_of_int16(make, board, tmp_path):
@@ -111,13 +108,13 @@ def test_a_streamed_network_of_int16(make, board, tmp_path):
     answer = validated(file_of(graph, tmp_path), board, {"image": "stream", "objective": "ram"})
     made = rewrite(graph)
     sizes = [made.tensors[t].size for t in made.activations()]
-    assert answer["arena_bytes"] < (max(sizes) if make is widenets.image else sum(sizes))
+    assert answer["arena_bytes"] < (max(sizes) if make is wide_image else sum(sizes))
     assert answer["output_values"] > 5
 
 
 def test_an_arena_counts_two_bytes_a_value(tmp_path):
     """Of the same network in int16, layer by layer, twice the bytes of live tensors."""
-    graph = widenets.audio()
+    graph = wide_audio()
     model = file_of(graph, tmp_path)
     answer = handle({"kind": "plan", "model": model, "board": "host", "options": LAYERWISE})
     sizes = [graph.tensors[t].elements * 2 for t in graph.activations()]

@@ -2,11 +2,15 @@
 
 import hashlib
 import json
-import os
-import subprocess
 import sys
 
 import pytest
+from paths import ROOT
+from programs import said
+
+from buildtool.api import answered
+from buildtool.base.session import Session
+from buildtool.base.store.cache import Cache
 
 SCRIPT = """\
 import hashlib, json, sys
@@ -23,22 +27,9 @@ BUILDS = [("host", "clang"), ("cortex-m4", "gcc"), ("cortex-m55", "clang")]
 
 def _build(board, toolchain, folder, hash_seed):
     folder.mkdir(parents=True)
-    environment = {
-        **os.environ,
-        "PYTHONHASHSEED": hash_seed,
-        "TMPDIR": str(folder),
-        "XDG_CACHE_HOME": str(folder / "cache"),
-    }
-    done = subprocess.run(
-        [sys.executable, "-c", SCRIPT, "autoencoder", board, toolchain, str(folder.parent)],
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    places = {"TMPDIR": str(folder), "XDG_CACHE_HOME": str(folder / "cache")}
+    words = (sys.executable, "-c", SCRIPT, "autoencoder", board, toolchain, folder.parent)
+    return json.loads(said(folder, *words, environment={"PYTHONHASHSEED": hash_seed, **places}))
 
 
 @pytest.mark.slow
@@ -56,10 +47,6 @@ def test_two_builds_in_different_folders_give_the_same_bytes(board, toolchain, t
 
 def test_an_object_from_the_cache_is_the_one_that_was_compiled(tmp_path):
     """The second build of a network takes every object from the cache; the image stays the same."""
-    from buildtool.api import answered
-    from buildtool.base.session import Session
-    from buildtool.base.store.cache import Cache
-
     request = {"kind": "build", "model": "autoencoder", "board": "host"}
     folder = tmp_path / "cache"
     images = []
@@ -69,3 +56,16 @@ def test_an_object_from_the_cache_is_the_one_that_was_compiled(tmp_path):
         images.append(hashlib.sha256(files["autoencoder.elf"]).hexdigest())
     assert images[0] == images[1]
     assert [path for path in (folder / "objects").glob("*/*") if path.is_file()]
+
+
+@pytest.mark.slow
+def test_answers_after_edits_are_those_of_an_empty_cache(tmp_path, monkeypatch):
+    """A few of the edits of `python -m benchmarks.stale`."""
+    monkeypatch.syspath_prepend(ROOT)
+    from benchmarks.stale.__main__ import KINDS, compare
+
+    found = compare(tmp_path, count=5, seed=3, show=True)
+    assert found["edits"] == 5
+    assert found["answers"] >= 10
+    assert found["equal"] == 2 * len(KINDS) * found["edits"]
+    assert found["differ"] == 0

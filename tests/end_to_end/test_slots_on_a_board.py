@@ -3,8 +3,6 @@
 After every cut the firmware starts; its output, the reference's for old or for new weights, tells which run.
 """
 
-from __future__ import annotations
-
 import struct
 from pathlib import Path
 

@@ -4,8 +4,6 @@ They run natively, under sanitizers, as one program; arenas are full of junk bef
 lives there. Of a keyword spotter the whole road is gone as well, on an emulated core.
 """
 
-from __future__ import annotations
-
 import json
 
 import numpy as np
@@ -86,6 +84,6 @@ def test_inputs_of_a_data_set_stand_by_themselves_unless_they_are_said_to_be_a_s
     assert isinstance(made, Validate) and sequences(read_model(model.read_bytes()), 7, made.sequence) == [
         at in (3, 6) for at in range(7)
     ]
-    job = _Job(Session(), None, list(range(7)), None, None, 3)  # type: ignore[arg-type]
+    job = _Job(Session(), None, None, list(range(7)), None, None, 3)
     assert job.resets([0, 1, 2, 3, 4, 5, 6]) == [True, False, False, True, False, False, True]
     assert _chosen(7, 4, 0, 3) in ([0, 1, 2], [3, 4, 5], [6]) and _chosen(7, None, 0, 3) == list(range(7))

@@ -1,7 +1,5 @@
 """The benchmark of networks that no test has seen: what it runs, what it keeps, what it tells."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
@@ -28,7 +26,7 @@ def row(text, name):
 
 @pytest.mark.slow
 def test_a_file_s_verdict_is_kept_and_a_wrong_one_is_told(tmp_path):
-    """A network that runs, a file that is none, and one content under two names."""
+    """A network that runs, a file that is not a network, and one file under two names."""
     net = NetBuilder(1, "small")
     net_bytes = write_model(net.graph([net.conv(net.input((1, 9, 9, 3)), 5, kernel=(3, 3), same=True)]))
     folder, kept = tmp_path / "files", tmp_path / "kept"

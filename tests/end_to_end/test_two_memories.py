@@ -1,12 +1,11 @@
 """Arenas in two memories of a board: run in the emulator, every tensor equal, no byte beyond either arena."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from boardruns import exact
+from loaded import own_board
 
 from buildtool.base.errors import ToolError
 from buildtool.base.modes import Strategy
@@ -21,7 +20,6 @@ pytestmark = pytest.mark.slow
 
 # Neither memory holds all of it. On the first board tensors have to move, on the second rows come in rings.
 M7 = """
-extends = "mps2-an500"
 [memory.sram]
 size = 19968
 wait_cycles = 0
@@ -30,7 +28,6 @@ size = 8832
 wait_cycles = 4
 """
 M55 = """
-extends = "cortex-m55"
 [memory.dtcm]
 size = "21K"
 wait_cycles = 0
@@ -39,26 +36,16 @@ size = "4K"
 wait_cycles = 3
 """
 CASES = [
-    (M7, "sram,psram", {"strategy": "layerwise"}),
-    (M55, "sram,dtcm", {}),
+    ("mps2-an500", M7, "sram,psram", {"strategy": "layerwise"}),
+    ("cortex-m55", M55, "sram,dtcm", {}),
 ]
 
 
-def exact_options() -> PlanOptions:
-    return PlanOptions(strategy=Strategy.LAYERWISE)
-
-
-def board_file(folder: Path, text: str) -> str:
-    path = folder / "small.toml"
-    path.write_text(text)
-    return str(path)
-
-
-@pytest.mark.parametrize(("board", "memories", "options"), CASES, ids=["cortex-m7", "cortex-m55"])
+@pytest.mark.parametrize(("base", "text", "memories", "options"), CASES, ids=["cortex-m7", "cortex-m55"])
 def test_a_network_over_two_memories_is_exact_and_lies_where_its_sections_say(
-    tmp_path: Path, board: str, memories: str, options: dict[str, object]
+    tmp_path: Path, base: str, text: str, memories: str, options: dict[str, object]
 ) -> None:
-    run = exact("ds_cnn", board_file(tmp_path, board), options, arena_in=memories)
+    run = exact("ds_cnn", own_board(tmp_path, text, base), options, arena_in=memories)
     target = run.made.target.board
     assert run.level == "emulator"
     assert target.holders == tuple(memories.split(","))
@@ -77,8 +64,8 @@ def test_a_network_over_two_memories_is_exact_and_lies_where_its_sections_say(
 
 def test_what_is_written_beyond_the_second_arena_is_found_out(tmp_path: Path) -> None:
     """The header says a block less than the plan needs there: the network writes into the guard."""
-    choice = TargetChoice(board_file(tmp_path, M7), arena_in="sram,psram")
-    made = planned("ds_cnn", choice, exact_options())
+    choice = TargetChoice(own_board(tmp_path, M7, "mps2-an500"), arena_in="sram,psram")
+    made = planned("ds_cnn", choice, PlanOptions(strategy=Strategy.LAYERWISE))
     sources = emit(made.graph, made.plan, made.target, made.model.name, made.session)
     size = made.plan.arenas[1]
     said = f"DS_CNN_SECOND_ARENA_BYTES {size}\n".encode()

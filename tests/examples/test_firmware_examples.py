@@ -1,7 +1,5 @@
 """Applications with a C library, a compiler and a build of their own print what the reference gives."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys
@@ -45,7 +43,6 @@ def test_a_camera_streams_its_rows(tmp_path: Path, compilers: dict[str, str]) ->
     folder = copied("camera_firmware", tmp_path / "firmware")
     shown = said(folder, *SCONS, "-j2", "run", environment=compilers)
     expected = reference("mobilenetv2:size=32,alpha=0.35,classes=10", picture())
-    assert len(set(expected.split())) > 4
     assert re.findall(SHOWS, shown) == [expected]
     rows, pauses = map(int, re.findall(r"rows (\d+) pauses (\d+)", shown)[0])
     assert rows == 2 * 32 and pauses > 2

@@ -1,4 +1,4 @@
-"""The check that later rooms rely on: a graph with anything wrong in it does not pass."""
+"""The check that later rooms rely on: a graph with anything wrong in it, or beyond int32, does not pass."""
 
 from dataclasses import replace
 
@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 from flatfiles import FileTensor
 from samplefiles import Sheet, mixed
+from widecases import conv, dense, depthwise, pool
 
 from buildtool.base.errors import ModelError, UnsupportedError
-from buildtool.graph.consistency import check_graph
+from buildtool.graph.consistency import check_graph, check_op
+from buildtool.graph.limits import MAX_ACTIVATION, MAX_MEAN, MAX_TAPS
 from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.types import ConvAttrs, DType, Graph, MeanAttrs, OpKind, Pad, Quantization
 
@@ -97,3 +99,45 @@ def test_sound_graphs_pass() -> None:
     check_graph(small())
     check_graph(read_model(mixed()))
     assert {op.kind for op in small().ops} == {OpKind.CONV_2D, OpKind.ADD, OpKind.MEAN}
+
+
+# ---- sums and offsets that int32 may not hold; at the limit they are accepted ------------------------
+
+
+def checked(case):
+    check_op(case.graph, case.op)
+
+
+def stepping(case, **steps):
+    """The case with other strides or dilations; its output stays."""
+    graph = case.graph
+    op = replace(case.op, attrs=replace(case.op.attrs, **steps))
+    return lambda: check_op(graph, op)
+
+
+@pytest.mark.parametrize("make", [lambda n: conv((1, 1), n, 1), lambda n: dense(n, 1)])
+def test_products_in_a_sum(make):
+    checked(make(MAX_TAPS))
+    with pytest.raises(UnsupportedError, match="131072 products in a sum, more than 131071"):
+        checked(make(MAX_TAPS + 1))
+
+
+def test_values_in_a_pooling():
+    assert MAX_MEAN == 8388544
+    checked(pool(OpKind.AVERAGE_POOL_2D, (65534, 128), 1))
+    with pytest.raises(UnsupportedError, match="8388608 values in a mean, more than 8388544"):
+        checked(pool(OpKind.AVERAGE_POOL_2D, (65536, 128), 1))
+
+
+@pytest.mark.parametrize("case", [conv((1, 1), 4, 3), depthwise((1, 1), 4, (1, 1))])
+@pytest.mark.parametrize("name", ["stride", "dilation"])
+@pytest.mark.parametrize("across", [False, True])
+def test_a_step_beyond_the_range_of_offsets(case, name, across):
+    last = MAX_ACTIVATION // 4 - 1
+
+    def step(n):
+        return stepping(case, **{name: (1, n) if across else (n, 1)})
+
+    step(last)()
+    with pytest.raises(UnsupportedError, match="2147483648 bytes far, more than 2147483647"):
+        step(last + 1)()

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from fusednets import split_network
 from graphs import inputs_for
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from namednets import split_network
 
 from buildtool.graph.consistency import check_graph
 from buildtool.graph.fusions import fusions, with_sliced_fusions

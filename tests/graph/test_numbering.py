@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from plan_nets import graphs
 from randomnets import networks
-from wired import wired_net
+from zeronet import wired_net
 
 from buildtool.graph.flow import flow_of
 from buildtool.graph.numbering import is_numbered, numbered

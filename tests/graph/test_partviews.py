@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+from drawnnets import sliced_networks
 from graphs import inputs_for
 from hypothesis import given, settings
-from viewnets import sliced_networks, taken
+from namednets import taken
 
 from buildtool.base.errors import PlanError
 from buildtool.graph.macs import total_macs

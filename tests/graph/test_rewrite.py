@@ -12,22 +12,13 @@ from randomnets import Net, networks
 from samplefiles import Sheet, mixed
 
 from buildtool.base.errors import UnsupportedError
+from buildtool.graph import types as g
 from buildtool.graph.consistency import check_graph
 from buildtool.graph.reference import execute
 from buildtool.graph.rewrite import rewrite
 from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.tflite.writer import write_model
-from buildtool.graph.types import (
-    Activation,
-    DType,
-    Graph,
-    MeanAttrs,
-    OpKind,
-    Pad,
-    PadAttrs,
-    Source,
-    TransposeAttrs,
-)
+from buildtool.graph.types import Activation, DType, Graph, OpKind, Pad
 from buildtool.zoo.drawn import NetBuilder
 
 
@@ -269,7 +260,7 @@ def test_pads_in_a_row_become_one_and_empty_ones_vanish() -> None:
     net.then("PAD", [net.add(constant([[0, 0], [0, 0], [0, 0], [0, 0]]))], (1, 5, 6, 2))
     net.then("PAD", [net.add(constant([[0, 0], [0, 1], [1, 0], [0, 1]]))], (1, 6, 7, 3))
     after = rewritten(net.bytes([0], [net.x]))
-    assert [op.attrs for op in after.ops] == [PadAttrs(((0, 0), (1, 1), (1, 2), (0, 1)))]
+    assert [op.attrs for op in after.ops] == [g.PadAttrs(((0, 0), (1, 1), (1, 2), (0, 1)))]
 
 
 def test_the_pad_of_a_causal_convolution_moves_through_expand_dims() -> None:
@@ -308,7 +299,7 @@ def means(*axes):
 def test_transposes_become_reshapes_or_one_or_cancel() -> None:
     assert kinds(rewritten(transposed((1, 4, 1, 3), (2, 1, 3, 0)))) == {"RESHAPE": 1}  # moves only ones
     after = rewritten(transposed((1, 4, 2, 3), (0, 3, 1, 2), (0, 3, 1, 2)))
-    assert [op.attrs for op in after.ops] == [TransposeAttrs((0, 2, 3, 1))]
+    assert [op.attrs for op in after.ops] == [g.TransposeAttrs((0, 2, 3, 1))]
     inverse = ((0, 3, 1, 2), (0, 2, 3, 1))
     after = rewritten(transposed((1, 4, 2, 3), *inverse, then=lambda net: net.then("RELU", [], net.shape)))
     assert kinds(after) == {"RELU": 1}
@@ -317,12 +308,12 @@ def test_transposes_become_reshapes_or_one_or_cancel() -> None:
 def test_a_transpose_vanishes_behind_means_over_its_moved_axes() -> None:
     before = transposed((1, 3, 4, 5), (0, 3, 1, 2), then=means(3, 2))
     after = rewrite(before)
-    assert [op.attrs for op in after.ops] == [MeanAttrs((2,)), MeanAttrs((1,))]
+    assert [op.attrs for op in after.ops] == [g.MeanAttrs((2,)), g.MeanAttrs((1,))]
     first, index = (
         after.tensors[after.ops[0].outputs[0]],
         before.tensors[before.ops[1].outputs[0]].source.index,
     )
-    assert (first.shape, first.source) == ((1, 3, 5), Source(index, (0, 2, 1)))
+    assert (first.shape, first.source) == ((1, 3, 5), g.Source(index, (0, 2, 1)))
     assert assert_same_results(before, after) == 3
 
 

@@ -3,26 +3,18 @@
 import litert
 import numpy as np
 import pytest
-from branchnets import shuffled
 from graphs import inputs_for, patterns, seeds
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from litert import rewritten
+from namednets import shuffled
 
+from buildtool.graph import types as g
 from buildtool.graph.reference import execute
 from buildtool.graph.rewrite import rewrite
 from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.tflite.writer import write_model
-from buildtool.graph.types import (
-    Activation,
-    DType,
-    OpKind,
-    PadAttrs,
-    ShuffleAttrs,
-    SliceAttrs,
-    TransposeAttrs,
-    WidenedAttrs,
-)
+from buildtool.graph.types import Activation, DType, OpKind
 from buildtool.zoo.drawn import NetBuilder, WideNetBuilder
 
 
@@ -33,7 +25,7 @@ def _network(shape, *moves, dtype=DType.INT8, also=False):
     x = net.requantize(given) if dtype is DType.FLOAT32 else given
     for move in moves:
         if sorted(move) == [*range(len(move))]:
-            x = net.move(OpKind.TRANSPOSE, x, [net.shape(x)[p] for p in move], TransposeAttrs(move))
+            x = net.move(OpKind.TRANSPOSE, x, [net.shape(x)[p] for p in move], g.TransposeAttrs(move))
         else:
             x = net.move(OpKind.RESHAPE, x, move)
     outputs = [net.conv(x, 3, kernel=(2, 2))]
@@ -97,7 +89,7 @@ def widened_sums(draw):
     whole = net.input((1, height, width, before + channels + behind))
     value = draw(st.one_of(st.just(net.tensors[x].quant.zero_point), st.integers(-128, 127)))
     paddings = ((0, 0), (0, 0), (0, 0), (before, behind))
-    padded = net.move(OpKind.PAD, x, net.shape(whole), PadAttrs(paddings, value=value))
+    padded = net.move(OpKind.PAD, x, net.shape(whole), g.PadAttrs(paddings, value=value))
     operands = draw(st.permutations([padded, whole]))
     return net.graph([net.elementwise(OpKind.ADD, *operands, draw(st.sampled_from(list(Activation))))])
 
@@ -107,7 +99,7 @@ def widened_sums(draw):
 def test_a_sum_reads_its_operand_without_the_pad(graph, seed, pattern):
     (op,) = rewritten(graph, inputs_for(graph, seed, pattern)).ops
     assert op.kind is OpKind.ADD
-    assert isinstance(op.attrs, WidenedAttrs)
+    assert isinstance(op.attrs, g.WidenedAttrs)
 
 
 def _padded(paddings, *, shape=(1, 4, 5, 3), kind=OpKind.ADD, also=False, other=None):
@@ -139,7 +131,7 @@ def test_a_split_becomes_slices_and_a_shuffle_one_operator(count, groups):
     x = shuffled(net, net.input((1, 3, 4, 12)), groups)
     graph = net.graph(net.split(x, count))
     turned = rewritten(graph, inputs_for(graph, 2))
-    assert [type(op.attrs) for op in turned.ops] == [ShuffleAttrs, *[SliceAttrs] * count]
+    assert [type(op.attrs) for op in turned.ops] == [g.ShuffleAttrs, *[g.SliceAttrs] * count]
 
 
 @pytest.mark.parametrize(

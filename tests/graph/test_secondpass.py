@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from gatednets import efficient_net
 from graphs import inputs_for
+from namednets import efficient_net
 
 from buildtool.base.errors import PlanError
 from buildtool.graph.macs import op_macs, total_macs

@@ -13,23 +13,14 @@ from plan_nets import fed_graphs, graphs
 from samplefiles import Sheet, mixed
 
 from buildtool import zoo
+from buildtool.graph import types as g
 from buildtool.graph.liveness import live_ranges
 from buildtool.graph.macs import total_macs
 from buildtool.graph.numbering import is_numbered, numbered
 from buildtool.graph.rewrite import rewrite
 from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.topology import topology, topology_digest
-from buildtool.graph.types import (
-    Activation,
-    Graph,
-    LeakyReluAttrs,
-    Op,
-    OpKind,
-    Pad,
-    PadAttrs,
-    Quantization,
-    SoftmaxAttrs,
-)
+from buildtool.graph.types import Graph, Op, OpKind
 from buildtool.target.catalogue import features
 
 
@@ -81,10 +72,10 @@ def retrained(graph):
     tensors, ops, count = [], [], len(graph.tensors)
     for t in graph.tensors:
         data = None if t.data is None else rng.integers(-100, 100, t.shape).astype(t.data.dtype)
-        quant = t.quant and Quantization((0.123,), (0,))
+        quant = t.quant and g.Quantization((0.123,), (0,))
         tensors.append(replace(t, name=t.name + "_v2", data=data, quant=quant, source=None))
     new = {-1: -1} | {t: count - 1 - t for t in range(count)}
-    changes = {SoftmaxAttrs: {"beta": 2.0}, LeakyReluAttrs: {"alpha": 0.5}, PadAttrs: {"value": 9}}
+    changes = {g.SoftmaxAttrs: {"beta": 2.0}, g.LeakyReluAttrs: {"alpha": 0.5}, g.PadAttrs: {"value": 9}}
     for op in graph.ops:
         attrs = replace(op.attrs, **changes.get(type(op.attrs), {}))
         inputs, outputs = (tuple(new[t] for t in side) for side in (op.inputs, op.outputs))
@@ -126,8 +117,8 @@ def test_every_part_of_the_topology_matters():
         with_op(graph, 0, attrs=replace(attrs, stride=(2, 1))),
         with_op(graph, 0, attrs=replace(attrs, stride=(1, 2))),
         with_op(graph, 0, attrs=replace(attrs, dilation=(1, 2))),
-        with_op(graph, 0, attrs=replace(attrs, pad=Pad(1, 1, 2, 0))),
-        with_op(graph, 0, attrs=replace(attrs, activation=Activation.RELU)),
+        with_op(graph, 0, attrs=replace(attrs, pad=g.Pad(1, 1, 2, 0))),
+        with_op(graph, 0, attrs=replace(attrs, activation=g.Activation.RELU)),
         with_op(graph, 0, inputs=(*conv.inputs[:2], -1)),
         with_op(graph, 1, kind=OpKind.SUB),
         with_op(graph, 1, inputs=add.inputs[::-1]),

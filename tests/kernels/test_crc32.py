@@ -8,11 +8,11 @@ import subprocess
 import zlib
 
 import pytest
+from ckernels import RUNTIME, runtime
 from needs import needs_tool
 from paths import KERNELS, TESTS
 from paths import ROOT as ROOT_OF_ALL
 from probe import ROOT, link, load_board, one_set, run
-from runtimelib import SOURCES, runtime
 
 SCRATCH = 1200
 BYTES = 1 << 16  # of the data on a board
@@ -110,7 +110,7 @@ int main(void) {
     return (int)nn_image_check_header(&header, &kind);
 }
 """)
-    sources = [KERNELS / "runtime" / name for name in SOURCES]
+    sources = [KERNELS / "runtime" / name for name in RUNTIME]
     words = ("-std=c99", "-Wall", "-Wextra", "-Werror", f"-I{KERNELS / 'include'}")
     for order in (["app.c", *sources], [*sources, "app.c"]):
         subprocess.run([needs_tool("gcc"), *words, *order, "-o", "app"], cwd=tmp_path, check=True)

@@ -5,7 +5,7 @@ import functools
 
 import numpy as np
 import pytest
-from boardcalls import collect, record, recording
+from boardcalls import BOARDS, LARGE_LX106, collect, record, recording
 from kernelcases import means, pairs
 from kernelcases import windowed as small
 from largecases import (
@@ -19,8 +19,6 @@ from largecases import (
 )
 from largecases import windowed as large
 from loaded import load_target
-from needs import needs_tool
-from paths import TESTS
 from wholecalls import whole_call
 
 from buildtool.graph.types import OpKind
@@ -76,14 +74,8 @@ IMAGES = {
     "cortex_m_mve": (("cortex-m55", "clang"), ("cortex-m55", "gcc")),
     "riscv": (("qemu-virt-rv32", ""),),
     "riscv_v": (("qemu-virt-rv32v", ""), ("qemu-virt-rv32v256", "")),
-    "xtensa_lx106": ((str(TESTS / "support/boards/esp8266-large.toml"), ""),),
+    "xtensa_lx106": ((LARGE_LX106, ""),),
 }
-
-
-def tools_of(family):
-    if family == "xtensa_lx106":
-        needs_tool("xtensa-lx106-elf-gcc")
-        needs_tool("qemu-system-xtensa")
 
 
 @slow
@@ -91,8 +83,7 @@ def tools_of(family):
 @pytest.mark.parametrize("family", KINDS)
 def test_every_placement_leaves_the_same_bytes(family, part):
     """Also a convolution's scratch is what its twin and the catalogue say."""
-    tools_of(family)
-    with recording(IMAGES[family][0][0], family) as recorder:
+    with recording(family) as recorder:
         for kind in sorted(KINDS[family])[part::3]:
             assert record(recorder, KINDS[family][kind], 60) > 10, kind
     assert any(r.twin is not None and r.formula > 0 for r in recorder.recorded)
@@ -103,7 +94,7 @@ def test_every_placement_leaves_the_same_bytes(family, part):
 @functools.cache
 def mean_calls(family):
     """Means over any axes, which take whole tensors."""
-    target, made = load_target(IMAGES[family][0][0]), []
+    target, made = load_target(BOARDS[family]), []
     collect(means(), 60, lambda case: made.append(whole_call(target, case.graph, case.inputs, len(made))))
     found = [call for call in made if call.kernel.sources[0].startswith(family + "/")]
     assert len(found) > 40
@@ -121,8 +112,7 @@ def mean_calls(family):
     ],
 )
 def test_means_over_any_axes(family, board, toolchain):
-    tools_of(family)
-    with recording(IMAGES[family][0][0], family) as recorder:
+    with recording(family) as recorder:
         firmware = recorder.firmware(toolchain, board)
     done = firmware.run([made.call for made in mean_calls(family)])
     for made, left in zip(mean_calls(family), done, strict=True):
@@ -134,7 +124,7 @@ def test_means_over_any_axes(family, board, toolchain):
 
 def test_a_wrong_byte_is_noticed():
     """So the tests above can fail: the recorded calls really run on the board."""
-    with recording("cortex-m55", "cortex_m_mve") as recorder:
+    with recording("cortex_m_mve") as recorder:
         record(recorder, small["convolution"], 3)
     first = recorder.recorded[0]
     recorder.recorded[0] = dataclasses.replace(first, wanted=bytes([first.wanted[0] ^ 1]) + first.wanted[1:])

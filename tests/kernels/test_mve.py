@@ -26,7 +26,7 @@ from buildtool.graph.fixedpoint import (
 from buildtool.graph.types import Activation, OpKind, SoftmaxAttrs
 from buildtool.target.catalogue import select
 
-BOARD, FAMILY = "cortex-m55", "cortex_m_mve"
+FAMILY = "cortex_m_mve"
 slow = pytest.mark.slow
 compilers = pytest.mark.parametrize("toolchain", ["clang", pytest.param("gcc", marks=slow)])
 
@@ -88,7 +88,7 @@ def fixed_point(case):
 def test_halves_are_rounded_as_the_reference_rounds_them(toolchain):
     """Also proven to matter: many of these sums come out wrong when halves are rounded up."""
     modes, wrong = set(), 0
-    with recording(BOARD, FAMILY) as recorder:
+    with recording(FAMILY) as recorder:
         for seed in range(6):
             for kind in (OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D):
                 for exponents in ((-20.0, -2.0), (-31.0, -6.0), (-3.0, 4.0)):
@@ -105,7 +105,7 @@ def test_halves_are_rounded_as_the_reference_rounds_them(toolchain):
 
 @compilers
 def test_depthwise_factors_below_2_need_no_path_of_their_own(toolchain):
-    with recording(BOARD, FAMILY) as recorder:
+    with recording(FAMILY) as recorder:
         for seed in range(12):
             activation = Activation.RELU if seed % 3 == 0 else Activation.NONE
             case, _ = layer(OpKind.DEPTHWISE_CONV_2D, seed, (-3.0, 2.5), activation, (1 << 30) - 2)
@@ -118,7 +118,7 @@ def test_depthwise_factors_below_2_need_no_path_of_their_own(toolchain):
 @compilers
 def test_depthwise_factors_of_1_to_2_on_every_path(toolchain):
     """Tiles of columns and single columns, of one to four vectors a channel."""
-    with recording(BOARD, FAMILY) as recorder:
+    with recording(FAMILY) as recorder:
         for kernel, columns in ((3, 6), (3, 2), (5, 2), (7, 2), (5, 6)):
             for seed, activation in enumerate((Activation.NONE, Activation.RELU)):
                 case = steep(seed, kernel, columns, activation)
@@ -144,7 +144,7 @@ def steep(seed, kernel, columns, activation):
 def dense_layers():
     """Recorded calls of dense layers with factors of all sizes; packing takes the time."""
     modes = set()
-    with recording(BOARD, FAMILY) as recorder:
+    with recording(FAMILY) as recorder:
         for exponents in ((-16.0, -12.0), (-11.0, -7.0), (-3.0, 4.0), (-31.0, -20.0)):
             case, _ = layer(OpKind.FULLY_CONNECTED, 1, exponents, Activation.NONE)
             run_whole(case)
@@ -179,7 +179,7 @@ def drawn_pair(kind, seed):
 
 @compilers
 def test_every_pair_of_values_added_subtracted_and_multiplied(toolchain):
-    with recording(BOARD, FAMILY) as recorder:
+    with recording(FAMILY) as recorder:
         for kind in (OpKind.ADD, OpKind.SUB, OpKind.MUL):
             for seed in range(4):
                 run_whole(drawn_pair(kind, seed))
@@ -188,7 +188,7 @@ def test_every_pair_of_values_added_subtracted_and_multiplied(toolchain):
 
 @compilers
 def test_dense_operands_into_a_part_of_wider_pixels(toolchain):
-    with recording(BOARD, FAMILY) as recorder:
+    with recording(FAMILY) as recorder:
         for kind in (OpKind.ADD, OpKind.MUL):
             case = drawn_pair(kind, 0)
             operands, (height, width, channels) = placement.images(case)
@@ -212,7 +212,7 @@ SUMS = [
 
 @compilers
 def test_sums_of_all_pairs(toolchain):
-    with recording(BOARD, FAMILY) as recorder:
+    with recording(FAMILY) as recorder:
         for (scales, zeros, by_line), kind in itertools.product(SUMS, (OpKind.ADD, OpKind.SUB)):
             for how in (PLAIN_SUM, CLAMPED_SUM, REPEATED_SUM):
                 activation = Activation.RELU if how == CLAMPED_SUM else Activation.NONE
@@ -237,7 +237,7 @@ def even_row(classes):
 
 def test_softmaxes_whose_probabilities_vanish():
     """From 512 even ones on; from 4,096 on the plain kernel computes them."""
-    with recording(BOARD, FAMILY) as recorder:
+    with recording(FAMILY) as recorder:
         for classes in (511, 512, 600, 4095, 4096):
             run_whole(even_row(classes))
     recorder.check("clang")
@@ -246,7 +246,7 @@ def test_softmaxes_whose_probabilities_vanish():
 @compilers
 def test_means_of_many_extremes(toolchain):
     """More of them than a sum of 16 bits holds."""
-    with recording(BOARD, FAMILY) as recorder:
+    with recording(FAMILY) as recorder:
         firmware = recorder.firmware(toolchain)
     for value in (-128, 127):
         memory = Memory()
@@ -260,7 +260,7 @@ def test_means_of_many_extremes(toolchain):
 @compilers
 def test_convolutions_leave_the_stack_of_a_network_below_the_library_s(toolchain):
     """CMSIS-NN's networks take 920 bytes and more (docs/helium.md), up to 170 of them above a kernel."""
-    with recording(BOARD, FAMILY) as recorder:
+    with recording(FAMILY) as recorder:
         stacks = Stacks(open_elf(recorder.firmware(toolchain).image().read_bytes()))
     assert stacks.need("nn_conv2d_s8_mve") <= 790
     assert stacks.need("nn_depthwise_conv2d_s8_mve") <= 620

@@ -5,13 +5,14 @@ import dataclasses
 import kernelcases
 import numpy as np
 import pytest
+from boardcalls import LARGE_LX106
 from hostfamily import on_host
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from kernelcases import every_pair, unary
 from litert import run_graph
 from loaded import load_target
-from paths import KERNELS, TESTS
+from paths import KERNELS
 from placement import run_whole
 
 from buildtool.base.errors import ModelError, UnsupportedError
@@ -20,7 +21,6 @@ from buildtool.graph.types import Activation, DType, MeanAttrs, OpKind, SoftmaxA
 from buildtool.target.catalogue import select
 
 BOARDS = ("xcore", "cortex-m4", "cortex-m55", "qemu-virt-rv32", "qemu-virt-rv32v", "host")
-LARGE = str(TESTS / "support/boards/esp8266-large.toml")
 KINDS = {**kernelcases.windowed, "mean": kernelcases.means()}
 
 
@@ -57,7 +57,7 @@ def test_no_packing_fails_for_any_quantisation(kind):
     def each(drawn, seed):
         nonlocal packed
         made = scaled(drawn, seed)
-        for board in (*BOARDS, LARGE):
+        for board in (*BOARDS, LARGE_LX106):
             kernel = select(load_target(board), made.graph, made.op)
             try:
                 pack(made.graph, made.op, kernel)

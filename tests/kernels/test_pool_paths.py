@@ -9,7 +9,7 @@ from placement import run_whole
 from buildtool.graph.types import Activation, OpKind, Pad, PoolAttrs
 
 slow = pytest.mark.slow
-BOARDS = {"cortex-m4": "cortex_m_dsp", "cortex-m55": "cortex_m_mve"}
+families = pytest.mark.parametrize("family", ["cortex_m_dsp", "cortex_m_mve"])
 MAX_SHORT = 185  # elements, as in the kernels: windows up to there are divided in 16 bits
 
 
@@ -30,8 +30,8 @@ def pooled(wanted, count, rows=1):
     return unary(OpKind.AVERAGE_POOL_2D, attrs, shape, values.reshape(shape), **more)
 
 
-def check(board, toolchain, counts):
-    with recording(board, BOARDS[board]) as recorder:
+def check(family, toolchain, counts):
+    with recording(family) as recorder:
         for count, rows in [*((count, 1) for count in counts), (4, 2)]:
             found = run_whole(pooled(sums(count), count, rows)).reshape(-1).astype(int)
             total = sums(count)
@@ -41,10 +41,10 @@ def check(board, toolchain, counts):
     recorder.check(toolchain)
 
 
-@pytest.mark.parametrize("board", BOARDS)
+@families
 @pytest.mark.parametrize("toolchain", ["clang", pytest.param("gcc", marks=slow)])
-def test_sums_around_every_half(board, toolchain):
-    check(board, toolchain, [1, 2, 3, 4, 7, 9, 16, 25, 49, 64, MAX_SHORT - 1, MAX_SHORT, MAX_SHORT + 1, 280])
+def test_sums_around_every_half(family, toolchain):
+    check(family, toolchain, [1, 2, 3, 4, 7, 9, 16, 25, 49, 64, MAX_SHORT - 1, MAX_SHORT, MAX_SHORT + 1, 280])
 
 
 def clamped(kind, kernel, channels):
@@ -57,10 +57,10 @@ def clamped(kind, kernel, channels):
     return unary(kind, attrs, shape, values, out=(1, 3, 3, channels), scales=(1 / 16, 1 / 16), points=(5, 5))
 
 
-@pytest.mark.parametrize("board", BOARDS)
+@families
 @pytest.mark.parametrize("toolchain", ["clang", pytest.param("gcc", marks=slow)])
-def test_clamps_on_every_path(board, toolchain):
-    with recording(board, BOARDS[board]) as recorder:
+def test_clamps_on_every_path(family, toolchain):
+    with recording(family) as recorder:
         for kind in (OpKind.MAX_POOL_2D, OpKind.AVERAGE_POOL_2D):
             for kernel in ((1, 1), (2, 2), (3, 3), (4, 1), (1, 5), (16, 17)):
                 for channels in (5, 16, 33):
@@ -70,7 +70,7 @@ def test_clamps_on_every_path(board, toolchain):
 
 
 @slow
-@pytest.mark.parametrize("board", BOARDS)
+@families
 @pytest.mark.parametrize("first", range(1, 262, 40))
-def test_every_count(board, first):
-    check(board, "clang", range(first, first + 40))
+def test_every_count(family, first):
+    check(family, "clang", range(first, first + 40))

@@ -14,9 +14,9 @@ import zlib
 from ctypes import CFUNCTYPE, POINTER, byref, c_int, c_size_t, c_uint32, c_void_p
 
 import pytest
+from ckernels import runtime
 from needs import needs_tool
 from paths import KERNELS, ROOT
-from runtimelib import runtime
 
 OK, IMAGE, VERSION, LAYOUT, CRC, NO_SLOT, FLASH, SLOTS = 0, 2, 3, 4, 5, 8, 9, 10
 MINE, OTHER = bytes(range(16)), bytes(range(1, 17))

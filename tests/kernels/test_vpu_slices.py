@@ -108,7 +108,7 @@ CASES = {
     "by 2": layer(3, 64, 64, "linear", stride=2),
     "even ones scalar": layer(4, 36, 64, "linear", even=COARSE),
     "odd ones scalar": layer(5, 32, 32, "relu", odd=COARSE),
-    "all scalar": layer(6, 32, 32, "linear", COARSE, COARSE),
+    "all scalar": layer(17, 32, 32, "linear", COARSE, COARSE),
 }
 SCALARS = {"even ones scalar": [True, False], "odd ones scalar": [False, True], "all scalar": [True, True]}
 
@@ -150,7 +150,7 @@ def test_threads_share_slices():
 )
 def test_slices_on_16_bits_are_the_whole(even, odd, on_16):
     """Not the plain kernel's outputs, but those of a call for all channels: that has its own proofs."""
-    case = layer(7, 576, 64, "linear", even, odd)
+    case = layer(13, 576, 64, "linear", even, odd)
     target = make_target(load_board(BOARD), requantise=Requantise.VPU16)
     with on_host(BOARD, FAMILY, target=target) as family:
         variant = family.select(case.graph, case.op)

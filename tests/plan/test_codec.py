@@ -10,10 +10,10 @@ import json
 
 import msgpack
 import pytest
-from gatednets import efficient_net
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from loaded import load_target
+from namednets import efficient_net
 from plan_nets import graphs, make_target, residual_net
 
 from buildtool.base.errors import PlanError

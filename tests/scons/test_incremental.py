@@ -293,13 +293,7 @@ def test_a_kernels_source_concerns_its_object_and_the_link(tmp_path: Path) -> No
     home = tmp_path / "home"
     for name in ("buildtool", "plugins", "kernels"):
         shutil.copytree(ROOT / name, home / name, ignore=shutil.ignore_patterns("__pycache__"))
-    compiler = tmp_path / "compilers/clang"
-    compiler.parent.mkdir()
-    real = find_clang().path
-    compiler.write_text(FAKE.format(real=real))
-    compiler.chmod(0o755)
-    tree = Tree(tmp_path / "tree", home, {"BUILDTOOL_CLANG": str(compiler)})
-    (tree.folder / "net.tflite").write_bytes(zoo.build("ds_cnn"))
+    tree, _ = quick_tree(tmp_path / "tree", tmp_path, home)
     words = ["board=cortex-m4", "model=net.tflite", f"{M4}/linked/net.elf"]
     assert len(tree.ran(*words)) > 30
     assert tree.ran(*words) == []

@@ -1,5 +1,7 @@
 """The SCons tool and SConstruct: what is built, what is not built again, and what mistakes say."""
 
+from __future__ import annotations
+
 import json
 import os
 import re
@@ -10,10 +12,11 @@ from pathlib import Path
 
 import pytest
 from elftools.elf.elffile import ELFFile
+from made_up import best, scores
 from needs import needs_tool
 from onecompile import once_compiled
 from paths import ROOT
-from programs import SCONS, scons, with_tools
+from programs import SCONS, copied, said, scons, with_tools
 
 from buildtool import zoo
 from buildtool.api import handle
@@ -341,3 +344,36 @@ def test_a_library_of_the_users_is_compiled_and_linked(project: Project, tmp_pat
     assert "library/Source/stand_in_s8.c" in compiled
     assert f"{ROOT}/kernels/cortex_m_cmsis_nn/nn_add_s8_cmsis_nn.c" in compiled
     assert f"{ROOT}/kernels/reference/nn_add_s8.c" not in compiled
+
+
+@pytest.fixture(scope="module")
+def compilers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    return once_compiled(tmp_path_factory)
+
+
+@pytest.mark.slow
+def test_the_application_prints_the_references_scores_from_its_own_section(
+    tmp_path: Path, compilers: dict[str, str]
+) -> None:
+    folder = copied("keyword_firmware", tmp_path / "firmware")
+    for board in ("cortex-m4", "host"):
+        shown = said(folder, *SCONS, "-j2", f"board={board}", "run", environment=compilers)
+        assert f"scores: {scores()}\n" in shown
+        assert f"keyword {best()}\n" in shown
+        shown = said(folder, *SCONS, f"board={board}", "build", environment=compilers)
+        assert shown.count("up to date") == 1
+    _check_section(folder)
+
+
+def _check_section(folder: Path) -> None:
+    """The arena lies where the application wants it."""
+    from elftools.elf.elffile import ELFFile
+
+    header = (folder / "build/cortex-m4/keywords/src/keywords.h").read_text()
+    size = int(re.search(r"#define KEYWORDS_ARENA_BYTES (\d+)", header).group(1))
+    with (folder / "build/cortex-m4/app.elf").open("rb") as file:
+        elf = ELFFile(file)
+        # the network has a pointer of the same name
+        symbols = elf.get_section_by_name(".symtab").get_symbol_by_name("arena")
+        sections = {symbol["st_size"]: elf.get_section(symbol["st_shndx"]).name for symbol in symbols}
+    assert sections[size] == ".nn_arena"

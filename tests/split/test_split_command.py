@@ -1,14 +1,11 @@
 """The whole command once: a network that does not fit a board is split until it does, built, and exact."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -32,7 +29,7 @@ WORDS = "split net.keras --data data.npz --board small.toml --out out --factors 
 TRAINING = "--fine-tune 1 --batch 16 --images 8 --json"
 
 
-def network() -> Any:
+def network():
     """One block of two convolutions with batch normalisation, and one dense layer."""
     import keras
     from keras import layers
@@ -50,7 +47,7 @@ def network() -> Any:
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory):
     """The folder in which the command has run."""
     needs_package("keras")
     needs_package("tensorflow")
@@ -69,7 +66,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return where
 
 
-def run(where: Path, more: str = "") -> None:
+def run(where, more=""):
     before = Path.cwd()
     os.chdir(where)
     try:
@@ -78,12 +75,12 @@ def run(where: Path, more: str = "") -> None:
         os.chdir(before)
 
 
-def answer(folder: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((folder / "out/split.json").read_text())
+def answer(folder):
+    found = json.loads((folder / "out/split.json").read_text())
     return found
 
 
-def test_a_network_fits_after_the_split_that_did_not_before(folder: Path) -> None:
+def test_a_network_fits_after_the_split_that_did_not_before(folder):
     from buildtool.split import backend
     from buildtool.split.pricing import sketch
 
@@ -96,7 +93,7 @@ def test_a_network_fits_after_the_split_that_did_not_before(folder: Path) -> Non
         handle({"kind": "plan", "model": str(folder / "whole.tflite"), "board": str(folder / "small.toml")})
 
 
-def test_the_firmware_is_equal_to_the_bit_here_and_in_the_boards_emulator(folder: Path) -> None:
+def test_the_firmware_is_equal_to_the_bit_here_and_in_the_boards_emulator(folder):
     found = answer(folder)
     assert found["firmware"] == {
         "images": 8,
@@ -108,7 +105,7 @@ def test_the_firmware_is_equal_to_the_bit_here_and_in_the_boards_emulator(folder
     assert found["accuracy"]["int8"] == found["accuracy"]["firmware"]
 
 
-def test_scons_builds_it_by_the_written_plan_and_every_tensor_is_exact(folder: Path) -> None:
+def test_scons_builds_it_by_the_written_plan_and_every_tensor_is_exact(folder):
     shutil.copy(ROOT / "SConstruct", folder)
     shutil.copytree(ROOT / "site_scons", folder / "site_scons", dirs_exist_ok=True)
     words = "board=small.toml model=out/split.tflite plan=out/split.plan daemon=off"
@@ -134,7 +131,7 @@ def test_scons_builds_it_by_the_written_plan_and_every_tensor_is_exact(folder: P
     assert checked["exact"]
 
 
-def test_the_price_before_training_is_that_of_the_converted_file(folder: Path) -> None:
+def test_the_price_before_training_is_that_of_the_converted_file(folder):
     from buildtool.split import backend
     from buildtool.split.branches import find_blocks
     from buildtool.split.pricing import price_of, sketch
@@ -148,15 +145,15 @@ def test_the_price_before_training_is_that_of_the_converted_file(folder: Path) -
     assert price_of(sketched, "cortex-m4", session) == price_of(converted, "cortex-m4", session)
 
 
-def test_the_same_command_again_trains_nothing_and_changes_no_file(folder: Path) -> None:
+def test_the_same_command_again_trains_nothing_and_changes_no_file(folder):
     from buildtool.split import training
 
-    def digests() -> dict[str, bytes]:
+    def digests():
         names = ("split.keras", "split.tflite", "split.plan", "split.json", "tables.txt", "tables.md")
         return {name: (folder / "out" / name).read_bytes() for name in (*names, "records.json")}
 
     before, plain = digests(), training.train
-    training.train = None  # type: ignore[assignment]  # nobody calls it
+    training.train = None  # nobody calls it
     try:
         run(folder)
     finally:
@@ -164,7 +161,7 @@ def test_the_same_command_again_trains_nothing_and_changes_no_file(folder: Path)
     assert digests() == before
 
 
-def test_both_kinds_of_first_convolutions_are_searched_and_one_network_is_kept(folder: Path) -> None:
+def test_both_kinds_of_first_convolutions_are_searched_and_one_network_is_kept(folder):
     run(folder, "--first both --out both")
     found = json.loads((folder / "both/split.json").read_text())
     titles = [table["title"] for table in found["tables"]]
@@ -175,9 +172,7 @@ def test_both_kinds_of_first_convolutions_are_searched_and_one_network_is_kept(f
     assert len(weights) == 2
 
 
-def test_the_answer_is_what_its_type_says_and_flash_is_a_bound_of_what_is_built(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_answer_is_what_its_type_says_and_flash_is_a_bound_of_what_is_built(folder, capsys):
     run(folder)
     said = json.loads(capsys.readouterr().out)
     assert {**answer(folder), "files": said["files"]} == said
@@ -194,9 +189,7 @@ def test_the_answer_is_what_its_type_says_and_flash_is_a_bound_of_what_is_built(
     assert 0 < sum(sizes[name] for name in ("flash", "weights")) <= bound
 
 
-def test_a_network_that_does_not_go_with_the_data_is_refused_before_it_is_planned(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_network_that_does_not_go_with_the_data_is_refused_before_it_is_planned(folder, capsys):
     with np.load(folder / "data.npz") as data:
         arrays = dict(data)
     for name, shape in (("grey", (slice(None),) * 3 + (0,)), ("low", (slice(None), slice(4)))):
@@ -217,7 +210,7 @@ NAMED = (
 NAME = "größe 'small'"  # of the output folder
 
 
-def named(folder: Path, words: str, data: str, *more: str) -> subprocess.CompletedProcess[str]:
+def named(folder, words, data, *more):
     needs_package("keras")
     needs_package("tensorflow")
     return subprocess.run(
@@ -230,7 +223,7 @@ def named(folder: Path, words: str, data: str, *more: str) -> subprocess.Complet
     )
 
 
-def test_vgg16_that_no_split_brings_within_the_flash_is_not_trained(tmp_path: Path) -> None:
+def test_vgg16_that_no_split_brings_within_the_flash_is_not_trained(tmp_path):
     few = splitnets.data(160)
     wide = {name: np.repeat(np.repeat(getattr(few, name), 4, 1), 4, 2) for name in ("train_x", "test_x")}
     np.savez(tmp_path / "data.npz", **wide, train_y=few.train_y, test_y=few.test_y)
@@ -240,7 +233,7 @@ def test_vgg16_that_no_split_brings_within_the_flash_is_not_trained(tmp_path: Pa
     assert not list(tmp_path.glob("split/**/*.keras"))
 
 
-def test_resnet18_from_folders_of_jpeg_and_png(tmp_path: Path) -> None:
+def test_resnet18_from_folders_of_jpeg_and_png(tmp_path):
     image = needs_package("PIL.Image")
     few = splitnets.data(160)
     for part, x, y in (("train", few.train_x, few.train_y), ("test", few.test_x, few.test_y)):

@@ -1,17 +1,25 @@
-"""Parameters and multiply-accumulates of the published structures, and of odd layers, without Keras."""
+"""Structures as records: published counts, odd layers, branches; the order of operators in a file."""
 
 import subprocess
 import sys
 
+import numpy as np
 import pytest
+import tflite
 from hypothesis import given
 from hypothesis import strategies as st
 from paths import ROOT
 
 from buildtool.base.errors import UnsupportedError, UsageError
+from buildtool.graph.reference import execute
+from buildtool.graph.tflite.reader import read_model
+from buildtool.graph.tflite.writer import write_model
+from buildtool.graph.types import OpKind
+from buildtool.split.backend import in_order
 from buildtool.split.branches import find_in, split_steps
 from buildtool.split.networks import steps_by_name
 from buildtool.split.types import Choice, Fusion, Step, counts_in, parameters, partition
+from buildtool.zoo.drawn import NetBuilder
 
 # arXiv 2002.03302's structures at 32x32: convolutions, fusion, thousandths of the original's total and MACs.
 VGG16 = {
@@ -114,7 +122,7 @@ def test_a_factor_beyond_the_channels_is_refused_with_those_that_fit():
         split_steps(steps, find_in(steps), Choice((2, 2)))
 
 
-def grouped(groups: int) -> list[Step]:
+def grouped(groups):
     shape = (8, 8, 12)
     return [
         Step("image", "InputLayer", (), (8, 8, 3)),
@@ -203,3 +211,43 @@ def test_branches_have_every_channel_once_and_their_share_of_the_weights(drawn, 
                 share = whole[step.name] // (1 if reads_all else factor)
                 assert sum(parts[one.name] for one in mine) == share
         assert parts[f"{block.name}_k{factor}_fusion"] == block.channels**2
+
+
+# ---- the order of operators in a file ----------------------------------------------------------------
+
+
+def interleaved():
+    """Two branches of two convolutions, the first of each at the beginning, joined."""
+    net = NetBuilder(3)
+    image = net.input((1, 6, 6, 3))
+    first = [net.conv(image, channels, kernel=(3, 3)) for channels in (4, 5)]
+    second = [net.conv(one, channels) for one, channels in zip(first, (6, 7), strict=True)]
+    return net.graph([net.concat(second)])
+
+
+def convolutions(data):
+    """Output channels of the file's convolutions, in its order."""
+    graph = read_model(data)
+    return [graph.tensors[op.outputs[0]].shape[3] for op in graph.ops if op.kind is OpKind.CONV_2D]
+
+
+def test_a_branch_ends_before_the_next_one_begins_and_results_are_the_same():
+    given = write_model(interleaved())
+    made = in_order(given)
+    assert convolutions(given) == [4, 5, 6, 7]
+    assert convolutions(made) == [4, 6, 5, 7]
+    assert len(made) == len(given)
+    assert in_order(made) == made
+    image = np.random.default_rng(0).integers(-128, 128, (1, 6, 6, 3)).astype(np.int8)
+    first, second = (execute(graph, [image])[graph.outputs[0]] for graph in map(read_model, (given, made)))
+    assert np.array_equal(first, second)
+    assert first.std() > 0
+
+
+def test_a_file_with_an_operator_that_nothing_reads_is_left_alone():
+    net = NetBuilder(0)
+    image = net.input((1, 4, 4, 2))
+    net.conv(image, 3)
+    data = write_model(net.graph([net.conv(image, 2)]))
+    assert tflite.Model.GetRootAs(data, 0).Subgraphs(0).OperatorsLength() == 2
+    assert in_order(data) == data

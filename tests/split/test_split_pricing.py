@@ -1,12 +1,9 @@
 """What a structure takes of a board: verdicts against goals, tables, and what the command refuses."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -23,7 +20,7 @@ FRONT = (Point(1000, 1.5, 90_000.0, 9.0), Point(2000, 1.0, 60_000.0, 6.0), Point
 PRICE = Price("board", FRONT, 3000, 5000, 700, "cycles", 4096, 8192)
 
 
-def test_a_point_of_the_front_within_every_goal_is_enough() -> None:
+def test_a_point_of_the_front_within_every_goal_is_enough():
     assert PRICE.missed(Goals()) == ""
     assert PRICE.missed(Goals(ram=1000, flash=5000, max_ms=9.0)) == ""
     assert PRICE.missed(Goals(ram=2000, max_ms=6.0)) == ""
@@ -45,18 +42,16 @@ CODED = replace(
         (Goals(ram=1000, flash=7999), "flash: the weight image with code takes 8,000 bytes, there are 7,999"),
     ],
 )
-def test_the_goal_for_flash_counts_weights_and_code_of_a_plan_that_meets_the_others(
-    goals: Goals, why: str
-) -> None:
+def test_the_goal_for_flash_counts_weights_and_code_of_a_plan_that_meets_the_others(goals, why):
     assert CODED.missed(goals) == why
 
 
-def test_code_has_to_go_beside_the_weights_into_the_boards_flash() -> None:
+def test_code_has_to_go_beside_the_weights_into_the_boards_flash():
     assert replace(CODED, code_there=2000).missed(Goals()) == ""
     assert "code beside the weight image takes 2,000" in replace(CODED, code_there=1999).missed(Goals())
 
 
-def test_the_best_plan_keeps_the_goal_for_flash() -> None:
+def test_the_best_plan_keeps_the_goal_for_flash():
     both = (replace(CODED.ram[0], cost=1.0), CODED.ram[1])
     assert replace(CODED, ram=both).best(Goals()).bytes == 1000
     assert replace(CODED, ram=both).best(Goals(flash=7500)).bytes == 2000
@@ -71,23 +66,23 @@ def test_the_best_plan_keeps_the_goal_for_flash() -> None:
         (Goals(max_ms=5.9), "time: 6.0 ms at least, 5.9 are allowed"),  # the board has no room for 3 ms
     ],
 )
-def test_a_verdict_says_what_is_exceeded_and_by_how_much(goals: Goals, why: str) -> None:
+def test_a_verdict_says_what_is_exceeded_and_by_how_much(goals, why):
     assert PRICE.missed(goals) == why
 
 
-def test_a_goal_in_milliseconds_is_refused_where_costs_are_no_time() -> None:
+def test_a_goal_in_milliseconds_is_refused_where_costs_are_no_time():
     timeless = Price("board", (Point(1000, 1.0, 5.0, None),), None, 10, 5, "instructions", 4096, 8192)
     assert timeless.missed(Goals()) == ""
     assert "is not known" in timeless.missed(Goals(max_ms=1e9))
 
 
-def test_the_cost_is_that_of_the_best_plan_with_room() -> None:
+def test_the_cost_is_that_of_the_best_plan_with_room():
     assert PRICE.best(Goals()) == FRONT[1]
     assert PRICE.best(Goals(ram=1500)) == FRONT[0]
     assert PRICE.best(Goals(ram=10)) == FRONT[0]  # nothing fits: the least memory
 
 
-def test_a_price_survives_its_record() -> None:
+def test_a_price_survives_its_record():
     assert Price.of_data(json.loads(json.dumps(PRICE.data()))) == PRICE
     assert Price.of_data(json.loads(json.dumps(CODED.data()))) == CODED
 
@@ -97,19 +92,19 @@ def test_a_price_survives_its_record() -> None:
 BLOCKS = (Block(0, "block1", ("a",), 8, 8), Block(1, "block2", ("b",), 1, 1))
 
 
-def candidate(factors: tuple[int, ...], accuracy: float) -> Candidate:
+def candidate(factors, accuracy):
     figures = {"ram": 1000.0}
     return Candidate(Choice(factors), accuracy, accuracy - 0.01, Path("x"), str(factors), figures)
 
 
-def found() -> Found:
+def found():
     whole, split = candidate((1, 1), 0.9), candidate((2, 1), 0.897)
     first = Step(BLOCKS[0], whole, (Tried(2, split, 0.3, True), Tried(4, why="RAM: too much")), 2)
     second = Step(BLOCKS[1], None, (), 1, "its narrowest layer has 1 channel")
     return Found(whole, (first, second), split, {"original": whole}, {"naive": "no"}, (whole, split), "")
 
 
-def test_table_1_has_accuracies_by_block_and_factor_and_says_what_was_not_trained() -> None:
+def test_table_1_has_accuracies_by_block_and_factor_and_says_what_was_not_trained():
     table = splitting.by_block(found(), (2, 4))
     assert table.rows == (("block1", 8, 90.0, 89.7, "-", 2), ("block2", 1, None, None, None, 1))
     assert table.notes == (
@@ -120,7 +115,7 @@ def test_table_1_has_accuracies_by_block_and_factor_and_says_what_was_not_traine
     assert table.data()["rows"][0]["K = 2"] == 89.7
 
 
-def test_table_2_counts_against_the_original() -> None:
+def test_table_2_counts_against_the_original():
     it = found()
     rows = [
         ("given", it.original, Counts(1000, 0, 4000), PRICE),
@@ -158,14 +153,12 @@ def test_table_2_counts_against_the_original() -> None:
         ("out/split.keras --data d -b cortex-m4 -o out", "the network lies where a result will be written"),
     ],
 )
-def test_wrong_words_are_refused_before_anything_is_loaded(
-    words: str, said: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_wrong_words_are_refused_before_anything_is_loaded(words, said, capsys):
     assert cli.run(["split", *words.split()]) == 2
     assert said in capsys.readouterr().err
 
 
-def test_the_defaults_that_the_table_says_are_those_of_a_training() -> None:
+def test_the_defaults_that_the_table_says_are_those_of_a_training():
     request = {"kind": "split", "network": "vgg16", "train_data": "d", "board": "host"}
     of_split = [one for one in OPTIONS if one.group is Group.SPLIT]
     said = {one.name: one.default for one in of_split if one.default}
@@ -175,9 +168,9 @@ def test_the_defaults_that_the_table_says_are_those_of_a_training() -> None:
     assert wanted({**request, **given}) == wanted(request)
 
 
-def test_of_two_searches_the_one_that_meets_the_goals_then_the_smaller_then_the_better_is_taken() -> None:
+def test_of_two_searches_the_one_that_meets_the_goals_then_the_smaller_then_the_better_is_taken():
     prices = {"2-1,slice": replace(PRICE, flash=900), "2-1,full": replace(PRICE, flash=800)}
-    pricer: Any = SimpleNamespace(price=lambda choice: prices[choice.key()])
+    pricer = SimpleNamespace(price=lambda choice: prices[choice.key()])
     by_slice = found()
     whole = replace(by_slice.chosen, choice=Choice((2, 1), "full"))
     by_full = replace(by_slice, chosen=whole)

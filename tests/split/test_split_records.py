@@ -11,7 +11,7 @@ from buildtool.base.errors import UsageError
 from buildtool.split.records import Records, keep_arrays, kept_arrays, key_of
 
 
-def test_what_was_put_is_read_again(tmp_path: Path) -> None:
+def test_what_was_put_is_read_again(tmp_path):
     path = tmp_path / "deep" / "records.json"
     records = Records(path)
     assert records.get("a") is None
@@ -24,13 +24,13 @@ def test_what_was_put_is_read_again(tmp_path: Path) -> None:
     assert key_of({"a": 1, "b": [2]}) == key_of({"b": [2], "a": 1}) != key_of({"a": 2, "b": [2]})
 
 
-def put(path: Path, name: str) -> None:
+def put(path, name):
     records = Records(path)
     for index in range(20):
         records.put(f"{name}{index}", {"index": index})
 
 
-def test_two_writers_lose_nothing(tmp_path: Path) -> None:
+def test_two_writers_lose_nothing(tmp_path):
     path = tmp_path / "records.json"
     context = multiprocessing.get_context("fork")
     writers = [context.Process(target=put, args=(path, name)) for name in "ab"]
@@ -46,7 +46,7 @@ def test_two_writers_lose_nothing(tmp_path: Path) -> None:
     "content",
     ["", "{", "[]", '{"schema": 2, "records": {}}', '{"schema": 1}', '{"schema": 1, "records": {"a": 1}}'],
 )
-def test_another_file_is_refused_and_left(tmp_path: Path, content: str) -> None:
+def test_another_file_is_refused_and_left(tmp_path, content):
     path = tmp_path / "records.json"
     path.write_text(content)
     with pytest.raises(UsageError, match="records") as caught:
@@ -55,7 +55,7 @@ def test_another_file_is_refused_and_left(tmp_path: Path, content: str) -> None:
     assert path.read_text() == content
 
 
-def test_a_folder_that_cannot_be_written_to_is_refused_before_anything_is_done(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_to_is_refused_before_anything_is_done(tmp_path):
     (tmp_path / "file").write_text("mine")
     for folder in (tmp_path / "file", tmp_path / "file/below", Path("/proc/nothing")):
         with pytest.raises(UsageError, match="the folder for records and results cannot be used") as caught:
@@ -66,7 +66,7 @@ def test_a_folder_that_cannot_be_written_to_is_refused_before_anything_is_done(t
     assert list((tmp_path / "new").iterdir()) == []
 
 
-def test_what_killed_processes_left_half_written_goes_and_nothing_else(tmp_path: Path) -> None:
+def test_what_killed_processes_left_half_written_goes_and_nothing_else(tmp_path):
     left = tmp_path / f".buildtool-{1 << 30}-ab12-0.part"
     running, other = tmp_path / ".buildtool-1-ab12-0.part", tmp_path / ".buildtool-x-ab12-0.part"
     for path in (left, running, other):
@@ -75,7 +75,7 @@ def test_what_killed_processes_left_half_written_goes_and_nothing_else(tmp_path:
     assert sorted(tmp_path.iterdir()) == [running, other]
 
 
-def test_damaged_arrays_are_left_aside(tmp_path: Path) -> None:
+def test_damaged_arrays_are_left_aside(tmp_path):
     path = tmp_path / "kept.npz"
     arrays = {"v0": np.arange(6.0).reshape(2, 3), "v1": np.array(7)}
     keep_arrays(path, {"key": "a"}, arrays)

@@ -46,16 +46,16 @@ class Lab:
     missed: Any = field(default=lambda _: "")
     figures: Any = field(default=lambda _: {})
 
-    def train(self, model: Model, data: Data, settings: Settings, path: Path, progress: Any) -> Any:
+    def train(self, model, data, settings, path, progress):
         progress("epoch 1")
         self.trained.append(f"{model.choice} x{settings.epochs}")
         return training.Trained(self.table[model.choice] / 100, 1.0, settings.epochs)
 
-    def run(self, *factors: int, blocks: tuple[Block, ...] = BLOCKS, **options: Any) -> search.Found:
+    def run(self, *factors, blocks=BLOCKS, **options):
         given: dict[str, Any] = {"settings": Settings(fine_epochs=2), "compares": False, **options}
         wanted = Wanted("", self.folder, "", factors=factors or (2, 4, 6, 8), **given)
         base, prices, records = (Model("1-1-1,slice"), self, Records(self.folder / "records.json"))
-        work: Any = search.Work(wanted, base, blocks, DATA, prices, records, self.said.append)  # type: ignore[arg-type]
+        work: Any = search.Work(wanted, base, blocks, DATA, prices, records, self.said.append)
         return search.search(work, "slice")
 
 
@@ -71,16 +71,16 @@ class NoKeras:
 
     class backend:
         @staticmethod
-        def backend() -> str:
+        def backend():
             return "none"
 
         @staticmethod
-        def clear_session() -> None:
+        def clear_session():
             pass
 
 
 @pytest.fixture
-def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lab:
+def lab(tmp_path, monkeypatch):
     made = Lab(tmp_path, dict(TABLE))
     monkeypatch.setattr(backend, "prepare", NoKeras)
     monkeypatch.setattr(training, "train", made.train)
@@ -88,7 +88,7 @@ def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lab:
     monkeypatch.setattr(training, "accuracy", lambda model, x, y, settings: made.table[model.choice] / 100)
     monkeypatch.setattr(backend, "load", lambda path: Model(path.read_text()))
 
-    def save(model: Model, path: Path) -> None:
+    def save(model, path):
         path.parent.mkdir(exist_ok=True)
         path.write_text(model.choice)
 
@@ -97,7 +97,7 @@ def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lab:
     return made
 
 
-def test_a_block_is_split_until_the_accuracy_has_dropped_by_more_than_the_threshold(lab: Lab) -> None:
+def test_a_block_is_split_until_the_accuracy_has_dropped_by_more_than_the_threshold(lab):
     found = lab.run()
     assert lab.trained == [
         "1-1-1,slice x2",
@@ -117,13 +117,13 @@ def test_a_block_is_split_until_the_accuracy_has_dropped_by_more_than_the_thresh
     assert found.drop == pytest.approx(0.9)
 
 
-def test_a_drop_of_the_threshold_itself_is_kept(lab: Lab) -> None:
+def test_a_drop_of_the_threshold_itself_is_kept(lab):
     lab.table["2-1-1,slice"] = 89.5
     found = lab.run(2)
     assert found.steps[0].kept == 2
 
 
-def test_each_network_is_trained_on_from_the_one_kept_before(lab: Lab) -> None:
+def test_each_network_is_trained_on_from_the_one_kept_before(lab):
     found = lab.run()
     records = Records(lab.folder / "records.json")
     first, second = found.steps[0], found.steps[1]
@@ -134,7 +134,7 @@ def test_each_network_is_trained_on_from_the_one_kept_before(lab: Lab) -> None:
     assert all(records.get(one.candidate.key)["before"] == found.original.key for one in first.tried)
 
 
-def test_a_second_run_trains_only_what_is_new(lab: Lab) -> None:
+def test_a_second_run_trains_only_what_is_new(lab):
     first = lab.run(2, 4)
     lab.trained.clear()
     again = lab.run(2, 4)
@@ -151,10 +151,10 @@ def test_a_second_run_trains_only_what_is_new(lab: Lab) -> None:
     assert len(lab.trained) == 6
 
 
-def test_what_cannot_meet_the_goals_is_not_trained(lab: Lab) -> None:
+def test_what_cannot_meet_the_goals_is_not_trained(lab):
     """Only the first block split by 4 or more, and the second one by 4, meets them."""
 
-    def missed(choice: Choice) -> str:
+    def missed(choice):
         return "" if choice.factors[0] >= 4 and choice.factors[1] == 4 else "RAM: too much"
 
     lab.table["4-4-1,slice"] = 89.5
@@ -173,7 +173,7 @@ def test_what_cannot_meet_the_goals_is_not_trained(lab: Lab) -> None:
     assert found.misses == ""
 
 
-def test_where_the_last_network_misses_the_goals_another_one_that_meets_them_is_chosen(lab: Lab) -> None:
+def test_where_the_last_network_misses_the_goals_another_one_that_meets_them_is_chosen(lab):
     lab.missed = lambda choice: "" if choice.text == "2-1-1" else "flash: too much"
     assert lab.run().chosen.choice.text == "2-1-1"
     lab.missed = lambda _: "flash: too much"
@@ -182,7 +182,7 @@ def test_where_the_last_network_misses_the_goals_another_one_that_meets_them_is_
     assert found.misses == "flash: too much"
 
 
-def test_the_front_has_what_no_other_beats(lab: Lab) -> None:
+def test_the_front_has_what_no_other_beats(lab):
     ram = {"1-1-1": 9, "2-1-1": 5, "4-1-1": 5, "6-1-1": 2, "4-2-1": 4, "4-4-1": 4}
     lab.figures = lambda choice: {"ram": ram[choice.text]}
     found = lab.run()
@@ -193,7 +193,7 @@ def test_the_front_has_what_no_other_beats(lab: Lab) -> None:
     )
 
 
-def test_others_are_trained_as_long_as_the_chosen_one(lab: Lab) -> None:
+def test_others_are_trained_as_long_as_the_chosen_one(lab):
     lab.table |= {"4-1-1,slice": 89.6, "2-2-2,slice,naive": 70.0, "2-2-2,slice,shared3": 80.0}
     blocks = tuple(Block(one.index, one.name, (), 8, 4) for one in BLOCKS)
     lab.table |= {"4-2-2,slice": 89.0, "4-2-4,slice": 80.0, "4-1-2,slice": 89.6}
@@ -209,10 +209,10 @@ def test_others_are_trained_as_long_as_the_chosen_one(lab: Lab) -> None:
     assert found.others["naive"].choice.fusion is Fusion.NAIVE
 
 
-def test_a_comparison_that_cannot_be_built_is_said(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_comparison_that_cannot_be_built_is_said(lab, monkeypatch):
     plain = structure.build
 
-    def build(model: Any, blocks: Any, choice: Choice, *, weights: Any) -> Any:
+    def build(model, blocks, choice, *, weights):
         if choice.fusion is Fusion.SHARED:
             raise UsageError("shortcuts cannot be shared")
         return plain(model, blocks, choice, weights=weights)
@@ -232,7 +232,7 @@ def test_a_comparison_that_cannot_be_built_is_said(lab: Lab, monkeypatch: pytest
     assert found.refused == {"shared": "shortcuts cannot be shared"}
 
 
-def test_progress_says_the_block_and_the_time_left(lab: Lab) -> None:
+def test_progress_says_the_block_and_the_time_left(lab):
     lab.run()
     assert lab.said[0] == "block 1 of 3, baseline: epoch 1"
     assert lab.said[1].startswith("block 1 of 3, K = 2: epoch 1; at most ")

@@ -1,12 +1,9 @@
 """The command ended by signals at every stage: the same command again ends with the same files."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from needs import needs_package
@@ -26,7 +23,7 @@ FILES = (
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
-def test_a_split_that_was_ended_at_every_stage_has_the_files_of_one_that_was_not(tmp_path: Path) -> None:
+def test_a_split_that_was_ended_at_every_stage_has_the_files_of_one_that_was_not(tmp_path):
     needs_package("keras")
     needs_package("tensorflow")
     (tmp_path / "tmp").mkdir()

@@ -1,12 +1,8 @@
 """Training tiny networks for real: what decides the result, what is refused, and kills at any time."""
 
-from __future__ import annotations
-
 import dataclasses
 import zipfile
-from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -26,12 +22,12 @@ SETTINGS = Settings(epochs=2, batch=16)
 # ---- batches ---------------------------------------------------------------------------------------
 
 
-def images(epoch: int, settings: Settings = SETTINGS) -> list[Any]:
+def images(epoch, settings=SETTINGS):
     found = Batches(DATA, settings, epoch)
     return [found[step] for step in range(len(found))]
 
 
-def test_an_epoch_is_a_function_of_seed_and_number() -> None:
+def test_an_epoch_is_a_function_of_seed_and_number():
     for (x, y), (again_x, again_y) in zip(images(3), images(3), strict=True):
         assert np.array_equal(x, again_x)
         assert np.array_equal(y, again_y)
@@ -41,7 +37,7 @@ def test_an_epoch_is_a_function_of_seed_and_number() -> None:
     assert np.array_equal(found[2][0], images(3)[2][0])  # whichever steps were made before
 
 
-def test_held_out_images_are_never_learnt_and_are_of_every_class() -> None:
+def test_held_out_images_are_never_learnt_and_are_of_every_class():
     plain = dataclasses.replace(SETTINGS, flip=False, shift=0.0, batch=1, normalise="bytes")
     learnt = {x.tobytes() for epoch in range(2) for x, _ in images(epoch, plain)}
     is_held = training.is_held_out(DATA, plain)
@@ -51,7 +47,7 @@ def test_held_out_images_are_never_learnt_and_are_of_every_class() -> None:
     assert len(learnt) == len(DATA.train_x) - 6
 
 
-def test_images_are_mirrored_and_moved_and_black_comes_in() -> None:
+def test_images_are_mirrored_and_moved_and_black_comes_in():
     x = np.zeros((200, 8, 8, 1), np.uint8)
     x[:, 3, 2] = 255
     settings = Settings(shift=0.125)
@@ -63,7 +59,7 @@ def test_images_are_mirrored_and_moved_and_black_comes_in() -> None:
     assert np.array_equal(training.augmented(x, Settings(shift=0.0, flip=False), np.random.default_rng(0)), x)
 
 
-def test_pixels_become_real_values_by_the_rule() -> None:
+def test_pixels_become_real_values_by_the_rule():
     x = np.array([[[[0, 51, 255]]]], np.uint8)
     assert training.inputs(x, NAMED["unit"]).tolist() == [[[[0.0, np.float32(0.2), 1.0]]]]
     assert training.inputs(x, NAMED["signed"]).tolist() == [[[[-1.0, pytest.approx(-0.6), 1.0]]]]
@@ -76,16 +72,14 @@ def test_pixels_become_real_values_by_the_rule() -> None:
 
 
 @pytest.fixture(scope="module")
-def keras() -> Any:
+def keras():
     needs_package("keras")
     needs_package("tensorflow")
     return backend.prepare()
 
 
 @pytest.mark.slow
-def test_a_training_learns_and_says_how_far_it_is(
-    keras: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_training_learns_and_says_how_far_it_is(keras, tmp_path, monkeypatch):
     monkeypatch.setattr(training, "_SECONDS_BETWEEN", 0.0)
     model, said = splitnets.network(dropout=True), []
     settings = dataclasses.replace(SETTINGS, epochs=4, flip=False, shift=0.0)
@@ -108,9 +102,7 @@ def test_a_training_learns_and_says_how_far_it_is(
 
 
 @pytest.mark.slow
-def test_what_cannot_be_trained_is_refused(
-    keras: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_cannot_be_trained_is_refused(keras, tmp_path, monkeypatch):
     with pytest.raises(UsageError, match="the data has 2 classes, the network has 3 outputs"):
         training.train(splitnets.network(3), DATA, SETTINGS, tmp_path / "kept.npz")
     model = splitnets.network()
@@ -119,7 +111,7 @@ def test_what_cannot_be_trained_is_refused(
         training.train(model, DATA, wild, tmp_path / "kept.npz")
     assert not (tmp_path / "kept.npz").exists()
 
-    def exhausted(*args: Any, **options: Any) -> None:
+    def exhausted(*args, **options):
         raise RuntimeError("RESOURCE_EXHAUSTED: OOM when allocating tensor with shape[16,512,512,512]")
 
     monkeypatch.setattr(keras.Model, "fit", exhausted)
@@ -129,7 +121,7 @@ def test_what_cannot_be_trained_is_refused(
 
 
 @pytest.mark.slow
-def test_another_network_file_is_refused(keras: Any, tmp_path: Path) -> None:
+def test_another_network_file_is_refused(keras, tmp_path):
     with pytest.raises(UsageError, match="there is no such file"):
         backend.load(tmp_path / "model.keras")
     (tmp_path / "model.keras").write_bytes(b"\x89HDF\r\n")
@@ -146,11 +138,11 @@ def test_another_network_file_is_refused(keras: Any, tmp_path: Path) -> None:
         backend.load(tmp_path / "model.keras")
 
 
-def test_a_training_goes_on_from_its_own_state_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_training_goes_on_from_its_own_state_alone(tmp_path, monkeypatch):
     class Variable:
         value = 0.0
 
-        def assign(self, value: Any) -> None:
+        def assign(self, value):
             self.value = value
 
     variables = [Variable(), Variable(), Variable()]

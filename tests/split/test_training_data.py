@@ -2,7 +2,6 @@
 
 import io
 import tarfile
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,7 +12,7 @@ from buildtool.split import data as datasets
 from buildtool.split.data import Data, check, load
 
 
-def png(value: int, size: tuple[int, int] = (6, 4), mode: str = "RGB") -> bytes:
+def png(value, size=(6, 4), mode="RGB"):
     """An image of one value, `size` as width and height."""
     image = needs_package("PIL.Image").new(mode, size, (value,) * 3 if mode == "RGB" else value)
     stream = io.BytesIO()
@@ -21,7 +20,7 @@ def png(value: int, size: tuple[int, int] = (6, 4), mode: str = "RGB") -> bytes:
     return stream.getvalue()
 
 
-def write(folder: Path, files: dict[str, bytes]) -> Path:
+def write(folder, files):
     for name, content in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -37,7 +36,7 @@ PARTS = {
 }
 
 
-def archive(path: Path, files: dict[str, bytes]) -> Path:
+def archive(path, files):
     with tarfile.open(path, "w:xz") as made:
         for name, content in files.items():
             member = tarfile.TarInfo(name)
@@ -46,7 +45,7 @@ def archive(path: Path, files: dict[str, bytes]) -> Path:
     return path
 
 
-def test_a_folder_with_two_parts_keeps_them(tmp_path: Path) -> None:
+def test_a_folder_with_two_parts_keeps_them(tmp_path):
     found = load(write(tmp_path, {name: png(value) for name, value in PARTS.items()}))
     assert found.classes == ("cat", "dog")
     assert found.shape == (4, 6, 3)
@@ -56,7 +55,7 @@ def test_a_folder_with_two_parts_keeps_them(tmp_path: Path) -> None:
     assert found.test_y.tolist() == [0, 0, 1, 1]
 
 
-def test_an_archive_and_a_folder_with_the_same_images_are_the_same_data(tmp_path: Path) -> None:
+def test_an_archive_and_a_folder_with_the_same_images_are_the_same_data(tmp_path):
     files = {name: png(value) for name, value in PARTS.items()}
     of_folder = load(write(tmp_path / "images", files))
     of_archive = load(archive(tmp_path / "images.tar.xz", files))
@@ -67,7 +66,7 @@ def test_an_archive_and_a_folder_with_the_same_images_are_the_same_data(tmp_path
     assert of_folder.digest() == of_archive.digest() == load(tmp_path / "two").digest()
 
 
-def test_without_parts_a_share_of_every_class_is_the_test(tmp_path: Path) -> None:
+def test_without_parts_a_share_of_every_class_is_the_test(tmp_path):
     files = {
         f"{label}/{number}.png": png(100 * index + number)
         for index, label in enumerate("ab")
@@ -82,16 +81,14 @@ def test_without_parts_a_share_of_every_class_is_the_test(tmp_path: Path) -> Non
     assert found.digest() == again.digest() != other.digest()
 
 
-def test_images_are_brought_to_the_size_of_the_network(tmp_path: Path) -> None:
+def test_images_are_brought_to_the_size_of_the_network(tmp_path):
     write(tmp_path, {"a/0.png": png(5, (8, 8)), "a/1.png": png(5), "b/0.png": png(9), "b/1.png": png(9)})
     assert load(tmp_path, size=(4, 4, 1)).shape == (4, 4, 1)
     with pytest.raises((UsageError, ValueError)):
         load(tmp_path)
 
 
-def test_decoded_images_are_kept_until_a_file_changes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_decoded_images_are_kept_until_a_file_changes(tmp_path, monkeypatch):
     images, cache = tmp_path / "images", tmp_path / "cache"
     write(images, {name: png(value) for name, value in PARTS.items()})
     first = load(images, cache=cache)
@@ -105,7 +102,7 @@ def test_decoded_images_are_kept_until_a_file_changes(
     assert len(decoded) == len(PARTS)
 
 
-def test_arrays_with_parts_and_without(tmp_path: Path) -> None:
+def test_arrays_with_parts_and_without(tmp_path):
     x = np.arange(20 * 4 * 4, dtype=np.uint8).reshape(20, 4, 4)
     y = np.arange(20) % 2
     np.savez(tmp_path / "whole.npz", x=x, y=y, classes=np.array(["even", "odd"]))
@@ -136,7 +133,7 @@ X, Y = np.zeros((4, 2, 2, 3), np.uint8), np.array([0, 1, 0, 1])
         ({"x_train": X, "y_train": Y, "x_test": X[:, :1], "y_test": Y}, "images to train with are (2, 2, 3)"),
     ],
 )
-def test_arrays_that_are_no_data_set_are_refused(tmp_path: Path, arrays: dict, text: str) -> None:
+def test_arrays_that_are_no_data_set_are_refused(tmp_path, arrays, text):
     np.savez(tmp_path / "data.npz", **arrays)
     with pytest.raises(UsageError) as caught:
         load(tmp_path / "data.npz")
@@ -144,7 +141,7 @@ def test_arrays_that_are_no_data_set_are_refused(tmp_path: Path, arrays: dict, t
     assert str(tmp_path / "data.npz") in str(caught.value)
 
 
-def test_other_files_are_refused(tmp_path: Path) -> None:
+def test_other_files_are_refused(tmp_path):
     with pytest.raises(UsageError, match="no such file or folder"):
         load(tmp_path / "nothing")
     (tmp_path / "text.csv").write_text("1,2")
@@ -174,14 +171,14 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
         ({"train/cow/0.png": png(1)}, "the class 'cow' has no image to test with"),
     ],
 )
-def test_a_folder_that_is_no_data_set_is_refused(tmp_path: Path, change: dict, text: str) -> None:
+def test_a_folder_that_is_no_data_set_is_refused(tmp_path, change, text):
     write(tmp_path, {name: png(value) for name, value in PARTS.items()} | change)
     with pytest.raises(UsageError) as caught:
         load(tmp_path)
     assert text in str(caught.value)
 
 
-def test_an_empty_folder_of_a_class_is_not_passed_over(tmp_path: Path) -> None:
+def test_an_empty_folder_of_a_class_is_not_passed_over(tmp_path):
     write(tmp_path, {name: png(value) for name, value in PARTS.items()})
     (tmp_path / "train/.hidden").mkdir()
     load(tmp_path)
@@ -191,14 +188,14 @@ def test_an_empty_folder_of_a_class_is_not_passed_over(tmp_path: Path) -> None:
     assert caught.value.path == str(tmp_path / "train/cow")
 
 
-def test_images_beyond_the_memory_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_images_beyond_the_memory_are_refused(tmp_path, monkeypatch):
     write(tmp_path, {name: png(value) for name, value in PARTS.items()})
     monkeypatch.setattr(datasets, "_free_bytes", lambda: 300.0)
     with pytest.raises(MachineError, match=r"the images need .* GB of memory or more"):
         load(tmp_path)
 
 
-def test_a_network_must_fit_the_data() -> None:
+def test_a_network_must_fit_the_data():
     data = Data(X, Y, X, Y, ("a", "b"))
     check(data, (None, 2, 2, 3), (None, 2))
     check(data, (None, None, None, 3), (None, 2))

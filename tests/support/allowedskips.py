@@ -4,8 +4,6 @@ A run is strict when the environment variable BUILDTOOL_NO_SKIPS is set, as ./.c
 everything that a test may need is installed, and a test that skips would vanish without a word.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterator

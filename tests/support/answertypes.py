@@ -1,7 +1,5 @@
 """Whether plain values are what a type of answers says."""
 
-from __future__ import annotations
-
 import types
 import typing
 from typing import Any

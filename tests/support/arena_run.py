@@ -4,8 +4,6 @@ The kernels are as hostile as their contracts allow: what may be written early i
 is read. Returns the first corruption found, "" if there is none.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

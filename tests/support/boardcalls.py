@@ -1,6 +1,6 @@
 """Repeats what `placement` does with the plain kernels on an emulated board, with the board's kernels.
 
-    with recording("cortex-m55", "cortex_m_mve") as recorder:
+    with recording("cortex_m_mve") as recorder:
         run_pieces(case, seed, columns=True)     # on this machine, with the plain kernels
     recorder.check("clang")                      # the same calls on the board, in one emulator run
 
@@ -8,8 +8,6 @@ Every call of a plain kernel is noted with the memory it saw and the memory it l
 the board's kernel for that operator leaves the same, writes nothing else, and that its scratch twin gives
 what the catalogue's formula says. Operators that fall to another family are not repeated.
 """
-
-from __future__ import annotations
 
 import contextlib
 import ctypes
@@ -23,18 +21,27 @@ import ckernels
 import numpy as np
 import placement
 import pytest
-from accesses import image_of, strange, traced, unseen
 from ckernels import TAKES_SCRATCH, View, of_an_operator, scratch_size
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernelboard import Address, Call, Done, Firmware, Memory
 from loaded import load_target
+from needs import needs_tool
+from paths import TESTS
 
 from buildtool.graph.types import Graph, Op
 from buildtool.target.catalogue import select
 from buildtool.target.kernels import kernels_root
 from buildtool.target.types import BYTES, KernelVariant, Target
 
+LARGE_LX106 = str(TESTS / "support/boards/esp8266-large.toml")
+BOARDS = {
+    "cortex_m_dsp": "cortex-m4",
+    "cortex_m_mve": "cortex-m55",
+    "riscv": "qemu-virt-rv32",
+    "riscv_v": "qemu-virt-rv32v",
+    "xtensa_lx106": LARGE_LX106,
+}
 TWIN = "_scratch_bytes"
 _FIELDS = [name for name, _ in View._fields_ if name != "data"]
 
@@ -123,21 +130,6 @@ class Recorder:
         root = kernels_root()
         return Firmware(board or self.board, toolchain, tuple(root / name for name in files), symbols)
 
-    def check_accesses(self, toolchain: str) -> None:
-        """Runs all calls with every load and store seen; AssertionError if one is where nothing was put."""
-        firmware = self.firmware(toolchain)
-        calls = [r.call for r in self.recorded]
-        done, seen = traced(firmware, calls)
-        image = image_of(firmware.image())
-        wrong = []
-        for r, left, touched in zip(self.recorded, done, seen, strict=True):
-            written = (r.place.offset, r.place.offset + len(r.wanted))
-            words = [_trouble(r, left)] if _trouble(r, left) else []
-            words += strange(touched, r.call.memory.pieces, (written, r.scratch), image)
-            words += ["stores that nobody saw"] if unseen(touched, left) else []
-            wrong += [f"{r.note}: {', '.join(words[:4])}"] if words else []
-        assert not wrong, f"{len(wrong)} of {len(calls)} calls:\n" + "\n".join(wrong[:8])
-
     def check(self, toolchain: str, board: str = "") -> None:
         """Runs all calls on the board; raises AssertionError naming the first that differ.
 
@@ -151,7 +143,7 @@ class Recorder:
         wrong = [
             f"{r.note}: {trouble}"
             for r, d in zip(self.recorded, done, strict=False)
-            if (trouble := _trouble(r, d))
+            if (trouble := trouble_of(r, d))
         ]
         assert not wrong, f"{len(wrong)} of {len(self.recorded)} calls:\n" + "\n".join(wrong[:5])
         for r, d in zip(twins, done[len(self.recorded) :], strict=True):
@@ -184,7 +176,7 @@ def _blocks(views: Sequence[View]) -> list[tuple[int, int]]:
     return merged
 
 
-def _trouble(recorded: Recorded, done: Done) -> str:
+def trouble_of(recorded: Recorded, done: Done) -> str:
     """What is wrong with the memory that the call left; "" if nothing is."""
     first, size = recorded.place.offset, len(recorded.wanted)
     got = np.frombuffer(done.memory, np.int8, size, first)
@@ -200,9 +192,12 @@ def _trouble(recorded: Recorded, done: Done) -> str:
 
 
 @contextlib.contextmanager
-def recording(board: str, family: str) -> Iterator[Recorder]:
-    """Records placements for `board`'s kernels of `family` until the context ends."""
-    recorder = Recorder(board, family)
+def recording(family: str) -> Iterator[Recorder]:
+    """Records placements for kernels of `family`, of its board of BOARDS, until the context ends."""
+    if family == "xtensa_lx106":
+        needs_tool("xtensa-lx106-elf-gcc")
+        needs_tool("qemu-system-xtensa")
+    recorder = Recorder(BOARDS[family], family)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(placement, "compute", recorder.compute)
         yield recorder

@@ -8,8 +8,6 @@ tensors is built and run, not the one without traces beside it (`validate` itsel
 the subject); and the reference's answer and the network's graph are those of the last board.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Mapping
 from dataclasses import dataclass

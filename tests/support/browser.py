@@ -1,7 +1,5 @@
 """A headless Chromium that opens pages from files, and tells what they asked for and what went wrong."""
 
-from __future__ import annotations
-
 import base64
 import contextlib
 import json

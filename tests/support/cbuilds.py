@@ -6,8 +6,6 @@
 Units are those that `kernelboard` puts into its images, so that each is compiled once for all tests.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -7,8 +7,6 @@
 Undefined behaviour traps: the process dies with SIGILL, and pytest's fault handler says in which test.
 """
 
-from __future__ import annotations
-
 import atexit
 import ctypes
 import functools
@@ -22,21 +20,14 @@ from pathlib import Path
 import numpy as np
 from buildtool_plugins.tools.find import find_host_compiler
 from loaded import load_target
+from needs import needs_tool
 from paths import KERNELS
 
 from buildtool.emit.packing import pack
 from buildtool.firmware.objects import Compiler, Unit, compile_all
+from buildtool.graph import types as g
 from buildtool.graph.strided import reduction
-from buildtool.graph.types import (
-    ConvAttrs,
-    DepthwiseAttrs,
-    Graph,
-    MeanAttrs,
-    Op,
-    OpKind,
-    PoolAttrs,
-    ResizeAttrs,
-)
+from buildtool.graph.types import Graph, Op, OpKind
 from buildtool.target.catalogue import features, scratch_bytes, select
 from buildtool.target.family import load_family, resolved
 from buildtool.target.types import BYTES, Argument, KernelVariant
@@ -75,12 +66,12 @@ def sources() -> list[Path]:
     return sorted((KERNELS / "reference").glob("*.c"))
 
 
-def compile_library(files: Sequence[Path], more: Sequence[str] = ()) -> ctypes.CDLL:
+def compile_library(files: Sequence[Path], more: Sequence[str] = (), tool: str = "") -> ctypes.CDLL:
     """C sources as a shared library for this machine, with undefined behaviour trapped.
 
-    `more`: flags, and libraries that the sources call.
+    `more`: flags, and libraries that the sources call; `tool`: gcc or clang.
     """
-    program = find_host_compiler()
+    program = needs_tool(tool) if tool else find_host_compiler()
     folder = Path(tempfile.mkdtemp(prefix="ckernels"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     flags = ("-O1", "-fPIC", "-ffp-contract=off", *WARNINGS, *_SANITIZE, *more)
@@ -100,6 +91,18 @@ def _identity(program: str) -> str:
 def library() -> ctypes.CDLL:
     """The plain kernels."""
     return compile_library(sources())
+
+
+RUNTIME = ("nn_image.c", "nn_crc32.c", "nn_slots.c")
+
+
+@functools.cache
+def runtime(tool: str) -> ctypes.CDLL:
+    """The runtime's C files, compiled by gcc or clang: nn_crc32, nn_image_check..., nn_slots_..."""
+    made = compile_library([KERNELS / "runtime" / name for name in RUNTIME], ("-O2",), tool)
+    made.nn_crc32.restype = ctypes.c_uint32
+    made.nn_crc32.argtypes = [ctypes.c_uint32, ctypes.c_void_p, ctypes.c_uint32, ctypes.c_void_p]
+    return made
 
 
 @functools.cache
@@ -143,24 +146,24 @@ def packed(graph: Graph, op: Op, variant: KernelVariant) -> np.ndarray:
 def geometry(graph: Graph, op: Op) -> Geometry | None:
     """The geometry that the emitted C gives to the kernel; None: it gives none."""
     attrs = op.attrs
-    if isinstance(attrs, MeanAttrs):
+    if isinstance(attrs, g.MeanAttrs):
         walk = reduction(graph, op)
         lists = [[pair[i] for pair in box] for box in (walk.outer, walk.inner) for i in (0, 1)]
         return numbers(len(walk.outer), len(walk.inner), *(n for values in lists for n in six(values)))
     if op.kind in _RECURRENT:
         known = features(graph, op) | {"major": int(getattr(attrs, "time_major", False))}
         return numbers(*(known[name] for name in _RECURRENT[op.kind]))
-    if isinstance(attrs, ConvAttrs):
+    if isinstance(attrs, g.ConvAttrs):
         weights = graph.tensors[op.inputs[1]].shape
         groups = 1
-        if isinstance(attrs, DepthwiseAttrs):
+        if isinstance(attrs, g.DepthwiseAttrs):
             groups = attrs.depth_multiplier
         elif op.kind is OpKind.CONV_2D:
             groups = graph.tensors[op.inputs[0]].shape[3] // weights[3]
         return numbers(*weights[1:3], *attrs.stride, *attrs.dilation, attrs.pad.top, attrs.pad.left, groups)
-    if isinstance(attrs, PoolAttrs):
+    if isinstance(attrs, g.PoolAttrs):
         return numbers(*attrs.kernel, *attrs.stride, attrs.pad.top, attrs.pad.left)
-    if isinstance(attrs, ResizeAttrs):
+    if isinstance(attrs, g.ResizeAttrs):
         return numbers(int(attrs.align_corners), int(attrs.half_pixel_centers))
     return None
 

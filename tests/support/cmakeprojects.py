@@ -1,7 +1,5 @@
 """CMake projects of a test: configured and built by the real programs, and what ran while they were."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -30,7 +30,7 @@ RUN = "BUILDTOOL_TEST_RUN"  # in the environment of all that a run of the tests 
 
 
 def eventually(is_true: Callable[[], Any], seconds: float = 20.0) -> Any:
-    """What `is_true` gives once it is true; fails after so many seconds."""
+    """What `is_true` gives once that is true; fails after `seconds`."""
     for _ in range(int(seconds * 100)):
         if found := is_true():
             return found
@@ -116,7 +116,7 @@ class Daemon:
                 os.kill(pid, signal.SIGCONT)
 
     def is_over(self) -> bool:
-        """Whether no process of it is left."""
+        """Whether none of its processes is left."""
         return not self.at.is_alive()
 
     def end(self) -> None:

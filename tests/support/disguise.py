@@ -1,7 +1,5 @@
 """The same network in another guise: what a renaming, a retraining or another exporter would change."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 
@@ -46,12 +44,12 @@ def retrained(graph: Graph, seed: int) -> Graph:
     rng = np.random.default_rng(seed)
     return replace(
         graph,
-        tensors=tuple(_retrained(t, rng) for t in graph.tensors),
-        ops=tuple(_refilled(op) for op in graph.ops),
+        tensors=tuple(_retrain(t, rng) for t in graph.tensors),
+        ops=tuple(_refill(op) for op in graph.ops),
     )
 
 
-def _retrained(tensor: Tensor, rng: np.random.Generator) -> Tensor:
+def _retrain(tensor: Tensor, rng: np.random.Generator) -> Tensor:
     if tensor.data is None:
         return tensor
     data = rng.permutation(tensor.data.reshape(-1)).reshape(tensor.shape)
@@ -62,7 +60,7 @@ def _retrained(tensor: Tensor, rng: np.random.Generator) -> Tensor:
     return replace(tensor, data=data, quant=quant)
 
 
-def _refilled(op: Op) -> Op:
+def _refill(op: Op) -> Op:
     if isinstance(op.attrs, SoftmaxAttrs):
         return replace(op, attrs=replace(op.attrs, beta=op.attrs.beta / 2))
     if isinstance(op.attrs, LeakyReluAttrs):

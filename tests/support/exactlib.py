@@ -1,4 +1,4 @@
-"""What judges placements of small problems: the lowest one by brute force, runs of the exact search."""
+"""What judges placements of small problems: the lowest one by brute force, the search in Python beside C."""
 
 import math
 from collections.abc import Iterator
@@ -6,33 +6,29 @@ from itertools import islice, permutations
 
 from allowed_twin import as_sets
 from hypothesis import strategies as st
+from search_twin import PythonSearch
 
-from buildtool.plan.place.arena import Item, Permission, Problem, validate
+from buildtool.plan.place.arena import Item, Permission, Problem
 from buildtool.plan.place.instance import compile_problem
-from buildtool.plan.place.search import Outcome, Search, Verdict
+from buildtool.plan.place.search import Outcome, Search
 from buildtool.plan.place.solver import runs
 
 
-def judged_runs(
+def same_runs(
     problem: Problem, capacity: int, *, count: int, limit: int, sets: list[int] | None = None
 ) -> Iterator[Outcome]:
-    """The first runs at a capacity (in units); what they find is a placement.
+    """The first runs at a capacity (in units), of which both searches tell the same.
 
     `sets`: the offsets that are allowed, as the twin has them.
     """
     instance = compile_problem(problem)
-    search = Search(instance, capacity, 10, None if sets is None else as_sets(sets, capacity))
+    one = PythonSearch(instance, capacity, 10, sets)
+    other = Search(instance, capacity, 10, None if sets is None else as_sets(sets, capacity))
     for number, run in enumerate(islice(runs(problem, instance), count)):
         for crowded in (False, True):
-            outcome = search.run(run.order, limit + 3 * number, crowded)
-            if outcome.verdict is Verdict.FOUND:
-                offsets = [0] * len(problem.items)
-                for item, offset in zip(instance.items, outcome.offsets, strict=True):
-                    offsets[item] = offset * instance.unit
-                validate(problem, tuple(offsets))
-                ends = map(int.__add__, offsets, problem.sizes)
-                assert max(ends, default=0) <= capacity * instance.unit
-            yield outcome
+            found = other.run(run.order, limit + 3 * number, crowded)
+            assert found == one.run(run.order, limit + 3 * number, crowded)
+            yield found
 
 
 @st.composite

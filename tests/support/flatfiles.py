@@ -4,8 +4,6 @@ Unlike the product's writer it knows nothing of graphs: masks, axes, signatures 
 what the test says.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 

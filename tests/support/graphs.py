@@ -14,14 +14,12 @@
 Graphs are what the reader gives; `write_model(graph)` makes the file. Tensor indices survive the writing.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 
 import numpy as np
+from drawnnets import small_networks
 from hypothesis import strategies as st
-from networks import small_networks
 
 from buildtool.api.checking.cases import network
 from buildtool.graph import types as g
@@ -407,7 +405,7 @@ def _matmul(draw: st.DrawFn, net: NetBuilder, _kind: OpKind) -> Made:
 STATE_KINDS = frozenset(
     {
         OpKind.LOOKUP,  # see test_rewrite_lookups.py
-        *(OpKind.VIEW, OpKind.JOINED),  # see viewnets.py
+        *(OpKind.VIEW, OpKind.JOINED),  # see drawnnets.py
         *(OpKind.READ_VARIABLE, OpKind.ASSIGN_VARIABLE, OpKind.SHIFT),
         *(OpKind.SVDF, OpKind.UNIDIRECTIONAL_SEQUENCE_LSTM),  # see recurrentnets.py
     }

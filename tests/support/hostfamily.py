@@ -7,8 +7,6 @@ For families whose instructions have a model in C. Undefined behaviour traps; sc
 that the catalogue's formula gives, with guards around it. Operators that fall to another family run there.
 """
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import dataclasses

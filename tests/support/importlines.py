@@ -1,7 +1,5 @@
 """The import statements of a Python file, wherever they stand in it; a file is parsed once a test process."""
 
-from __future__ import annotations
-
 import ast
 import functools
 from collections.abc import Iterator

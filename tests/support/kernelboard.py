@@ -11,8 +11,6 @@ memory is one block of bytes that Python lays out; addresses in it (of an nn_vie
 by the driver. `count=True` gives executed instructions by `Call.marker`, the call's own code included.
 """
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import random

@@ -14,21 +14,9 @@ import numpy as np
 from graphs import graphs_of_one_of, inputs_for, patterns
 from hypothesis import strategies as st
 
+from buildtool.graph import types as g
 from buildtool.graph.ops import COMPARISONS
-from buildtool.graph.types import (
-    Activation,
-    Attrs,
-    DType,
-    ElementwiseAttrs,
-    Graph,
-    Op,
-    OpKind,
-    Pad,
-    PoolAttrs,
-    Quantization,
-    QuotientAttrs,
-    Tensor,
-)
+from buildtool.graph.types import Activation, Attrs, DType, Graph, Op, OpKind, Pad, Quantization, Tensor
 from buildtool.zoo.drawn import NetBuilder
 
 CONV, DEPTHWISE, DENSE = OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D, OpKind.FULLY_CONNECTED
@@ -142,7 +130,7 @@ def binary(
     shapes = [value.shape for value in values]
     shapes.append(np.broadcast_shapes(*shapes))
     *inputs, out = map(activation_tensor, "aby", shapes, scales, points)
-    return case(kind, ElementwiseAttrs(activation), inputs, [], out, values)
+    return case(kind, g.ElementwiseAttrs(activation), inputs, [], out, values)
 
 
 def every_pair(
@@ -322,7 +310,7 @@ def alone(draw, *kinds: OpKind) -> Case:
 
     def is_plain(graph: Graph) -> bool:
         (op, *others), ends = graph.ops, [graph.tensors[t] for t in (*graph.inputs, *graph.outputs)]
-        used = tuple(op.inputs) if isinstance(op.attrs, ElementwiseAttrs) else op.inputs[:1]
+        used = tuple(op.inputs) if isinstance(op.attrs, g.ElementwiseAttrs) else op.inputs[:1]
         batched = [t for t in ends if len(t.shape) >= 4]
         is_one_batch = all(t.shape[0] == 1 for t in batched[:1])
         return (
@@ -374,7 +362,7 @@ def pairs(draw, kinds: Sequence[OpKind] = PAIRED) -> Case:
     elif kind is OpKind.DIV:
         zero = quants[1].zero_point
         values[1][values[1] == zero] = zero + 1 if zero < 127 else zero - 1
-        spread, attrs = first / second / 2.0 ** rng.uniform(0, 7), QuotientAttrs(draw(activations))
+        spread, attrs = first / second / 2.0 ** rng.uniform(0, 7), g.QuotientAttrs(draw(activations))
     elif kind is OpKind.SELECT_V2:
         values[0] = values[0] > 0
         tensors[0] = Tensor("a", shapes[0], DType.BOOL)
@@ -395,7 +383,7 @@ def draw_pool(draw, rows: Axis, columns: Axis, count: int) -> Case:
     """AVERAGE_POOL_2D or MAX_POOL_2D of so many channels."""
     kind = draw(st.sampled_from([OpKind.AVERAGE_POOL_2D, OpKind.MAX_POOL_2D]))
     window = (rows.kernel, columns.kernel), (rows.stride, columns.stride), padding(rows, columns)
-    attrs, out = PoolAttrs(*window, draw(activations)), (1, rows.outputs, columns.outputs, count)
+    attrs, out = g.PoolAttrs(*window, draw(activations)), (1, rows.outputs, columns.outputs, count)
     rng, point = np.random.default_rng(draw(seeds)), draw(zero_points)
     scales, shape = (random_scale(rng),) * 2, (1, rows.size, columns.size, count)
     return unary(kind, attrs, shape, rng, out=out, scales=scales, points=(point, point))

@@ -10,8 +10,6 @@ user's beside the test firmware, with an object that includes the network's head
 linker, which no method of the tool makes.
 """
 
-from __future__ import annotations
-
 import argparse
 import functools
 import os
@@ -137,7 +135,7 @@ class Project:
         shutil.copytree(self.folder, self.kept)  # times are kept too
 
     def put(self, data: bytes) -> None:
-        """Puts a model in the place of the one that is there."""
+        """Replaces the model."""
         (self.folder / "net.tflite").write_bytes(data)
 
     def files(self) -> dict[str, bytes]:

@@ -4,8 +4,6 @@ As `kernelcases`, but with more channels and columns, more ways to place taps, a
 which few networks have and every kernel must get right.
 """
 
-from __future__ import annotations
-
 import kernelcases as small
 import numpy as np
 from hypothesis import strategies as st

@@ -9,8 +9,6 @@ returned: parameters and weights are not. `run_graph(graph, inputs)` writes the 
 what our executor computes of a graph, `rewritten` what it computes of the rewritten network.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -3,10 +3,12 @@
 target = load_target("cortex-m4")
 """
 
-from __future__ import annotations
-
 import functools
+import re
+import tempfile
 from pathlib import Path
+
+from paths import ROOT
 
 from buildtool.target import registry
 from buildtool.target.types import Target
@@ -25,7 +27,7 @@ weights = "flash"
 
 
 def twin(ram: int, fast: int) -> str:
-    """A board file: the host with two memories for arenas, of so many bytes."""
+    """A board file: the host with two memories for arenas, of these sizes in bytes."""
     return f"""\
 extends = "host"
 stack_bytes = 256
@@ -49,6 +51,17 @@ def own_board(folder: Path, text: str, base: str = "cortex-m4", name: str = "min
     """The path of a board's file: a known board, of which it says something else."""
     path = folder / f"{name}.toml"
     path.write_text(f'extends = "{base}"\n{text}\n', encoding="utf-8")
+    return str(path)
+
+
+@functools.cache
+def plain_xcore() -> str:
+    """The path of board xcore with the plain kernels, whose constants are 12 bytes a channel, unpadded."""
+    text = (ROOT / "plugins/buildtool_plugins/xcore/boards/xcore.toml").read_text()
+    text, changes = re.subn(r"(?m)^families = .*$", 'families = ["reference"]', text)
+    assert changes == 1
+    path = Path(tempfile.mkdtemp()) / "plain.toml"
+    path.write_text(re.sub(r"(?m)^threads = .*$", "", text))
     return str(path)
 
 

@@ -7,8 +7,6 @@ One program for many networks, because linking is what takes the time; it also s
 live side by side. Arenas come from the allocator, so the sanitizer sees every byte outside of them.
 """
 
-from __future__ import annotations
-
 import struct
 import subprocess
 from collections.abc import Callable, Sequence
@@ -56,108 +54,7 @@ BATCHES = settings(
 LONGEST = 600.0  # seconds, for a loop that never ends
 JUNK = (0xA5, 0x5A)  # what an arena is full of before a run, by turns
 
-_HEAD = """\
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include "nn_trace.h"
-"""
-
-_BODY = """\
-typedef struct {
-    nn_status (*init)(void *arena, size_t arena_bytes, const void *weights);
-    int8_t *(*input)(int index);
-    const int8_t *(*output)(int index);
-    nn_status (*invoke)(void);
-    const uint8_t *weights;
-    size_t arena_bytes, alignment;
-    int sets;
-    const uint32_t *inputs, *outputs; /* bytes of each, 0 at the end */
-    nn_status (*set_row_source)(nn_row_source *deliver, void *context);
-    uint32_t row; /* bytes of a row of a streamed image */
-    nn_status (*reset)(void); /* of what lives between invokes: called before set `reset_at` */
-    int reset_at;
-} network;
-
-static FILE *in, *out;
-static uint32_t current;
-
-static void record(uint32_t kind, uint32_t index, uint32_t offset, const void *data,
-                   uint32_t bytes) {
-    const uint32_t head[5] = {current, kind, index, offset, bytes};
-    fwrite(head, 1, sizeof head, out);
-    fwrite(data, 1, bytes, out);
-}
-
-void nn_trace(uint32_t tensor, uint32_t offset, const void *data, uint32_t bytes) {
-    record(0, tensor, offset, data, bytes);
-}
-
-static int32_t next_row;
-static long image_start;
-
-/* Rows come in order, each once. */
-static int deliver(void *context, int32_t row, int8_t *data) {
-    const uint32_t bytes = *(const uint32_t *)context;
-    if (row != next_row++ || fread(data, 1, bytes, in) != bytes) {
-        exit(5);
-    }
-    return 0;
-}
-
-static void run_set(const network *net, void *arena, int set) {
-    uint32_t row = net->row;
-    if (net->reset != NULL && set == net->reset_at && net->reset() != NN_OK) {
-        exit(6);
-    }
-    memset(arena, set % 2 ? 0x5A : 0xA5, net->arena_bytes);
-    next_row = 0;
-    image_start = ftell(in);
-    if (net->set_row_source != NULL) {
-        net->set_row_source(deliver, &row);
-    }
-    for (int i = 0; net->set_row_source == NULL && net->inputs[i] != 0; i++) {
-        if (fread(net->input(i), 1, net->inputs[i], in) != net->inputs[i]) {
-            exit(3);
-        }
-    }
-    if (net->invoke() != NN_OK) {
-        exit(4);
-    }
-    for (int i = 0; net->outputs[i] != 0; i++) {
-        record(1, (uint32_t)i, 0, net->output(i), net->outputs[i]);
-    }
-    record(3, 0, 0, arena, (uint32_t)net->arena_bytes);
-    if (net->set_row_source != NULL) {
-        fseek(in, image_start + (long)net->inputs[0], SEEK_SET); /* rows that nobody asked for */
-        record(2, 0, 0, "", 0);
-    }
-    for (int i = 0; net->set_row_source == NULL && net->inputs[i] != 0; i++) {
-        record(2, (uint32_t)i, 0, net->input(i), net->inputs[i]);
-    }
-}
-
-int main(void) {
-    in = fopen("input.bin", "rb");
-    out = fopen("output.bin", "wb");
-    for (current = 0; networks[current].init != NULL; current++) {
-        const network *net = &networks[current];
-        void *arena = NULL;
-        if (posix_memalign(&arena, net->alignment, net->arena_bytes) != 0) {
-            return 1;
-        }
-        if (net->init(arena, net->arena_bytes, net->weights) != NN_OK) {
-            return 2;
-        }
-        for (int set = 0; set < net->sets; set++) {
-            run_set(net, arena, set);
-        }
-        free(arena);
-    }
-    return fclose(in) != 0 || fclose(out) != 0;
-}
-"""
-
+MAIN = Path(__file__).resolve().parent / "nativebatch_c" / "main.c"
 
 Planner = Callable[[Graph, Target], Plan]
 Change = Callable[[Graph, Target], Graph]
@@ -225,8 +122,7 @@ def prepare(
 ) -> Job:
     """Writes, reads, rewrites, plans, checks and emits; a set of inputs for each pattern.
 
-    `planner`: makes the plan in place of what `options` ask for, of the rewritten graph, or of what `change`
-    makes of it.
+    `planner` makes the plan, in the place of `options`; `change` alters the rewritten graph before.
     """
     model = write_model(graph)
     source = read_model(model)
@@ -293,6 +189,7 @@ def _weights(jobs: Sequence[Job], folder: Path) -> Path:
 
 
 def _main(jobs: Sequence[Job]) -> str:
+    """MAIN behind the networks' headers and their rows of its table."""
     rows = []
     for job in jobs:
         net, macro = job.sources.net, job.sources.net.upper()
@@ -301,18 +198,14 @@ def _main(jobs: Sequence[Job]) -> str:
             names = "".join(f"{macro}_{word}{i}_BYTES, " for i in range(len(tensors)))
             sizes.append(f"(const uint32_t[]){{{names}0}}")
         by_rows = job.plan.image == "stream"
-        source = f"{net}_set_row_source, {macro}_ROW_BYTES" if by_rows else "NULL, 0"
-        whole = "NULL" if by_rows else f"{net}_input"
-        reset = f"{net}_reset, {reset_at(job)}" if job.graph.states else "NULL, 0"
-        rows.append(
-            f"    {{{net}_init, {whole}, {net}_output, {net}_invoke, {net}_weights,\n"
-            f"     {macro}_ARENA_BYTES, {macro}_ARENA_ALIGNMENT, {len(job.inputs)}, {', '.join(sizes)},\n"
-            f"     {source}, {reset}}},\n"
-        )
+        fields = [f"{net}_init", "NULL" if by_rows else f"{net}_input", f"{net}_output", f"{net}_invoke"]
+        fields += [f"{net}_weights", f"{macro}_ARENA_BYTES", f"{macro}_ARENA_ALIGNMENT"]
+        fields += [str(len(job.inputs)), *sizes]
+        fields += [f"{net}_set_row_source", f"{macro}_ROW_BYTES"] if by_rows else ["NULL", "0"]
+        fields += [f"{net}_reset", str(reset_at(job))] if job.graph.states else ["NULL", "0"]
+        rows.append(f"{{{', '.join(fields)}}}, ")
     includes = "".join(f'#include "{job.sources.net}.h"\n' for job in jobs)
-    declared, rest = _BODY.split("} network;\n", 1)
-    table = "static const network networks[] = {\n" + "".join(rows) + "    {0},\n};\n"
-    return f"{_HEAD}{includes}\n{declared}}} network;\n\n{table}{rest}"
+    return f"{includes}#define NETWORKS {''.join(rows)}\n{MAIN.read_text()}"
 
 
 def reset_at(job: Job) -> int:
@@ -371,7 +264,7 @@ def assert_exact(jobs: Sequence[Job], folder: Path) -> list[list[Run]]:
 
 
 def streamed_kinds(jobs: Sequence[Job], groups: int = 1) -> set[OpKind]:
-    """The kinds of operators that run inside a streamed region, of so many groups at least."""
+    """The kinds of operators that run inside a streamed region of at least `groups` groups."""
     return {
         job.graph.ops[position].kind
         for job in jobs

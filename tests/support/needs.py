@@ -8,8 +8,6 @@ A skip names what is missing and the line to run. Under `./.ci/run` a skip fails
 tests/allowed_skips.txt excuses.
 """
 
-from __future__ import annotations
-
 import importlib
 import os
 import shutil
@@ -23,23 +21,18 @@ from paths import SHARED
 
 from buildtool.base.errors import ToolError
 
-# Program or package -> the name that `./dev --with` knows it by.
-WITH = {
-    "arm-none-eabi-gcc": "arm-gcc",
-    "arm-none-eabi-nm": "arm-gcc",
-    "arm-none-eabi-objcopy": "arm-gcc",
-    "bazel": "bazel",
-    "pio": "platformio",
-    "chromedriver": "browser",
-    "chromium": "browser",
-    "gdb-multiarch": "gdb",
-    "imgtool": "mcuboot",
-    "selenium": "browser",
-    "selenium.webdriver": "browser",
-    "keras": "split",
-    "tensorflow": "split",
-    "xtensa-lx106-elf-gcc": "xtensa",
+_OPTIONS = {
+    "arm-gcc": ("arm-none-eabi-gcc", "arm-none-eabi-nm", "arm-none-eabi-objcopy"),
+    "bazel": ("bazel",),
+    "browser": ("chromedriver", "chromium", "selenium", "selenium.webdriver"),
+    "gdb": ("gdb-multiarch",),
+    "mcuboot": ("imgtool",),
+    "platformio": ("pio",),
+    "split": ("keras", "tensorflow"),
+    "xtensa": ("xtensa-lx106-elf-gcc",),
 }
+# Program or package -> the name that `./dev --with` knows it by.
+WITH = {name: option for option, names in _OPTIONS.items() for name in names}
 
 
 def needs_shared(name: str) -> Path:

@@ -9,8 +9,6 @@ such a one is kept by the words of its command: the checkout does not change whi
 of objects belongs to the test run, and so to all its workers.
 """
 
-from __future__ import annotations
-
 import functools
 import tempfile
 from pathlib import Path

@@ -7,17 +7,15 @@ Every activation goes through QuantizeLinear and DequantizeLinear. NotExpressibl
 operator for. `style` chooses between ways to say the same thing.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
-import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from buildtool.graph import types as g
-from buildtool.graph.types import Activation, DType, Graph, Op, OpKind, Tensor
+from buildtool.graph.types import Activation, DType, OpKind
 
 NCHW, NHWC = (0, 3, 1, 2), (0, 2, 3, 1)
 _DIMS = {0: 0, 1: 2, 2: 3, 3: 1}  # ours in the file's
@@ -45,12 +43,12 @@ class Style:
     flat: bool = False
 
 
-def export(graph: Graph, style: Style | None = None) -> onnx.ModelProto:
+def export(graph, style=None):
     """The graph as a model."""
     return _Exporter(graph, style or Style()).model()
 
 
-def evaluate(model: onnx.ModelProto, graph: Graph, inputs: list[np.ndarray]) -> list[np.ndarray]:
+def evaluate(model, graph, inputs):
     """The model's outputs by onnx.reference, as the graph has them: int8 (or float), channels last.
 
     Needs an opset from 19 on: onnx.reference has no older QuantizeLinear.
@@ -64,14 +62,14 @@ def evaluate(model: onnx.ModelProto, graph: Graph, inputs: list[np.ndarray]) -> 
     return [from_file(graph.tensors[t], a) for t, a in zip(graph.outputs, made, strict=True)]
 
 
-def _to_file(tensor: Tensor, array: np.ndarray, kind: int) -> np.ndarray:
+def _to_file(tensor, array, kind):
     array = array.transpose(NCHW) if array.ndim == 4 else array
     if kind == TensorProto.FLOAT and tensor.quant is not None:
         return (array.astype(np.float32) - tensor.quant.zero_point) * np.float32(tensor.quant.scale)
     return (array.view(np.uint8) ^ 128) if kind == TensorProto.UINT8 and array.dtype == np.int8 else array
 
 
-def from_file(tensor: Tensor, array: np.ndarray) -> np.ndarray:
+def from_file(tensor, array):
     """A value that the file's network gave, as int8 channels last."""
     if array.dtype == np.float32 and tensor.quant is not None:
         steps = np.rint(array.astype(np.float64) / tensor.quant.scale) + tensor.quant.zero_point
@@ -82,16 +80,16 @@ def from_file(tensor: Tensor, array: np.ndarray) -> np.ndarray:
 
 
 class _Exporter:
-    def __init__(self, graph: Graph, style: Style) -> None:
+    def __init__(self, graph, style):
         self.graph, self.style = graph, style
-        self.nodes: list[onnx.NodeProto] = []
-        self.constants: dict[str, onnx.TensorProto] = {}
-        self.floats: dict[int, str] = {}  # tensor -> its name as floats
-        self.stored: dict[int, str] = {}  # tensor -> its name as integers
-        self.flat: set[int] = set()  # matrices whose rows are in the file's order
+        self.nodes = []
+        self.constants = {}
+        self.floats = {}  # tensor -> its name as floats
+        self.stored = {}  # tensor -> its name as integers
+        self.flat = set()  # matrices whose rows are in the file's order
         self.fresh = 0
 
-    def model(self) -> onnx.ModelProto:
+    def model(self):
         inputs = [self._input(t) for t in self.graph.inputs]
         for op in self.graph.ops:
             _RULES[op.kind](self, op)
@@ -103,46 +101,46 @@ class _Exporter:
 
     # ---- names -------------------------------------------------------------------------------------
 
-    def name(self, role: str) -> str:
+    def name(self, role):
         self.fresh += 1
         return f"{role}_{self.fresh}"
 
-    def tensor(self, t: int) -> Tensor:
+    def tensor(self, t):
         return self.graph.tensors[t]
 
-    def const(self, array: np.ndarray, role: str = "c") -> str:
+    def const(self, array, role="c"):
         name = self.name(role)
         self.constants[name] = numpy_helper.from_array(np.ascontiguousarray(array), name)
         return name
 
-    def ints(self, values) -> str:
+    def ints(self, values):
         return self.const(np.array(values, np.int64))
 
-    def node(self, kind: str, inputs, out: str | None = None, **attributes) -> str:
+    def node(self, kind, inputs, out=None, **attributes):
         out = out or self.name(kind.lower())
         self.nodes.append(helper.make_node(kind, list(inputs), [out], **attributes))
         return out
 
     # ---- quantisation --------------------------------------------------------------------------------
 
-    def _params(self, t: int) -> tuple[str, str]:
+    def _params(self, t):
         quant = self.tensor(t).quant
         zero = quant.zero_point + (128 if self.style.unsigned else 0)
         dtype = np.uint8 if self.style.unsigned else np.int8
         return self.const(np.float32(quant.scale), "scale"), self.const(np.array(zero, dtype), "zero")
 
-    def quantized(self, t: int, name: str) -> None:
+    def quantized(self, t, name):
         """`name` is tensor t before it is quantised."""
         params = self._params(t)
         self.stored[t] = self.node("QuantizeLinear", [name, *params], f"q{t}")
         self.floats[t] = self.node("DequantizeLinear", [self.stored[t], *params], f"f{t}")
 
-    def _info(self, t: int, name: str, kind: int):
+    def _info(self, t, name, kind):
         shape = self.tensor(t).shape
         shape = [shape[i] for i in NCHW] if len(shape) == 4 else list(shape)
         return helper.make_tensor_value_info(name, kind, shape)
 
-    def _input(self, t: int):
+    def _input(self, t):
         if self.tensor(t).dtype is DType.FLOAT32:
             self.floats[t] = f"x{t}"
             return self._info(t, f"x{t}", TensorProto.FLOAT)
@@ -153,7 +151,7 @@ class _Exporter:
         self.floats[t] = self.node("DequantizeLinear", [f"x{t}", *self._params(t)], f"f{t}")
         return self._info(t, f"x{t}", TensorProto.UINT8 if self.style.unsigned else TensorProto.INT8)
 
-    def _output(self, t: int):
+    def _output(self, t):
         if self.style.quantised_edges and t in self.stored:
             kind = TensorProto.UINT8 if self.style.unsigned else TensorProto.INT8
             return self._info(t, self.node("Identity", [self.stored[t]]), kind)
@@ -161,7 +159,7 @@ class _Exporter:
 
     # ---- orders --------------------------------------------------------------------------------------
 
-    def value(self, t: int, rank: int = 0) -> str:
+    def value(self, t, rank=0):
         """Tensor t as floats; `rank` 4: as an image, dimensions of 1 in front."""
         tensor = self.tensor(t)
         shape = (1,) * (rank - len(tensor.shape)) + tensor.shape
@@ -175,21 +173,21 @@ class _Exporter:
         wide = self.node("Reshape", [self.floats[t], self.ints(shape)])
         return self.node("Transpose", [wide], perm=NCHW) if len(shape) == 4 else wide
 
-    def logical(self, t: int) -> str:
+    def logical(self, t):
         """Tensor t as floats, its dimensions in our order."""
         last = len(self.tensor(t).shape) == 4
         return self.node("Transpose", [self.floats[t]], perm=NHWC) if last else self.floats[t]
 
-    def from_logical(self, t: int, name: str) -> None:
+    def from_logical(self, t, name):
         if len(self.tensor(t).shape) == 4:
             name = self.node("Transpose", [name], perm=NCHW)
         self.quantized(t, name)
 
-    def dim(self, t: int, d: int) -> int:
+    def dim(self, t, d):
         """Our dimension d in the file."""
         return _DIMS[d] if len(self.tensor(t).shape) == 4 else d
 
-    def activated(self, name: str, activation: Activation) -> str:
+    def activated(self, name, activation):
         if activation is Activation.RELU:
             return self.node("Relu", [name])
         limits = {Activation.RELU6: (0, 6), Activation.RELU_N1_TO_1: (-1, 1)}.get(activation)
@@ -199,7 +197,7 @@ class _Exporter:
 
     # ---- constants of operators with weights -----------------------------------------------------------
 
-    def weights(self, t: int, data: np.ndarray, axis: int) -> str:
+    def weights(self, t, data, axis):
         quant = self.tensor(t).quant
         several = len(quant.scales) > 1
         scales = np.array(quant.scales, np.float32) if several else np.float32(quant.scale)
@@ -215,7 +213,7 @@ class _Exporter:
             stored = self.const(data)
         return self.node("DequantizeLinear", [stored, scale, zero], axis=axis)
 
-    def bias(self, op: Op) -> list[str]:
+    def bias(self, op):
         if op.inputs[2] < 0:
             return []
         source, weights = self.tensor(op.inputs[0]).quant, self.tensor(op.inputs[1]).quant
@@ -231,12 +229,12 @@ class _Exporter:
 # ---- operators ---------------------------------------------------------------------------------------
 
 
-def _window(attrs) -> dict:
+def _window(attrs):
     pad = attrs.pad
     return {"strides": attrs.stride, "pads": [pad.top, pad.left, pad.bottom, pad.right]}
 
 
-def _conv(e: _Exporter, op: Op) -> None:
+def _conv(e, op):
     attrs, w = op.attrs, e.tensor(op.inputs[1])
     depthwise = op.kind is OpKind.DEPTHWISE_CONV_2D
     channels = e.tensor(op.inputs[0]).shape[3]
@@ -248,7 +246,7 @@ def _conv(e: _Exporter, op: Op) -> None:
     e.quantized(op.outputs[0], e.activated(name, attrs.activation))
 
 
-def _transpose_conv(e: _Exporter, op: Op) -> None:
+def _transpose_conv(e, op):
     attrs, w = op.attrs, e.tensor(op.inputs[1])
     x, out = e.tensor(op.inputs[0]).shape, e.tensor(op.outputs[0]).shape
     begin, end, more = (attrs.pad.top, attrs.pad.left), [], []
@@ -264,7 +262,7 @@ def _transpose_conv(e: _Exporter, op: Op) -> None:
     e.quantized(op.outputs[0], e.activated(name, attrs.activation))
 
 
-def _dense(e: _Exporter, op: Op) -> None:
+def _dense(e, op):
     x, w = op.inputs[0], e.tensor(op.inputs[1])
     data = w.data
     if x in e.flat:
@@ -284,53 +282,45 @@ def _dense(e: _Exporter, op: Op) -> None:
     e.from_logical(op.outputs[0], e.activated(name, op.attrs.activation))
 
 
-def _elementwise(e: _Exporter, op: Op) -> None:
+def _elementwise(e, op):
     rank = len(e.tensor(op.outputs[0]).shape)
     kind = {OpKind.ADD: "Add", OpKind.SUB: "Sub", OpKind.MUL: "Mul"}[op.kind]
     name = e.node(kind, [e.value(t, rank if rank == 4 else 0) for t in op.inputs])
     e.quantized(op.outputs[0], e.activated(name, op.attrs.activation))
 
 
-def _prelu(e: _Exporter, op: Op) -> None:
+def _prelu(e, op):
     rank = len(e.tensor(op.inputs[0]).shape)
     e.quantized(op.outputs[0], e.node("PRelu", [e.floats[op.inputs[0]], e.value(op.inputs[1], rank)]))
 
 
-def _direct(kind: str, attributes=lambda e, op: {}):
+def _direct(kind, attributes=lambda e, op: {}):
     """An operator on the first input as the file has it."""
 
-    def rule(e: _Exporter, op: Op) -> None:
+    def rule(e, op):
         name = e.node(kind, [e.floats[op.inputs[0]]], **attributes(e, op))
         e.quantized(op.outputs[0], e.activated(name, getattr(op.attrs, "activation", Activation.NONE)))
 
     return rule
 
 
-def _gelu(e: _Exporter, op: Op) -> dict:
+def _gelu(e, op):
     if e.style.opset < 20:
         raise NotExpressible("Gelu is an operator from opset 20 on")
     return {"approximate": "tanh" if op.attrs.approximate else "none"}
 
 
-def _relu6(e: _Exporter, op: Op) -> None:
+def _relu6(e, op):
     e.quantized(op.outputs[0], e.activated(e.floats[op.inputs[0]], Activation.RELU6))
 
 
-def _softmax(e: _Exporter, op: Op) -> dict:
+def _softmax(e, op):
     if op.attrs.beta != 1:
         raise NotExpressible
     return {"axis": e.dim(op.inputs[0], len(e.tensor(op.inputs[0]).shape) - 1)}
 
 
-def _pool(_e: _Exporter, op: Op) -> dict:
-    return {"kernel_shape": op.attrs.kernel, **_window(op.attrs)}
-
-
-def _block(_e: _Exporter, op: Op) -> dict:
-    return {"blocksize": op.attrs.block}
-
-
-def _mean(e: _Exporter, op: Op) -> None:
+def _mean(e, op):
     x, attrs = op.inputs[0], op.attrs
     image = len(e.tensor(x).shape) == 4
     direct = image and (attrs.keep_dims or attrs.axes == (1, 2))
@@ -342,7 +332,7 @@ def _mean(e: _Exporter, op: Op) -> None:
     (e.quantized if direct else e.from_logical)(op.outputs[0], name)
 
 
-def _pad(e: _Exporter, op: Op) -> None:
+def _pad(e, op):
     x, attrs = op.inputs[0], op.attrs
     rank = len(attrs.paddings)
     pairs = [(0, 0)] * rank
@@ -360,7 +350,7 @@ def _pad(e: _Exporter, op: Op) -> None:
     e.quantized(op.outputs[0], e.node("Pad", inputs, mode=mode))
 
 
-def _reshape(e: _Exporter, op: Op) -> None:
+def _reshape(e, op):
     (x,), (out,) = op.inputs, op.outputs
     before, after = e.tensor(x).shape, e.tensor(out).shape
     readers = [o for o in e.graph.ops if out in o.inputs]
@@ -372,12 +362,12 @@ def _reshape(e: _Exporter, op: Op) -> None:
     e.from_logical(out, e.node("Reshape", [e.logical(x), e.ints(after)]))
 
 
-def _concat(e: _Exporter, op: Op) -> None:
+def _concat(e, op):
     axis = e.dim(op.outputs[0], op.attrs.axis)
     e.quantized(op.outputs[0], e.node("Concat", [e.value(t) for t in op.inputs], axis=axis))
 
 
-def _split(e: _Exporter, op: Op) -> None:
+def _split(e, op):
     outs = [e.name("part") for _ in op.outputs]
     axis = e.dim(op.inputs[0], op.attrs.axis)
     more = {"num_outputs": len(outs)} if e.style.opset >= 18 else {}
@@ -386,7 +376,7 @@ def _split(e: _Exporter, op: Op) -> None:
         e.quantized(t, name)
 
 
-def _slice(e: _Exporter, op: Op) -> None:
+def _slice(e, op):
     x, attrs, out = op.inputs[0], op.attrs, e.tensor(op.outputs[0]).shape
     ends = [
         b + s * (n - 1) + (1 if s > 0 else -1)
@@ -400,7 +390,7 @@ def _slice(e: _Exporter, op: Op) -> None:
     e.from_logical(op.outputs[0], name)
 
 
-def _resize(e: _Exporter, op: Op) -> None:
+def _resize(e, op):
     attrs, out = op.attrs, e.tensor(op.outputs[0]).shape
     how = (
         "align_corners" if attrs.align_corners else "half_pixel" if attrs.half_pixel_centers else "asymmetric"
@@ -412,22 +402,22 @@ def _resize(e: _Exporter, op: Op) -> None:
     e.quantized(op.outputs[0], e.node("Resize", inputs, coordinate_transformation_mode=how, **more))
 
 
-def _quantize(e: _Exporter, op: Op) -> None:
+def _quantize(e, op):
     if DType.UINT8 in (e.tensor(op.inputs[0]).dtype, e.tensor(op.outputs[0]).dtype):
         raise NotExpressible
     e.quantized(op.outputs[0], e.floats[op.inputs[0]])
 
 
-def _dequantize(e: _Exporter, op: Op) -> None:
+def _dequantize(e, op):
     if e.tensor(op.inputs[0]).dtype is DType.UINT8:
         raise NotExpressible
     e.floats[op.outputs[0]] = e.floats[op.inputs[0]]
 
 
-def _logical(kind: str, parameters):
+def _logical(kind, parameters):
     """An operator on a tensor in our order; `parameters` gives its lists of integers and its attributes."""
 
-    def rule(e: _Exporter, op: Op) -> None:
+    def rule(e, op):
         lists, attributes = parameters(e, op)
         inputs = [e.logical(op.inputs[0]), *(e.ints(list(values)) for values in lists)]
         e.from_logical(op.outputs[0], e.node(kind, inputs, **attributes))
@@ -435,12 +425,12 @@ def _logical(kind: str, parameters):
     return rule
 
 
-def _reduced(e: _Exporter, op: Op):
+def _reduced(e, op):
     keep = {"keepdims": int(op.attrs.keep_dims)}
     return ([op.attrs.axes], keep) if e.style.opset >= 18 else ([], {"axes": op.attrs.axes, **keep})
 
 
-def _matmul(e: _Exporter, op: Op) -> None:
+def _matmul(e, op):
     sides = []
     for t, turned in zip(op.inputs, (op.attrs.adj_x, op.attrs.adj_y), strict=True):
         tensor = e.tensor(t)
@@ -453,13 +443,15 @@ def _matmul(e: _Exporter, op: Op) -> None:
     e.from_logical(op.outputs[0], e.node("MatMul", sides))
 
 
+_pool = partial(_direct, attributes=lambda e, op: {"kernel_shape": op.attrs.kernel, **_window(op.attrs)})
+_blocks = partial(_direct, attributes=lambda e, op: {"blocksize": op.attrs.block})
 _RULES = {
     OpKind.TILE: _logical("Tile", lambda e, op: ([op.attrs.multiples], {})),
     OpKind.GATHER: _logical("Gather", lambda e, op: ([op.attrs.indices], {"axis": op.attrs.axis})),
     OpKind.REDUCE_MAX: _logical("ReduceMax", _reduced),
     OpKind.REDUCE_MIN: _logical("ReduceMin", _reduced),
-    OpKind.DEPTH_TO_SPACE: _direct("DepthToSpace", _block),
-    OpKind.SPACE_TO_DEPTH: _direct("SpaceToDepth", _block),
+    OpKind.DEPTH_TO_SPACE: _blocks("DepthToSpace"),
+    OpKind.SPACE_TO_DEPTH: _blocks("SpaceToDepth"),
     OpKind.BATCH_MATMUL: _matmul,
     **dict.fromkeys((OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D), _conv),
     OpKind.TRANSPOSE_CONV: _transpose_conv,
@@ -467,19 +459,15 @@ _RULES = {
     **dict.fromkeys((OpKind.ADD, OpKind.SUB, OpKind.MUL), _elementwise),
     OpKind.PRELU: _prelu,
     **dict.fromkeys((OpKind.PAD, OpKind.MIRROR_PAD), _pad),
-    OpKind.AVERAGE_POOL_2D: _direct("AveragePool", _pool),
-    OpKind.MAX_POOL_2D: _direct("MaxPool", _pool),
+    OpKind.AVERAGE_POOL_2D: _pool("AveragePool"),
+    OpKind.MAX_POOL_2D: _pool("MaxPool"),
     OpKind.MEAN: _mean,
     OpKind.SOFTMAX: _direct("Softmax", _softmax),
     OpKind.LOGISTIC: _direct("Sigmoid"),
-    OpKind.TANH: _direct("Tanh"),
     OpKind.HARD_SWISH: _direct("HardSwish"),
-    OpKind.RELU: _direct("Relu"),
+    **{OpKind[name.upper()]: _direct(name) for name in ("Tanh", "Relu", "Abs", "Exp", "Log")},
     OpKind.RELU6: _relu6,
     OpKind.LEAKY_RELU: _direct("LeakyRelu", lambda e, op: {"alpha": op.attrs.alpha}),
-    OpKind.ABS: _direct("Abs"),
-    OpKind.EXP: _direct("Exp"),
-    OpKind.LOG: _direct("Log"),
     OpKind.GELU: _direct("Gelu", _gelu),
     **dict.fromkeys((OpKind.RESHAPE, OpKind.SQUEEZE, OpKind.EXPAND_DIMS), _reshape),
     OpKind.TRANSPOSE: _logical("Transpose", lambda e, op: ([], {"perm": op.attrs.perm})),

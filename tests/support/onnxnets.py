@@ -5,17 +5,13 @@ y = net.q(net.node("Relu", [net.conv(net.x, 3, 4)]))
 graph, steps = compared(net.model([y]))      # as read and rewritten; outputs against onnx.reference
 """
 
-from __future__ import annotations
-
 import numpy as np
-import onnx
 from onnx import TensorProto, helper, numpy_helper
 from onnxexport import NHWC, from_file
 
 from buildtool.graph.onnx.reader import read_qdq
 from buildtool.graph.reference import execute
 from buildtool.graph.rewrite import rewrite
-from buildtool.graph.types import Graph
 
 TYPES = {
     "float32": TensorProto.FLOAT,
@@ -28,11 +24,11 @@ TYPES = {
 class Qdq:
     """A network in the making; `x` is its quantised input, as floats. Methods return tensors' names."""
 
-    def __init__(self, shape, *, seed=1, scale=0.05, zero=3, dtype="float32", opset=19) -> None:
+    def __init__(self, shape, *, seed=1, scale=0.05, zero=3, dtype="float32", opset=19):
         self.rng = np.random.default_rng(seed)
         self.opset = opset
-        self.nodes: list[onnx.NodeProto] = []
-        self.constants: list[onnx.TensorProto] = []
+        self.nodes = []
+        self.constants = []
         self.inputs = [helper.make_tensor_value_info("image", TYPES[dtype], shape)]
         self.fresh = 0
         if dtype == "float32":
@@ -40,11 +36,11 @@ class Qdq:
         else:
             self.x = self.dq("image", scale, zero, dtype)
 
-    def name(self, role: str) -> str:
+    def name(self, role):
         self.fresh += 1
         return f"{role}{self.fresh}"
 
-    def const(self, array, dtype=None) -> str:
+    def const(self, array, dtype=None):
         name = self.name("c")
         self.constants.append(numpy_helper.from_array(np.array(array, dtype), name))
         return name
@@ -60,24 +56,24 @@ class Qdq:
     def _params(self, scale, zero, dtype):
         return [self.const(scale, np.float32), self.const(zero, dtype)]
 
-    def quantize(self, name, scale=0.1, zero=0, dtype="int8", **attributes) -> str:
+    def quantize(self, name, scale=0.1, zero=0, dtype="int8", **attributes):
         return self.node("QuantizeLinear", [name, *self._params(scale, zero, dtype)], **attributes)
 
-    def dq(self, name, scale=0.1, zero=0, dtype="int8", **attributes) -> str:
+    def dq(self, name, scale=0.1, zero=0, dtype="int8", **attributes):
         return self.node("DequantizeLinear", [name, *self._params(scale, zero, dtype)], **attributes)
 
-    def q(self, name, scale=0.1, zero=0, dtype="int8") -> str:
+    def q(self, name, scale=0.1, zero=0, dtype="int8"):
         """Quantised and dequantised."""
         return self.dq(self.quantize(name, scale, zero, dtype), scale, zero, dtype)
 
-    def weights(self, shape, axis=None, scale=0.02) -> str:
+    def weights(self, shape, axis=None, scale=0.02):
         data = self.rng.integers(-127, 128, shape).astype(np.int8)
         if axis is None:
             return self.dq(self.const(data), scale, 0)
         scales = scale * np.exp(self.rng.uniform(-1, 1, shape[axis]))
         return self.dq(self.const(data), scales, np.zeros(shape[axis]), axis=axis)
 
-    def conv(self, x, cin, cout, kernel=3, group=1, bias=True, **attributes) -> str:
+    def conv(self, x, cin, cout, kernel=3, group=1, bias=True, **attributes):
         """A convolution with weights quantised along axis 0 and a float bias."""
         kernel = (kernel, kernel) if isinstance(kernel, int) else kernel
         inputs = [x, self.weights((cout, cin // group, *kernel), 0, 0.2 / (cin // group * kernel[0]))]
@@ -88,7 +84,7 @@ class Qdq:
             del attributes["pads"]
         return self.node("Conv", inputs, group=group, **attributes)
 
-    def model(self, outputs, dtype="float32") -> onnx.ModelProto:
+    def model(self, outputs, dtype="float32"):
         infos = [helper.make_tensor_value_info(name, TYPES[dtype], None) for name in outputs]
         graph = helper.make_graph(self.nodes, "net", self.inputs, infos, self.constants)
         domains = [helper.make_opsetid("", self.opset), helper.make_opsetid("com.microsoft", 1)]
@@ -97,12 +93,12 @@ class Qdq:
         return model
 
 
-def read(model) -> Graph:
+def read(model):
     """As it will be planned."""
     return rewrite(read_qdq(model.SerializeToString(), path="net.onnx"), lookups=False)
 
 
-def kinds(graph) -> list[str]:
+def kinds(graph):
     return [str(op.kind) for op in graph.ops]
 
 

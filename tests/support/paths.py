@@ -1,7 +1,5 @@
 """Where the checkout and the folder `shared` beside it are. No other file of the tests counts its parents."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]  # the checkout

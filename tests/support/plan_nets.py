@@ -1,13 +1,15 @@
-"""Small networks for planning, some drawn by hypothesis, and a target for them. Weights are zeros."""
-
-from __future__ import annotations
+"""Small networks with weights of zeros for planning, plans of groups for them, and a target."""
 
 from hypothesis import strategies as st
-from zeronet import Net
+from zeronet import SAME_3X3, Net
 
+from buildtool.graph.ops import ALIAS_KINDS
 from buildtool.graph.types import DType, OpKind, Pad
+from buildtool.plan.assemble.assemble import assemble
+from buildtool.plan.schedule.inner import objection
 from buildtool.plan.schedule.timeline import Timeline
-from buildtool.plan.types import Step
+from buildtool.plan.types import Group, Region, Scheme, Step
+from buildtool.target import catalogue
 from buildtool.target.hardware import Core, Memory, MemoryKind
 from buildtool.target.types import BYTES, Board, Contract, Costs, KernelVariant, Target
 
@@ -140,3 +142,67 @@ def _windows(draw, h, w):
     bottom = max(draw(st.integers(0, reach[0])), reach[0] - h - top)
     right = max(draw(st.integers(0, reach[1])), reach[1] - w - left)
     return kernel, stride, dilation, Pad(top, bottom, left, right)
+
+
+def assembled(graph, target, groups, in_place="rows", image="overwritable"):
+    """The plan with these groups, every other operator alone."""
+    by_first = {group.ops[0]: group for group in groups}
+    covered = {p for group in groups for p in group.ops[1:]}
+    kernels = tuple(
+        None if op.kind in ALIAS_KINDS else catalogue.select(target, graph, op) for op in graph.ops
+    )
+    regions = tuple(
+        Region((by_first.get(p, Group((p,))),))
+        for p, kernel in enumerate(kernels)
+        if kernel is not None and p not in covered
+    )
+    timeline = Timeline.of(graph, regions, image)
+    plan = assemble(timeline, target, kernels, strategy="test", in_place=in_place)
+    return plan, kernels
+
+
+def any_group(draw, ops):
+    """One of the two schemes for these operators."""
+    step = draw(st.integers(1, 4))
+    if len(ops) == 1:
+        return Group(ops, Scheme.OPERATOR, step, draw(st.sampled_from([0, 1, 3])))
+    if draw(st.booleans()):
+        return Group(ops, Scheme.HALO, step, 0)
+    return Group(ops, Scheme.H_CACHED, step, draw(st.integers(1, 4)))
+
+
+def any_groups(draw, graph):
+    """Groups over some of the graph's operators."""
+    running = [p for p, op in enumerate(graph.ops) if op.kind not in ALIAS_KINDS]
+    groups, place = [], 0
+    while place < len(running):
+        ops = tuple(running[place : place + draw(st.integers(1, 6))])
+        if draw(st.booleans()) and objection(graph, ops) is None:
+            groups.append(any_group(draw, ops))
+            place += len(ops)
+        else:
+            place += 1
+    return groups
+
+
+@st.composite
+def residual_nets(draw):
+    """Blocks one after the other: strided or not, with residuals, some of them over several blocks."""
+    net = Net((1, draw(st.integers(3, 14)), draw(st.integers(3, 14)), 3))
+    x = net.conv(net.inputs[0], 4, (3, 3), draw(st.sampled_from([(1, 1), (2, 2)])), SAME_3X3)
+    earlier = [x]
+    for _ in range(draw(st.integers(1, 4))):
+        kernel = draw(st.sampled_from([1, 3, 5]))
+        stride = draw(st.sampled_from([1, 1, 1, 2]))
+        pad = draw(st.sampled_from([Pad(*[kernel // 2] * 4), Pad(0, kernel // 2 * 2, 0, kernel // 2 * 2)]))
+        y = net.conv(x, draw(st.integers(1, 8)))
+        y = net.depthwise(y, (kernel, kernel), (stride, stride), pad)
+        y = net.conv(y, 4)
+        if draw(st.booleans()):
+            y = net.relu(y)
+        same = [t for t in earlier if net.shape(t) == net.shape(y)]
+        x = net.add(y, draw(st.sampled_from(same[-2:]))) if same and draw(st.booleans()) else y
+        earlier.append(x)
+    if draw(st.booleans()):
+        x = net.mean(x)
+    return net.graph(x, *draw(st.sets(st.sampled_from(earlier), max_size=1)) - {x})

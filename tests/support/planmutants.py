@@ -1,7 +1,5 @@
 """Small damages of streamed plans, of the kinds that a faulty planner could make."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Builds and runs the probe firmware of tests/targets/probe, which stands in for an emitted network."""
 
-from __future__ import annotations
-
 import functools
 import struct
 import subprocess

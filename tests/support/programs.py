@@ -1,7 +1,5 @@
 """Programs that a test runs in a folder of its own, SCons above all: what they print, and how they end."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Random small networks full of what the rewrites work on: pads, transposes, means, no-ops, constants."""
 
-from __future__ import annotations
-
 import numpy as np
 from flatfiles import FileTensor, constant
 from hypothesis import strategies as st

@@ -3,8 +3,6 @@
 outputs = sequence(write_model(graph), inputs)   # of every invoke: the first output, then the states
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Reports that tests open, of three networks, and names that want to be more than text."""
 
-from __future__ import annotations
-
 import functools
 import json
 from collections.abc import Sequence

@@ -5,8 +5,6 @@ Each family's C is its own where this machine compiles it, and a model of its in
 `requantised/sums.h` from its sources, with nothing of ours.
 """
 
-from __future__ import annotations
-
 import ctypes
 import functools
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """A network trained once more: other weights, scales, zero points and names, the same topology."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Sequence
 
@@ -12,13 +10,7 @@ from buildtool.graph.tflite.writer import write_model
 from buildtool.graph.types import BatchBlockAttrs, Graph, Op, OpKind, PadAttrs, Quantization, Tensor
 
 # TFLite fixes the quantisation of what these make, or ties it to that of what they read.
-_FIXED = {
-    OpKind.SOFTMAX,
-    OpKind.LOGISTIC,
-    OpKind.TANH,
-    OpKind.L2_NORMALIZATION,
-    OpKind.LOG_SOFTMAX,
-}
+_FIXED_KINDS = {OpKind.SOFTMAX, OpKind.LOGISTIC, OpKind.TANH, OpKind.L2_NORMALIZATION, OpKind.LOG_SOFTMAX}
 _WEIGHTED = {OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D, OpKind.FULLY_CONNECTED}
 _FACTOR, _SHIFT = 1.125, 3  # of scales (exact in float32), of zero points: the same for all activations
 
@@ -31,9 +23,9 @@ def retrained_model(model: bytes, seed: int = 0) -> bytes:
 def retrained(graph: Graph, seed: int = 0) -> Graph:
     """The twin: every weight, scale, zero point and name differs that training may change."""
     random = np.random.default_rng(seed)
-    fixed = {t for op in graph.ops if op.kind in _FIXED for t in op.outputs}
+    fixed = {t for op in graph.ops if op.kind in _FIXED_KINDS for t in op.outputs}
     tensors = [
-        _other(tensor, f"retrained/{index}", random, index in fixed)
+        _retrain(tensor, f"retrained/{index}", random, index in fixed)
         for index, tensor in enumerate(graph.tensors)
     ]
     for op in graph.ops:  # a bias counts in products of input and weight
@@ -45,11 +37,11 @@ def retrained(graph: Graph, seed: int = 0) -> Graph:
             scales = tuple(float(np.float32(source.scale) * np.float32(s)) for s in weights.scales)
             quant = dataclasses.replace(bias.quant, scales=scales)
             tensors[op.inputs[2]] = dataclasses.replace(bias, quant=quant)
-    ops = tuple(_padded(op, graph.tensors, tensors) for op in graph.ops)
+    ops = tuple(_pad_anew(op, graph.tensors, tensors) for op in graph.ops)
     return dataclasses.replace(graph, tensors=tuple(tensors), ops=ops)
 
 
-def _padded(op: Op, before: Sequence[Tensor], after: Sequence[Tensor]) -> Op:
+def _pad_anew(op: Op, before: Sequence[Tensor], after: Sequence[Tensor]) -> Op:
     """An operator that pads with its input's zero point does so still."""
     quants = before[op.inputs[0]].quant, after[op.inputs[0]].quant
     if not isinstance(op.attrs, PadAttrs | BatchBlockAttrs) or not (quants[0] and quants[1]):
@@ -59,12 +51,12 @@ def _padded(op: Op, before: Sequence[Tensor], after: Sequence[Tensor]) -> Op:
     return dataclasses.replace(op, attrs=dataclasses.replace(op.attrs, value=quants[1].zero_point))
 
 
-def _other(tensor: Tensor, name: str, random: np.random.Generator, is_fixed: bool) -> Tensor:
+def _retrain(tensor: Tensor, name: str, random: np.random.Generator, is_fixed: bool) -> Tensor:
     if tensor.quant is None:  # a shape, an axis, a padding: no training changes it
         return dataclasses.replace(tensor, name=name, source=None)
     if tensor.data is None:
         # of wider integers the zero point is 0
-        quant = tensor.quant if is_fixed or tensor.dtype.size > 1 else _shifted(tensor.quant)
+        quant = tensor.quant if is_fixed or tensor.dtype.size > 1 else _shift(tensor.quant)
         return dataclasses.replace(tensor, name=name, quant=quant, source=None)
     values = tensor.data
     most = 100 if values.dtype == np.int8 else 1000
@@ -74,7 +66,7 @@ def _other(tensor: Tensor, name: str, random: np.random.Generator, is_fixed: boo
     return dataclasses.replace(tensor, name=name, quant=quant, data=data, source=None)
 
 
-def _shifted(quant: Quantization) -> Quantization:
+def _shift(quant: Quantization) -> Quantization:
     scales = tuple(scale * _FACTOR for scale in quant.scales)
     points = tuple(p - _SHIFT if p > 0 else p + _SHIFT for p in quant.zero_points)
     return dataclasses.replace(quant, scales=scales, zero_points=points)

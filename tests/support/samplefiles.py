@@ -1,7 +1,5 @@
 """Small .tflite files that use many operators, as byte material for reader tests."""
 
-from __future__ import annotations
-
 import numpy as np
 from flatfiles import FileOperator as Operator
 from flatfiles import FileTensor as Tensor

@@ -6,15 +6,11 @@ process; its exit status and its last line of standard error are printed. The ne
 a tiny one in the place of vgg16. whole.epochs and ended.epochs have the epochs that were kept, in order.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import sys
 import threading
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import splitnets
@@ -26,13 +22,13 @@ SIGNALS = (signal.SIGKILL, signal.SIGINT, signal.SIGTERM)
 SOON = 0.05  # seconds into a stage that takes longer
 
 
-def ends(owner: Any, name: str, count: int = 1, later: float = 0.0) -> Callable[[int], None]:
+def ends(owner, name, count=1, later=0.0):
     """From a call on, this process gets a signal when a function is called for the count-th time."""
 
-    def prepare(number: int) -> None:
+    def prepare(number):
         plain, calls = getattr(owner, name), [0]
 
-        def called(*args: Any, **options: Any) -> Any:
+        def called(*args, **options):
             calls[0] += 1
             if calls[0] == count:
                 if later:
@@ -46,7 +42,7 @@ def ends(owner: Any, name: str, count: int = 1, later: float = 0.0) -> Callable[
     return prepare
 
 
-def moments() -> dict[str, Callable[[int], None]]:
+def moments():
     """Where the process ends, by what it is doing there."""
     from buildtool.split import backend, training
     from buildtool.split import run as splitting
@@ -54,7 +50,7 @@ def moments() -> dict[str, Callable[[int], None]]:
     from buildtool.split.records import Records
     from buildtool.split.training import Batches
 
-    def writes(name: str) -> Callable[[int], None]:
+    def writes(name):
         return lambda number: at_write(name, number)
 
     return {
@@ -71,11 +67,11 @@ def moments() -> dict[str, Callable[[int], None]]:
     }
 
 
-def at_write(name: str, number: int) -> None:
+def at_write(name, number):
     """From now on, this process gets a signal when a file of this name is half in its place."""
     plain = os.replace
 
-    def replace(source: Any, target: Any, *args: Any, **options: Any) -> Any:
+    def replace(source, target, *args, **options):
         if Path(target).name == name:
             os.kill(os.getpid(), number)
         return plain(source, target, *args, **options)
@@ -83,7 +79,7 @@ def at_write(name: str, number: int) -> None:
     os.replace = replace  # what Path.replace calls
 
 
-def child(out: str, disturb: Callable[[], None], said: Path) -> None:
+def child(out, disturb, said):
     """The command in this process, which it ends."""
     from buildtool.fronts.cli import main as cli
     from buildtool.split import run as splitting
@@ -91,7 +87,7 @@ def child(out: str, disturb: Callable[[], None], said: Path) -> None:
 
     plain = training.keep
 
-    def keep(*args: Any) -> None:
+    def keep(*args):
         plain(*args)
         with Path(f"{out}.epochs").open("a") as told:
             told.write(f"{args[3]} ")
@@ -115,7 +111,7 @@ def child(out: str, disturb: Callable[[], None], said: Path) -> None:
         os._exit(status)
 
 
-def run(root: Path, out: str, disturb: Callable[[], None]) -> str:
+def run(root, out, disturb):
     """The status of a run of the command, and its last line."""
     said = root / "said.txt"
     number = os.fork()  # TensorFlow has begun no thread yet
@@ -126,7 +122,7 @@ def run(root: Path, out: str, disturb: Callable[[], None]) -> str:
     return f"{os.waitstatus_to_exitcode(status)}: {lines[-1] if lines else ''}"
 
 
-def main() -> None:
+def main():
     """Runs all of it."""
     from buildtool.split import backend
 
@@ -142,7 +138,7 @@ def main() -> None:
         if wanted and name not in wanted:
             continue
         for number in SIGNALS if wanted else SIGNALS[at % len(SIGNALS) :][:1]:
-            said = run(root, "ended", lambda ending=ending, number=number: ending(number))  # type: ignore[misc]
+            said = run(root, "ended", lambda ending=ending, number=number: ending(number))
             print(name, number.name, said, sep="|", flush=True)
     print("again", "-", run(root, "ended", lambda: None), sep="|", flush=True)
 

@@ -1,9 +1,5 @@
 """A tiny network to split, and data made in a moment."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 
 from buildtool.split.data import Data
@@ -11,7 +7,7 @@ from buildtool.split.data import Data
 SIZE = 8
 
 
-def data(images: int = 96, classes: int = 2) -> Data:
+def data(images=96, classes=2):
     """Images whose class says which side is bright; the same ones in every process."""
     random = np.random.default_rng(7)
     y = np.arange(images) % classes
@@ -25,7 +21,7 @@ def data(images: int = 96, classes: int = 2) -> Data:
     )
 
 
-def network(classes: int = 2, channels: int = 4, dropout: bool = False) -> Any:
+def network(classes=2, channels=4, dropout=False):
     """Two blocks of a convolution with batch normalisation, which forgets fast, and one dense layer."""
     import keras
     from keras import layers

@@ -5,8 +5,6 @@ comes after proves little. `spread(graph, seed)` is the same network with output
 picked, operator by operator, among those that leave many different values.
 """
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np
@@ -20,32 +18,12 @@ from buildtool.graph.types import BatchBlockAttrs, DType, Graph, Op, OpKind, Pad
 # The output's quantisation is the input's, or is part of the operator.
 TIED = frozenset(
     {
-        OpKind.PAD,
-        OpKind.MIRROR_PAD,
-        OpKind.AVERAGE_POOL_2D,
-        OpKind.MAX_POOL_2D,
-        OpKind.MAXIMUM,
-        OpKind.MINIMUM,
-        OpKind.RESHAPE,
-        OpKind.SQUEEZE,
-        OpKind.EXPAND_DIMS,
-        OpKind.TRANSPOSE,
-        OpKind.CONCATENATION,
-        OpKind.SPLIT,
-        OpKind.STRIDED_SLICE,
-        OpKind.SLICE,
-        OpKind.TILE,
-        OpKind.GATHER,
-        OpKind.DEPTH_TO_SPACE,
-        OpKind.SPACE_TO_DEPTH,
-        OpKind.BATCH_TO_SPACE_ND,
-        OpKind.SPACE_TO_BATCH_ND,
-        OpKind.REDUCE_MAX,
-        OpKind.REDUCE_MIN,
-        OpKind.ARG_MAX,
-        OpKind.ARG_MIN,
-        OpKind.RESIZE_NEAREST_NEIGHBOR,
-        OpKind.RESIZE_BILINEAR,
+        *(OpKind.PAD, OpKind.MIRROR_PAD, OpKind.AVERAGE_POOL_2D, OpKind.MAX_POOL_2D, OpKind.MAXIMUM),
+        *(OpKind.MINIMUM, OpKind.RESHAPE, OpKind.SQUEEZE, OpKind.EXPAND_DIMS, OpKind.TRANSPOSE),
+        *(OpKind.CONCATENATION, OpKind.SPLIT, OpKind.STRIDED_SLICE, OpKind.SLICE, OpKind.TILE),
+        *(OpKind.GATHER, OpKind.DEPTH_TO_SPACE, OpKind.SPACE_TO_DEPTH, OpKind.BATCH_TO_SPACE_ND),
+        *(OpKind.SPACE_TO_BATCH_ND, OpKind.REDUCE_MAX, OpKind.REDUCE_MIN, OpKind.ARG_MAX, OpKind.ARG_MIN),
+        *(OpKind.RESIZE_NEAREST_NEIGHBOR, OpKind.RESIZE_BILINEAR),
     }
 )
 FIXED = frozenset(kind for kind in OpKind if DEFS[kind].output or kind is OpKind.DEQUANTIZE)

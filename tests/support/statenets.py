@@ -4,9 +4,6 @@ for name, graph in networks(seed): ...
 model = keyword_stream_file()     # a .tflite file field by field, as TFLite's converter writes one
 """
 
-from __future__ import annotations
-
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -104,18 +101,18 @@ def long_ring(seed: int) -> Graph:
 
 
 def average(seed: int) -> Graph:
-    """A moving average, whose old value is read by what makes the new one; and it is an output."""
+    """A moving average: the new value is computed from the old one, and is an output."""
     net = NetBuilder(seed, "average")
     x = net.input((1, 4, 5, 3))
     old = _state(net, x)
     kept = net.elementwise(OpKind.MUL, old, net.constant((1, 1, 1, 3)))
     new = net.requantize(net.elementwise(OpKind.ADD, kept, x))
-    net.tensors[new] = _quantised_as(net, new, old)
+    net.tensors[new] = _requantise_as(net, new, old)
     net.keep(old, new)
     return net.graph([new, net.conv(new, 2)])
 
 
-def _quantised_as(net: NetBuilder, tensor: int, other: int):
+def _requantise_as(net: NetBuilder, tensor: int, other: int):
     return replace(net.tensors[tensor], quant=net.tensors[other].quant)
 
 
@@ -125,7 +122,7 @@ def feedback(seed: int) -> Graph:
     x = net.input((1, 3, 4, 4))
     old = _state(net, x)
     new = net.conv(net.elementwise(OpKind.ADD, x, old), 4)
-    net.tensors[new] = _quantised_as(net, new, old)
+    net.tensors[new] = _requantise_as(net, new, old)
     net.keep(old, new)
     return net.graph([net.elementwise(OpKind.SUB, net.conv(new, 4), old)])
 
@@ -161,14 +158,14 @@ def reshaped(seed: int) -> Graph:
     old = _state(net, x, (1, 6, 6))
     flat = net.move(OpKind.RESHAPE, old, (1, 6, 6, 1))
     made = net.conv(flat, 1, kernel=(3, 3), same=True)
-    net.tensors[made] = _quantised_as(net, made, old)
+    net.tensors[made] = _requantise_as(net, made, old)
     net.keep(old, net.move(OpKind.RESHAPE, made, (1, 6, 6)))
     rows = ring(net, x, 5, random=True)
     wide = ring(net, net.move(OpKind.RESHAPE, x, (1, 3, 4)), 7, axis=2, random=True)
     turned = _state(net, x)  # read through a TRANSPOSE alone
     perm = TransposeAttrs((0, 2, 1))
     net.keep(turned, net.unary(OpKind.RELU, x))
-    net.tensors[net.states[-1].after] = _quantised_as(net, net.states[-1].after, turned)
+    net.tensors[net.states[-1].after] = _requantise_as(net, net.states[-1].after, turned)
     swapped = net.move(OpKind.TRANSPOSE, turned, (1, 6, 2), perm)
     once = _state(net, x)
     y = net.elementwise(OpKind.ADD, once, x)
@@ -177,16 +174,7 @@ def reshaped(seed: int) -> Graph:
     )
 
 
-MAKERS: tuple[Callable[[int], Graph], ...] = (
-    keyword_stream,
-    windows,
-    long_ring,
-    average,
-    feedback,
-    before,
-    delays,
-    reshaped,
-)
+MAKERS = (keyword_stream, windows, long_ring, average, feedback, before, delays, reshaped)
 
 _HANDLE = {"shape": (), "dtype": "resource", "scale": None}
 
@@ -258,7 +246,7 @@ def wide_ring_file() -> bytes:
 
 
 def ring_file(value: np.ndarray | None = None) -> bytes:
-    """A ring buffer whose new state is the output, as TFLite's converter writes it."""
+    """A ring buffer as TFLite's converter writes it; its new state is the output."""
     first = np.arange(12, dtype=np.int8).reshape(1, 4, 3) if value is None else value
     other = initialising({"layer/ring": first_value(first)})
     return write(ring_tensors(), list(RING_OPS), [0], [7], others=[other])

@@ -9,8 +9,6 @@
 any lines.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, field
 

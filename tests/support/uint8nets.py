@@ -1,7 +1,5 @@
 """Networks of uint8, the scheme before int8, as files."""
 
-from __future__ import annotations
-
 import numpy as np
 import samplefiles
 from flatfiles import FileTensor, constant

@@ -7,8 +7,6 @@
 For kernels that `boardcalls` cannot record: of int16, of whole tensors, with state.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

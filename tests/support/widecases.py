@@ -3,8 +3,6 @@
 All values of some are extreme, so that a sum that does not fit its type shows.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 

@@ -4,32 +4,16 @@ net = Net((1, 16, 16, 3))
 graph = net.graph(net.dense(net.mean(net.conv(net.inputs[0], 8, (3, 3))), 10))
 """
 
-from __future__ import annotations
-
+import functools
+import random
 from collections.abc import Sequence
 
 import numpy as np
 
+from buildtool.graph import types as g
 from buildtool.graph.builder import NO_PAD, GraphBuilder
 from buildtool.graph.tflite.writer import write_model
-from buildtool.graph.types import (
-    Attrs,
-    AxisAttrs,
-    ConvAttrs,
-    DepthwiseAttrs,
-    DType,
-    ElementwiseAttrs,
-    FullyConnectedAttrs,
-    Graph,
-    MeanAttrs,
-    OpKind,
-    Pad,
-    PoolAttrs,
-    Quantization,
-    ShuffleAttrs,
-    SliceAttrs,
-    WidenedAttrs,
-)
+from buildtool.graph.types import Attrs, DType, Graph, OpKind, Pad, Quantization
 
 SAME_3X3 = Pad(1, 1, 1, 1)
 Pair = tuple[int, int]
@@ -66,7 +50,7 @@ class Net(GraphBuilder):
     ) -> int:
         """CONV_2D without biases."""
         weights = self.constant((cout, *kernel, self.shape(x)[3] // groups))
-        return self.add_op(OpKind.CONV_2D, (x, weights, -1), ConvAttrs(stride, dilation, pad))
+        return self.add_op(OpKind.CONV_2D, (x, weights, -1), g.ConvAttrs(stride, dilation, pad))
 
     def depthwise(
         self,
@@ -78,50 +62,52 @@ class Net(GraphBuilder):
     ) -> int:
         """DEPTHWISE_CONV_2D without biases."""
         weights = self.constant((1, *kernel, self.shape(x)[3]))
-        return self.add_op(OpKind.DEPTHWISE_CONV_2D, (x, weights, -1), DepthwiseAttrs(stride, dilation, pad))
+        return self.add_op(
+            OpKind.DEPTHWISE_CONV_2D, (x, weights, -1), g.DepthwiseAttrs(stride, dilation, pad)
+        )
 
     def max_pool(self, x: int, kernel: Pair = (2, 2), stride: Pair = (2, 2), pad: Pad = NO_PAD) -> int:
         """MAX_POOL_2D."""
-        return self.add_op(OpKind.MAX_POOL_2D, (x,), PoolAttrs(kernel, stride, pad))
+        return self.add_op(OpKind.MAX_POOL_2D, (x,), g.PoolAttrs(kernel, stride, pad))
 
     def add(self, a: int, b: int) -> int:
         """ADD, with broadcasting."""
-        return self.add_op(OpKind.ADD, (a, b), ElementwiseAttrs())
+        return self.add_op(OpKind.ADD, (a, b), g.ElementwiseAttrs())
 
     def relu(self, x: int) -> int:
         """RELU."""
-        return self.add_op(OpKind.RELU, (x,), ElementwiseAttrs())
+        return self.add_op(OpKind.RELU, (x,), g.ElementwiseAttrs())
 
     def mean(self, x: int) -> int:
         """MEAN over rows and columns."""
-        return self.add_op(OpKind.MEAN, (x,), MeanAttrs((1, 2)))
+        return self.add_op(OpKind.MEAN, (x,), g.MeanAttrs((1, 2)))
 
     def dense(self, x: int, outputs: int) -> int:
         """FULLY_CONNECTED without biases."""
         weights = self.constant((outputs, self.shape(x)[1]))
-        return self.add_op(OpKind.FULLY_CONNECTED, (x, weights, -1), FullyConnectedAttrs())
+        return self.add_op(OpKind.FULLY_CONNECTED, (x, weights, -1), g.FullyConnectedAttrs())
 
     def reshape(self, x: int, shape: Sequence[int]) -> int:
         """RESHAPE."""
-        return self.add_op(OpKind.RESHAPE, (x,), ElementwiseAttrs(), shape)
+        return self.add_op(OpKind.RESHAPE, (x,), g.ElementwiseAttrs(), shape)
 
     def concat(self, parts: Sequence[int]) -> int:
         """CONCATENATION of channels."""
-        return self.add_op(OpKind.CONCATENATION, parts, AxisAttrs(3))
+        return self.add_op(OpKind.CONCATENATION, parts, g.AxisAttrs(3))
 
     def slice(self, x: int, first: int, count: int) -> int:
         """SLICE of channels."""
         extent = (*self.shape(x)[:3], count)
-        return self.add_op(OpKind.SLICE, (x,), SliceAttrs((0, 0, 0, first), (1,) * 4, extent))
+        return self.add_op(OpKind.SLICE, (x,), g.SliceAttrs((0, 0, 0, first), (1,) * 4, extent))
 
     def shuffle(self, x: int, groups: int) -> int:
         """TRANSPOSE of channels alone."""
-        return self.add_op(OpKind.TRANSPOSE, (x,), ShuffleAttrs(groups))
+        return self.add_op(OpKind.TRANSPOSE, (x,), g.ShuffleAttrs(groups))
 
     def widened(self, a: int, b: int, before: int) -> int:
         """ADD of `b`, which has fewer channels, as the rewrites make it."""
         filling = self.constant((max(before, self.shape(a)[3] - self.shape(b)[3] - before),))
-        return self.add_op(OpKind.ADD, (a, b, filling), WidenedAttrs(before=before))
+        return self.add_op(OpKind.ADD, (a, b, filling), g.WidenedAttrs(before=before))
 
     def graph(self, *outputs: int) -> Graph:  # type: ignore[override]
         """The network that makes these tensors."""
@@ -143,6 +129,41 @@ def joined(branches: int, size: int = 16, *, as_a_tree: bool = False) -> Graph:
 
 
 def small(channels: int = 8) -> bytes:
-    """A convolution of so many channels, a mean and a dense layer, as a file."""
+    """A convolution, a mean and a dense layer, as a file."""
     net = Net((1, 8, 8, 3))
     return write_model(net.graph(net.dense(net.mean(net.conv(net.inputs[0], channels, (3, 3))), 4)))
+
+
+def watts_strogatz(nodes: int, neighbours: int, probability: float, seed: int) -> list[tuple[int, int]]:
+    """Edges (low, high) of a small world: a ring of `neighbours` each, rewired with `probability`."""
+    draw = random.Random(seed)
+    linked = {frozenset((i, (i + d) % nodes)) for d in range(1, neighbours // 2 + 1) for i in range(nodes)}
+    for d in range(1, neighbours // 2 + 1):
+        for i in range(nodes):
+            old = frozenset((i, (i + d) % nodes))
+            free = [j for j in range(nodes) if j != i and frozenset((i, j)) not in linked]
+            if draw.random() < probability and old in linked and free:
+                linked.remove(old)
+                linked.add(frozenset((i, draw.choice(free))))
+    return sorted((min(edge), max(edge)) for edge in linked)
+
+
+def wired_stage(net: Net, x: int, channels: int, edges: Sequence[tuple[int, int]], nodes: int) -> int:
+    """Each node adds what comes in, then ReLU, a 3x3 depthwise and a 1x1 convolution; sinks are added."""
+    sources = {i: [a for a, b in edges if b == i] for i in range(nodes)}
+    made: dict[int, int] = {}
+    for i in range(nodes):
+        total = functools.reduce(net.add, [made[a] for a in sources[i]] or [x])
+        stride = (1, 1) if sources[i] else (2, 2)
+        made[i] = net.conv(net.depthwise(net.relu(total), stride=stride), channels)
+    return functools.reduce(net.add, [made[i] for i in range(nodes) if all(a != i for a, _ in edges)])
+
+
+def wired_net(seed: int, nodes: int = 32, stages: int = 2, channels: int = 16, side: int = 33) -> Graph:
+    """RandWire: a strided convolution, stages of WS(nodes, 4, 0.75), channels doubling, a dense layer."""
+    net = Net((1, side, side, 3))
+    x = net.conv(net.inputs[0], channels, (3, 3), (2, 2), NO_PAD)
+    for stage in range(stages):
+        channels *= 2
+        x = wired_stage(net, x, channels, watts_strogatz(nodes, 4, 0.75, seed * 100 + stage), nodes)
+    return net.graph(net.dense(net.mean(x), 10))

@@ -1,16 +1,15 @@
 """The zoo's networks, built once a test process, and seeded inputs for them."""
 
-from __future__ import annotations
-
 import functools
 
 import numpy as np
 import pytest
 
 from buildtool import zoo
+from buildtool.graph.reference import execute
 from buildtool.graph.tflite.writer import write_model
 from buildtool.graph.types import Graph
-from buildtool.zoo.topologies import calibration_input
+from buildtool.zoo.networks import calibration_input, feed
 
 SMALL = (
     "autoencoder",
@@ -43,7 +42,12 @@ def file(name: str) -> bytes:
     return write_model(built(name))
 
 
+@functools.cache
+def runs(name: str) -> list[dict[int, np.ndarray]]:
+    """All values of the network on `fresh_inputs`, by the reference executor."""
+    return [execute(built(name), [x]) for x in fresh_inputs(name)]
+
+
 def fresh_inputs(name: str) -> list[np.ndarray]:
     """A picture and plain noise, other than those the network was calibrated on; batch 1."""
-    feed = zoo.choose(name).table.feed
-    return [x[None] for x in calibration_input(feed, f"test/{name}")[:2]]
+    return [x[None] for x in calibration_input(feed(zoo.choose(name)), f"test/{name}")[:2]]

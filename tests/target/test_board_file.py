@@ -1,10 +1,12 @@
 import os
+import tomllib
 
 import pytest
 from loaded import own_board
 
 from buildtool.base.errors import TargetError
 from buildtool.base.plain import parse_size, show_size
+from buildtool.base.toml import place, read_toml
 from buildtool.target.board_file import merge
 from buildtool.target.registry import load_board
 
@@ -255,55 +257,42 @@ def test_merge_replaces_lists_and_lays_tables_over_each_other():
     assert base == {"a": {"b": 1, "c": [1, 2]}, "d": 3}
 
 
-@pytest.mark.parametrize(
-    ("text", "told"),
-    [
-        ('slots = 2\nslot_bytes = "8K"\n', "slots behind the firmware have no place of their own"),
-        ("slots = 2\n", "2 slots need their size"),
-        ("slots = 17\n", "must be from 1 to 16, not 17"),
-        ('weights_start = "70K"\n', "70K is inside an erase block"),
-        ('weights_start = "0K"\n', "the firmware lies there"),
-        ('weights_start = "4M"\n', "4M is behind memory 'flash'"),
-        ('code_start = "20K"\n', "20K is inside an erase block"),
-        (
-            'weights_start = "128K"\nslots = 2\nslot_bytes = "64K"\n',
-            "64K are no whole number of erase blocks",
-        ),
-        ('weights_start = "896K"\nslots = 2\nslot_bytes = "128K"\n', "do not fit in memory 'flash'"),
-        (
-            'code_start = "64K"\nweights_start = "16K"\nslots = 4\nslot_bytes = "16K"\n',
-            "do not fit in memory",
-        ),
-        ("uf2_family = 4294967296\n", "has more than 32 bits"),
-        ("family = 3\n", "unknown key 'image.family'"),
-        ("[image.mcuboot]\n", "key 'image.mcuboot.slot_bytes' is missing"),
-        ('[image.mcuboot]\nslot_bytes = "2M"\n', "do not fit in memory 'flash'"),
-        ('[image.mcuboot]\nslot_bytes = "64K"\nheader_bytes = 100\n', "must be a multiple of 128"),
-        ('[image.mcuboot]\nslot_bytes = "64K"\nalign = 3\n', "must be 1, 2, 4, 8, 16 or 32, not 3"),
-    ],
-)
+IMAGES = {
+    'slots = 2\nslot_bytes = "8K"': "slots behind the firmware have no place of their own",
+    "slots = 2": "2 slots need their size",
+    "slots = 17": "must be from 1 to 16, not 17",
+    'weights_start = "70K"': "70K is inside an erase block",
+    'weights_start = "0K"': "the firmware lies there",
+    'weights_start = "4M"': "4M is behind memory 'flash'",
+    'code_start = "20K"': "20K is inside an erase block",
+    'weights_start = "128K"\nslots = 2\nslot_bytes = "64K"': "64K are no whole number of erase blocks",
+    'weights_start = "896K"\nslots = 2\nslot_bytes = "128K"': "do not fit in memory 'flash'",
+    'code_start = "64K"\nweights_start = "16K"\nslots = 4\nslot_bytes = "16K"': "do not fit in memory",
+    "uf2_family = 4294967296": "has more than 32 bits",
+    "family = 3": "unknown key 'image.family'",
+    "[image.mcuboot]": "key 'image.mcuboot.slot_bytes' is missing",
+    '[image.mcuboot]\nslot_bytes = "2M"': "do not fit in memory 'flash'",
+    '[image.mcuboot]\nslot_bytes = "64K"\nheader_bytes = 100': "must be a multiple of 128",
+    '[image.mcuboot]\nslot_bytes = "64K"\nalign = 3': "must be 1, 2, 4, 8, 16 or 32, not 3",
+}
+BLOCKS = {
+    "[]": "must be a list of blocks",
+    '"4K"': "must be a list of blocks",
+    '["4x"]': "'4x' is no block",
+    "[4096]": "4096 is no block",
+    '["3K"]': "blocks are powers of two",
+    '["16K", "64K"]': "blocks are powers of two, at multiples of their size",
+}
+PLACES = [(f"[image]\n{text}\n", told) for text, told in IMAGES.items()]
+PLACES += [(f"[memory.flash]\nerase_blocks = {text}", told) for text, told in BLOCKS.items()]
+
+
+@pytest.mark.parametrize(("text", "told"), PLACES)
 def test_a_place_in_flash_that_cannot_be_is_refused(tmp_path, text, told):
     with pytest.raises(TargetError) as caught:
-        load_board(own_board(tmp_path, f"[image]\n{text}", "nucleo-f412zg"))
+        load_board(own_board(tmp_path, text, "nucleo-f412zg"))
     assert told in str(caught.value)
     assert caught.value.path.endswith("mine.toml")
-
-
-@pytest.mark.parametrize(
-    ("blocks", "told"),
-    [
-        ("[]", "must be a list of blocks"),
-        ('"4K"', "must be a list of blocks"),
-        ('["4x"]', "'4x' is no block"),
-        ("[4096]", "4096 is no block"),
-        ('["3K"]', "blocks are powers of two"),
-        ('["16K", "64K"]', "blocks are powers of two, at multiples of their size"),
-    ],
-)
-def test_erase_blocks_that_cannot_be_are_refused(tmp_path, blocks, told):
-    with pytest.raises(TargetError) as caught:
-        load_board(own_board(tmp_path, f"[memory.flash]\nerase_blocks = {blocks}", "nucleo-f412zg"))
-    assert told in str(caught.value)
 
 
 def test_a_memory_that_begins_inside_an_erase_block_is_refused(tmp_path):
@@ -312,3 +301,102 @@ def test_a_memory_that_begins_inside_an_erase_block_is_refused(tmp_path):
     with pytest.raises(TargetError, match="0x8008000 is inside an erase block of 128K") as caught:
         load_board(own_board(tmp_path, text, "nucleo-f412zg"))
     assert "code_start" in caught.value.hint
+
+
+# ---- places of mistakes ------------------------------------------------------------------------------
+
+
+TEXT = '''\
+# title = "no"
+title = "a = b [c]" # d = 1
+"quoted key" = 'x'
+list = [ # e = 1
+  { kind = "ram", "odd \\" one" = [1, 2] },
+  "f = 1", 'g',
+]
+long = """
+h = 1
+[i]
+"""
+other = \'\'\'
+j = 1\'\'\'
+
+[core] # [k]
+name.first = 1
+  cflags = ["-a", "]"]
+[memory . "ram"]
+size = "2K"
+at = 1979-05-27 07:32:00
+[[kernel]]
+op = { a = { b = 1 } }
+'''
+
+
+def keys(value, before=""):
+    if not isinstance(value, dict):
+        return []
+    named = [(f"{before}{key}", inner) for key, inner in value.items()]
+    return [key for name, inner in named for key in (name, *keys(inner, f"{name}."))]
+
+
+def test_every_key_is_found_where_it_stands():
+    lines = TEXT.splitlines()
+    found = {key: place(TEXT, key) for key in keys(tomllib.loads(TEXT))}
+    assert {key: lines[line - 1][column - 1 :].split()[0] for key, (line, column) in found.items()} == {
+        "title": "title",
+        "quoted key": '"quoted',
+        "list": "list",
+        "long": "long",
+        "other": "other",
+        "core": "core]",
+        "core.name": "name.first",
+        "core.name.first": "name.first",
+        "core.cflags": "cflags",
+        "memory": "memory",
+        "memory.ram": "memory",
+        "memory.ram.size": "size",
+        "memory.ram.at": "at",
+        "kernel": "kernel]]",
+    }
+    assert place(TEXT, "kernel.op.a.b")[0] == lines.index("op = { a = { b = 1 } }") + 1
+
+
+@pytest.mark.parametrize("key", ["d", "e", "f", "h", "i", "j", "k", "", "titl", "title.x"])
+def test_what_is_no_key_is_not_found(key):
+    assert place(TEXT, key) == (0, 0)
+
+
+def test_every_beginning_of_a_file_is_searched_to_its_end():
+    for end in range(len(TEXT)):
+        assert place(TEXT[:end], "memory.ram.size") in ((0, 0), (19, 1))
+    assert place("a = " + "[" * 10_000, "b") == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "at", "error"),
+    [
+        ('extends = "cortex-m4"\n[memory.psram]\n  size = "2Q"\n', (3, 3), "memory.psram.size: must be"),
+        ('extends = "cortex-m4"\n\nstack_bites = 1\n', (3, 1), "unknown key 'stack_bites'"),
+        ('extends = "cortx-m4"\n', (1, 1), "extends: unknown board"),
+        ('extends = "cortex-m4"\n[memory.extra]\nkind = "ram"\n', (2, 2), "key 'memory.extra.base' is miss"),
+        ('extends = "cortex-m4"\nstack_bytes = = 4\n', (2, 15), "not a TOML file: Invalid value"),
+        ('extends = "cortex-m4"\ntitle = "', (2, 10), "not a TOML file: Unterminated string"),
+        ('extends = "cortex-m4"\nroles = {code = "x"}\n', (2, 10), "roles.code: there is no memory 'x'"),
+    ],
+)
+def test_an_error_of_a_board_has_the_line_and_the_column(tmp_path, text, at, error):
+    path = tmp_path / "mine.toml"
+    path.write_text(text)
+    with pytest.raises(TargetError) as caught:
+        load_board(str(path))
+    assert caught.value.message().startswith(f"{path}:{at[0]}:{at[1]}: error: {error}")
+
+
+def test_a_key_of_a_board_that_is_extended_has_no_line_in_this_one(tmp_path):
+    (tmp_path / "base.toml").write_text('extends = "cortex-m4"\nstack_bytes = 7\n')
+    path = tmp_path / "mine.toml"
+    path.write_text('extends = "base.toml"\n')
+    with pytest.raises(TargetError) as caught:
+        load_board(str(path))
+    assert caught.value.message().startswith(f"{path}: error: stack_bytes: must be a multiple of 8")
+    assert read_toml(path, "file") == {"extends": "base.toml"}

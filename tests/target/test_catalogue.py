@@ -48,7 +48,7 @@ def load(tmp_path, text):
     return load_family(tmp_path)
 
 
-def one_op(kind: OpKind, x: tuple, weights: tuple | None, y: tuple, attrs: Attrs) -> tuple[Graph, Op]:
+def one_op(kind, x, weights, y, attrs):
     """A graph of one operator, by its shapes."""
     tensors = [Tensor("x", x, DType.INT8), Tensor("y", y, DType.INT8)]
     inputs = [0]
@@ -59,7 +59,7 @@ def one_op(kind: OpKind, x: tuple, weights: tuple | None, y: tuple, attrs: Attrs
     return Graph("g", tuple(tensors), (op,), (0,), (1,)), op
 
 
-def target(*kernels: KernelVariant) -> Target:
+def target(*kernels):
     return Target(load_board("host"), kernels)
 
 
@@ -307,7 +307,7 @@ def test_features_of_operators_with_state_name_what_they_keep():
     ]
 
 
-def variant(name: str, **fields: str) -> KernelVariant:
+def variant(name, **fields):
     return KernelVariant(op="CONV_2D", name=name, symbol=name, sources=(), **fields)
 
 

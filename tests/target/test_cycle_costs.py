@@ -1,10 +1,7 @@
 """Costs are in cycles where a family has formulas for the core's pipeline, and never in two units at once."""
 
-from __future__ import annotations
-
 import dataclasses
 import re
-from pathlib import Path
 
 import pytest
 
@@ -34,13 +31,13 @@ M4 = load_board("cortex-m4")
 PIPELINE = Pipeline("cortex-m4")
 
 
-def family(folder: Path, text: str = FILE, model: str = "cortex-m4") -> Path:
+def family(folder, text=FILE, model="cortex-m4"):
     (folder / "costs").mkdir(parents=True)
     (folder / "costs" / f"{model}.toml").write_text(text, encoding="utf-8")
     return folder
 
 
-def test_what_has_no_formula_is_converted(tmp_path: Path) -> None:
+def test_what_has_no_formula_is_converted(tmp_path):
     made = converter(PIPELINE, [("fast", family(tmp_path / "fast"), {"add_fast": {}, "mul_fast": {}})])
     assert made is not None
     assert [kernel.cost for kernel in made.kernels("fast", [ADD, MUL])] == [
@@ -52,7 +49,7 @@ def test_what_has_no_formula_is_converted(tmp_path: Path) -> None:
     assert (costs.call, costs.move) == ("1.5 * (10)", "8 + bytes")
 
 
-def test_a_family_without_a_file_has_the_ratio_of_the_first_that_has_one(tmp_path: Path) -> None:
+def test_a_family_without_a_file_has_the_ratio_of_the_first_that_has_one(tmp_path):
     folders = [(name, family(tmp_path / name, FILE.replace("1.5", ratio)), {"add_fast": {}})
                for name, ratio in (("fast", "2"), ("plain", "4"))]  # fmt: skip
     made = converter(PIPELINE, [("library", tmp_path, {}), *folders])
@@ -62,7 +59,7 @@ def test_a_family_without_a_file_has_the_ratio_of_the_first_that_has_one(tmp_pat
 
 
 @pytest.mark.parametrize("model", ["", "cortex-m7", "../costs/cortex-m4", "nothing/cortex-m4"])
-def test_other_models_have_no_cycles(tmp_path: Path, model: str) -> None:
+def test_other_models_have_no_cycles(tmp_path, model):
     assert converter(Pipeline(model), [("fast", family(tmp_path / "fast"), {"add_fast": {}})]) is None
 
 
@@ -83,7 +80,7 @@ def test_other_models_have_no_cycles(tmp_path: Path, model: str) -> None:
         (FILE.replace("[kernels]", "[kernels"), "not a TOML file", 6),
     ],
 )
-def test_a_mistake_is_told_with_its_place(tmp_path: Path, text: str, words: str, line: int) -> None:
+def test_a_mistake_is_told_with_its_place(tmp_path, text, words, line):
     folder = family(tmp_path / "fast", text)
     with pytest.raises(TargetError) as told:
         load(folder / "costs/cortex-m4.toml", {"add_fast": {}})
@@ -94,7 +91,7 @@ def test_a_mistake_is_told_with_its_place(tmp_path: Path, text: str, words: str,
 
 
 @pytest.mark.parametrize("name", board_names())
-def test_all_costs_of_a_board_are_in_one_unit(name: str) -> None:
+def test_all_costs_of_a_board_are_in_one_unit(name):
     """Each formula in cycles is one of a file for the core's model, or the catalogue's, converted."""
     target = load_target(name)
     without = make_target(dataclasses.replace(target.board, pipeline=None))
@@ -114,7 +111,7 @@ def test_all_costs_of_a_board_are_in_one_unit(name: str) -> None:
     assert target.cost_ms == 1000 / target.board.clock_hz
 
 
-def test_plans_by_other_formulas_are_others() -> None:
+def test_plans_by_other_formulas_are_others():
     """What is kept by the digest is in one unit, by one set of formulas."""
     target = make_target(M4)
     same_text = dataclasses.replace(target, cost_unit=CostUnit.INSTRUCTIONS)
@@ -122,7 +119,7 @@ def test_plans_by_other_formulas_are_others() -> None:
     assert len({planning_digest(one) for one in (target, same_text, in_instructions)}) == 3
 
 
-def reading(size: int, speed: Speed | None, cache_bytes: int) -> float:
+def reading(size, speed, cache_bytes):
     """What constants of so many bytes, read ten times in a call, add to its cost."""
     memories = [dataclasses.replace(m, speed=speed) if m.name == M4.weights else m for m in M4.memories]
     cache = Cache("c", 32, data_bytes=cache_bytes)
@@ -132,7 +129,7 @@ def reading(size: int, speed: Speed | None, cache_bytes: int) -> float:
     return float(evaluate(made.cost, {}))
 
 
-def test_constants_in_slow_flash_are_waited_for() -> None:
+def test_constants_in_slow_flash_are_waited_for():
     """By the board's data: a line of 32 bytes waits 7 cycles and 3 more for each of 3 beats."""
     assert reading(1000, None, 0) == 0
     assert reading(1000, Speed(0, bus_bits=128), 0) == 0
@@ -144,7 +141,7 @@ def test_constants_in_slow_flash_are_waited_for() -> None:
 
 
 @pytest.mark.parametrize("figure", ["taken_branch_cycles", "words_per_cycle"])
-def test_a_board_with_other_figures_than_the_formulas_is_not_planned_by_them(figure: str) -> None:
+def test_a_board_with_other_figures_than_the_formulas_is_not_planned_by_them(figure):
     assert M4.pipeline is not None and make_target(M4).cost_unit is CostUnit.CYCLES
     other = dataclasses.replace(M4.pipeline, **{figure: 3})
     target = make_target(dataclasses.replace(M4, pipeline=other))

@@ -2,7 +2,7 @@ import dataclasses
 import subprocess
 import sys
 import textwrap
-from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from paths import KERNELS, ROOT
@@ -20,7 +20,7 @@ def fresh(monkeypatch):
     registry._other_plugins.cache_clear()
 
 
-def distribution(folder: Path, module: str, source: str, entry: str) -> None:
+def distribution(folder, module, source, entry):
     """An installed distribution, as importlib.metadata sees one."""
     (folder / f"{module}.py").write_text(textwrap.dedent(source))
     info = folder / f"{module}-1.0.dist-info"
@@ -83,16 +83,6 @@ sources = ["{1}/s.c"]
 """
 
 
-class Offering:
-    """A plugin that has kernels."""
-
-    def __init__(self, *folders):
-        self.folders = folders
-
-    def kernel_families(self):
-        return self.folders
-
-
 def families(folder, *names, uses=""):
     """Folders with one kernel each, as a plugin offers them; `plain` is portable."""
     for name in names:
@@ -101,45 +91,51 @@ def families(folder, *names, uses=""):
     return [KernelFolder(folder / name, portable=name == "plain") for name in names]
 
 
-def cored(*names):
-    board = registry.load_board("host")
-    return dataclasses.replace(board, core=dataclasses.replace(board.core, families=names))
+HOST = registry.load_board("host")
 
 
-def test_a_target_has_the_kernels_of_its_families_in_order_and_portable_ones_last(tmp_path, monkeypatch):
-    offered = Offering(*families(tmp_path, "fast", "plain", "faster"))
-    board = cored()
-    monkeypatch.setattr(registry, "_own_plugins", lambda: {"host": offered})
+@pytest.fixture
+def make(monkeypatch):
+    """Makes the host's target with these core families, where plugins offer these folders."""
+
+    def make(names, *offers):
+        plugins = {f"x{n}": SimpleNamespace(kernel_families=lambda f=f: f) for n, f in enumerate(offers)}
+        plugins["host"] = plugins.pop("x0")
+        monkeypatch.setattr(registry, "_own_plugins", lambda: plugins)
+        core = dataclasses.replace(HOST.core, families=tuple(names))
+        return registry.make_target(dataclasses.replace(HOST, core=core))
+
+    return make
+
+
+def test_a_target_has_the_kernels_of_its_families_in_order_and_portable_ones_last(tmp_path, make):
+    offered = families(tmp_path, "fast", "plain", "faster")
     for names, expected in [
         (("faster", "fast"), ["faster", "fast", "plain"]),
         ((), ["plain"]),
         (("plain", "fast"), ["fast", "plain"]),
     ]:
-        chosen = dataclasses.replace(board, core=dataclasses.replace(board.core, families=names))
-        target = registry.make_target(chosen)
+        target = make(names, offered)
         assert [k.name for k in target.kernels] == expected
         assert target.source("plain/s.c") == tmp_path / "plain" / "s.c"
-    chosen = dataclasses.replace(board, core=dataclasses.replace(board.core, families=("fastest",)))
     with pytest.raises(TargetError, match="no kernels 'fastest'") as caught:
-        registry.make_target(chosen)
+        make(["fastest"], offered)
     assert caught.value.hint == "did you mean 'faster'?"
 
 
-def test_what_a_portable_kernel_costs_is_said_by_the_core_s_own_family(tmp_path, monkeypatch):
-    offered, board = families(tmp_path, "fast", "plain", "slow"), cored()
-    monkeypatch.setattr(registry, "_own_plugins", lambda: {"host": Offering(*offered)})
+def test_what_a_portable_kernel_costs_is_said_by_the_core_s_own_family(tmp_path, make):
+    offered = families(tmp_path, "fast", "plain", "slow")
 
-    def costs(*names):
-        chosen = dataclasses.replace(board, core=dataclasses.replace(board.core, families=names))
-        return {k.name: k.cost for k in registry.make_target(chosen).kernels}
+    def cost(*names):
+        return {k.name: k.cost for k in make(names, offered).kernels}["plain"]
 
-    plain = costs()["plain"]
+    plain = cost()
     for name, formula in (("fast", "3 + outputs"), ("slow", "9 * outputs")):
         path = tmp_path / name / "catalogue.toml"
         path.write_text(f'portable.plain = "{formula}"\n' + path.read_text())
-    assert costs("fast")["plain"] == costs("fast", "slow")["plain"] == "3 + outputs"
-    assert costs("slow")["plain"] == "9 * outputs"
-    assert costs()["plain"] == plain
+    assert cost("fast") == cost("fast", "slow") == "3 + outputs"
+    assert cost("slow") == "9 * outputs"
+    assert cost() == plain
 
 
 @pytest.mark.parametrize(
@@ -151,58 +147,44 @@ def test_what_a_portable_kernel_costs_is_said_by_the_core_s_own_family(tmp_path,
         ("portable = 3", "'portable' must be a table", "write [portable]"),
     ],
 )
-def test_a_cost_of_no_portable_kernel_is_an_error(tmp_path, monkeypatch, line, text, hint):
+def test_a_cost_of_no_portable_kernel_is_an_error(tmp_path, make, line, text, hint):
     offered = families(tmp_path, "mine", "plain")
     path = tmp_path / "mine" / "catalogue.toml"
     path.write_text(line + "\n" + path.read_text())
-    board = cored("mine")
-    monkeypatch.setattr(registry, "_own_plugins", lambda: {"host": Offering(*offered)})
     with pytest.raises(TargetError, match=text) as caught:
-        registry.make_target(board)
+        make(["mine"], offered)
     assert str(path) in str(caught.value)
     assert caught.value.hint == hint
 
 
-def test_a_family_s_files_come_with_those_of_the_families_it_uses(tmp_path, monkeypatch):
+def test_a_family_s_files_come_with_those_of_the_families_it_uses(tmp_path, make):
     offered = families(tmp_path, "mine", uses='uses = ["helper"]\n') + families(tmp_path, "helper", "plain")
-    board = cored("mine")
-    monkeypatch.setattr(registry, "_own_plugins", lambda: {"host": Offering(*offered)})
-    target = registry.make_target(board)
+    target = make(["mine"], offered)
     assert [k.name for k in target.kernels] == ["mine", "plain"]
     assert {family.name for family in target.families} == {"mine", "helper", "plain"}
 
 
-def test_a_source_of_a_family_that_is_not_used_is_an_error(tmp_path, monkeypatch):
+def test_a_source_of_a_family_that_is_not_used_is_an_error(tmp_path, make):
     offered = families(tmp_path, "mine", "other")
     (tmp_path / "mine" / "catalogue.toml").write_text(KERNEL.format("mine", "other"))
-    board = cored("mine")
-    monkeypatch.setattr(registry, "_own_plugins", lambda: {"host": Offering(*offered)})
     with pytest.raises(TargetError, match=r"source 'other/s\.c' of s is of a family") as caught:
-        registry.make_target(board)
+        make(["mine"], offered)
     assert caught.value.hint == 'uses = ["other"] in its catalogue.toml'
 
 
-def test_two_families_of_one_name_are_an_error(tmp_path, monkeypatch):
-    one, two = families(tmp_path / "a", "mine"), families(tmp_path / "b", "mine")
-    board = cored("mine")
-    monkeypatch.setattr(registry, "_own_plugins", lambda: {"host": Offering(*one), "x": Offering(*two)})
+def test_two_families_of_one_name_are_an_error(tmp_path, make):
     with pytest.raises(TargetError, match="two plugins have kernels 'mine'"):
-        registry.make_target(board)
+        make(["mine"], families(tmp_path / "a", "mine"), families(tmp_path / "b", "mine"))
 
 
-def test_constants_that_no_routine_reads_are_an_error(tmp_path, monkeypatch):
+def test_constants_that_no_routine_reads_are_an_error(tmp_path, make):
     """A kernel with a packing of its own needs what finishes a pooling to read that packing."""
+    own = [folder for plugin in registry._own_plugins().values() for folder in plugin.kernel_families()]
     offered = families(tmp_path, "mine")
-    (tmp_path / "mine" / "catalogue.toml").write_text(
-        "[packing.strange]\nbytes = '4'\n"
-        + KERNEL.format("mine", "mine").replace("ADD", "MEAN")
-        + "packing = 'strange'\n"
-    )
-    board = cored("mine")
-    own = registry._own_plugins()
-    monkeypatch.setattr(registry, "_own_plugins", lambda: {**own, "x": Offering(*offered)})
+    kernel = KERNEL.format("mine", "mine").replace("ADD", "MEAN") + "packing = 'strange'\n"
+    (tmp_path / "mine" / "catalogue.toml").write_text("[packing.strange]\nbytes = '4'\n" + kernel)
     with pytest.raises(TargetError, match="packing 'strange', which no routine 'finish' for MEAN reads"):
-        registry.make_target(board)
+        make(["mine"], own, offered)
 
 
 def test_the_shipped_catalogues_name_files_that_exist():

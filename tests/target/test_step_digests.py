@@ -9,7 +9,7 @@ import pytest
 from paths import ROOT
 
 from buildtool.target import digest, registry
-from buildtool.target.types import Contract, Target, Windows
+from buildtool.target.types import Contract, Windows
 
 TARGET = registry.load_target("cortex-m4")
 STEPS = {
@@ -19,28 +19,28 @@ STEPS = {
 }
 
 
-def kernel(**fields) -> Target:
+def kernel(**fields):
     """The target with its first kernel changed."""
     first, *others = TARGET.kernels
     return dataclasses.replace(TARGET, kernels=(dataclasses.replace(first, **fields), *others))
 
 
-def routine(**fields) -> Target:
+def routine(**fields):
     first, *others = TARGET.routines
     return dataclasses.replace(TARGET, routines=(dataclasses.replace(first, **fields), *others))
 
 
-def board(**fields) -> Target:
+def board(**fields):
     return dataclasses.replace(TARGET, board=dataclasses.replace(TARGET.board, **fields))
 
 
-def memory(name: str, **fields) -> Target:
+def memory(name, **fields):
     board_ = TARGET.board
     changed = [dataclasses.replace(m, **fields) if m.name == name else m for m in board_.memories]
     return board(memories=tuple(changed))
 
 
-def core(**fields) -> Target:
+def core(**fields):
     return board(core=dataclasses.replace(TARGET.board.core, **fields))
 
 

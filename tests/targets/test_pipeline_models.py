@@ -24,7 +24,7 @@ LE = bytes.fromhex("0ff005c8")  # le lr, some label before
 
 @pytest.fixture(scope="module")
 def timer_of():
-    def find_one(board: str) -> llvm.LlvmMca:
+    def find_one(board):
         found = find_timer(load_board(board))
         if isinstance(found, str):
             pytest.skip(f"needs llvm-mca: {found}")
@@ -100,7 +100,7 @@ def test_reports_of_several_versions_are_read():
     assert llvm._parsed(old + new) == {3: 21, 14: 22}
 
 
-def fake_clang(folder, number: int, monkeypatch) -> None:
+def fake_clang(folder, number, monkeypatch):
     """A PATH that holds a clang alone."""
     script(folder / f"clang-{number}", f"echo 'clang version {number}.1.0'")
     monkeypatch.setenv("PATH", str(folder))

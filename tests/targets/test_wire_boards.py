@@ -7,7 +7,6 @@ import re
 import shlex
 import socket
 import subprocess
-from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -62,7 +61,7 @@ class Built:
     inputs: bytes
     outputs: bytes
 
-    def run(self, opened: link.Transport) -> talk.Told:
+    def run(self, opened):
         """Handshake and run; the outputs are compared."""
         connection = link.Link(opened, WHAT)
         firmware = talk.said_hello(connection.hello(talk.HELLO_SECONDS), WHAT)
@@ -77,9 +76,9 @@ class Built:
 
 
 @contextmanager
-def firmware(board: str, wire: str = "serial", **options: object) -> Iterator[Built]:
+def firmware(board, wire="serial", **options):
     request = parse({"kind": "flash", "model": NET, "board": board, "wire": wire, "options": options})
-    made, sources = subject(request, Session())  # type: ignore[arg-type]
+    made, sources = subject(request, Session())
     inputs = seeded(made.graph, 2, 7)
     want = [reference(Reference.NUMPY, b"", made.source, made.graph, one) for one in inputs]
     outputs = b"".join(np.ascontiguousarray(one[t]).tobytes() for one in want for t in made.graph.outputs)
@@ -88,7 +87,7 @@ def firmware(board: str, wire: str = "serial", **options: object) -> Iterator[Bu
 
 
 @contextmanager
-def machine(one: Built, folder: Path) -> Iterator[tuple[str, Callable[[str], None]]]:
+def machine(one, folder):
     """QEMU with the image: the name of its UART's pseudo-terminal, and its monitor."""
     words = [word for word in command(one.board, one.image) if word != "-no-reboot"]
     at, path = words.index("-monitor"), folder / "monitor"
@@ -117,12 +116,12 @@ def machine(one: Built, folder: Path) -> Iterator[tuple[str, Callable[[str], Non
 class Bad:
     """A wire that changes, loses and adds bytes, in both directions; `every`: one of so many."""
 
-    def __init__(self, inner: link.Transport, every: int, seed: int) -> None:
+    def __init__(self, inner, every, seed):
         self.name, self._inner, self._every, self._chance = inner.name, inner, every, random.Random(seed)
-        self.on_write: Callable[[int], None] = lambda count: None
+        self.on_write = lambda count: None
         self._writes = 0
 
-    def _garbled(self, data: bytes) -> bytes:
+    def _garbled(self, data):
         out = bytearray()
         for byte in data:
             if self._every and self._chance.randrange(self._every) == 0:
@@ -131,28 +130,26 @@ class Bad:
                 out.append(byte)
         return bytes(out)
 
-    def read(self, seconds: float) -> bytes:
+    def read(self, seconds):
         return self._garbled(self._inner.read(seconds))
 
-    def write(self, data: bytes) -> None:
+    def write(self, data):
         self._writes += 1
         self.on_write(self._writes)
         self._inner.write(self._garbled(data))
 
-    def close(self) -> None:
+    def close(self):
         self._inner.close()
 
 
 @pytest.mark.slow
-def test_a_bad_wire_a_reset_and_another_build_on_one_emulated_board(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_bad_wire_a_reset_and_another_build_on_one_emulated_board(tmp_path, monkeypatch):
     monkeypatch.setattr(link, "AGAIN_SECONDS", 0.05)
     with firmware("cortex-m4") as one, machine(one, tmp_path) as (port, monitor):
         with closing(SerialPort(port, 115200)) as opened:
             told = one.run(opened)
             assert told.total_cycles == 0 and "no cycle counter" in told.firmware.no_cycles
-            assert 0 < int(re.search(rb"stack_high_water=(\d+)", told.files["report.txt"])[1]) < 2048  # type: ignore[index]
+            assert 0 < int(re.search(rb"stack_high_water=(\d+)", told.files["report.txt"])[1]) < 2048
             one.run(Bad(opened, 400, 3))  # a byte of some 400: every third frame is hurt
             assert one.traffic.again > 5
             # A host that was ended in the middle of a frame, and another one after it.
@@ -175,7 +172,7 @@ def test_a_bad_wire_a_reset_and_another_build_on_one_emulated_board(
 
 
 @pytest.mark.slow
-def test_every_tensor_and_rows_come_over_the_wire_as_a_request_asks() -> None:
+def test_every_tensor_and_rows_come_over_the_wire_as_a_request_asks():
     asked = {"kind": "validate", "model": NET, "board": "cortex-m4", "wire": "serial"}
     answer = handle({**asked, "tensors": True})
     assert answer["exact"] and answer["tensors_compared"] > 8
@@ -185,7 +182,7 @@ def test_every_tensor_and_rows_come_over_the_wire_as_a_request_asks() -> None:
 
 
 @pytest.mark.slow
-def test_a_profile_over_a_uart_counts_no_cycles_of_an_emulators() -> None:
+def test_a_profile_over_a_uart_counts_no_cycles_of_an_emulators():
     """mcycle runs in QEMU, by the host's clock; the counter of Cortex-M is not there."""
     for board, why in (("hifive1", "an emulator counts no cycles"), ("mps2-an505", "no cycle counter")):
         answer = handle({"kind": "profile", "model": NET, "board": board, "wire": "serial"})
@@ -195,7 +192,7 @@ def test_a_profile_over_a_uart_counts_no_cycles_of_an_emulators() -> None:
 
 
 @pytest.mark.slow
-def test_the_usart_driver_of_stm32f4_answers_on_an_emulated_one(tmp_path: Path) -> None:
+def test_the_usart_driver_of_stm32f4_answers_on_an_emulated_one(tmp_path):
     board = own_board(tmp_path, F405, "nucleo-f412zg")
     with firmware(board) as one, machine(one, tmp_path) as (port, _):
         opened = SerialPort(port, 115200)
@@ -204,9 +201,7 @@ def test_the_usart_driver_of_stm32f4_answers_on_an_emulated_one(tmp_path: Path) 
 
 
 @pytest.mark.slow
-def test_a_run_on_a_board_flashes_it_and_checks_what_its_memory_holds(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_on_a_board_flashes_it_and_checks_what_its_memory_holds(tmp_path, monkeypatch):
     """The tool that flashes is a stub, which writes down how it was called; the image runs already."""
     board, stub = own_board(tmp_path, PROBE), tmp_path / "openocd"
     script(stub, f'printf "%s\\n" "$@" > {tmp_path}/called')
@@ -227,9 +222,7 @@ def test_a_run_on_a_board_flashes_it_and_checks_what_its_memory_holds(
 
 
 @pytest.mark.slow
-def test_a_fault_comes_over_the_wire_with_its_operator(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_fault_comes_over_the_wire_with_its_operator(tmp_path, monkeypatch):
     monkeypatch.setattr(execute, "refuse_unless_enough", lambda *args: None)
     board = own_board(tmp_path, "stack_bytes = 448")
     with pytest.raises(ToolError, match=r"code 104: fault: MemManage after a stack overflow") as caught:
@@ -237,7 +230,7 @@ def test_a_fault_comes_over_the_wire_with_its_operator(
     assert caught.value.operator.startswith("#0 ") and "computed CONV_2D" in caught.value.text
 
 
-def test_firmware_that_writes_no_cycles_is_told_as_such(tmp_path: Path) -> None:
+def test_firmware_that_writes_no_cycles_is_told_as_such(tmp_path):
     (tmp_path / "net.elf").write_bytes(b"another build")
     with pytest.raises(ToolError, match="writes no cycles") as caught:
         semihosted.run(load_board("cortex-m4"), tmp_path / "net.elf", RunRequest({}, ()), Desk("semihosting"))
@@ -245,7 +238,7 @@ def test_firmware_that_writes_no_cycles_is_told_as_such(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_files_and_cycles_come_through_a_debugger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_and_cycles_come_through_a_debugger(tmp_path, monkeypatch):
     """OpenOCD is a stub that begins QEMU: what is tried is all but the probe."""
     board, stub = own_board(tmp_path, PROBE), tmp_path / "openocd"
     asked = {"kind": "profile", "model": NET, "board": board, "wire": "semihosting"}
@@ -269,7 +262,7 @@ def test_files_and_cycles_come_through_a_debugger(tmp_path: Path, monkeypatch: p
 
 
 @pytest.mark.slow
-def test_a_network_answers_over_rtt_through_a_probe() -> None:
+def test_a_network_answers_over_rtt_through_a_probe():
     """The probe is QEMU's server for debuggers, which stops the core for every look at its memory."""
     with firmware("cortex-m4", "rtt") as one:
         with socket.socket() as free:
@@ -286,7 +279,7 @@ def test_a_network_answers_over_rtt_through_a_probe() -> None:
             process.wait()
 
 
-def listens(port: int) -> bool:
+def listens(port):
     """Whether somebody has the port; QEMU takes one connection, so none is made."""
     with socket.socket() as tried:
         tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

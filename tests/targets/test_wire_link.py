@@ -1,26 +1,29 @@
 """The host's side of a board on the desk: what is wrong at the other end of the wire is told."""
 
-from __future__ import annotations
-
 import os
+import random
 import struct
+import subprocess
 import sys
 import tty
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
-from pathlib import Path
 
 import pytest
-from buildtool_plugins.wire import desk, link, ports, talk
-from buildtool_plugins.wire.link import Frame
+from buildtool_plugins.wire import ROOT, desk, link, ports, talk
+from buildtool_plugins.wire.link import MOST_PAYLOAD, Decoder, Frame, decoded
 from buildtool_plugins.wire.ports import SerialPort
 from fakeboard import FakeBoard, on_a_port
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from needs import needs_tool
+from paths import TESTS
 
 from buildtool.base.errors import ToolError
 from buildtool.base.modes import Level
 from buildtool.target.plugin import ProgramError
 from buildtool.target.registry import load_board
-from buildtool.target.types import RunRequest, RunResult
+from buildtool.target.types import RunRequest
 
 WHAT = "board 'b'"
 BOARD = load_board("nucleo-f767zi")
@@ -29,24 +32,22 @@ INPUTS = RunRequest({"input.bin": bytes(16)}, ("output.bin", "report.txt"), time
 
 
 @pytest.fixture(autouse=True)
-def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
+def _soon(monkeypatch):
     monkeypatch.setattr(link, "AGAIN_SECONDS", 0.02)
 
 
-def run(board: FakeBoard, request: RunRequest = INPUTS, expected: talk.Identity = IDENTITY) -> RunResult:
+def run(board, request=INPUTS, expected=IDENTITY):
     with on_a_port(board) as port:
         return desk._run(BOARD, request, port, expected)
 
 
-def failure(board: FakeBoard, **more: object) -> ToolError:
+def failure(board, **more):
     with pytest.raises(ToolError) as caught:
-        run(board, **more)  # type: ignore[arg-type]
+        run(board, **more)
     return caught.value
 
 
-def test_a_board_gives_outputs_and_cycles_and_the_level_is_the_connections(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_board_gives_outputs_and_cycles_and_the_level_is_the_connections(monkeypatch):
     fake = FakeBoard(core_hz=BOARD.clock_hz)
     behind_a_program = run(fake)
     assert behind_a_program.files["output.bin"] == fake.output * 2
@@ -65,7 +66,7 @@ def test_a_board_gives_outputs_and_cycles_and_the_level_is_the_connections(
         run(FakeBoard(core_hz=16_000_000))
 
 
-def test_firmware_that_is_not_the_images_is_refused_with_both_named() -> None:
+def test_firmware_that_is_not_the_images_is_refused_with_both_named():
     assert "version 2 of the test firmware's protocol" in failure(FakeBoard(protocol=2)).text
     assert f"expected {'0' * 32}, found {'f' * 32}" in failure(FakeBoard(plan="f" * 32)).text
     assert f"expected {'00' * 16}, found {'ab' * 16}" in failure(FakeBoard(layout=b"\xab" * 16)).text
@@ -79,18 +80,18 @@ def test_firmware_that_is_not_the_images_is_refused_with_both_named() -> None:
 Serve = Callable[[Frame], bytes | None]
 
 
-def answering(fake: FakeBoard, kind: str, otherwise: Serve) -> FakeBoard:
+def answering(fake, kind, otherwise):
     """Serves as ever, but for one kind of request."""
     plain = FakeBoard(**{**vars(fake), "serve": None})
     fake.serve = lambda request: otherwise(request) if request.kind == kind else plain.answer(request)
     return fake
 
 
-def silent(monkeypatch: pytest.MonkeyPatch, said: bytes | None) -> FakeBoard:
+def silent(monkeypatch, said):
     """A board that says no more than this once the network has run; from then on nobody is patient."""
     plain = FakeBoard()
 
-    def serve(request: Frame) -> bytes | None:
+    def serve(request):
         if request.kind == "I":
             monkeypatch.setattr(talk, "ANSWER_SECONDS", 0.1)
         return said if request.kind == "O" else plain.answer(request)
@@ -98,9 +99,7 @@ def silent(monkeypatch: pytest.MonkeyPatch, said: bytes | None) -> FakeBoard:
     return FakeBoard(serve=serve)
 
 
-def test_a_board_that_ends_resets_or_falls_silent_in_the_middle_is_told(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_board_that_ends_resets_or_falls_silent_in_the_middle_is_told(monkeypatch):
     words = struct.pack("<ii", 103, 4) + b"fault: HardFault at pc=0x08000123\n"
     fault = answering(FakeBoard(), "I", lambda r: Frame("f", r.sequence, r.session, words).encoded())
     error = failure(fault)
@@ -125,10 +124,10 @@ def test_a_board_that_ends_resets_or_falls_silent_in_the_middle_is_told(
     assert "invoke gave status -3" in error.text
 
 
-def test_answers_that_come_late_or_twice_do_no_harm() -> None:
+def test_answers_that_come_late_or_twice_do_no_harm():
     plain, kept = FakeBoard(), list[bytes]()
 
-    def late(request: Frame) -> bytes:
+    def late(request):
         """The answer of the request before, twice, and then its own."""
         kept.append(plain.answer(request) or b"")
         return b"".join([*kept[-2:-1] * 2, kept[-1]])
@@ -137,7 +136,7 @@ def test_answers_that_come_late_or_twice_do_no_harm() -> None:
 
 
 @pytest.fixture
-def port() -> Iterator[tuple[int, str]]:
+def port():
     """The other end of a pseudo-terminal, and its name."""
     ours, theirs = os.openpty()
     tty.setraw(theirs)
@@ -154,9 +153,7 @@ def port() -> Iterator[tuple[int, str]]:
         (bytes(range(128, 256)), "128 bytes came that are no frame", "baud"),
     ],
 )
-def test_who_speaks_otherwise_is_no_test_firmware(
-    port: tuple[int, str], said: bytes, expected: str, hint: str
-) -> None:
+def test_who_speaks_otherwise_is_no_test_firmware(port, said, expected, hint):
     ours, name = port
     with closing(SerialPort(name, 115200)) as opened:
         os.write(ours, said)
@@ -165,7 +162,7 @@ def test_who_speaks_otherwise_is_no_test_firmware(
     assert expected in caught.value.text and hint in caught.value.hint
 
 
-def test_ports_that_cannot_be_had_are_told(port: tuple[int, str], tmp_path: Path) -> None:
+def test_ports_that_cannot_be_had_are_told(port, tmp_path):
     _, name = port
     with closing(SerialPort(name, 115200)) as opened:
         with pytest.raises(ToolError, match="another program has the port"):
@@ -183,14 +180,14 @@ def test_ports_that_cannot_be_had_are_told(port: tuple[int, str], tmp_path: Path
             ports.Socket(place)
 
 
-def test_without_pyserial_its_line_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_pyserial_its_line_is_said(monkeypatch):
     monkeypatch.setitem(sys.modules, "serial", None)
     with pytest.raises(ToolError, match="pyserial, which is not installed") as caught:
         SerialPort("/dev/ttyACM0", 115200)
     assert "pip install pyserial" in caught.value.hint
 
 
-def test_the_port_that_is_meant_is_the_only_one_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_port_that_is_meant_is_the_only_one_there_is(monkeypatch):
     for found, said in (([], "no serial port of a board"), (["/dev/a", "/dev/b"], "2 serial ports: /dev/a")):
         monkeypatch.setattr(ports, "serial_ports", lambda found=found: found)
         with pytest.raises(ToolError, match=said):
@@ -199,7 +196,7 @@ def test_the_port_that_is_meant_is_the_only_one_there_is(monkeypatch: pytest.Mon
     assert ports.only_port() == "/dev/a"
 
 
-def test_a_port_that_goes_away_is_told(port: tuple[int, str]) -> None:
+def test_a_port_that_goes_away_is_told(port):
     ours, theirs = os.openpty()
     tty.setraw(theirs)
     with closing(SerialPort(os.ttyname(theirs), 115200)) as opened:
@@ -209,3 +206,87 @@ def test_a_port_that_goes_away_is_told(port: tuple[int, str]) -> None:
             for _ in range(3):
                 opened.write(b"x")
                 opened.read(0.05)
+
+
+# ---- frames ------------------------------------------------------------------------------------------
+
+
+payloads = st.one_of(
+    st.binary(max_size=MOST_PAYLOAD),
+    st.integers(0, MOST_PAYLOAD).map(bytes),  # zeros alone
+    st.integers(0, MOST_PAYLOAD).map(lambda n: b"\xff" * n),
+)
+frames = st.builds(Frame, st.sampled_from("HWabz"), st.integers(0, 255), st.integers(0, 65535), payloads)
+
+
+@settings(derandomize=True, deadline=None, max_examples=40)
+@given(st.lists(st.tuples(frames, st.binary(max_size=20)), max_size=6), st.integers(1, 50))
+def test_frames_come_out_of_a_stream_with_rubbish_between_them(sent, piece):
+    stream = b"".join(rubbish + frame.encoded() for frame, rubbish in sent)
+    decoder, found = Decoder(), list[Frame]()
+    for at in range(0, len(stream), piece):
+        found += decoder.feed(stream[at : at + piece])
+    assert [frame for frame in found if frame in [one for one, _ in sent]] == [frame for frame, _ in sent]
+
+
+@settings(derandomize=True, deadline=None, max_examples=40)
+@given(frames, st.data())
+def test_a_byte_that_is_changed_or_lost_makes_no_frame(frame, data):
+    encoded = frame.encoded().strip(b"\0")
+    at = data.draw(st.integers(0, len(encoded) - 1))
+    other = data.draw(st.integers(1, 255).filter(lambda byte: byte != encoded[at]))
+    assert decoded(encoded) == frame
+    assert decoded(encoded[:at] + bytes([other]) + encoded[at + 1 :]) is None
+    assert decoded(encoded[:at] + encoded[at + 1 :]) is None
+
+
+@pytest.fixture(scope="module")
+def firmware(tmp_path_factory):
+    """frames.c with sanitizers, on standard input and output."""
+    program = tmp_path_factory.mktemp("frames") / "frames"
+    flags = ["-std=gnu99", "-g1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+    sources = [ROOT / "frames.c", TESTS / "targets/wire/frames_main.c"]
+    subprocess.run(
+        [needs_tool("cc"), *flags, f"-I{ROOT}", *map(str, sources), "-o", str(program)],
+        check=True,
+        timeout=60,
+    )
+    return program
+
+
+def said(firmware, stream):
+    done = subprocess.run([firmware], input=stream, capture_output=True, check=True, timeout=60)
+    return Decoder().feed(done.stdout)
+
+
+@pytest.mark.slow
+def test_the_firmware_answers_each_request_of_its_session_once(firmware):
+    """Twice the same is answered twice alike, what another session sends is refused, a hello begins anew."""
+    hello, other = Frame("H", 1, 7), Frame("W", 9, 8, b"abc")
+    work = [Frame("W", n % 256, 7, bytes([n % 256, 0]) * (n % 121)) for n in range(2, 300)]
+    stream = [Frame("W", 5, 0, b"x"), hello, *work, work[-1], other, work[-1], Frame("H", 3, 8), other]
+    answers = said(firmware, b"".join(frame.encoded() for frame in stream))
+    turned = [Frame("w", one.sequence, 7, one.payload[::-1]) for one in work]
+    expected = [Frame("e", 5, 0, b"\1"), Frame("h", 1, 7), *turned, turned[-1], Frame("e", 9, 7, b"\1")]
+    assert answers[: len(expected)] == expected
+    assert answers[-2:] == [Frame("h", 3, 8), Frame("w", 9, 8, b"cba")]
+
+
+@pytest.mark.slow
+def test_the_firmware_stands_whatever_comes(firmware):
+    """Rubbish, half frames, frames that are too long: the next whole request is answered all the same."""
+    chance = random.Random(4)
+    for _ in range(12):
+        stream = b""
+        for number in range(200):
+            whole = Frame("W", number, 7, chance.randbytes(chance.randrange(MOST_PAYLOAD))).encoded()
+            cut = chance.randrange(len(whole))
+            stream += chance.choice(
+                [whole[:cut], whole[cut:], chance.randbytes(cut), bytes(cut), b"\1" * 600]
+            )
+        last = Frame("W", 201, 7, bytes(range(240)))
+        tail = Frame("H", 200, 7).encoded() + last.encoded()
+        assert said(firmware, stream + b"\0" + tail)[-2:] == [
+            Frame("h", 200, 7),
+            Frame("w", 201, 7, last.payload[::-1]),
+        ]

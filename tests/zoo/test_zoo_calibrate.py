@@ -1,7 +1,5 @@
 """Calibration arithmetic: exact accumulators, scales that hit their targets, ranges that hold zero."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

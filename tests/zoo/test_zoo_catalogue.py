@@ -1,10 +1,9 @@
 """Names and options of the zoo: what is accepted, and what the errors say."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import pytest
+from zoo_networks import built
 
 from buildtool import zoo
 from buildtool.base.errors import UsageError
@@ -47,9 +46,10 @@ def test_options_of_default_value_and_spaces_do_not_change_the_spelling():
     assert zoo.choose("mobilenetv2:alpha=0.350").spelling == "mobilenetv2:alpha=0.35"
 
 
-def test_options_reach_the_table():
-    table = zoo.choose("mobilenetv2:size=96,alpha=0.35,classes=10").table
-    assert table.feed.shape == (96, 96, 3) and table.classes == 10 and table.stem == 16
+def test_options_reach_the_network():
+    graph = built("mobilenetv2:size=32,alpha=0.35,classes=10")
+    shapes = {t.name: t.shape for t in graph.tensors}
+    assert (shapes["input"], shapes["stem"], shapes["logits"]) == ((1, 32, 32, 3), (1, 16, 16, 16), (1, 10))
 
 
 def test_an_unknown_name_suggests_the_closest():
@@ -105,5 +105,4 @@ def test_an_option_given_twice_is_refused():
 
 
 def test_alpha_is_exact():
-    assert zoo.choose("mobilenetv2", alpha=0.35).table == zoo.choose("mobilenetv2:alpha=0.35").table
-    assert zoo.tables.rounded_channels(Fraction("0.35") * 32) == 16
+    assert zoo.choose("mobilenetv2", alpha=0.35).values["alpha"] == Fraction("0.35")

@@ -1,7 +1,5 @@
 """The same name gives the same bytes: in one process, in another, under another hash seed."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import subprocess

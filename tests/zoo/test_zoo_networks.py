@@ -1,25 +1,23 @@
 """Every network runs in LiteRT, equals the reference executor to the bit, and uses its int8 ranges."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from litert import run
-from zoo_networks import ALL, built, file, fresh_inputs
+from zoo_networks import ALL, built, file, fresh_inputs, runs
 
 from buildtool.graph.ops import ALIAS_KINDS
 from buildtool.graph.reference import execute
 from buildtool.graph.tflite.reader import read_model
-from buildtool.graph.types import OpKind
-from buildtool.zoo.builder import SOFTMAX_QUANT
+from buildtool.graph.types import Activation, OpKind, Quantization
+from buildtool.zoo import seeded
+from buildtool.zoo.builder import SOFTMAX_QUANT, Builder, Window
 
 
 @pytest.mark.parametrize("name", ALL)
 def test_every_tensor_equals_litert(name):
     graph, data = built(name), file(name)
-    for x in fresh_inputs(name):
+    for x, made in zip(fresh_inputs(name), runs(name), strict=True):
         expected = run(data, [x])
-        made = execute(graph, [x])
         for index in graph.activations():
             assert np.array_equal(made[index], expected[index]), graph.tensors[index].name
 
@@ -49,10 +47,9 @@ def saturated(values, quant, kind):
 @pytest.mark.parametrize("name", ALL)
 def test_activations_spread_over_int8_without_saturating(name):
     graph = built(name)
-    runs = [execute(graph, [x]) for x in fresh_inputs(name)]
     for op in graph.ops:
         tensor = graph.tensors[op.outputs[0]]
-        values = np.concatenate([made[op.outputs[0]].ravel() for made in runs]).astype(int)
+        values = np.concatenate([made[op.outputs[0]].ravel() for made in runs(name)]).astype(int)
         if op.kind in (OpKind.SOFTMAX, OpKind.PAD) or tensor.elements < 64:
             continue  # few values say nothing about a spread, and a border is all zeros
         assert saturated(values, tensor.quant, op.kind) < 0.02, tensor.name
@@ -66,7 +63,7 @@ def test_activations_spread_over_int8_without_saturating(name):
 @pytest.mark.parametrize("name", ALL)
 def test_both_operands_of_an_addition_matter(name):
     graph = built(name)
-    made = execute(graph, [fresh_inputs(name)[1]])
+    made = runs(name)[1]
     for op in graph.ops:
         if op.kind is not OpKind.ADD:
             continue
@@ -80,7 +77,7 @@ def test_both_operands_of_an_addition_matter(name):
 @pytest.mark.parametrize("name", ALL)
 def test_the_result_depends_on_the_input_and_is_not_flat(name):
     graph = built(name)
-    first, second = (execute(graph, [x])[graph.outputs[0]] for x in fresh_inputs(name))
+    first, second = (made[graph.outputs[0]] for made in runs(name))
     assert not np.array_equal(first, second)
     assert all(len(np.unique(y)) >= min(y.size, 5) for y in (first, second))
 
@@ -103,10 +100,6 @@ def test_quantisation_is_as_tflite_demands(name):
 
 
 def test_calibration_saw_what_the_network_computes():
-    from buildtool.graph.types import Activation, Quantization
-    from buildtool.zoo import seeded
-    from buildtool.zoo.builder import Builder, Window
-
     images = np.stack([seeded.noise(f"image/{i}", (8, 8, 3)) for i in range(3)])
     b = Builder("net", "net", (8, 8, 3), Quantization((0.01,), (-5,)), images)
     x = b.conv(b.input, 8, Window((3, 3), (2, 2)), Activation.RELU6, "conv")

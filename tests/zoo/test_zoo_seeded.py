@@ -1,7 +1,5 @@
 """The seeded generator: known answers, ranges, distributions."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

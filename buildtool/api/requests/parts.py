@@ -158,14 +158,12 @@ class Values:
         self.kind = of.kind
         known = [option.name for option in of.taken() if option.group not in NESTED]
         nested = [option.name for option in of.taken(*NESTED)]
-        self.given = self._parsed(
-            {k: v for k, v in request.items() if k not in ("kind", "options")}, known, nested
-        )
-        inner = request.get("options")
-        inner = {} if inner is None else inner
+        outer = {name: value for name, value in request.items() if name not in ("kind", "options")}
+        self.given = self._parsed(outer, known, nested)
+        inner = {} if request.get("options") is None else request["options"]
         if not isinstance(inner, Mapping):
             raise UsageError("'options' must be a mapping of options to values")
-        if "options" in request and not nested and inner:
+        if not nested and inner:
             raise table.refuse_unknown(of.kind, str(next(iter(inner))), known, "the options")
         self.options = self._parsed(inner, nested, known, "the options of a request")
 
@@ -208,11 +206,10 @@ class Values:
         value = self.need(name)
         if option.folder and value and not Path(value).is_absolute():
             raise UsageError("a path in a request must be absolute", path=value, option=name)
-        if option.suffixes is None:
+        suffixes = option.suffixes
+        if suffixes is None:
             return value
-        if option.many:
-            return tuple(to_file(one, option.suffixes) for one in value)
-        return to_file(value, option.suffixes)
+        return tuple(to_file(one, suffixes) for one in value) if option.many else to_file(value, suffixes)
 
     def target(self) -> TargetChoice:
         """The board and its settings; for several boards ("") the settings alone."""
@@ -240,9 +237,8 @@ class Values:
         if self.given.get("on", On.EMULATOR) == On.BOARD:
             flashed = self.given.get("flashed", False)
             if flashed and self.given.get("tensors", False):
-                raise table.idle(
-                    "flashed", "of every tensor an image of its own is built, which has to be flashed"
-                )
+                text = "of every tensor an image of its own is built, which has to be flashed"
+                raise table.idle("flashed", text)
             return OnDesk(port, False, flashed, self.given.get("tool", ""))
         for name in ("flashed", "tool"):
             if self.given.get(name):
@@ -288,12 +284,9 @@ class Values:
                 option="elf",
                 hint="the .plan is emitted with the network's sources",
             )
-        idle = list(self.options)
-        if "sanitize" in self.given:
-            idle.append("sanitize")
-        if not self.given.get("tensors", False):  # of every tensor an image of its own is built
-            idle += [name for name in ("toolchain", "debug") if name in self.given]
-        for name in idle:
+        # to compare every tensor, an image of its own is built
+        compiled = () if self.given.get("tensors", False) else ("toolchain", "debug")
+        for name in (*self.options, *(one for one in ("sanitize", *compiled) if one in self.given)):
             raise table.idle(name, "it has no effect, because the image and its plan are given")
         return Made(self.value("elf"), self.value("plan"))
 

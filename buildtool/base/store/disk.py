@@ -154,16 +154,14 @@ class Disk:
         self.counts["bad"] += 1
         aside = self.folder / ASIDE
         path = self._path(level, key)
-        try:
+        with contextlib.suppress(OSError, MachineError):
             aside.mkdir(mode=0o700, exist_ok=True)
             private(aside)  # a link would lead out of the folder
             if sum(1 for _ in os.scandir(aside)) < MOST_ASIDE:
                 path.replace(aside / f"{level}-{key}")
-            else:
-                path.unlink(missing_ok=True)
-        except (OSError, MachineError):
-            with contextlib.suppress(OSError):
-                path.unlink(missing_ok=True)
+                return
+        with contextlib.suppress(OSError):
+            path.unlink(missing_ok=True)
 
     def remove(self, level: str, key: str) -> None:
         """Removes an entry, if it is there."""

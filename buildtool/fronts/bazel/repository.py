@@ -6,6 +6,7 @@ the tool's own files.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import os
@@ -30,8 +31,9 @@ CODE = "{code}"  # in a path: the folder of the repository of the code, which on
 KERNELS = "buildtool_kernels"  # as it is imported: in a checkout its folder has another name
 
 
+@functools.cache
 def packages() -> dict[str, Path]:
-    """The folders of the code by the names that they are imported by."""
+    """The folders of the code, by import name."""
     found = {}
     for folder in map(Path, code_folders()):
         is_kernels = (folder / "include" / "nn.h").is_file() and folder.name == "kernels"
@@ -41,24 +43,23 @@ def packages() -> dict[str, Path]:
 
 def watched() -> list[str]:
     """The files below the links that decide what the tool says, and the rules themselves."""
-    folders = packages()
     files = [*map(Path, code_files()), *RULES.glob("*.bzl")]
-    return sorted(found for path in files if (found := linked(path, folders)))
+    return sorted(found for path in files if (found := linked(path)))
 
 
-def linked(path: Path, folders: dict[str, Path]) -> str:
+def linked(path: Path) -> str:
     """A file or folder below the links; "" of one that is in no folder of the code."""
     real = path.resolve()
-    for name, folder in folders.items():
+    for name, folder in packages().items():
         if real.is_relative_to(folder):
             below = real.relative_to(folder).as_posix()
             return name if below == "." else f"{name}/{below}"
     return ""
 
 
-def needed(path: Path, folders: dict[str, Path]) -> str:
+def needed(path: Path) -> str:
     """The same of one that has to be there."""
-    if found := linked(path, folders):
+    if found := linked(path):
         return found
     raise BuildtoolError(
         "the rules for Bazel build from buildtool's own folders and those of plugins only",
@@ -71,7 +72,7 @@ def needed(path: Path, folders: dict[str, Path]) -> str:
 
 
 class Code(str):
-    """An expression that stands as it is."""
+    """An expression, written without quotes."""
 
     __slots__ = ()
 
@@ -90,7 +91,7 @@ def value(found: object) -> str:
 
 
 def call(rule: str, **attributes: object) -> str:
-    """A rule's call, an attribute a line; those that are None are left out."""
+    """A call of a rule, one attribute per line; attributes that are None are left out."""
     lines = [f"    {name} = {value(item)},\n" for name, item in attributes.items() if item is not None]
     return f"{rule}(\n{''.join(lines)})\n"
 
@@ -110,7 +111,6 @@ class Boards:
 
     def __init__(self, code: str) -> None:
         self._code = f"@{code}//:"
-        self._folders = packages()
         self._client = Client()
         self._names: dict[str, str] = {}  # as asked for -> as its targets are called
         self._build: list[str] = []
@@ -118,7 +118,7 @@ class Boards:
         self._native: list[str] = []
 
     def add(self, asked: str, path: str, toolchain: str) -> None:
-        """Asks about a board: a name, or a label whose file is at `path`."""
+        """Adds a board by name, or by label; the label's file is at `path`."""
         if asked in self._names:
             return
         request = {"kind": "describe", "board": path or asked, "model": f"{NET}.tflite", "name": NET}
@@ -133,19 +133,15 @@ class Boards:
     def options(self) -> str:
         """What the macro has to know of the table of options, and of the boards."""
         found = options_of("emit", options.Group.PLANNING, options.Group.BUILT)
-        files = [o.name for o in found if o.suffixes is not None]
-        texts = {o.name: o.help for o in found if o.suffixes is None}
-        flags = {o.name: o.flagged for o in found}
-        return "".join(
-            [
-                '"""Written by buildtool: options of planning, boards, endings of models."""\n',
-                f"OPTIONS = {value(texts)}\n",
-                f"FILE_OPTIONS = {value({name: options.BY_NAME[name].help for name in files})}\n",
-                f"FLAGS = {value(flags)}\n",
-                f"MODEL_SUFFIXES = {value(options.MODEL_SUFFIXES)}\n",
-                f"BOARDS = {value(self._names)}\n",
-            ]
-        )
+        values = {
+            "OPTIONS": {o.name: o.help for o in found if o.suffixes is None},
+            "FILE_OPTIONS": {o.name: o.help for o in found if o.suffixes is not None},
+            "FLAGS": {o.name: o.flagged for o in found},
+            "MODEL_SUFFIXES": options.MODEL_SUFFIXES,
+            "BOARDS": self._names,
+        }
+        head = '"""Written by buildtool: options of planning, boards, endings of models."""\n'
+        return head + "".join(f"{name} = {value(what)}\n" for name, what in values.items())
 
     def build(self) -> str:
         """The package //boards."""
@@ -170,9 +166,15 @@ class Boards:
         network = answer["network"]
         assert network is not None  # it was asked for with a model
         groups = {group["name"]: group for group in answer["groups"]}
-        own = groups["network"]["sources"]
+        own = groups.pop("network")["sources"]
         argument, files = self._given(name, given, answer)
         native = answer["script"] is None
+        words = answer["commands"]["validate"]
+
+        def templates(names: Iterable[str]) -> list[str]:
+            return [name.replace(NET, "{net}") for name in names]
+
+        weights, plan = templates([network["weights"], network["plan"]])
         parts = [
             call("constraint_value", name=f"{name}.constraint", constraint_setting=":board"),
             call("config_setting", name=f"is_{name}", constraint_values=[f":{name}.constraint"]),
@@ -187,28 +189,27 @@ class Boards:
                 name=f"{name}.board",
                 board=argument,
                 files=files,
-                emitted=_templates(network["emitted"]),
-                sources=_templates(source["file"]["path"] for source in own if not source["reads"]),
-                reading=_templates(source["file"]["path"] for source in own if source["reads"]),
-                reads=_templates(place["path"] for source in own for place in source["reads"]),
-                weights=_template(network["weights"]),
-                plan=_template(network["plan"]),
-                validate=[_word(word) for word in answer["commands"]["validate"]],
+                emitted=templates(network["emitted"]),
+                sources=templates(source["file"]["path"] for source in own if not source["reads"]),
+                reading=templates(source["file"]["path"] for source in own if source["reads"]),
+                reads=templates(place["path"] for source in own for place in source["reads"]),
+                weights=weights,
+                plan=plan,
+                validate=[word if isinstance(word, str) else f"{{{word['slot']}}}" for word in words],
                 copts=_flags(answer),
                 kernels=f":{name}.kernels",
                 native=native or None,
             ),
         ]
-        for group in answer["groups"]:
-            if group["name"] != "network":
-                parts += self._group(name, group, answer)
+        for group in groups.values():
+            parts += self._group(name, group, answer)
         return "".join(parts)
 
     def _given(self, name: str, given: str, answer: answers.DescribeAnswer) -> tuple[str, list[str]]:
-        """What --board is followed by, and the files that it needs: labels."""
-        paths = [self._path(answer, place) for place in answer["depends"]]
-        inside = [self._code + link for path in paths if (link := linked(path, self._folders))]
-        outside = [path for path in paths if not linked(path, self._folders)]
+        """The argument of --board, and the labels of the files that it needs."""
+        paths = [_path(answer, place) for place in answer["depends"]]
+        inside = [self._code + link for path in paths if (link := linked(path))]
+        outside = [path for path in paths if not linked(path)]
         if not outside:
             return given, sorted(set(inside))
         top = Path(os.path.commonpath([path.parent for path in outside]))
@@ -222,12 +223,9 @@ class Boards:
 
     def _group(self, name: str, group: answers.SourceGroup, answer: answers.DescribeAnswer) -> list[str]:
         """A group as a library; sources that need an emitted header are listed beside one of headers."""
-        sources = [
-            self._code + needed(self._path(answer, source["file"]), self._folders)
-            for source in group["sources"]
-        ]
+        sources = [self._code + needed(_path(answer, source["file"])) for source in group["sources"]]
         own = [place for place in group["includes"] if place["root"] in answer["roots"]]
-        includes = [f"{CODE}/{needed(self._path(answer, place), self._folders)}" for place in own]
+        includes = [f"{CODE}/{needed(_path(answer, place))}" for place in own]
         library = f"{name}.{group['name']}"
         found = []
         if not group["shared"]:
@@ -261,6 +259,12 @@ class Boards:
     def _toolchain(self, name: str, answer: answers.DescribeAnswer) -> str:
         tools, script = answer["tools"], answer["script"]
         assert script is not None
+
+        def portable(word: str) -> str:
+            """A flag with its folder relative to the repository of the tool's code."""
+            at = next((word.find(root) for root in answer["roots"].values() if root in word), -1)
+            return word if at < 0 else f"{word[:at]}{CODE}/{needed(Path(word[at:]))}"
+
         target = Path("toolchains", f"{name}.ld")
         target.parent.mkdir(exist_ok=True)
         target.write_bytes(script["data"])
@@ -269,10 +273,7 @@ class Boards:
             name=name,
             cc=tools["cc"],
             ar=tools["ar"],
-            compile_flags=[
-                *(self._portable(word, answer["roots"]) for word in tools["cflags"]),
-                *names_as_given(tools["cc"]),
-            ],
+            compile_flags=[*map(portable, tools["cflags"]), *names_as_given(tools["cc"])],
             link_flags=[*tools["ldflags"], f"{script['flag']}./{{own}}/{target.as_posix()}"],
             script=f":{target.name}",
             code=f"{self._code}code",
@@ -281,36 +282,15 @@ class Boards:
             board=f"//boards:{name}.constraint",
         )
 
-    def _portable(self, word: str, roots: Mapping[str, str]) -> str:
-        """A flag whose folder lies in the tool's own code, below the repository that has it."""
-        for root in roots.values():
-            at = word.find(root)
-            if at >= 0:
-                below = needed(Path(word[at:]), self._folders)
-                return f"{word[:at]}{CODE}/{below}"
-        return word
 
-    def _path(self, answer: answers.DescribeAnswer, place: answers.Place) -> Path:
-        return Path(answer["roots"].get(place["root"], ""), place["path"])
+def _path(answer: answers.DescribeAnswer, place: answers.Place) -> Path:
+    return Path(answer["roots"].get(place["root"], ""), place["path"])
 
 
 def _flags(answer: answers.DescribeAnswer) -> list[str]:
     """What any compiler needs beside its own flags."""
     tools = answer["tools"]
     return [*tools["exact"], *(f"-D{name}" for name in tools["defines"])]
-
-
-def _template(name: str) -> str:
-    return name.replace(NET, "{net}")
-
-
-def _templates(names: Iterable[str]) -> list[str]:
-    return [_template(name) for name in names]
-
-
-def _word(word: str | answers.Slot) -> str:
-    """A word of a command; {slot} is what the build puts in."""
-    return word if isinstance(word, str) else f"{{{word['slot']}}}"
 
 
 # ---- compilers: where their headers are, and how one is kept from following links ---------------------
@@ -329,7 +309,7 @@ def builtin_folders(cc: str, flags: Sequence[str], but: Iterable[str]) -> list[s
 
 
 def names_as_given(cc: str) -> list[str]:
-    """The flag by which `cc` names headers as it was told to: Bazel knows links, not what is behind them."""
+    """The flag that keeps `cc` from resolving links in names of headers: Bazel knows the links only."""
     flag = "-fno-canonical-system-headers"
     done = _run([cc, flag, "-Werror", "-fsyntax-only", "-xc", "/dev/null"])
     return [] if done.returncode else [flag]

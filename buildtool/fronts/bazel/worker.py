@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import codecs
 import contextlib
+import functools
 import io
 import json
 import os
@@ -18,6 +19,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from io import BufferedIOBase
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -31,7 +33,7 @@ _ERRORS_ONLY = "--errors-only"
 
 @dataclass(frozen=True)
 class Work:
-    """A request: a command line, and the number that its answer has. `cancel`: of the request so numbered."""
+    """A request: a command line and its number; `cancel` cancels the request of this number."""
 
     arguments: tuple[str, ...]
     number: int = 0
@@ -216,17 +218,12 @@ def main() -> int:
     requests = io.BufferedReader(io.FileIO(os.dup(0), "rb"))
     os.dup2(2, 1)  # whatever else is printed must not get between the answers
     json_lines = "--worker_protocol=proto" not in words
-    return serve(
-        requests,
-        replies,
-        lambda given: run(given, session),
-        json_lines=json_lines,
-        errors_only=errors_only,
-    )
+    own = functools.partial(run, session=session)
+    return serve(requests, replies, own, json_lines=json_lines, errors_only=errors_only)
 
 
 def _once_encoded(word: str) -> str:
-    """A word as it was meant: Bazel takes the bytes of a name for letters, and writes each as UTF-8."""
+    """A word, decoded: Bazel takes each byte of a name for a character and encodes it as UTF-8."""
     try:
         return word.encode("latin-1").decode("utf-8")
     except UnicodeError:
@@ -234,13 +231,12 @@ def _once_encoded(word: str) -> str:
 
 
 def _expanded(words: Sequence[str]) -> list[str]:
-    """The words, those of a file in place of its @FILE: Bazel gives a worker's arguments in one."""
+    """The words, with the contents of each @FILE in its place: Bazel passes arguments in such a file."""
     found: list[str] = []
     for word in words:
         if word.startswith("@"):
             try:
-                with open(word[1:], encoding="utf-8") as file:  # noqa: PTH123
-                    found += file.read().splitlines()
+                found += Path(word[1:]).read_text(encoding="utf-8").splitlines()
             except (OSError, UnicodeDecodeError) as error:
                 sys.exit(f"{word[1:]}: error: cannot read the file of arguments: {error}")
         else:

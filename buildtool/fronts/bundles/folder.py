@@ -127,15 +127,22 @@ def put(answer: BundleAnswer, out: Path) -> tuple[list[str], list[str]]:
         if (old := known.get(answer["net"])) is not None:
             refuse_another(old["network"], answer["network"]["network"], out, answer["net"])
         others = {net: network for net, network in known.items() if net != answer["net"]}
-        _refuse_another_core(answer, others, out)
-        _refuse_other_kernels(answer, others, out)
+        _refuse_others(answer, others, out)
         networks = {**others, answer["net"]: answer["network"]}
         image = answer["files"][answer["network"]["weights"]]
         own = {**answer["files"], answer["network"]["array"]: array(answer["net"], image)}
         files = {**texts(networks), **own}
-        _refuse_foreign(files, known, out)
+        listed = _listed(known)
+        for name, data in files.items():
+            path = out / name
+            if name not in listed and (path.exists() or path.is_symlink()) and not holds(path, data):
+                raise UsageError(
+                    "this file is not one of a folder of networks, and would be lost",
+                    path=str(path),
+                    hint="write to an empty folder",
+                )
         changed = write_changed(files, out)
-        gone = _listed(known) - _listed(networks)
+        gone = listed - _listed(networks)
         return changed, [name for name in sorted(gone) if _remove(out, name)]
 
 
@@ -143,7 +150,7 @@ def put(answer: BundleAnswer, out: Path) -> tuple[list[str], list[str]]:
 
 
 def _known(out: Path) -> dict[str, BundledNetwork]:
-    """The networks of a folder, none where it has no listing; UsageError for one that cannot be read."""
+    """The networks of a folder; empty without a listing. UsageError for an unreadable listing."""
     path = out / LISTING
     again = "write to another folder, or remove this one and write its networks anew"
     try:
@@ -164,7 +171,7 @@ def _known(out: Path) -> dict[str, BundledNetwork]:
 
 
 def _is_well_formed(networks: Any) -> bool:
-    """Whether the networks are as they are written here, and no file of theirs lies outside the folder."""
+    """Whether the listing has the right types, and all its files lie inside the folder."""
     if not isinstance(networks, dict) or not networks:
         return False
     try:
@@ -172,14 +179,15 @@ def _is_well_formed(networks: Any) -> bool:
             from_plain(network, BundledNetwork, "network")
     except Mismatch:
         return False
-    return all(_is_inside(name) for network in networks.values() for name in network["files"])
-
-
-def _is_inside(name: Any) -> bool:
-    if not isinstance(name, str) or not name or "\0" in name or "\\" in name:
-        return False
-    path = PurePosixPath(name)
-    return not path.is_absolute() and ".." not in path.parts
+    return all(
+        isinstance(name, str)
+        and name
+        and not {"\0", "\\"} & set(name)
+        and not PurePosixPath(name).is_absolute()
+        and ".." not in PurePosixPath(name).parts
+        for network in networks.values()
+        for name in network["files"]
+    )
 
 
 def _listed(networks: Mapping[str, BundledNetwork]) -> set[str]:
@@ -191,8 +199,8 @@ def _listed(networks: Mapping[str, BundledNetwork]) -> set[str]:
 # ---- what does not go together -----------------------------------------------------------------------
 
 
-def _refuse_another_core(answer: BundleAnswer, others: Mapping[str, BundledNetwork], out: Path) -> None:
-    """UsageError where the flags of the networks differ: a program is compiled for one core."""
+def _refuse_others(answer: BundleAnswer, others: Mapping[str, BundledNetwork], out: Path) -> None:
+    """UsageError where another network is compiled with other flags, or needs another version of a kernel."""
     new = answer["network"]
     for net, network in others.items():
         if any(network[key] != new[key] for key in ("core", "defines", "exact")):
@@ -202,10 +210,6 @@ def _refuse_another_core(answer: BundleAnswer, others: Mapping[str, BundledNetwo
                 path=str(out),
                 hint="give each core a folder of its own",
             )
-
-
-def _refuse_other_kernels(answer: BundleAnswer, others: Mapping[str, BundledNetwork], out: Path) -> None:
-    """UsageError where a file that another network shares is not what this network needs."""
     for net, network in others.items():
         for name in network["files"]:
             if name in answer["files"] and not holds(out / name, answer["files"][name]):
@@ -215,19 +219,6 @@ def _refuse_other_kernels(answer: BundleAnswer, others: Mapping[str, BundledNetw
                     path=str(out),
                     hint="remove the folder, and write all of its networks anew",
                 )
-
-
-def _refuse_foreign(files: Mapping[str, bytes], known: Mapping[str, BundledNetwork], out: Path) -> None:
-    """UsageError for a file that is there and was not written here."""
-    listed = _listed(known)
-    for name, data in files.items():
-        path = out / name
-        if name not in listed and (path.exists() or path.is_symlink()) and not holds(path, data):
-            raise UsageError(
-                "this file is not one of a folder of networks, and would be lost",
-                path=str(path),
-                hint="write to an empty folder",
-            )
 
 
 def _remove(out: Path, name: str) -> bool:

@@ -1,1 +1,1 @@
-"""What changed between two answers of buildtool: a room of its own, which reads files and asks nobody."""
+"""What changed between two answers of buildtool, read from files alone."""

@@ -156,7 +156,7 @@ _HELP = "write a figure, + and how much it may grow: ram+2%, weights+4K, f+0.05"
 
 @dataclass(frozen=True)
 class Limit:
-    """A figure's name and the most that it may grow: per cent of what was before, or its own unit."""
+    """A figure and the most that it may grow, in per cent of its earlier value or in its own unit."""
 
     text: str
     name: str
@@ -166,7 +166,7 @@ class Limit:
 
 @dataclass(frozen=True)
 class Floor:
-    """A figure's name and the least that it may be, from 0 to 1."""
+    """A figure and its lower limit, from 0 to 1."""
 
     text: str
     name: str

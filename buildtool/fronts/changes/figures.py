@@ -102,9 +102,17 @@ class Figures:
 
 
 def read(path: str) -> Figures:
-    """The figures of a file; UsageError for one that is none of those above."""
+    """The figures of a file; UsageError for a file of another kind."""
     text = data(path)
-    content = _content(path, text)
+    # The JSON inside a report's page has no character that HTML looks for: the first end is its end.
+    begin = _BEGIN.search(text)
+    end = text.find(_END, begin.end()) if begin else -1
+    try:
+        content = json.loads((text[begin.end() : end] if begin and end >= 0 else text).decode("utf-8-sig"))
+    except (ValueError, RecursionError):
+        raise UsageError("not a JSON file", path=path, hint=_HINT) from None
+    if not isinstance(content, dict):
+        raise _strange(path)
     if content.get("format") is not None:
         return _locked(path, text)
     if "error" in content:
@@ -113,7 +121,7 @@ def read(path: str) -> Figures:
 
 
 def of_answer(path: str, content: Mapping[str, Any]) -> Figures:
-    """The figures of an answer's plain values; UsageError for one that has none. `path`: where it is from."""
+    """The figures of an answer; UsageError without any. `path`: the file that it is from."""
     try:
         return _answer(path, content)
     except (AttributeError, LookupError, TypeError, ValueError):
@@ -156,28 +164,6 @@ def _reading(path: str) -> BinaryIO:
     return file
 
 
-def _content(path: str, data: bytes) -> dict[str, Any]:
-    try:
-        content = json.loads(_data_of(data).decode("utf-8-sig"))
-    except (ValueError, RecursionError):
-        raise UsageError("not a JSON file", path=path, hint=_HINT) from None
-    if not isinstance(content, dict):
-        raise _strange(path)
-    return content
-
-
-def _data_of(file: bytes) -> bytes:
-    """The JSON inside a report's page; a file that is no such page as it is.
-
-    The data itself has no character that HTML looks for, so that the first end is its end.
-    """
-    begin = _BEGIN.search(file)
-    if begin is None:
-        return file
-    end = file.find(_END, begin.end())
-    return file[begin.end() : end] if end >= 0 else file
-
-
 def _strange(path: str) -> UsageError:
     return UsageError("it is no answer of buildtool's that can be compared", path=path, hint=_HINT)
 
@@ -204,11 +190,14 @@ def _answer(path: str, content: Mapping[str, Any]) -> Figures:
     if not totals:
         raise KeyError("no figure")
     rows_of, layers = _layers(content)
-    return Figures(path, _about(content), totals, units, layers, tuple(_regions(content)), rows_of, parts)
+    # Whose figures they are: the network and the board, as far as the answer names them.
+    named = [content.get(key) for key in ("model", "net") if isinstance(content.get(key), str)][:1]
+    about = " on ".join(word for word in (*named, content.get("board")) if isinstance(word, str))
+    return Figures(path, about, totals, units, layers, tuple(_regions(content)), rows_of, parts)
 
 
 def _with_run(content: Mapping[str, Any]) -> Mapping[str, Any]:
-    """An answer with the time that was measured, and with what a report's run has counted as its own."""
+    """An answer with its measured time, and with the counts of a report's run at the top level."""
     seconds, run = content.get("seconds"), content.get("run")
     if seconds is not None:
         return {**content, "run_ms": 1000 * _number(seconds)}
@@ -219,7 +208,7 @@ def _with_run(content: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _of_data_set(content: Mapping[str, Any]) -> Mapping[str, Any]:
-    """An answer on a data set with what its firmware has as its own, and METRICS' keys of data sets."""
+    """An answer on a data set with the firmware's figures at the top level, under the keys of METRICS."""
     run, accuracy = content.get("firmware") or {}, content.get("accuracy")
     found: dict[str, Any] = {name: run.get(name) for name in ("arena_bytes", "stack_high_water")}
     numbers = {"inputs": content.get("inputs"), "inputs_run": run.get("inputs")}
@@ -231,7 +220,7 @@ def _of_data_set(content: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def shares(found: Accuracy) -> dict[str, float]:
-    """SHARES of an accuracy, from 0 to 1, of the predictions that its classes count."""
+    """The SHARES of an accuracy, from 0 to 1."""
     top1 = found["firmware"] if found["of"] == "firmware" else found["reference"]
     assert top1 is not None
     return {
@@ -262,7 +251,7 @@ def _part(part: Mapping[str, Any]) -> Part:
 
 
 def _added(parts: Sequence[Part]) -> Iterator[tuple[str, int]]:
-    """Totals that a part counts to: what it is, and of what is stored who brought it."""
+    """The totals that parts add to: by kind, and by owner for what is stored in flash."""
     if parts:
         yield from ((metric.name, 0) for metric in METRICS if not metric.key)
     for part in parts:
@@ -280,17 +269,9 @@ def _numbers(row: Mapping[str, Any], names: Sequence[str]) -> dict[str, Number]:
 
 # Where an answer has its layers; the first of these counts: the key, whose answer it is, numbers and words.
 _LAYERS = (
-    (
-        *("layers", "report"),
-        ("ram_alive", "weight_bytes", "macs", "calls", "cost", "instructions", "cycles"),
-        ("kernel", "form"),
-    ),
-    (
-        *("per_operator", "profile"),
-        ("ram_alive", "macs", "calls", "instructions", "cycles", "estimated_ms"),
-        ("kernel",),
-    ),
-    ("operators", "plan", (), ("kernel", "form")),  # the regions that they are in have the figures
+    ("layers", "report", "ram_alive weight_bytes macs calls cost instructions cycles", "kernel form"),
+    ("per_operator", "profile", "ram_alive macs calls instructions cycles estimated_ms", "kernel"),
+    ("operators", "plan", "", "kernel form"),  # the regions that they are in have the figures
 )
 
 
@@ -300,7 +281,11 @@ def _layers(content: Mapping[str, Any]) -> tuple[str, tuple[Row, ...]]:
         layers = content.get(key)
         if layers and (rows_of != "plan" or "regions" in content):
             return rows_of, tuple(
-                Row(str(one["name"]), _numbers(one, numbers), {name: str(one[name]) for name in words})
+                Row(
+                    str(one["name"]),
+                    _numbers(one, numbers.split()),
+                    {name: str(one[name]) for name in words.split()},
+                )
                 for one in layers
             )
     return "", ()
@@ -326,13 +311,6 @@ def _number(value: object) -> Number:
     return value
 
 
-def _about(content: Mapping[str, Any]) -> str:
-    """Whose figures they are: the network and the board, as far as the answer names them."""
-    words = [str(content[key]) for key in ("model", "net") if isinstance(content.get(key), str)][:1]
-    board = content.get("board")
-    return " on ".join([*words, *([board] if isinstance(board, str) else [])])
-
-
 def _locked(path: str, data: bytes) -> Figures:
     from buildtool.plan.locked import from_text
 
@@ -341,12 +319,7 @@ def _locked(path: str, data: bytes) -> Figures:
     except BuildtoolError as error:
         raise error.at(path=path) from None
     plan = locked.plan
-    totals: dict[str, Number] = {
-        "ram": plan.arena_bytes,
-        "macs": plan.macs,
-        "f": plan.f,
-        "cost": plan.cost,
-    }
+    totals = {"ram": plan.arena_bytes, "macs": plan.macs, "f": plan.f, COST: plan.cost}
     units = {"ram": "bytes", COST: str(plan.cost_unit)}
     pairs = zip(locked.operators, plan.kernels, strict=False)
     layers = tuple(Row(name, {}, {"kernel": kernel}) for name, kernel in pairs)

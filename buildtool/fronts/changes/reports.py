@@ -75,6 +75,7 @@ def with_counts(answer: ReportAnswer, profile: Mapping[str, Any], path: str = ""
     """
     rows = profile["per_operator"]
     try:
+        seconds, estimated = profile["seconds"], profile["estimated_ms"]
         same = [(str(row["name"]), str(row["kernel"]), int(row["macs"])) for row in rows] == [
             (layer["name"], layer["kernel"], layer["macs"]) for layer in answer["layers"]
         ]
@@ -87,8 +88,11 @@ def with_counts(answer: ReportAnswer, profile: Mapping[str, Any], path: str = ""
             "instructions": _whole(profile["instructions"]),
             "cycles": _whole(profile["cycles"]),
             "cycles_are": str(profile["cycles_are"]),
-            "milliseconds": _milliseconds(profile),
+            "milliseconds": estimated if seconds is None else 1e3 * seconds,
         }
+        time = run["milliseconds"]
+        if time is not None and not (isinstance(time, float) and 0 <= time < figures.MOST):
+            raise TypeError("no time")
     except (LookupError, TypeError, ValueError):
         raise UsageError("it is no answer of `buildtool profile`", path=path, hint=_HINT) from None
     if not same:
@@ -97,22 +101,13 @@ def with_counts(answer: ReportAnswer, profile: Mapping[str, Any], path: str = ""
 
 
 def with_image(answer: ReportAnswer, made: BuildAnswer) -> ReportAnswer:
-    """The report with what the linked firmware of its plan is made of."""
+    """The report with the parts of the linked firmware of its plan."""
     image: ReportImage = {"compiler": made["compiler"], "sizes": made["sizes"], "parts": made["parts"]}
     return {**answer, "linked": image}
 
 
-def _milliseconds(profile: Mapping[str, Any]) -> float | None:
-    """What the run took, or would take by the estimate of its cycles; TypeError for what is no number."""
-    seconds, estimated = profile["seconds"], profile["estimated_ms"]
-    found = estimated if seconds is None else 1e3 * seconds
-    if found is not None and not (isinstance(found, float) and 0 <= found < figures.MOST):
-        raise TypeError("no time")
-    return found
-
-
 def _whole(value: object) -> int | None:
-    """A count of the file's; TypeError for what is none."""
+    """A count from the file; TypeError for another value."""
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < figures.MOST:

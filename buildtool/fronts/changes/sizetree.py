@@ -24,7 +24,7 @@ class Node:
 
     @property
     def growth(self) -> int:
-        """By how many bytes it grew; what is not there has none."""
+        """Bytes that it grew by; a missing side counts as 0."""
         return (self.after or 0) - (self.before or 0)
 
 
@@ -59,7 +59,7 @@ def _node(key: tuple[str, str], found: _Bytes) -> Node:
 
 
 def changed(nodes: Sequence[Node]) -> tuple[Node, ...]:
-    """What differs, and what it is in; what changed most comes first in each."""
+    """The nodes that differ, with their parents; the largest change first."""
     found = []
     for node in nodes:
         below = changed(node.children)
@@ -71,7 +71,7 @@ def changed(nodes: Sequence[Node]) -> tuple[Node, ...]:
 
 
 def lines(nodes: Sequence[Node], depth: int, indent: int = 0) -> Iterator[tuple[int, Node]]:
-    """The nodes of the first `depth` levels, each with how deep it is, a node before what is in it."""
+    """The nodes of the first `depth` levels with their depth, parents first."""
     for node in nodes if depth > 0 else ():
         yield indent, node
         yield from lines(node.children, depth - 1, indent + 1)

@@ -99,7 +99,7 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
 
 
 class _Parser(argparse.ArgumentParser):
-    """argparse with our errors: one line in the one style, with suggestions."""
+    """argparse with errors in our style: one line, with suggestions."""
 
     def _get_formatter(self) -> argparse.HelpFormatter:
         """A formatter for the terminal's width; to find the width itself, argparse imports much."""

@@ -1,4 +1,4 @@
-"""Standard output and standard error as they may be: closed, full, of few characters, read by nobody."""
+"""Standard output and standard error, which may be closed, full, unread or of a small character set."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def write_text(text: str) -> None:
 
 
 def write(text: str) -> None:
-    """Writes a command's answer, all of it. MachineError where nobody can take it."""
+    """Writes a command's whole answer; MachineError where it cannot be written."""
     if sys.stdout is None:
         raise MachineError("cannot write the answer: standard output is closed")
     try:
@@ -115,7 +115,7 @@ def progress(first: str = "") -> Iterator[Callable[[Mapping[str, Any]], None]]:
 
 
 class _Line:
-    """The last line of a terminal, which says what is being done, from a second on after the beginning."""
+    """The line of progress at the end of a terminal, shown after the first second."""
 
     def __init__(self) -> None:
         self._begun, self._text, self._shown = time.monotonic(), "", 0
@@ -127,7 +127,7 @@ class _Line:
         self._ended = False
 
     def hear(self, message: Mapping[str, Any]) -> None:
-        """Takes up what is being done now; it is said as soon as patience has come to an end."""
+        """Takes a message of progress, and shows it once the first second is over."""
         about = message.get("progress")
         if not isinstance(about, dict):
             return
@@ -174,7 +174,7 @@ def silence() -> None:
 
 
 def as_json(value: object) -> str:
-    """JSON, for people and programs; what is bytes is left out, and keys are text."""
+    """JSON with text keys; bytes are left out."""
     return json.dumps(_plain(value), indent=2, sort_keys=True)
 
 

@@ -12,7 +12,6 @@ import signal
 import socket
 import subprocess
 import sys
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,15 +32,18 @@ def write(answer: DebugAnswer, folder: Path) -> None:
     """Writes the session's files to its folder; what the last session left there is removed."""
     sources = list(answer["sources"])
     if answer["image"] not in answer["files"]:  # built elsewhere, with sources named as seen from here
-        sources.append(f"directory {_quoted(str(Path.cwd()))}")
+        here = str(Path.cwd()).replace("\\", "\\\\").replace('"', '\\"')  # GDB splits its words at blanks
+        sources.append(f'directory "{here}"')
+    commands = {
+        f"{answer['net']}_sources.gdb": sources,
+        f"{answer['net']}.gdb": ["set confirm off", *sources, *answer["commands"]],
+    }
     scripts = {
-        f"{answer['net']}_sources.gdb": _lines(sources),
-        _script(answer): _lines(["set confirm off", *sources, *answer["commands"]]),
+        name: ("\n".join(lines) + "\n").encode(errors="surrogateescape") for name, lines in commands.items()
     }
     write_files({**answer["files"], **scripts}, folder)
     for name in answer["outputs"]:
-        with suppress(FileNotFoundError):
-            (folder / name).unlink()
+        (folder / name).unlink(missing_ok=True)
 
 
 def text(answer: DebugAnswer, folder: Path) -> str:
@@ -54,9 +56,11 @@ def text(answer: DebugAnswer, folder: Path) -> str:
         lines += [f"waiting at {_HERE}:{answer['port']}, halted; in another terminal:"]
     else:
         lines += ["the debugger starts the program itself:"]
-    lines += ["", f"    {line(answer, folder)}", ""]
-    if not _installed(answer["debuggers"]):
-        first = answer["debuggers"][0]
+    first = answer["debuggers"][0]
+    installed = next((name for name in answer["debuggers"] if shutil.which(name)), "")
+    command = [installed or first, "-x", f"{answer['net']}.gdb", answer["image"]]
+    lines += ["", f"    cd {shlex.quote(str(folder.absolute()))} && {shlex.join(command)}", ""]
+    if not installed:
         how = _INSTALL.get(first, f"install {first}")
         lines += [f"note: none of {', '.join(answer['debuggers'])} was found here: {how}"]
     return "\n".join(lines)
@@ -71,13 +75,6 @@ def _stack(stack: StackSize) -> str:
         f"compiled for a debugger, {stack['function']} takes up to {needed:,} bytes of stack, and the board "
         f"has {reserved:,}: raise stack_bytes in the board's file"
     )
-
-
-def line(answer: DebugAnswer, folder: Path) -> str:
-    """The line for a shell that begins the debugger, in the session's folder."""
-    program = _installed(answer["debuggers"]) or answer["debuggers"][0]
-    words = [program, "-x", _script(answer), answer["image"]]
-    return f"cd {shlex.quote(str(folder.absolute()))} && {shlex.join(words)}"
 
 
 def need_port(answer: DebugAnswer) -> None:
@@ -104,19 +101,15 @@ def serve(answer: DebugAnswer, folder: Path) -> int:
         status = server.wait()
     finally:
         if server.poll() is None:
-            _end(server)
+            server.terminate()
+            try:
+                server.wait(_END_SECONDS)
+            except subprocess.TimeoutExpired:
+                server.kill()
+                server.wait()
     if status:
         raise ToolError(f"{Path(answer['server'][0]).name} ended with exit status {status}")
     return 0
-
-
-def _end(server: subprocess.Popen[bytes]) -> None:
-    server.terminate()
-    try:
-        server.wait(_END_SECONDS)
-    except subprocess.TimeoutExpired:
-        server.kill()
-        server.wait()
 
 
 def _is_taken(port: int) -> bool:
@@ -129,34 +122,10 @@ def _is_taken(port: int) -> bool:
     return False
 
 
-def _installed(debuggers: list[str]) -> str:
-    """The first debugger that is there; "" where none is."""
-    return next((name for name in debuggers if shutil.which(name)), "")
-
-
-def _script(answer: DebugAnswer) -> str:
-    return f"{answer['net']}.gdb"
-
-
-def _quoted(path: str) -> str:
-    """A path as a word of GDB's language, which splits its words at blanks."""
-    return '"' + path.replace("\\", "\\\\").replace('"', '\\"') + '"'
-
-
-def _lines(commands: list[str]) -> bytes:
-    """A debugger's script."""
-    return ("\n".join(commands) + "\n").encode(errors="surrogateescape")
-
-
 def flash_text(answer: FlashAnswer, folder: Path) -> str:
-    """What is flashed, and by which command."""
-    return "\n".join(
-        [
-            f"{answer['net']} for {answer['board']}, compiled by {answer['compiler']}: "
-            f"{folder / answer['image']}",
-            f"flashing: {shlex.join(answer['command'])}",
-        ]
-    )
+    """The image that is flashed, and the command."""
+    about = f"{answer['net']} for {answer['board']}, compiled by {answer['compiler']}"
+    return f"{about}: {folder / answer['image']}\nflashing: {shlex.join(answer['command'])}"
 
 
 def flash(answer: FlashAnswer, folder: Path) -> int:

@@ -1,4 +1,4 @@
-"""Starts, stops and shows the planner's daemon; what is kept of earlier plans, in words."""
+"""Starts, stops and shows the planner's daemon; the cache's state as text."""
 
 from __future__ import annotations
 
@@ -24,22 +24,19 @@ def daemon_command(action: str, *, every: bool = False) -> tuple[Mapping[str, An
     if action in ("start", "restart"):
         if action == "restart":
             _stop([endpoint.endpoint()])
-        return _start()
+        try:
+            with contextlib.closing(daemon.reach(start=True)) as link:
+                pid = link.hello.get("pid")
+        except endpoint.AbsentError as error:
+            raise ToolError(f"the daemon cannot be started: {error.args[0]}") from None
+        return {"running": True, "pid": pid}, f"the daemon runs (process {pid})", 0
     known = endpoint.every() if every else [endpoint.endpoint()]
     if action == "stop":
         return _stop(known)
     if action == "logs":
-        return _logs(known[0])
+        log, text = known[0].log, known[0].last_words(200)
+        return {"log": str(log), "lines": text.splitlines()}, text or f"nothing is written in {log}", 0
     return _status(known)
-
-
-def _start() -> tuple[Mapping[str, Any], str, int]:
-    try:
-        with contextlib.closing(daemon.reach(start=True)) as link:
-            pid = link.hello.get("pid")
-    except endpoint.AbsentError as error:
-        raise ToolError(f"the daemon cannot be started: {error.args[0]}") from None
-    return {"running": True, "pid": pid}, f"the daemon runs (process {pid})", 0
 
 
 def _stop(known: list[Endpoint]) -> tuple[Mapping[str, Any], str, int]:
@@ -86,7 +83,7 @@ def _stopped(at: Endpoint) -> int:
 
 
 def _tell(at: Endpoint, word: str) -> None:
-    """Says a word of control to a daemon that runs; AbsentError where none answers."""
+    """Sends a control word to a running daemon; AbsentError where none answers."""
     with contextlib.closing(daemon.reach(at, start=False)) as link:
         link.control(word)
 
@@ -115,11 +112,6 @@ def _signal(at: Endpoint, pid: int, start: str, word: signal.Signals) -> None:
         os.kill(pid, word)
 
 
-def _logs(at: Endpoint) -> tuple[Mapping[str, Any], str, int]:
-    text = at.last_words(200)
-    return {"log": str(at.log), "lines": text.splitlines()}, text or f"nothing is written in {at.log}", 0
-
-
 def _status(known: list[Endpoint]) -> tuple[Mapping[str, Any], str, int]:
     found = []
     for at in known:
@@ -130,12 +122,11 @@ def _status(known: list[Endpoint]) -> tuple[Mapping[str, Any], str, int]:
             why = error.args[0] if alive else str(at.said().get("ended") or "")
             found.append({"running": alive, "socket": str(at.address), "log": str(at.log), "why": why})
             continue
-        try:
-            found.append({"running": True, **link.control("status")})
-        except endpoint.AbsentError as error:
-            found.append({"running": True, "log": str(at.log), "why": error.args[0]})
-        finally:
-            link.close()
+        with contextlib.closing(link):
+            try:
+                found.append({"running": True, **link.control("status")})
+            except endpoint.AbsentError as error:
+                found.append({"running": True, "log": str(at.log), "why": error.args[0]})
     running = any(one["running"] for one in found)
     return {"daemons": found}, daemons_text(found), 0 if running else 1
 
@@ -170,7 +161,7 @@ def verified(answer: Mapping[str, Any]) -> str:
 
 
 def explained(answer: Mapping[str, Any]) -> str:
-    """For each request that is remembered: what was kept, what was made anew, and why."""
+    """For each remembered request: what came from the cache, what was made anew, and why."""
     parts = []
     for subject, rows in groupby(answer["asked"], lambda row: row["subject"]):
         lines = [f"{subject}:"]
@@ -184,7 +175,7 @@ def explained(answer: Mapping[str, Any]) -> str:
 
 
 def daemons_text(daemons: Sequence[Mapping[str, Any]]) -> str:
-    """Each daemon: whether it runs, its processes, what it has answered and what it watches."""
+    """Each daemon: its state, processes, answers and watched files."""
     return "\n\n".join(map(_daemon, daemons)) if daemons else "no daemon is running"
 
 

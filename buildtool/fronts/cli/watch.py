@@ -47,7 +47,7 @@ class Files:
         self._digests = {path: digest_of(path) for path in self._stamps}
 
     def wait(self) -> None:
-        """Until a file has another content, and none has had another size or time for a moment."""
+        """Waits until a file's content has changed and all files have been at rest for a moment."""
         while True:
             self._event.wait(LOOK_SECONDS)
             self._event.clear()
@@ -89,7 +89,7 @@ class Lease:
         self._link: Link | None = None
 
     def renew(self) -> None:
-        """Holds the daemon that there is now; where there is none, it is started."""
+        """Holds the running daemon, or starts one."""
         if not self._wanted or (self._link is not None and self._link.is_open):
             return
         self.close()
@@ -116,6 +116,10 @@ def _stamp(path: str) -> Stamp:
 
 def watch(ask: Ask, files: Files, *, as_json: bool, once: bool) -> int:
     """Plans now and after every change, until it is interrupted; the exit status of the last round."""
+
+    def say(what: str, fields: Mapping[str, Any], text: str) -> None:
+        console.write(json.dumps({"event": what, **fields}, sort_keys=True) if as_json else text)
+
     before: Mapping[str, Any] | None = None
     told: set[str] = set()
     while True:
@@ -123,8 +127,8 @@ def watch(ask: Ask, files: Files, *, as_json: bool, once: bool) -> int:
             if folder not in told:
                 told.add(folder)
                 text = f"buildtool watch: no events for {folder}: {why}; its files are looked at instead"
-                _say("no-events", {"folder": folder, "why": why}, as_json, text)
-        _say("begin", {}, as_json, "buildtool watch: planning")
+                say("no-events", {"folder": folder, "why": why}, text)
+        say("begin", {}, "buildtool watch: planning")
         began = time.perf_counter()
         status = 0
         try:
@@ -132,15 +136,15 @@ def watch(ask: Ask, files: Files, *, as_json: bool, once: bool) -> int:
         except Exception as error:
             status = 1
             ours = from_exception(error)
-            _say("error", {"error": to_data(ours)}, as_json, ours.message(spelled, spelled_name))
+            say("error", {"error": to_data(ours)}, ours.message(spelled, spelled_name))
         else:
             fields = {name: answer[name] for name in FIGURES}
-            _say("plan", fields, as_json, "\n".join(_lines(fields, before)))
+            say("plan", fields, "\n".join(_lines(fields, before)))
             before = fields
         seconds = time.perf_counter() - began
         found = "no problems" if not status else "1 problem"
-        _say("end", {"seconds": round(seconds, 3), "problems": status}, as_json,
-             f"buildtool watch: done in {seconds:.2f} s, {found}; waiting for changes")  # fmt: skip
+        text = f"buildtool watch: done in {seconds:.2f} s, {found}; waiting for changes"
+        say("end", {"seconds": round(seconds, 3), "problems": status}, text)
         if once:
             return status
         files.wait()
@@ -160,7 +164,3 @@ def _lines(now: Mapping[str, Any], before: Mapping[str, Any] | None) -> Iterator
         if before is not None and alike and before[name] != now[name]:
             text += f"  (was {form.format(before[name])})"
         yield f"  {title:13}  {text}"
-
-
-def _say(what: str, fields: Mapping[str, Any], as_json: bool, text: str) -> None:
-    console.write(json.dumps({"event": what, **fields}, sort_keys=True) if as_json else text)

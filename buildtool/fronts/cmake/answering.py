@@ -30,7 +30,7 @@ _ANY = "network.tflite"  # of a network, describe says whether its board is this
 
 
 def main(words: Sequence[str]) -> int:
-    """Reads the request from standard input; the exit status: 1 after an error, which CMake shows."""
+    """Answers the request on standard input; the exit status is 1 after an error, which CMake shows."""
     what, out = words
     lines = sys.stdin.buffer.read().decode(errors="surrogateescape").split("\n")
     context = Context.read(lines)
@@ -60,7 +60,7 @@ def _spelled(option: str, value: object) -> str:
 
 
 def network(context: Context) -> Iterator[str]:
-    """What makes the library of a network: its rule, its sources, and the kernels of its board."""
+    """The library of a network: its rule, its sources, and the kernels of its board."""
     wanted = requests.wanted(context)
     answer = describe(context, wanted.described)
     note = describing.check(context, answer, is_native(answer))
@@ -83,7 +83,7 @@ def network(context: Context) -> Iterator[str]:
 
 
 def _kernels(answer: answers.DescribeAnswer, kernels: answers.SourceGroup) -> Iterator[str]:
-    """The kernels of the board; a key tells them from those of another board with this name."""
+    """The kernels of the board, with a key that tells boards of one name apart."""
     others = [source for source in group(answer, "startup")["sources"] if _is_library(source)]
     sources = [located(answer, source["file"]) for source in [*kernels["sources"], *others]]
     includes, tools = _includes(answer, kernels), answer["tools"]
@@ -250,7 +250,7 @@ def _settings(answer: answers.DescribeAnswer, board: str) -> Iterator[str]:
 
 
 def _cxx(tools: answers.Tools) -> str:
-    """The C++ compiler beside the C compiler, which compiles C++ itself where there is none."""
+    """The C++ compiler beside the C compiler, or the C compiler where there is none."""
     cc = Path(tools["cc"])
     for c, cxx in (("clang", "clang++"), ("gcc", "g++")):
         beside = cc.with_name(cc.name.replace(c, cxx))

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from buildtool.client import BuildtoolError, Client, Digests, UsageError, code_digest, code_files, described
-from buildtool.fronts.cmake.requests import Context
+from buildtool.client import BuildtoolError, Client, UsageError, code_digest, code_files, described
+from buildtool.fronts.cmake.requests import Context, seen_files
 
 if TYPE_CHECKING:
     from buildtool.client import answers
@@ -58,7 +58,7 @@ def _as_own(context: Context, request: Mapping[str, object]) -> answers.Describe
 
 def _asked(request: Mapping[str, object]) -> answers.DescribeAnswer:
     folder = str(Path.cwd())
-    seen = Digests(f"files of the CMake project in {folder}")
+    seen = seen_files()
     with Client(folder) as client:
         answer = described({"kind": "describe", **request}, folder, code_digest(), seen, client.request)
     seen.save()

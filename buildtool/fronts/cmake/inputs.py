@@ -10,13 +10,12 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from buildtool.client import Digests, code_digest, hashing_always, identify
 from buildtool.fronts.cmake.quoting import write_whole
-from buildtool.fronts.cmake.requests import Context
+from buildtool.fronts.cmake.requests import Context, seen_files
 
 if TYPE_CHECKING:
     from buildtool.client import answers
@@ -25,12 +24,12 @@ SUFFIXES = (".inputs", ".compiler")
 
 
 def write(context: Context, files: list[str], answer: answers.DescribeAnswer) -> str:
-    """Writes FILE for a network whose request names `files`; its path."""
+    """Writes FILE for a network whose request names `files`; returns its path."""
     from buildtool.client.descriptions import OURS  # `check`, which every build runs, needs neither
     from buildtool.fronts.cmake.describing import located
 
     path = f"{context['emitted']}.check"
-    seen = _seen()
+    seen = seen_files()
     configured = {located(answer, place) for place in answer["depends"] if place["root"] not in OURS}
     content = {
         "files": [name for name in files if name not in context.generated],
@@ -49,28 +48,21 @@ def check(path: str) -> int:
     """Brings the records up to date; the exit status: 1 where the folder has to be configured anew."""
     known = json.loads(Path(path).read_bytes())
     with hashing_always(known["hashed"]):
-        return _check(path, known)
-
-
-def _check(path: str, known: Mapping[str, Any]) -> int:
-    seen = _seen()
-    changed = [name for name, digest in known["configured"].items() if _digest(seen, name) != digest]
-    contents = [[name, _digest(seen, name)] for name in known["files"]]
-    contents += sorted([name, digest] for name, digest in known["configured"].items())
-    seen.save()
-    if changed:
-        os.utime(path)  # on which the configuration depends
-        text = "it has changed since the folder was configured, and its time does not say so"
-        sys.stderr.write(f"{changed[0]}: error: {text}\n  hint: build once more: CMake will configure anew\n")
-        return 1
-    found = identify(known["compiler"], os.environ, ())
-    for suffix, value in zip(SUFFIXES, ([contents, code_digest()], found and found.digest), strict=True):
-        write_whole(Path(path).with_suffix(suffix), json.dumps(value, indent=1).encode())
+        seen = seen_files()
+        changed = [name for name, digest in known["configured"].items() if _digest(seen, name) != digest]
+        contents = [[name, _digest(seen, name)] for name in known["files"]]
+        contents += sorted([name, digest] for name, digest in known["configured"].items())
+        seen.save()
+        if changed:
+            os.utime(path)  # on which the configuration depends
+            text = "it has changed since the folder was configured, and its time does not say so"
+            hint = "build once more: CMake will configure anew"
+            sys.stderr.write(f"{changed[0]}: error: {text}\n  hint: {hint}\n")
+            return 1
+        found = identify(known["compiler"], os.environ, ())
+        for suffix, value in zip(SUFFIXES, ([contents, code_digest()], found and found.digest), strict=True):
+            write_whole(Path(path).with_suffix(suffix), json.dumps(value, indent=1).encode())
     return 0
-
-
-def _seen() -> Digests:
-    return Digests(f"files of the CMake project in {Path.cwd()}")
 
 
 def _digest(seen: Digests, path: str) -> str:

@@ -41,7 +41,7 @@ def quoted(text: str) -> str:
 
 
 def path(text: str, option: str = "") -> str:
-    """A path; UsageError for one that CMake would take apart. `option`: that which names it."""
+    """A path; UsageError for one that CMake would split. `option`: the option that gives it."""
     named = next((words for mark, words in _SPECIAL.items() if mark in text), "")
     if not named and text.count("[") != text.count("]"):
         named = "a single bracket"
@@ -67,7 +67,7 @@ def set_lines(name: str, values: Iterable[str]) -> str:
 
 
 def shell(words: Iterable[str]) -> str:
-    """Words as one item of a list of options: kept together, in this order, none of them left out."""
+    """Words as one item of a list of options, which CMake keeps together and in order."""
     return "SHELL:" + shlex.join(words).replace("$<", "'$'<")
 
 
@@ -90,17 +90,19 @@ def cmake_folder() -> Path:
         this = f"python{sys.version_info.major}.{sys.version_info.minor}"
         if program.is_file() and program == Path(sys.executable).parent / this:
             return PACKAGE
-    return _pointing()
-
-
-def _pointing() -> Path:
-    """The folder whose files name the interpreter, written where it is not as it should be."""
     name = hashlib.sha256(f"{sys.executable}\0{PACKAGE}".encode(errors="surrogateescape")).hexdigest()[:16]
     try:
         base = os.environ.get("XDG_DATA_HOME") or str(Path.home() / ".local/share")
         folder = Path(base).absolute() / "buildtool" / "cmake" / name
         for path in [*PACKAGE.glob("*.cmake"), *PACKAGE.glob("boards/*.cmake"), PACKAGE / "CMakeLists.txt"]:
-            write_whole(folder / path.relative_to(PACKAGE), _including(path).encode(errors="surrogateescape"))
+            lines = (
+                "# Written by `buildtool --cmake-dir`: the package, and the interpreter that it belongs to.",
+                "if(NOT DEFINED CACHE{BUILDTOOL_PYTHON})",
+                f"  set(BUILDTOOL_PYTHON {quoted(sys.executable)})",
+                "endif()",
+                f"include({quoted(path.as_posix())})\n",
+            )
+            write_whole(folder / path.relative_to(PACKAGE), "\n".join(lines).encode(errors="surrogateescape"))
     except (OSError, RuntimeError) as error:
         given = f"-Dbuildtool_DIR={PACKAGE} -DBUILDTOOL_PYTHON={sys.executable}"
         raise UsageError(
@@ -108,17 +110,6 @@ def _pointing() -> Path:
             hint=f"set XDG_DATA_HOME, or give CMake {given}",
         ) from None
     return folder
-
-
-def _including(path: Path) -> str:
-    lines = (
-        "# Written by `buildtool --cmake-dir`: the package, and the interpreter that it belongs to.",
-        "if(NOT DEFINED CACHE{BUILDTOOL_PYTHON})",
-        f"  set(BUILDTOOL_PYTHON {quoted(sys.executable)})",
-        "endif()",
-        f"include({quoted(path.as_posix())})",
-    )
-    return "\n".join(lines) + "\n"
 
 
 def write_whole(path: Path, data: bytes) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from buildtool.client import UsageError, did_you_mean, options_of
+from buildtool.client import Digests, UsageError, did_you_mean, options_of
 from buildtool.client import options as table
 from buildtool.fronts.cmake import quoting
 
@@ -150,6 +150,11 @@ def _split(arguments: Sequence[str]) -> tuple[dict[str, str], list[str]]:
         else:
             values[keyword] = left.pop(0)
     return {keyword: value for keyword, value in values.items() if value}, depends  # empty: the default
+
+
+def seen_files() -> Digests:
+    """The digests of files that were read before in this project."""
+    return Digests(f"files of the CMake project in {Path.cwd()}")
 
 
 def file_or_name(context: Context, option: table.Option, value: str, files: list[str] | None = None) -> str:

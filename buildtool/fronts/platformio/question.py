@@ -60,8 +60,7 @@ def answered(given: Given, sections: Mapping[str, Given]) -> dict[str, Any]:
     """What is to be compiled, and the words of the commands that emit."""
     networks = [{**given, "name": name, **section} for name, section in sections.items()] or [dict(given)]
     asked = [_checked(network) for network in networks]
-    decided = [name for name in _OF_DESCRIBE if name != "name"]
-    boards = {tuple(network.get(name) for name in decided) for network in asked}
+    boards = {tuple(network.get(name) for name in _OF_DESCRIBE if name != "name") for network in asked}
     if len(boards) > 1:
         raise UsageError("all networks of an environment are for one board", path=INI, option="board")
     seen = Digests(f"files of the project in {Path.cwd()}")
@@ -120,11 +119,16 @@ def _network(network: Given, answer: kinds.DescribeAnswer, seen: Digests) -> dic
     made = answer["network"]
     assert made is not None  # it was asked for with a model
     own = next(group for group in answer["groups"] if group["name"] == "network")
+    given = [option for option in options_of("emit") if network.get(option.name)]
     named = [
         network[option.name]
-        for option in options_of("emit")
-        if network.get(option.name) and option.suffixes is not None and _is_file(option, network[option.name])
+        for option in given
+        if option.suffixes is not None and _is_file(option, network[option.name])
     ]
+    model = network["model"]
+    # The command line that emits, but for the folder.
+    words = ["emit", f"./{model}" if model.startswith("-") else model, f"--name={made['net']}"]
+    words += [f"{o.flagged}={network[o.name]}" for o in given if o.name not in ("model", "name")]
     reads = sorted({*named, *(_path(answer, place) for place in answer["depends"])})
     return {
         "net": made["net"],
@@ -134,30 +138,19 @@ def _network(network: Given, answer: kinds.DescribeAnswer, seen: Digests) -> dic
             [source["file"]["path"], source["object"], [read["path"] for read in source["reads"]]]
             for source in own["sources"]
         ],
-        "words": _words(network, made["net"]),
+        "words": words,
         "reads": reads,
         "contents": [[path, seen.digest(path)] for path in reads if Path(path).is_file()],
     }
 
 
+def _path(answer: kinds.DescribeAnswer, place: kinds.Place) -> str:
+    return str(Path(answer["roots"].get(place["root"], ""), place["path"]))
+
+
 def _is_file(option: options.Option, value: str) -> bool:
     """Whether a value is a file's name, rather than that of a board or network of buildtool's own."""
     return value.lower().endswith(option.suffixes or ()) or (option.name == "model" and Path(value).is_file())
-
-
-def _words(network: Given, net: str) -> list[str]:
-    """The command line that emits, but for the folder."""
-    model = network["model"]
-    found = ["emit", f"./{model}" if model.startswith("-") else model, f"--name={net}"]
-    for option in options_of("emit"):
-        value = network.get(option.name)
-        if option.name not in ("model", "name") and value:
-            found.append(f"{option.flagged}={value}")
-    return found
-
-
-def _path(answer: kinds.DescribeAnswer, place: kinds.Place) -> str:
-    return str(Path(answer["roots"].get(place["root"], ""), place["path"]))
 
 
 if __name__ == "__main__":

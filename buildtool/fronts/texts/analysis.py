@@ -23,7 +23,13 @@ def text(answer: AnalysisAnswer, spelling: Spelling = in_requests, name: Callabl
     """
     boards, opening = answer["boards"], list[str]()
     if len(boards) > EACH:
-        opening += _overview(answer["model"], boards)
+        fitting = [board["board"] for board in boards if board["fits"]]
+        named = f"{': ' if fitting else ''}{', '.join(fitting)}"
+        opening.append(f"{answer['model']} fits {len(fitting)} of {len(boards)} boards{named}")
+        for board in boards:
+            if not board["fits"]:
+                said = from_data(board["error"]).text if "error" in board else _missing(board)
+                opening.append(f"  {board['board']}: {said}")
     else:
         for board in boards:
             opening += [*([""] if opening else []), *_verdict(answer["model"], board, spelling, name)]
@@ -132,15 +138,6 @@ def _excesses(board: Verdict) -> list[tuple[int, str, str]]:
     return excesses
 
 
-def _overview(model: str, boards: Sequence[Verdict | NoPlan]) -> Iterator[str]:
-    fitting = [board["board"] for board in boards if board["fits"]]
-    yield f"{model} fits {len(fitting)} of {len(boards)} boards{': ' if fitting else ''}{', '.join(fitting)}"
-    for board in boards:
-        if not board["fits"]:
-            said = from_data(board["error"]).text if "error" in board else _missing(board)
-            yield f"  {board['board']}: {said}"
-
-
 def _verdict(
     model: str, board: Verdict | NoPlan, spelling: Spelling, name: Callable[[str], str]
 ) -> Iterator[str]:
@@ -160,8 +157,13 @@ def _verdict(
     yield f"{model} {fits if board['fits'] else f'does not fit {about}: {_missing(board)}'}"
     yield f"  what binds: {board['binds']}; the arena is fullest at {place}"
     if board["fits"]:
-        if board["smaller"] is not None:
-            yield f"  the next smaller plan: {_price(board['smaller'], spelling)}"
+        if (cure := board["smaller"]) is not None:
+            ratio = "" if cure["cost_ratio"] is None else f" ({cure['cost_ratio']:.3f} times this one's)"
+            ms = "" if cure["estimated_ms"] is None else f", about {cure['estimated_ms']:,.1f} ms"
+            yield (
+                f"  the next smaller plan: {_words(cure, spelling)}: {cure['arena_bytes']:,} bytes of arena, "
+                f"F {cure['f']:.3f}, cost {cure['cost']:,.0f} {cure['cost_unit']}{ratio}{ms}"
+            )
         return
     if board["cures"]:
         yield "  what makes it fit, each planned and counted, the cheapest first:"
@@ -186,23 +188,12 @@ def _cures(cures: Sequence[Cure], spelling: Spelling) -> str:
             cure["arena_bytes"],
             f"{cure['f']:.3f}",
             f"{cure['estimated_ms']:,.1f}" if timed else f"{cure['cost']:,.0f} {cure['cost_unit']}",
-            _ratio(cure),
+            None if cure["cost_ratio"] is None else f"{cure['cost_ratio']:.3f}",
             *[f"{left['memory']} {left['bytes']:,}" for left in cure["left"][:1]],
         ]
         for cure in cures
     ]
     return table(["give", "arena bytes", "F", "est. ms" if timed else "cost", "times", "bytes left"], rows)
-
-
-def _price(cure: Cure, spelling: Spelling) -> str:
-    time = "" if cure["estimated_ms"] is None else f", about {cure['estimated_ms']:,.1f} ms"
-    ratio = f" ({_ratio(cure)} times this one's)" if cure["cost_ratio"] is not None else ""
-    cost = f"cost {cure['cost']:,.0f} {cure['cost_unit']}{ratio}{time}"
-    return f"{_words(cure, spelling)}: {cure['arena_bytes']:,} bytes of arena, F {cure['f']:.3f}, {cost}"
-
-
-def _ratio(cure: Cure) -> str:
-    return "" if cure["cost_ratio"] is None else f"{cure['cost_ratio']:.3f}"
 
 
 def _words(cure: Cure, spelling: Spelling) -> str:
@@ -225,9 +216,13 @@ def network_text(answer: NetworkAnswer) -> str:
     if answer["order_status"]:
         proven = "no order needs less" if answer["order_status"] == "optimal" else "the best found in bounds"
         order = f"reordered ({proven})"
+
+    def share(part: int) -> str:
+        return f"{count(part, 'byte')} ({100 * part / max(answer['total_bytes'], 1):.1f} % of all)"
+
     planned = "too many values to place"
     if answer["planned_bytes"] is not None:
-        planned = f"{count(answer['planned_bytes'], 'byte')} {_share_of_all(answer['planned_bytes'], answer)}"
+        planned = share(answer["planned_bytes"])
     lines = [
         f"{answer['model']}: {answer['operators']} operators: {_kinds(answer['kinds'])}",
         *(f"  input             {layer(t['name'], PLACE_WIDTH)}: {count(t['bytes'], 'byte')}"
@@ -237,8 +232,7 @@ def network_text(answer: NetworkAnswer) -> str:
         f"  activations       {count(answer['activation_bytes'], 'byte')}",
         f"  weights           {count(answer['weight_bytes'], 'byte')}",
         f"  all in memory     {count(answer['total_bytes'], 'byte')}",
-        f"  largest live set  {count(answer['live_bound_bytes'], 'byte')} "
-        f"{_share_of_all(answer['live_bound_bytes'], answer)}, "
+        f"  largest live set  {share(answer['live_bound_bytes'])}, "
         f"at {layer(answer['live_bound_operator'], PLACE_WIDTH)}",
         f"  planned           {planned}",
         f"  - {_WEIGHTS[answer['weights']]}",
@@ -246,7 +240,3 @@ def network_text(answer: NetworkAnswer) -> str:
         "  - inputs and outputs are counted, no output shares memory with an input",
     ]  # fmt: skip
     return "\n".join(lines)
-
-
-def _share_of_all(part: int, answer: NetworkAnswer) -> str:
-    return f"({100 * part / max(answer['total_bytes'], 1):.1f} % of all)"

@@ -1,4 +1,4 @@
-"""Answers about what is built, as text: sizes, firmware, bundles, build descriptions, arena problems."""
+"""Answers about builds as text: sizes, firmware, bundles, build descriptions, arena problems."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def sizes_text(sizes: Sequence[MemorySize], stacks: Sequence[StackSize] = ()) ->
 
 
 def tree(parts: Sequence[SizePart], files_from: str, depth: int) -> str:
-    """The first `depth` levels of what is in each memory, the largest first."""
+    """The first `depth` levels of the contents of each memory, the largest first."""
     rows = [[plain(name), node.after] for name, node in tree_lines(sizetree.tree((), parts), depth)]
     return "\n".join([table(["memory, and what is in it", "bytes"], rows), FILES_FROM[files_from]])
 
@@ -88,7 +88,7 @@ _SECONDS = 20
 
 
 def demangled(names: Iterable[str]) -> dict[str, str]:
-    """Mangled name -> what it stands for; nothing of other names, nor where no demangler works."""
+    """Demangled names by mangled name; empty where no demangler works."""
     wanted = sorted({name for name in names if name.startswith(_MANGLED) and name.isprintable()})
     tool = next((path for name in _TOOLS if (path := shutil.which(name))), None)
     if not wanted or tool is None:
@@ -176,7 +176,7 @@ _MEANING = {
 
 
 def arena_text(answer: ArenaAnswer) -> str:
-    """Height, bound, what is proven, effort: one a line."""
+    """Height, lower bound, proof and effort, each on a line."""
     height, capacity = answer["height_bytes"], answer["capacity_bytes"]
     lines = [
         f"{answer['problem']}: {_MEANING[answer['status']]}",

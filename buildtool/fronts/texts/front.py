@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def milliseconds(figures: Figures | OtherPlan | PlanAnswer) -> list[Cell]:
-    """The cell behind a cost: its milliseconds; none where they are not known."""
+    """The cell behind a cost: its milliseconds, if known."""
     found = figures["estimated_ms"]
     return [] if found is None else [f"{found:,.2f}"]
 

@@ -171,7 +171,7 @@ def _alone(one: AloneView) -> str:
 
 
 def trace_text(answer: TraceAnswer, out: str) -> str:
-    """Where it is, how large it is, and what its time is."""
+    """The trace's file, its size, and its unit of time."""
     (data,) = answer["files"].values()
     numbers = (
         f"{count(answer['steps'], 'step')} in {count(answer['slices'], 'slice')}",

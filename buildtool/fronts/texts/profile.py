@@ -95,7 +95,7 @@ def _table(answer: ProfileAnswer) -> str:
 
 
 def _counted(title: Literal["instructions", "cycles"], total: int, macs: int) -> list[Column]:
-    """What was counted, and how much of it a multiply-accumulate takes."""
+    """A count in all, and per multiply-accumulate."""
     return [
         (title, lambda _, row: row[title], total),
         ("per MAC", lambda _, row: _per_mac(row[title], row["macs"]), _per_mac(total, macs)),
@@ -159,7 +159,7 @@ def _cycle_lines(answer: ProfileAnswer) -> list[str]:
 
 
 def _issue_lines(answer: ProfileAnswer) -> list[str]:
-    """What was counted, what time that is, and which operators were not counted."""
+    """The counted issues, the time that follows from them, and the operators without a count."""
     found = answer["issues"]
     if found is None:
         return []

@@ -157,7 +157,7 @@ class Run(NamedTuple):
 
 
 def runs(regions: Sequence[RegionView] | Sequence[PointRegion]) -> list[Run]:
-    """All regions, those that are not streamed joined with their neighbours."""
+    """All regions; neighbours that are not streamed are one run."""
     found: list[Run] = []
     for streamed, some in groupby(enumerate(regions), lambda one: one[1]["streamed"]):
         places = [index for index, _ in some]
@@ -169,7 +169,7 @@ def runs(regions: Sequence[RegionView] | Sequence[PointRegion]) -> list[Run]:
 
 
 def peak_lines(answer: PlanAnswer) -> Iterator[str]:
-    """Where the arena is fullest, what that is made of, and what is lost between buffers."""
+    """The fullest step of the arena, its parts, and the bytes lost between buffers."""
     peak, placement = _peak(answer), answer["placement"]
     where = "while a row of the image is delivered"
     if peak["operator"] >= 0:
@@ -243,26 +243,20 @@ def structure(answer: PlanAnswer) -> str:
     for run in runs(answer["regions"]):
         members = answer["regions"][run.first : run.last + 1]
         ops = [op for region in members for op in region["operators"]]
+        row: list[Cell]
         if not members[0]["streamed"]:
             shown.add("whole")
             what = f"{len(ops)} operators" if len(ops) > 1 else forms(answer, ops)
-            row: list[Cell] = [run.number, span(answer, ops), what, "whole", None]
+            row = [run.number, span(answer, ops), what, "whole", None]
             rows.append(row + _figures(members, total))
             continue
         for index, group in enumerate(members[0]["groups"]):
             name = SCHEMES[group["scheme"]]
             shown.add(name)
             step = f"{group['rows_per_step']}" + (f" x {group['hand_off']}" if group["hand_off"] else "")
-            rows.append(
-                [
-                    run.number if not index else None,
-                    span(answer, group["ops"]),
-                    forms(answer, group["ops"]),
-                    name,
-                    step,
-                    *_figures([group], total),
-                ]
-            )
+            first, ops = run.number if not index else None, group["ops"]
+            row = [first, span(answer, ops), forms(answer, ops), name, step]
+            rows.append(row + _figures([group], total))
     legend = [_LEGEND[name] for name in _LEGEND if name in shown]
     return "\n".join([table(titles, rows), "step: rows, or rows x pixels, made in one go", *legend])
 
@@ -286,13 +280,8 @@ def memory(answer: PlanAnswer) -> str:
         chosen.append((run, max(members, key=lambda i: (answer["regions"][i]["live_bytes"], -i))))
     used = [u for u in USES if any(u in answer["regions"][i]["parts"] for _, i in chosen)]
     shares = any(answer["regions"][i]["shared_bytes"] for _, i in chosen)
-    titles = [
-        "region",
-        "live",
-        "of it",
-        *("sums" if use == "accumulators" else use for use in used),
-        *(["shared"] if shares else []),
-    ]
+    titles = ["region", "live", "of it", *("sums" if use == "accumulators" else use for use in used)]
+    titles += ["shared"] if shares else []
     rows: list[list[Cell]] = []
     for run, i in chosen:
         region = answer["regions"][i]
@@ -337,18 +326,8 @@ def largest(answer: PlanAnswer) -> str:
         held = sorted(region["buffers"], key=lambda h: (-answer["buffers"][h["buffer"]]["size"], h["buffer"]))
         for place, entry in enumerate(held[:MOST_OF_A_REGION]):
             b = answer["buffers"][entry["buffer"]]
-            rows.append(
-                [
-                    None if place else str(index),
-                    _HOLDS[entry["use"]],
-                    owner(answer, b),
-                    extent(b),
-                    b["size"],
-                    b["offset"],
-                    b["first"],
-                    b["last"],
-                ]
-            )
+            what: list[Cell] = [_HOLDS[entry["use"]], owner(answer, b), extent(b), b["size"]]
+            rows.append([None if place else str(index), *what, b["offset"], b["first"], b["last"]])
     head = f"The {MOST_OF_A_REGION} largest buffers of each streamed region (--buffers: all of the plan):"
     return "\n".join([head, table(titles, rows)])
 

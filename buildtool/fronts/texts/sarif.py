@@ -61,23 +61,21 @@ def _result(error: BuildtoolError) -> dict[str, Any]:
     # Else it is a network of the zoo.
     is_file = bool(Path(error.path).suffix) or "/" in error.path
     if is_file:
-        location["physicalLocation"] = _physical(error.path, error.line, error.column)
+        # A relative path is relative to what the service takes for the sources' root.
+        parsed = Path(error.path)
+        uri = quote(parsed.as_posix(), errors="surrogateescape")
+        artifact = (
+            {"uri": f"file://{uri}"} if parsed.is_absolute() else {"uri": uri, "uriBaseId": "%SRCROOT%"}
+        )
+        location["physicalLocation"] = {"artifactLocation": artifact}
+        if error.line:
+            column = {"startColumn": error.column} if error.column else {}
+            location["physicalLocation"]["region"] = {"startLine": error.line, **column}
     parts = (("" if is_file else error.path, "module"), (error.operator, "function"))
     named = [{"name": name, "kind": kind} for name, kind in (*parts, (error.tensor, "variable")) if name]
     if named:
         location["logicalLocations"] = named
     return result | ({"locations": [location]} if location else {})
-
-
-def _physical(path: str, line: int, column: int) -> dict[str, Any]:
-    """A place in a file; a relative path is relative to what the service takes for the sources' root."""
-    parsed = Path(path)
-    if parsed.is_absolute():
-        artifact = {"uri": "file://" + quote(parsed.as_posix(), errors="surrogateescape")}
-    else:
-        artifact = {"uri": quote(parsed.as_posix(), errors="surrogateescape"), "uriBaseId": "%SRCROOT%"}
-    region = {"startLine": line, "startColumn": column} if line and column else {"startLine": line}
-    return {"artifactLocation": artifact} | ({"region": region} if line else {})
 
 
 def _difference(answer: Mapping[str, Any]) -> dict[str, Any]:

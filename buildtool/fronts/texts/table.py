@@ -112,7 +112,7 @@ def _wrapped(text: str, most: int) -> list[str]:
 
 
 def _record(titles: Sequence[str], row: Sequence[str], most: int) -> str:
-    """A row as lines of its own: what it is of, and below that the titles with their values."""
+    """A row as lines: its name, and below it the titles with their values."""
     cells = [(title, text) for title, text in zip(titles, row, strict=True) if text]
     if not cells:
         return ""
@@ -186,7 +186,7 @@ def plain(text: str) -> str:
 
 
 def of_state(size: int) -> str:
-    """Behind an arena's size: how many bytes live between invokes; nothing where there are none."""
+    """The state's bytes, to stand behind an arena's size; "" without state."""
     return f" and {count(size, 'byte')} of state" if size else ""
 
 
@@ -222,7 +222,7 @@ def coloured(text: str) -> str:
 
 
 def coloured_message(text: str) -> str:
-    """An error or a note in colours: the word that says which it is."""
+    """An error or a note, with its first word in colour."""
     return "\n".join(
         _MESSAGE.sub(lambda m: f"{m[1] or ''}{BOLD}{_MESSAGES[m[2]]}{m[2]}:{RESET}", line, count=1)
         for line in text.split("\n")
@@ -246,6 +246,6 @@ def _coloured_line(line: str) -> str:
 
 
 def _coloured_map(text: str) -> str:
-    """Runs of a letter in the colour of what it stands for."""
+    """Runs of a letter in the colour of its use."""
     runs = re.finditer(r"(.)\1*", text)
     return "".join(f"{_USES[run[1]]}{run[0]}{RESET}" if run[1] in _USES else run[0] for run in runs)

@@ -21,7 +21,7 @@ NAME_WIDTH = 32
 
 
 def bound_lines(bounds: Sequence[OperatorBound]) -> list[str]:
-    """The table of the operators that do not equal the reference; nothing where there are none."""
+    """The table of the operators that differ from the reference, if there are any."""
     made = listing(
         bounds,
         {
@@ -50,7 +50,7 @@ def beyond(bounds: Sequence[OperatorBound]) -> OperatorBound | None:
 
 
 def bounds_verdict(answer: Run) -> str:
-    """Within how many steps every operator was, or which one was not."""
+    """The bound that every operator kept, or the first operator that exceeded its bound."""
     wrong = beyond(answer["bounds"])
     if wrong is not None:
         return (
@@ -179,7 +179,7 @@ def _head(answer: DatasetAnswer) -> Iterator[str]:
 
 
 def _classes(found: Accuracy) -> str:
-    """A row for each class; of too many the ones with the least recall."""
+    """A row for each class; of many classes, those with the least recall."""
     classes = found["classes"]
     title = ""
     if len(classes) > MOST_CLASSES:

@@ -103,7 +103,7 @@ class Document:
         return line[: len(line) - len(line.lstrip())]
 
     def _unit(self) -> str:
-        """What the file indents by: as its first indented line is."""
+        """The file's indentation, taken from its first indented line."""
         found = re.search(r"\n([ \t]+)[\"{\[]", self.text)
         return found[1] if found else INDENT
 
@@ -227,10 +227,6 @@ class _File:
             what = f"'{key}' is not a list: [ ... ]"
             raise UsageError(what, path=str(self.path), line=line, column=column)
 
-    def done(self) -> None:
-        """Takes the file up among those to write."""
-        self.merged.files[self.name] = self.document.text.encode()
-
 
 def _read(path: Path) -> Document:
     if path.exists() and not path.is_file():  # a pipe would be waited for
@@ -259,7 +255,7 @@ def merged(folder: Path, subject: wanted.Subject) -> Merged:
         before = file.document.root.value
         fill(file, subject)
         if file.document.root.value != before:
-            file.done()
+            found.files[name] = file.document.text.encode()
     return found
 
 

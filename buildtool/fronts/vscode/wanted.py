@@ -16,27 +16,17 @@ _LOCATION: dict[str, Any] = {
 }
 _TEXT = r"(error|warning|note): (.*?)(?: \[([A-Z]+)\])?$"
 # What compilers say as well: $gcc beside it would show each problem twice.
+_GROUPS = {"file": 1, "line": 2, "column": 3, "severity": 4, "message": 5, "code": 6}
 AT_A_LINE: dict[str, Any] = {
     **_LOCATION,
-    "pattern": {
-        "regexp": r"^(.+?):(\d+):(\d+): (?:fatal )?" + _TEXT,
-        "file": 1,
-        "line": 2,
-        "column": 3,
-        "severity": 4,
-        "message": 5,
-        "code": 6,
-    },
+    "pattern": {"regexp": r"^(.+?):(\d+):(\d+): (?:fatal )?" + _TEXT, **_GROUPS},
 }
 IN_A_FILE: dict[str, Any] = {
     **_LOCATION,
     "pattern": {
         "kind": "file",
         "regexp": r"^(?!.*:\d+: )(?!scons: )(\S.*?): " + _TEXT,
-        "file": 1,
-        "severity": 2,
-        "message": 3,
-        "code": 4,
+        **{"file": 1, "severity": 2, "message": 3, "code": 4},
     },
 }
 MATCHERS = [AT_A_LINE, IN_A_FILE]
@@ -100,28 +90,16 @@ def tasks(subject: Subject) -> list[dict[str, Any]]:
         words = ["debug", *about, out, f"--port={PORT}"]
         found.append(_task("serve a debugger", subject, words, background=background))
     if subject.scons:
-        found.append(
-            {
-                "label": f"{PREFIX}scons",
-                "type": "process",
-                "command": "scons",
-                "args": ["-Q"],
-                "group": "build",
-                "problemMatcher": MATCHERS,
-            }
-        )
+        own = {"label": f"{PREFIX}scons", "type": "process", "command": "scons", "args": ["-Q"]}
+        found.append({**own, "group": "build", "problemMatcher": MATCHERS})
     return found
 
 
 def _task(
     what: str, subject: Subject, words: list[str], group: str = "", background: dict[str, Any] | None = None
 ) -> dict[str, Any]:
-    task: dict[str, Any] = {
-        "label": f"{PREFIX}{what} {subject.title}".rstrip(),
-        "type": "process",
-        "command": "buildtool",
-        "args": words,
-    }
+    label = f"{PREFIX}{what} {subject.title}".rstrip()
+    task: dict[str, Any] = {"label": label, "type": "process", "command": "buildtool", "args": words}
     if group:
         task["group"] = group
     matchers = MATCHERS
@@ -176,8 +154,6 @@ def configurations(subject: Subject) -> list[dict[str, Any]]:
         "runToEntryPoint": "main",
     }
     if subject.emulator is not None:  # it has loaded the image, and knows no commands of a probe's
-        found |= {
-            "overrideLaunchCommands": ["set confirm off"],
-            "overrideResetCommands": ["monitor system_reset"],
-        }
+        found["overrideLaunchCommands"] = ["set confirm off"]
+        found["overrideResetCommands"] = ["monitor system_reset"]
     return [found]

@@ -36,12 +36,6 @@ def _label(name: str) -> str:
     return shown(head + "".join(part for part in tail.partition("/")[1:]))
 
 
-def _covers(wide: Quantization, narrow: Quantization) -> bool:
-    """Whether all that `narrow` can say lies within a step of what `wide` can."""
-    ends = ((end - narrow.zero_point) * narrow.scale / wide.scale + wide.zero_point for end in (-128, 127))
-    return all(-129 <= end <= 128 for end in ends)
-
-
 class Builder:
     """A graph being made; `index` is the place in the file of the operator being read."""
 
@@ -134,7 +128,9 @@ class Builder:
         if same_quantization(x.quant, quant):
             return x
         out = self.make(OpKind.QUANTIZE, [x.tensor], name, self.tensors[x.tensor].shape, quant)
-        if remember and _covers(quant, x.quant):
+        ends = ((end - x.quant.zero_point) * x.quant.scale / quant.scale for end in (-128, 127))
+        # All that `x` can say lies within a step of what the result can.
+        if remember and all(-129 <= end + quant.zero_point <= 128 for end in ends):
             self._kernels[out] = x
         return Held(out, x.shape, x.layout, quant)
 

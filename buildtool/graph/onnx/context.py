@@ -31,7 +31,7 @@ COMMUTES = frozenset(
     """Reshape Flatten Squeeze Unsqueeze Transpose Identity Dropout MaxPool GlobalMaxPool Slice Split Concat
     Relu Clip DepthToSpace SpaceToDepth Gather Tile Expand ReduceMax ReduceMin""".split()
 )
-_NEAR = 0.001  # relative; so much TFLite lets such an output's scale differ
+_NEAR = 0.001  # relative; TFLite lets the scale of an output differ this much from the kernel's own
 _UNARY = {Activation.RELU: OpKind.RELU, Activation.RELU6: OpKind.RELU6}
 
 
@@ -181,7 +181,15 @@ class Context:
     def quantization(self, node: Node) -> Quantization:
         """The quantisation of an activation as int8: one scale, 8 bits; uint8 is shifted by 128."""
         quant, dtype = self.parameters(node)
-        dtype = dtype or self._integers(node)
+        if not dtype:  # a DequantizeLinear without a zero point: its input's type
+            types = {interface.name: interface.dtype for interface in self.file.inputs}
+            maker = self.origin(node.input(0), _MOVES)
+            if node.input(0) in types:
+                dtype = types[node.input(0)]
+            elif maker is not None and maker.kind == "QuantizeLinear":
+                dtype = self.parameters(maker)[1]
+            else:
+                dtype = "uint8"
         if len(quant.scales) != 1:
             text = "an activation quantised per channel"
             hint = "quantise activations per tensor (weights may be per channel)"
@@ -192,16 +200,6 @@ class Context:
             hint = "quantise activations to int8 or uint8"
             raise UnsupportedError(f"activations of type {dtype}", tensor=shown(node.input(0)), hint=hint)
         return Quantization(quant.scales, (quant.zero_point - _SHIFT[dtype],))
-
-    def _integers(self, node: Node) -> str:
-        """The integer type of a DequantizeLinear's input that has no zero point."""
-        name = node.input(0)
-        for interface in self.file.inputs:
-            if interface.name == name:
-                return interface.dtype
-        maker = self.origin(name, _MOVES)
-        known = maker is not None and maker.kind == "QuantizeLinear"
-        return self.parameters(maker)[1] if known and maker is not None else "uint8"
 
     # ---- quantisation that is found ahead ------------------------------------------------------------
 
@@ -256,7 +254,10 @@ class Context:
 
         def make(out: Quantization, activation: Activation, name: str) -> Held:
             fused = replace(attrs, activation=activation) if isinstance(attrs, ElementwiseAttrs) else attrs
-            kept = own or (out if demanded is None or _near(out, demanded) else demanded)
+            kept = own or out
+            if own is None and demanded is not None:
+                is_near = abs(out.scale - demanded.scale) <= _NEAR * demanded.scale
+                kept = out if is_near and out.zero_point == demanded.zero_point else demanded
             inner = name if same_quantization(kept, out) else f"{name}/kernel"
             made = self.build.make(kind, tensors, inner, memory, kept, fused)
             held = Held(made, tuple(shape), layout, kept)
@@ -304,11 +305,6 @@ class Context:
             out = build.make(kind, [made.tensor, limit], inner, shape, quant)
             made = Held(out, x.shape, x.layout, quant)
         return made
-
-
-def _near(out: Quantization, own: Quantization) -> bool:
-    """Whether TFLite takes `out` for the quantisation `own` that its kernel demands."""
-    return out.zero_point == own.zero_point and abs(out.scale - own.scale) <= _NEAR * own.scale
 
 
 def meet(a: Clamp, b: Clamp) -> Clamp:

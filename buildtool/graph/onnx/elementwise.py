@@ -14,7 +14,7 @@ from buildtool.graph.onnx.context import Context, meet
 from buildtool.graph.onnx.file import Array, Node
 from buildtool.graph.onnx.folding import axis_of, broadcast_of
 from buildtool.graph.onnx.layout import lying
-from buildtool.graph.onnx.values import NO_CLAMP, Clamp, Constant, Held, Pending, Quantized, Value
+from buildtool.graph.onnx.values import NO_CLAMP, Constant, Held, Pending, Quantized, Value
 from buildtool.graph.ops import ONNX
 from buildtool.graph.types import (
     Activation,
@@ -190,8 +190,13 @@ def reciprocal(ctx: Context, node: Node) -> list[Value]:
 
 def clamp(ctx: Context, node: Node) -> list[Value]:
     """Relu, Clip: part of the operator before it where nothing else reads that."""
-    name = node.input(0)
-    limits = _limits(ctx, node)
+    name, limits = node.input(0), (0.0, math.inf)
+    if node.kind == "Clip":
+        low = ctx.scalar(node, 1, "the clip's limit") if node.input(1) else -math.inf
+        high = ctx.scalar(node, 2, "the clip's limit") if node.input(2) else math.inf
+        if math.isnan(low) or math.isnan(high) or low > high:
+            raise ModelError(f"a Clip to {low:g}..{high:g}")
+        limits = (low, high)
     before = ctx.value(name)
     if isinstance(before, Pending) and ctx.alone(name):
         return [replace(before, clamp=meet(before.clamp, limits), biased=None, scaled=None)]
@@ -209,16 +214,6 @@ def clamp(ctx: Context, node: Node) -> list[Value]:
         return ctx.cut(x, limits, out, called)
 
     return [Pending(x.shape, make)]
-
-
-def _limits(ctx: Context, node: Node) -> Clamp:
-    if node.kind == "Relu":
-        return (0.0, math.inf)
-    low = ctx.scalar(node, 1, "the clip's limit") if node.input(1) else -math.inf
-    high = ctx.scalar(node, 2, "the clip's limit") if node.input(2) else math.inf
-    if math.isnan(low) or math.isnan(high) or low > high:
-        raise ModelError(f"a Clip to {low:g}..{high:g}")
-    return (low, high)
 
 
 def unary(ctx: Context, node: Node) -> list[Value]:

@@ -112,19 +112,14 @@ def move_quantized(node: Node, value: Quantized, parameters: list[Array]) -> Qua
     shape = moved(node, data.shape, parameters)
     if shape is None:
         return None
-    if several:
-        axis = _same_axis(data.shape, shape, quant.axis)
+    if several:  # the dimension of the result that is the old one
+        size, before = data.shape[quant.axis], math.prod(data.shape[: quant.axis])
+        places = [i for i, n in enumerate(shape) if n == size and math.prod(shape[:i]) == before]
+        if not places:
+            text = "reshapes weights across the dimension they are quantised along"
+            raise UnsupportedError(text, hint="reshape them before exporting")
+        axis = places[0]
     return Quantized(data.reshape(shape), replace(quant, axis=axis))
-
-
-def _same_axis(old: Sequence[int], new: Sequence[int], axis: int) -> int:
-    """The dimension of `new` that is dimension `axis` of `old`."""
-    before = math.prod(old[:axis])
-    for i, n in enumerate(new):
-        if n == old[axis] and math.prod(new[:i]) == before:
-            return i
-    text = "reshapes weights across the dimension they are quantised along"
-    raise UnsupportedError(text, hint="reshape them before exporting")
 
 
 def fold(node: Node, inputs: list[Array]) -> Constant:

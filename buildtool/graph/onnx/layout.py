@@ -64,13 +64,6 @@ def _edges(sizes: Iterable[int]) -> list[int]:
     return edges
 
 
-def _common(first: Sequence[int], second: Sequence[int]) -> list[int] | None:
-    """The edges of both, ascending, if they can be edges of one list of factors."""
-    edges = sorted({*_edges(first), *_edges(second)})
-    whole = all(b % a == 0 for a, b in itertools.pairwise(edges))
-    return edges if whole else None
-
-
 def _pieces(sizes: Sequence[int], edges: Sequence[int]) -> list[Sizes]:
     """For each of `sizes`, its factors between the given edges."""
     found: list[Sizes] = []
@@ -87,8 +80,8 @@ def refined(layout: Layout, sizes: Sequence[int]) -> tuple[Layout, list[Sizes]] 
 
     None if the two have no common factors. The result is not canonical.
     """
-    edges = _common(layout.factors, sizes)
-    if edges is None:
+    edges = sorted({*_edges(layout.factors), *_edges(sizes)})
+    if any(b % a for a, b in itertools.pairwise(edges)):
         return None
     numbers: list[Sizes] = []
     factors: list[int] = []

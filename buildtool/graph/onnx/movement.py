@@ -83,7 +83,15 @@ def depth_to_space(ctx: Context, node: Node) -> list[Value]:
 
 def concat(ctx: Context, node: Node) -> list[Value]:
     """Concat; parts in other quantisations than the result's are requantised."""
-    parts = [_part(ctx, node, i) for i in range(len(node.inputs))]
+    parts: list[Held] = []
+    for i, name in enumerate(node.inputs):
+        if isinstance(ctx.value(name), Quantized):
+            operand = ctx.operand(node, i)
+            assert isinstance(operand, Quantized)
+            tensor = ctx.build.constant(f"{node.outputs[0]}/constant{i}", operand.data, operand.quant)
+            parts.append(Held(tensor, operand.data.shape, plain(operand.data.shape), operand.quant))
+        else:
+            parts.append(ctx.held(node, i, integers=True))
     if not parts or len({p.integers for p in parts}) > 1:
         raise ModelError("nothing to join, or quantised and dequantised parts")
     first = parts[0]
@@ -107,17 +115,6 @@ def concat(ctx: Context, node: Node) -> list[Value]:
     if first.integers:
         raise UnsupportedError("joins integers of several scales", hint="export in QDQ format")
     return [Pending(tuple(shape), make)]
-
-
-def _part(ctx: Context, node: Node, position: int) -> Held:
-    """An operand of Concat, which may be a constant."""
-    value = ctx.value(node.input(position))
-    if isinstance(value, Quantized):
-        operand = ctx.operand(node, position)
-        assert isinstance(operand, Quantized)
-        tensor = ctx.build.constant(f"{node.outputs[0]}/constant{position}", operand.data, operand.quant)
-        return Held(tensor, operand.data.shape, plain(operand.data.shape), operand.quant)
-    return ctx.held(node, position, integers=True)
 
 
 def split(ctx: Context, node: Node) -> list[Value]:

@@ -174,13 +174,23 @@ class _Reader:
     def _results(self, node: Node) -> list[Value]:
         ctx = self.ctx
         if node.kind == "Constant":
-            return [_constant(node)]
+            for name, given in node.attributes.items():
+                if isinstance(given, np.ndarray):
+                    return [Constant(given)]
+                if name in ("value_int", "value_ints", "value_float", "value_floats"):
+                    dtype = np.int64 if "int" in name else np.float32
+                    return [Constant(np.array(given, dtype))]
+            raise UnsupportedError("a constant of that type")
         if node.kind == "QuantizeLinear":
             return [self._quantize(node)]
         if node.kind == "DequantizeLinear":
             return [self._dequantize(node)]
         if node.kind in ("Shape", "Size"):
-            return [self._shape(node)]
+            value = ctx.value(node.input(0))
+            shape = value.data.shape if isinstance(value, (Constant, Quantized)) else value.shape
+            start, end = node.integer("start", 0), node.integer("end", len(shape))
+            data: Array = np.array(shape[start:end], np.int64)
+            return [Constant(data if node.kind == "Shape" else np.array(math.prod(shape), np.int64))]
         read = [ctx.value(name) for name in node.inputs if name]
         if read and isinstance(read[0], Quantized):
             rest = [v.data for v in read[1:] if isinstance(v, Constant)]
@@ -226,13 +236,6 @@ class _Reader:
             text = "dequantised with another scale or zero point than it was quantised with"
             raise UnsupportedError(text, tensor=shown(name), hint="use the same on both sides")
         return Held(value.tensor, value.shape, value.layout, quant)
-
-    def _shape(self, node: Node) -> Constant:
-        value = self.ctx.value(node.input(0))
-        shape = value.data.shape if isinstance(value, (Constant, Quantized)) else value.shape
-        start, end = node.integer("start", 0), node.integer("end", len(shape))
-        data: Array = np.array(shape[start:end], np.int64)
-        return Constant(data if node.kind == "Shape" else np.array(math.prod(shape), np.int64))
 
     # ---- the interface -------------------------------------------------------------------------------
 
@@ -289,15 +292,3 @@ class _Reader:
             self.named.add(tensor)
             ctx.build.rename(tensor, name)
         return tensor
-
-
-def _constant(node: Node) -> Constant:
-    """The operator Constant."""
-    for name, value in node.attributes.items():
-        if isinstance(value, np.ndarray):
-            return Constant(value)
-        if name in ("value_int", "value_ints"):
-            return Constant(np.array(value, np.int64))
-        if name in ("value_float", "value_floats"):
-            return Constant(np.array(value, np.float32))
-    raise UnsupportedError("a constant of that type")

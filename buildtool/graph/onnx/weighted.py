@@ -182,7 +182,12 @@ def matmul(ctx: Context, node: Node) -> list[Value]:
     """MatMul: of an activation and a constant matrix a dense layer, of any others BATCH_MATMUL."""
     first, second = (ctx.value(node.input(i)) for i in range(2))
     computed = (Held, Pending)
-    if isinstance(first, computed) and not isinstance(second, computed) and _is_dense(second):
+    is_dense = isinstance(first, computed) and not isinstance(second, computed)
+    if is_dense and isinstance(second, Quantized) and len(second.quant.scales) == 1:
+        # A dense layer takes a matrix whose zero points are 0, or can be made so.
+        data = second.data.astype(np.int64) - second.quant.zero_point
+        is_dense = data.ndim <= 2 and -128 <= data.min(initial=0) <= data.max(initial=0) <= 127
+    if is_dense:
         held, w = ctx.held(node), ctx.weights(node, 1)
         if w.data.ndim != 2 or not held.shape:
             text = f"a MatMul of {list(held.shape)} and {list(w.data.shape)}"
@@ -203,14 +208,6 @@ def matmul(ctx: Context, node: Node) -> list[Value]:
         else:
             tensors.append(ctx.build.ordered(v, range(len(own))))
     return [ctx.pending(OpKind.BATCH_MATMUL, tensors, shape, *lying(shape, range(len(shape))), MatmulAttrs())]
-
-
-def _is_dense(weights: Value) -> bool:
-    """Whether a dense layer takes the constant: a matrix whose zero points are 0, or can be made so."""
-    if not isinstance(weights, Quantized) or len(weights.quant.scales) > 1:
-        return True
-    data = weights.data.astype(np.int64) - weights.quant.zero_point
-    return data.ndim <= 2 and -128 <= data.min(initial=0) <= data.max(initial=0) <= 127
 
 
 def _dense(ctx: Context, x: Held, w: Quantized, turned: bool, bias: Constant | Quantized | None) -> Pending:

@@ -4,20 +4,11 @@ import math
 from functools import partial
 
 from buildtool.graph import quantrules
+from buildtool.graph import types as g
 from buildtool.graph.geometry import attributes, broadcast, check_window, demand, dilated, images, spatial
 from buildtool.graph.ops.types import NO_UINT8, CallForm, Int16, OpDef, Plain, Shape, Trait
 from buildtool.graph.quantrules import LARGEST_RATIO, QuantError, per_tensor, ratio
-from buildtool.graph.types import (
-    AsUint8,
-    ConvAttrs,
-    DepthwiseAttrs,
-    DType,
-    FullyConnectedAttrs,
-    Graph,
-    MatmulAttrs,
-    Op,
-    OpKind,
-)
+from buildtool.graph.types import DType, Graph, Op, OpKind
 
 _LARGEST_WIDE = 2.0**7  # of 64-bit sums, as LiteRT's multiplication demands
 
@@ -28,7 +19,7 @@ def _bias(shapes: list[Shape], op: Op, channels: int) -> None:
         demand(shapes[2] == (channels,), f"the bias has shape {list(shapes[2])}, expected [{channels}]")
 
 
-def _convolved(op: Op, attrs: ConvAttrs, shapes: list[Shape], channels: int) -> Shape:
+def _convolved(op: Op, attrs: g.ConvAttrs, shapes: list[Shape], channels: int) -> Shape:
     """The output of a convolution with `channels` output channels."""
     demand(min(attrs.dilation) >= 1, f"dilation {list(attrs.dilation)} is not positive")
     _bias(shapes, op, channels)
@@ -39,7 +30,7 @@ def _convolved(op: Op, attrs: ConvAttrs, shapes: list[Shape], channels: int) -> 
 def _conv_2d_shape(op: Op, shapes: list[Shape], _outputs: list[Shape]) -> Shape:
     images(shapes, 2)
     x, (cout, _, _, per_group) = shapes[0], shapes[1]
-    attrs = attributes(op, ConvAttrs)
+    attrs = attributes(op, g.ConvAttrs)
     check_window(attrs)
     demand(x[3] % per_group == 0, f"{x[3]} input channels do not divide into groups of {per_group}")
     groups = x[3] // per_group
@@ -50,7 +41,7 @@ def _conv_2d_shape(op: Op, shapes: list[Shape], _outputs: list[Shape]) -> Shape:
 def _depthwise_conv_2d_shape(op: Op, shapes: list[Shape], _outputs: list[Shape]) -> Shape:
     images(shapes, 2)
     x, (one, _, _, cout) = shapes[0], shapes[1]
-    attrs = attributes(op, DepthwiseAttrs)
+    attrs = attributes(op, g.DepthwiseAttrs)
     check_window(attrs)
     demand(one == 1, f"the filter's first dimension is {one}, expected 1")
     times = attrs.depth_multiplier
@@ -62,7 +53,7 @@ def _depthwise_conv_2d_shape(op: Op, shapes: list[Shape], _outputs: list[Shape])
 def _transpose_conv_shape(op: Op, shapes: list[Shape], outputs: list[Shape]) -> Shape:
     images(shapes, 2)
     x, (cout, kh, kw, cin) = shapes[0], shapes[1]
-    attrs = attributes(op, ConvAttrs)
+    attrs = attributes(op, g.ConvAttrs)
     check_window(attrs)
     demand(attrs.dilation == (1, 1), "a transposed convolution has no dilation")
     demand(x[3] == cin, f"{x[3]} input channels, the filter has {cin}")
@@ -77,12 +68,12 @@ def _fully_connected_shape(op: Op, shapes: list[Shape], _outputs: list[Shape]) -
     x, (cout, cin) = shapes[0], shapes[1]
     demand(len(x) >= 1 and x[-1] == cin, f"input {list(x)} does not end in the filter's {cin} inputs")
     _bias(shapes, op, cout)
-    keeps = attributes(op, FullyConnectedAttrs).keep_num_dims
+    keeps = attributes(op, g.FullyConnectedAttrs).keep_num_dims
     return (*x[:-1], cout) if keeps else (math.prod(x[:-1]), cout)
 
 
 def _matmul_shape(op: Op, shapes: list[Shape], _outputs: list[Shape]) -> Shape:
-    attrs = attributes(op, MatmulAttrs)
+    attrs = attributes(op, g.MatmulAttrs)
     demand(len(shapes) == 2 and min(map(len, shapes)) >= 2, "two operands of 2 dimensions or more are needed")
     x, y = shapes
     rows, inner = x[-2:] if not attrs.adj_x else x[:-3:-1]
@@ -104,7 +95,7 @@ def _weighted_types(graph: Graph, op: Op) -> None:
         raise QuantError("the filter must be an int8 constant", weights)
     if weights.quant is None:
         raise QuantError("the filter has no scale", weights)
-    if any(weights.quant.zero_points) and not isinstance(op.attrs, AsUint8):
+    if any(weights.quant.zero_points) and not isinstance(op.attrs, g.AsUint8):
         raise QuantError("the filter's zero points must be 0", weights)
     axis = 3 if op.kind == OpKind.DEPTHWISE_CONV_2D else 0
     if len(weights.quant.scales) > 1 and weights.quant.axis != axis:
@@ -174,7 +165,7 @@ DEFS = (
         OpKind.BATCH_MATMUL,
         _matmul_shape,
         "matmul:batch_matmul",
-        written=Plain(2, "BatchMatMulOptions", MatmulAttrs, {"AdjX": "adj_x", "AdjY": "adj_y"}),
+        written=Plain(2, "BatchMatMulOptions", g.MatmulAttrs, {"AdjX": "adj_x", "AdjY": "adj_y"}),
         quant=quantrules.product,
         call=CallForm.MATRICES,
         case="matmul",

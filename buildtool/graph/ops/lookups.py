@@ -6,16 +6,7 @@ from functools import partial
 from buildtool.graph import geometry, quantrules
 from buildtool.graph.geometry import demand
 from buildtool.graph.ops.types import NO_UINT8, CallForm, Int16, OpDef, Plain, Shape, Trait
-from buildtool.graph.quantrules import (
-    ACTIVATIONS,
-    QuantError,
-    int8_activations,
-    is_share,
-    per_tensor,
-    quants,
-    ratio,
-    typed,
-)
+from buildtool.graph.quantrules import QuantError, per_tensor, quants, ratio, typed
 from buildtool.graph.types import (
     DType,
     GeluAttrs,
@@ -73,7 +64,7 @@ def _softmax_types(graph: Graph, op: Op) -> None:
         quantrules.int16_too(graph, op)
         return
     per_tensor(source, DType.INT8)
-    if not is_share(out):
+    if not quantrules.is_share(out):
         raise QuantError("the output's scale must be 1/65536, its zero point -32768", out)
 
 
@@ -96,9 +87,9 @@ def _cast_types(graph: Graph, op: Op) -> None:
 def _quantize_types(graph: Graph, op: Op) -> None:
     x, out = graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]]
     if x.dtype == DType.FLOAT32:
-        per_tensor(out, *ACTIVATIONS)
+        per_tensor(out, *quantrules.ACTIVATIONS)
         return
-    widens = is_share(x) and out.dtype is DType.INT32
+    widens = quantrules.is_share(x) and out.dtype is DType.INT32
     source = x.quant if widens else per_tensor(x, *_QUANTIZED)
     assert source is not None
     result = per_tensor(out, *_QUANTIZED)
@@ -110,7 +101,7 @@ def _quantize_types(graph: Graph, op: Op) -> None:
 
 
 def _dequantize_types(graph: Graph, op: Op) -> None:
-    per_tensor(graph.tensors[op.inputs[0]], *ACTIVATIONS)
+    per_tensor(graph.tensors[op.inputs[0]], *quantrules.ACTIVATIONS)
     typed(graph.tensors[op.outputs[0]], DType.FLOAT32)
 
 
@@ -129,7 +120,9 @@ _function = partial(
 _signed = partial(_function, no_uint8=NO_UINT8)
 _wide = partial(_function, types=quantrules.int16_too, int16=Int16.READ, wide="activation:apply_wide")
 _clamp = partial(_wide, byte="activation:clamped", quant=quantrules.one_to_one)
-_byte_clamp = partial(_clamp, written=Plain(1, ""), types=int8_activations, int16=_NO_INT16, wide="")
+_byte_clamp = partial(
+    _clamp, written=Plain(1, ""), types=quantrules.int8_activations, int16=_NO_INT16, wide=""
+)
 # Functions of all channels of a pixel.
 _of_rows = partial(OpDef, shape=_of_rows_shape, call=CallForm.ONE_TO_ONE, traits=Trait.PIXEL)
 

@@ -9,44 +9,31 @@ import math
 from functools import partial
 
 from buildtool.graph import quantrules
+from buildtool.graph import types as g
 from buildtool.graph.geometry import attributes, axis_of, demand, images
 from buildtool.graph.ops.types import CallForm, Int16, OpDef, Plain, Shape, Spelling, Trait
 from buildtool.graph.quantrules import QuantError, same_quantization
-from buildtool.graph.types import (
-    AxisAttrs,
-    BatchBlockAttrs,
-    BlockAttrs,
-    GatherAttrs,
-    Graph,
-    Op,
-    OpKind,
-    PadAttrs,
-    PadMode,
-    ShuffleAttrs,
-    SliceAttrs,
-    TileAttrs,
-    TransposeAttrs,
-)
+from buildtool.graph.types import Graph, Op, OpKind
 
 
 def _pad_shape(op: Op, shapes: list[Shape], _outputs: list[Shape]) -> Shape:
-    attrs, x = attributes(op, PadAttrs), shapes[0]
+    attrs, x = attributes(op, g.PadAttrs), shapes[0]
     demand(len(attrs.paddings) == len(x), f"{len(attrs.paddings)} paddings for {len(x)} dimensions")
     demand(all(min(p) >= 0 for p in attrs.paddings), "negative padding")
-    if attrs.mode != PadMode.CONSTANT:
-        edge = 1 if attrs.mode == PadMode.REFLECT else 0
+    if attrs.mode != g.PadMode.CONSTANT:
+        edge = 1 if attrs.mode == g.PadMode.REFLECT else 0
         for n, p in zip(x, attrs.paddings, strict=True):
             demand(max(p) <= n - edge, f"cannot mirror {max(p)} elements of a dimension of {n}")
     return tuple(n + p[0] + p[1] for n, p in zip(x, attrs.paddings, strict=True))
 
 
 def _transpose_shape(op: Op, shapes: list[Shape], _outputs: list[Shape]) -> Shape:
-    if isinstance(op.attrs, ShuffleAttrs):
+    if isinstance(op.attrs, g.ShuffleAttrs):
         groups = op.attrs.groups
         demand(len(shapes[0]) == 4, f"a shuffle of {len(shapes[0])} dimensions")
         demand(groups > 0 and shapes[0][3] % groups == 0, f"{groups} groups of {shapes[0][3]} channels")
         return shapes[0]
-    perm, x = attributes(op, TransposeAttrs).perm, shapes[0]
+    perm, x = attributes(op, g.TransposeAttrs).perm, shapes[0]
     demand(sorted(perm) == list(range(len(x))), f"{list(perm)} does not permute {len(x)} dimensions")
     return tuple(x[p] for p in perm)
 
@@ -78,7 +65,7 @@ def _split_shape(op: Op, shapes: list[Shape], outputs: list[Shape]) -> Shape:
 
 
 def _slice_shape(op: Op, shapes: list[Shape], outputs: list[Shape]) -> Shape:
-    attrs, x = attributes(op, SliceAttrs), shapes[0]
+    attrs, x = attributes(op, g.SliceAttrs), shapes[0]
     entries = (attrs.begin, attrs.stride, attrs.extent)
     demand(all(len(e) == len(x) for e in entries), "one begin, stride and extent a dimension are needed")
     for n, begin, stride, extent in zip(x, *entries, strict=True):
@@ -93,14 +80,14 @@ def _slice_shape(op: Op, shapes: list[Shape], outputs: list[Shape]) -> Shape:
 
 
 def _tile_shape(op: Op, shapes: list[Shape], _outputs: list[Shape]) -> Shape:
-    multiples, x = attributes(op, TileAttrs).multiples, shapes[0]
+    multiples, x = attributes(op, g.TileAttrs).multiples, shapes[0]
     demand(len(multiples) == len(x), f"{len(multiples)} multiples for {len(x)} dimensions")
     demand(all(n >= 1 for n in multiples), f"multiples {list(multiples)} are not positive")
     return tuple(n * m for n, m in zip(x, multiples, strict=True))
 
 
 def _gather_shape(op: Op, shapes: list[Shape], _outputs: list[Shape]) -> Shape:
-    attrs, x = attributes(op, GatherAttrs), shapes[0]
+    attrs, x = attributes(op, g.GatherAttrs), shapes[0]
     demand(0 <= attrs.axis < len(x), f"axis {attrs.axis} of {len(x)} dimensions")
     size = x[attrs.axis]
     demand(len(attrs.indices) >= 1, "nothing is gathered")
@@ -111,7 +98,7 @@ def _gather_shape(op: Op, shapes: list[Shape], _outputs: list[Shape]) -> Shape:
 def _squares_shape(op: Op, shapes: list[Shape], _outputs: list[Shape]) -> Shape:
     """DEPTH_TO_SPACE, SPACE_TO_DEPTH."""
     images(shapes, 1)
-    block, (batch, rows, columns, depth) = attributes(op, BlockAttrs).block, shapes[0]
+    block, (batch, rows, columns, depth) = attributes(op, g.BlockAttrs).block, shapes[0]
     demand(block >= 1, f"a block of {block}")
     if op.kind is OpKind.DEPTH_TO_SPACE:
         demand(depth % block**2 == 0, f"{depth} channels are not whole blocks of {block} x {block}")
@@ -123,7 +110,7 @@ def _squares_shape(op: Op, shapes: list[Shape], _outputs: list[Shape]) -> Shape:
 
 def _batch_blocks_shape(op: Op, shapes: list[Shape], _outputs: list[Shape]) -> Shape:
     """SPACE_TO_BATCH_ND, BATCH_TO_SPACE_ND."""
-    attrs, x = attributes(op, BatchBlockAttrs), shapes[0]
+    attrs, x = attributes(op, g.BatchBlockAttrs), shapes[0]
     count = len(attrs.block)
     demand(len(attrs.edges) == count < len(x), f"{count} blocks for {len(x)} dimensions")
     demand(min(attrs.block) >= 1 and all(min(e) >= 0 for e in attrs.edges), "a negative edge, or no block")
@@ -216,7 +203,7 @@ DEFS = (
         reference="shape:concatenation",
         decode="movement:concatenation",
         also=(Spelling("PACK", "arranging:pack"),),
-        written=Plain(2, None, AxisAttrs, {"Axis": "axis"}),
+        written=Plain(2, None, g.AxisAttrs, {"Axis": "axis"}),
         quant=_concatenation_scales,
         case="concatenation",
         operands=None,
@@ -272,7 +259,7 @@ DEFS = (
         "shape:gather",
         decode="arranging:gather",
         also=(Spelling("GATHER_ND", "arranging:gather_nd"),),
-        written=Plain(2, None, GatherAttrs, {"Axis": "axis"}, parameters={"indices": "indices"}),
+        written=Plain(2, None, g.GatherAttrs, {"Axis": "axis"}, parameters={"indices": "indices"}),
         call=CallForm.GATHERED,
         case="gather",
         onnx={"Gather": "movement:gather"},
@@ -280,13 +267,13 @@ DEFS = (
     _squares(
         OpKind.DEPTH_TO_SPACE,
         traits=Trait.UNEVEN,
-        written=Plain(1, None, BlockAttrs, {"BlockSize": "block"}, needed=True),
+        written=Plain(1, None, g.BlockAttrs, {"BlockSize": "block"}, needed=True),
         onnx={"DepthToSpace": "movement:depth_to_space"},
     ),
     _squares(
         OpKind.SPACE_TO_DEPTH,
         traits=Trait.SLIDING,
-        written=Plain(1, None, BlockAttrs, {"BlockSize": "block"}, needed=True),
+        written=Plain(1, None, g.BlockAttrs, {"BlockSize": "block"}, needed=True),
         onnx={"SpaceToDepth": "movement:depth_to_space"},
     ),
     _batch_blocks(OpKind.BATCH_TO_SPACE_ND, reference="shape:batch_to_space"),

@@ -3,16 +3,8 @@
 import numpy as np
 
 from buildtool.graph.fixedpoint import RANGES, multiply_by_quantized_multiplier, quantize_multiplier
-from buildtool.graph.reference.tensors import (
-    Factor,
-    Values,
-    centred,
-    float_factor,
-    output_quantization,
-    quantization,
-    requantise,
-    requantised,
-)
+from buildtool.graph.reference import tensors
+from buildtool.graph.reference.tensors import Factor, Values, centred, float_factor, quantization
 from buildtool.graph.types import DType, Graph, Op, OpKind, WidenedAttrs
 
 # Bits by which both inputs of ADD and SUB move left before they are scaled.
@@ -30,7 +22,7 @@ def add_factors(graph: Graph, op: Op) -> tuple[Factor, Factor, Factor]:
     return (
         quantize_multiplier(scales[0] / twice_larger),
         quantize_multiplier(scales[1] / twice_larger),
-        quantize_multiplier(twice_larger / ((1 << left) * output_quantization(graph, op).scale)),
+        quantize_multiplier(twice_larger / ((1 << left) * tensors.output_quantization(graph, op).scale)),
     )
 
 
@@ -47,24 +39,24 @@ def add_sub(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
         multiply_by_quantized_multiplier(centred(graph, op, i, inputs[i]) << left, *factor)
         for i, factor in enumerate(factors)
     )
-    return [requantised(graph, op, a - b if op.kind is OpKind.SUB else a + b, out)]
+    return [tensors.requantised(graph, op, a - b if op.kind is OpKind.SUB else a + b, out)]
 
 
 def mul(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
     """MUL; TFLite computes the factor in float32."""
     product = centred(graph, op, 0, inputs[0]) * centred(graph, op, 1, inputs[1])
     factor = float_factor(graph, op, quantization(graph, op, op.inputs[1]).scale)
-    return [requantised(graph, op, product, factor)]
+    return [tensors.requantised(graph, op, product, factor)]
 
 
 def prelu(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
     """PRELU: alpha broadcasts against the input; factors in float32."""
     x, alpha = centred(graph, op, 0, inputs[0]), centred(graph, op, 1, inputs[1])
     negative = float_factor(graph, op, quantization(graph, op, op.inputs[1]).scale)
-    dtype, zero_point = graph.tensors[op.outputs[0]].dtype, output_quantization(graph, op).zero_point
+    dtype, zero_point = graph.tensors[op.outputs[0]].dtype, tensors.output_quantization(graph, op).zero_point
     y = np.where(
         x >= 0,
-        requantise(x, *float_factor(graph, op), zero_point, RANGES[dtype]),
-        requantise(x * alpha, *negative, zero_point, RANGES[dtype]),
+        tensors.requantise(x, *float_factor(graph, op), zero_point, RANGES[dtype]),
+        tensors.requantise(x * alpha, *negative, zero_point, RANGES[dtype]),
     )
     return [y.astype(dtype.value)]

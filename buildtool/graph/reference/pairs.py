@@ -5,23 +5,12 @@ int8 and truth values (one byte, 0 or 1); operands broadcast as numpy does. ADD,
 
 import numpy as np
 
-from buildtool.graph.fixedpoint import (
-    multiply_by_quantized_multiplier,
-    quantize_multiplier,
-    rounding_divide_by_pot,
-    saturating_rounding_doubling_high_mul,
-)
+from buildtool.graph import fixedpoint
+from buildtool.graph.fixedpoint import multiply_by_quantized_multiplier, quantize_multiplier
 from buildtool.graph.geometry import attributes
+from buildtool.graph.reference import tensors
 from buildtool.graph.reference.curves import reciprocal
-from buildtool.graph.reference.tensors import (
-    Factor,
-    Values,
-    centred,
-    clipped,
-    output_quantization,
-    quantization,
-    requantised,
-)
+from buildtool.graph.reference.tensors import Factor, Values, centred, quantization
 from buildtool.graph.types import DType, Graph, Op, QuotientAttrs
 
 DIFFERENCE_LEFT_SHIFT = 7  # of SQUARED_DIFFERENCE's operands
@@ -52,7 +41,7 @@ def difference_factors(graph: Graph, op: Op) -> tuple[Factor, Factor, Factor]:
     """SQUARED_DIFFERENCE's (multiplier, shift) of the first operand, the second, and the square."""
     first, second = (quantization(graph, op, t).scale for t in op.inputs)
     twice = 2 * max(first, second)
-    steps = (1 << (2 * DIFFERENCE_LEFT_SHIFT)) * output_quantization(graph, op).scale
+    steps = (1 << (2 * DIFFERENCE_LEFT_SHIFT)) * tensors.output_quantization(graph, op).scale
     return (
         quantize_multiplier(first / twice),
         quantize_multiplier(second / twice),
@@ -67,7 +56,7 @@ def squared_difference(graph: Graph, op: Op, inputs: list[Values]) -> list[Value
         multiply_by_quantized_multiplier(centred(graph, op, i, inputs[i]) << DIFFERENCE_LEFT_SHIFT, *pair)
         for i, pair in enumerate(pairs)
     )
-    return [requantised(graph, op, (a - b) ** 2, square)]
+    return [tensors.requantised(graph, op, (a - b) ** 2, square)]
 
 
 # ---- DIV ----------------------------------------------------------------------------------------------
@@ -76,7 +65,9 @@ def squared_difference(graph: Graph, op: Op, inputs: list[Values]) -> list[Value
 def quotient_factor(graph: Graph, op: Op) -> Factor:
     """DIV's (multiplier, shift) of the quotient of two differences to zero points; float32."""
     first, second = (np.float32(quantization(graph, op, t).scale) for t in op.inputs)
-    return quantize_multiplier(float(first / (second * np.float32(output_quantization(graph, op).scale))))
+    return quantize_multiplier(
+        float(first / (second * np.float32(tensors.output_quantization(graph, op).scale)))
+    )
 
 
 def divide(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
@@ -92,12 +83,12 @@ def divide(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
     magnitudes = [int(v).bit_length() for v in np.where(a >= 0, a, ~a).flat]
     room = 31 - np.array(magnitudes, np.int64).reshape(a.shape)  # bits below the sign that are equal to it
     multiplier, shift = quotient_factor(graph, op)
-    quotient = saturating_rounding_doubling_high_mul(a << room, factor)
-    scaled = saturating_rounding_doubling_high_mul(quotient, np.asarray(multiplier, np.int64))
+    quotient = fixedpoint.saturating_rounding_doubling_high_mul(a << room, factor)
+    scaled = fixedpoint.saturating_rounding_doubling_high_mul(quotient, np.asarray(multiplier, np.int64))
     right = bits + room - shift
     wrapped = (scaled >> (right & 31)) + (scaled >= 0) if attrs.wraps else np.zeros_like(scaled)
-    y = np.where(right < 32, rounding_divide_by_pot(scaled, np.minimum(right, 31)), wrapped)
-    return [clipped(graph, op, np.where(b == 0, np.sign(a) * 256, y))]
+    y = np.where(right < 32, fixedpoint.rounding_divide_by_pot(scaled, np.minimum(right, 31)), wrapped)
+    return [tensors.clipped(graph, op, np.where(b == 0, np.sign(a) * 256, y))]
 
 
 # ---- truth values -------------------------------------------------------------------------------------

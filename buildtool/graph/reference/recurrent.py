@@ -40,13 +40,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from buildtool.graph.fixedpoint import (
-    divide_towards_zero,
-    multiply_by_quantized_multiplier,
-    quantize_multiplier,
-    rounding_divide_by_pot,
-    wrap_int32,
-)
+from buildtool.graph import fixedpoint
+from buildtool.graph.fixedpoint import quantize_multiplier, rounding_divide_by_pot, wrap_int32
 from buildtool.graph.geometry import attributes
 from buildtool.graph.reference import tensors
 from buildtool.graph.reference.curves import GATE_INTEGER_BITS, inverse_root, logistic, tanh
@@ -78,7 +73,9 @@ def svdf(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
     feature, time, state = inputs[1].astype(np.int64), inputs[2].astype(np.int64), inputs[-1]
     of_features, of_time = svdf_factors(graph, op)
     sums = tensors.centred(graph, op, 0, inputs[0]) @ feature.T
-    newest = np.clip(multiply_by_quantized_multiplier(wrap_int32(sums), *of_features), -32768, 32767)
+    newest = np.clip(
+        fixedpoint.multiply_by_quantized_multiplier(wrap_int32(sums), *of_features), -32768, 32767
+    )
     batch, (features, memory) = len(sums), time.shape
     history = np.roll(state.reshape(batch, features, memory).astype(np.int64), -1, axis=2)
     history[:, :, -1] = newest
@@ -104,7 +101,7 @@ class Product:
     def times(self, x: Int64) -> Int64:
         """The requantised products of rows of `x` (batch, columns)."""
         sums = wrap_int32(x @ self.weights.T + self.bias)
-        return multiply_by_quantized_multiplier(sums, *self.factor)
+        return fixedpoint.multiply_by_quantized_multiplier(sums, *self.factor)
 
 
 @dataclass(frozen=True)
@@ -248,7 +245,9 @@ def _sum(gate: Gate, x: Int64, h: Int64, cell: Int64) -> Int64:
         # The kernel takes the number of outputs for that of the cells, all images in one row.
         flat, reached = total.reshape(-1), h.size
         products = np.tile(weights[: h.shape[1]], len(h)) * cell.reshape(-1)[:reached]
-        flat[:reached] = _clamp16(flat[:reached] + multiply_by_quantized_multiplier(products, *factor))
+        flat[:reached] = _clamp16(
+            flat[:reached] + fixedpoint.multiply_by_quantized_multiplier(products, *factor)
+        )
     return total if gate.norm is None else normalise(gate.norm, total)
 
 
@@ -265,7 +264,7 @@ def _step(net: Lstm, x: Int64, h: Int64, cell: Int64) -> tuple[Int64, Int64]:
         cell = np.clip(cell, -net.cell_clip, net.cell_clip)
     shown = logistic(_sum(output_gate, x, h, cell))
     squashed = tanh(cell, 15 - net.cell_bits)
-    hidden = multiply_by_quantized_multiplier(shown * squashed, *net.hidden_factor)
+    hidden = fixedpoint.multiply_by_quantized_multiplier(shown * squashed, *net.hidden_factor)
     hidden = np.clip(hidden + net.hidden_zero_point, -128, 127)
     if net.projection is None:
         return hidden, cell
@@ -300,12 +299,12 @@ def lstm(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
 def normalise(norm: LayerNorm, x: Int64) -> Int64:
     """Every row of `x` (batch, cells), clamped to 16 bits."""
     count = x.shape[1]
-    mean = divide_towards_zero(x.sum(1, keepdims=True) * 1024, count)
+    mean = fixedpoint.divide_towards_zero(x.sum(1, keepdims=True) * 1024, count)
     squares = (x * x).sum(1, keepdims=True)
-    variance = divide_towards_zero(squares * ((1 << 20) // count) - mean * mean, 1 << 20)
+    variance = fixedpoint.divide_towards_zero(squares * ((1 << 20) // count) - mean * mean, 1 << 20)
     inverse = inverse_root(np.where(variance < 1, norm.guard, variance))
-    rescaled = multiply_by_quantized_multiplier(1024 * x - mean, *inverse)
+    rescaled = fixedpoint.multiply_by_quantized_multiplier(1024 * x - mean, *inverse)
     weighted = wrap_int32(wrap_int32(rescaled * norm.weights) + norm.bias)
     multiplier, shift = norm.factor
     rounded = rounding_divide_by_pot(weighted, 10)
-    return _clamp16(multiply_by_quantized_multiplier(rounded, multiplier, shift + 12))
+    return _clamp16(fixedpoint.multiply_by_quantized_multiplier(rounded, multiplier, shift + 12))

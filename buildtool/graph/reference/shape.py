@@ -2,23 +2,10 @@
 
 import numpy as np
 
+from buildtool.graph import types as g
 from buildtool.graph.geometry import attributes
 from buildtool.graph.reference.tensors import Values
-from buildtool.graph.types import (
-    AxisAttrs,
-    BatchBlockAttrs,
-    BlockAttrs,
-    GatherAttrs,
-    Graph,
-    Op,
-    OpKind,
-    PadAttrs,
-    PadMode,
-    ShuffleAttrs,
-    SliceAttrs,
-    TileAttrs,
-    TransposeAttrs,
-)
+from buildtool.graph.types import Graph, Op, OpKind
 
 
 def reshape(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
@@ -28,35 +15,35 @@ def reshape(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
 
 def transpose(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
     """TRANSPOSE, a shuffle of channels too."""
-    if isinstance(op.attrs, ShuffleAttrs):
+    if isinstance(op.attrs, g.ShuffleAttrs):
         shape = inputs[0].shape
         groups = inputs[0].reshape(*shape[:3], op.attrs.groups, -1)
         return [np.ascontiguousarray(groups.swapaxes(3, 4)).reshape(shape)]
-    return [np.ascontiguousarray(inputs[0].transpose(attributes(op, TransposeAttrs).perm))]
+    return [np.ascontiguousarray(inputs[0].transpose(attributes(op, g.TransposeAttrs).perm))]
 
 
 def pad(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
     """PAD and MIRROR_PAD."""
-    attrs = attributes(op, PadAttrs)
-    if attrs.mode is PadMode.CONSTANT:
+    attrs = attributes(op, g.PadAttrs)
+    if attrs.mode is g.PadMode.CONSTANT:
         return [np.pad(inputs[0], attrs.paddings, constant_values=attrs.value)]
     return [np.pad(inputs[0], attrs.paddings, attrs.mode.lower())]  # type: ignore[call-overload]
 
 
 def concatenation(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
     """CONCATENATION of tensors with one quantisation."""
-    return [np.concatenate(inputs, axis=attributes(op, AxisAttrs).axis)]
+    return [np.concatenate(inputs, axis=attributes(op, g.AxisAttrs).axis)]
 
 
 def split(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
     """SPLIT into equal parts."""
-    parts = np.split(inputs[0], len(op.outputs), axis=attributes(op, AxisAttrs).axis)
+    parts = np.split(inputs[0], len(op.outputs), axis=attributes(op, g.AxisAttrs).axis)
     return [np.ascontiguousarray(part) for part in parts]
 
 
 def slice_(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
     """SLICE and STRIDED_SLICE; dropped axes have one element."""
-    attrs = attributes(op, SliceAttrs)
+    attrs = attributes(op, g.SliceAttrs)
     picked = inputs[0]
     for axis, (begin, step, extent) in enumerate(zip(attrs.begin, attrs.stride, attrs.extent, strict=True)):
         picked = picked.take(begin + step * np.arange(extent), axis=axis)
@@ -71,25 +58,25 @@ def copy(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
 def shift(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
     """SHIFT: the end of the old value, then the new one."""
     old, new = inputs
-    axis = attributes(op, AxisAttrs).axis
+    axis = attributes(op, g.AxisAttrs).axis
     kept = old.take(np.arange(new.shape[axis], old.shape[axis]), axis=axis)
     return [np.concatenate([kept, new], axis=axis)]
 
 
 def tile(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
     """TILE."""
-    return [np.tile(inputs[0], attributes(op, TileAttrs).multiples)]
+    return [np.tile(inputs[0], attributes(op, g.TileAttrs).multiples)]
 
 
 def gather(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
     """GATHER."""
-    attrs = attributes(op, GatherAttrs)
+    attrs = attributes(op, g.GatherAttrs)
     return [np.take(inputs[0], attrs.indices, axis=attrs.axis)]
 
 
 def squares(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
     """DEPTH_TO_SPACE, SPACE_TO_DEPTH: two of six dimensions change places."""
-    block, out = attributes(op, BlockAttrs).block, graph.tensors[op.outputs[0]].shape
+    block, out = attributes(op, g.BlockAttrs).block, graph.tensors[op.outputs[0]].shape
     batch, rows, columns, depth = inputs[0].shape
     split = (batch, rows, columns, block, block, out[3])
     if op.kind is OpKind.SPACE_TO_DEPTH:
@@ -99,7 +86,7 @@ def squares(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
 
 def space_to_batch(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
     """SPACE_TO_BATCH_ND: the place within the block is the batch's slower part."""
-    attrs, x = attributes(op, BatchBlockAttrs), inputs[0]
+    attrs, x = attributes(op, g.BatchBlockAttrs), inputs[0]
     inner = 1 + len(attrs.block)  # the first dimension without blocks
     padded = np.pad(x, ((0, 0), *attrs.edges, *[(0, 0)] * (x.ndim - inner)), constant_values=attrs.value)
     sides = zip(padded.shape[1:], attrs.block, strict=False)
@@ -112,7 +99,7 @@ def space_to_batch(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
 
 def batch_to_space(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
     """BATCH_TO_SPACE_ND."""
-    attrs, x = attributes(op, BatchBlockAttrs), inputs[0]
+    attrs, x = attributes(op, g.BatchBlockAttrs), inputs[0]
     count, batch = len(attrs.block), graph.tensors[op.outputs[0]].shape[0]
     blocks = x.reshape(*attrs.block, batch, *x.shape[1:])
     pairs = (d for i in range(count) for d in (count + 1 + i, i))

@@ -23,14 +23,8 @@ import numpy as np
 import numpy.typing as npt
 
 from buildtool.base.errors import ModelError
-from buildtool.graph.fixedpoint import (
-    INT32_MAX,
-    INT32_MIN,
-    RANGES,
-    multiply_by_quantized_multiplier,
-    quantize_multiplier,
-    rounding_divide_by_pot,
-)
+from buildtool.graph import fixedpoint
+from buildtool.graph.fixedpoint import INT32_MAX, RANGES, quantize_multiplier, rounding_divide_by_pot
 from buildtool.graph.geometry import attributes
 from buildtool.graph.reference.curves import WORD, inverse_root, logarithm, reciprocal
 from buildtool.graph.reference.tensors import Values, centred, quantization
@@ -82,7 +76,7 @@ def l2_normalization(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]
     """Each element over the root of the sum of all squares of the last dimension."""
     x = centred(graph, op, 0, inputs[0])
     multiplier, shift = inverse_root((x * x).sum(-1, keepdims=True))
-    y = multiply_by_quantized_multiplier(x, multiplier, shift + _NORM_OUTPUT_BITS)
+    y = fixedpoint.multiply_by_quantized_multiplier(x, multiplier, shift + _NORM_OUTPUT_BITS)
     out = graph.tensors[op.outputs[0]].dtype
     return [np.clip(y, *RANGES[out]).astype(out.value)]
 
@@ -118,9 +112,9 @@ def log_softmax(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
     d = x - x.max(-1, keepdims=True)
     exps = exponentials(scale, 1.0).astype(np.int64)[-d]
     total = logarithm(rounding_divide_by_pot(exps, SUM_INTEGER_BITS).sum(-1, keepdims=True))
-    least = multiply_by_quantized_multiplier(total + INT32_MIN, s.back, s.back_shift)
+    least = fixedpoint.multiply_by_quantized_multiplier(total + fixedpoint.INT32_MIN, s.back, s.back_shift)
     least = np.maximum(-s.radius - 1, least)
-    scaled = multiply_by_quantized_multiplier(np.where(d > least, d, 0), s.multiplier, s.shift)
+    scaled = fixedpoint.multiply_by_quantized_multiplier(np.where(d > least, d, 0), s.multiplier, s.shift)
     y = rounding_divide_by_pot(scaled - total, _LOG_SHIFT) + _LOG_OUTPUT_ZERO
     out = graph.tensors[op.outputs[0]].dtype
     return [np.where(d > least, np.clip(y, *RANGES[out]), RANGES[out][0]).astype(out.value)]

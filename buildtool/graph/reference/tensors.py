@@ -7,13 +7,8 @@ import numpy as np
 import numpy.typing as npt
 
 from buildtool.base.errors import ModelError, UnsupportedError
-from buildtool.graph.fixedpoint import (
-    INT32_MAX,
-    activation_range,
-    multiply_by_quantized_multiplier,
-    quantize_multiplier,
-    wrap_int32,
-)
+from buildtool.graph import fixedpoint
+from buildtool.graph.fixedpoint import INT32_MAX, quantize_multiplier, wrap_int32
 from buildtool.graph.types import Activation, Graph, Op, Quantization
 
 Values: TypeAlias = npt.NDArray[np.generic]
@@ -65,7 +60,7 @@ def requantise(
     limits: tuple[int, int],
 ) -> Int64:
     """X * multiplier * 2^(shift - 31) + zero_point, clamped to limits (inclusive)."""
-    y = multiply_by_quantized_multiplier(x, multiplier, shift)
+    y = fixedpoint.multiply_by_quantized_multiplier(x, multiplier, shift)
     y += zero_point
     if np.any(np.asarray(shift) > 0) and np.any(y > INT32_MAX):  # the C code's int32 wraps
         y = wrap_int32(y)
@@ -87,7 +82,9 @@ def clipped(graph: Graph, op: Op, y: npt.NDArray[Any]) -> Values:
 def output_limits(graph: Graph, op: Op) -> tuple[int, int]:
     """The least and greatest output, both inclusive."""
     activation = getattr(op.attrs, "activation", Activation.NONE)
-    return activation_range(activation, output_quantization(graph, op), graph.tensors[op.outputs[0]].dtype)
+    return fixedpoint.activation_range(
+        activation, output_quantization(graph, op), graph.tensors[op.outputs[0]].dtype
+    )
 
 
 def round_half_away_array(x: npt.NDArray[np.floating[Any]]) -> npt.NDArray[np.float64]:

@@ -3,42 +3,30 @@
 from collections.abc import Callable
 
 from buildtool.graph.consistency import check_graph
-from buildtool.graph.rewrite.blocks import dilate_convolutions, lower_blocks
+from buildtool.graph.rewrite import blocks, edges, moves, pads, weights
 from buildtool.graph.rewrite.draft import Draft
-from buildtool.graph.rewrite.edges import order_inputs, strip_float_edges
 from buildtool.graph.rewrite.lookups import fold_constants, fuse_activations, look_up
-from buildtool.graph.rewrite.moves import (
-    drop_dead,
-    drop_noops,
-    drop_repeats,
-    pool_extremes,
-    shuffle_channels,
-    simplify_transposes,
-    slice_channels,
-)
-from buildtool.graph.rewrite.pads import simplify_pads, widen_additions
-from buildtool.graph.rewrite.weights import convolve_single_channels, positive_scales, simplify_matmuls
 from buildtool.graph.states import settled
 from buildtool.graph.types import Graph
 
 # Dead operators go first, so that every reader counts.
 _PASSES: tuple[Callable[[Draft], None], ...] = (
-    drop_dead,
-    drop_noops,
-    dilate_convolutions,
-    simplify_matmuls,
-    drop_repeats,
-    pool_extremes,
-    simplify_pads,
-    widen_additions,
-    slice_channels,
-    shuffle_channels,
-    simplify_transposes,
-    order_inputs,
+    moves.drop_dead,
+    moves.drop_noops,
+    blocks.dilate_convolutions,
+    weights.simplify_matmuls,
+    moves.drop_repeats,
+    moves.pool_extremes,
+    pads.simplify_pads,
+    pads.widen_additions,
+    moves.slice_channels,
+    moves.shuffle_channels,
+    moves.simplify_transposes,
+    edges.order_inputs,
     fuse_activations,
     fold_constants,
-    convolve_single_channels,
-    positive_scales,
+    weights.convolve_single_channels,
+    weights.positive_scales,
 )
 
 
@@ -50,18 +38,18 @@ def rewrite(graph: Graph, *, lookups: bool = True) -> Graph:
     UnsupportedError for float tensors inside the network and for constants too large to fold.
     """
     draft = Draft(graph)
-    drop_dead(draft)
-    strip_float_edges(draft)
+    moves.drop_dead(draft)
+    edges.strip_float_edges(draft)
     draft.changed = True
     _settle(draft)
-    lower_blocks(draft)  # those that no convolution has taken by now
+    blocks.lower_blocks(draft)  # those that no convolution has taken by now
     _settle(draft)
     if lookups:  # last: other passes have fused operators by now
         look_up(draft)
     result = draft.graph()
     if result.states:
         draft = Draft(settled(result))
-        drop_dead(draft)  # operators that a SHIFT replaces
+        moves.drop_dead(draft)  # operators that a SHIFT replaces
         result = draft.graph()
     check_graph(result)
     return result

@@ -8,20 +8,10 @@ dilated convolution. Paddings add up, crops are subtracted.
 
 from dataclasses import replace
 
+from buildtool.graph import types as g
 from buildtool.graph.ops import ALIAS_KINDS
 from buildtool.graph.rewrite.draft import Draft, Node, variant
-from buildtool.graph.types import (
-    Attrs,
-    BatchBlockAttrs,
-    ConvAttrs,
-    OpKind,
-    Pad,
-    PadAttrs,
-    PadMode,
-    SliceAttrs,
-    Tensor,
-    TransposeAttrs,
-)
+from buildtool.graph.types import Attrs, OpKind, Pad, Tensor
 
 _CONVOLUTIONS = (OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D)
 Shape = tuple[int, ...]
@@ -45,8 +35,8 @@ def lower_blocks(draft: Draft) -> None:
         _in_place_of(draft, node, _dealing(_attrs(node), x, y) if deals else _gathering(_attrs(node), x, y))
 
 
-def _attrs(node: Node) -> BatchBlockAttrs:
-    return node.attributes(BatchBlockAttrs)
+def _attrs(node: Node) -> g.BatchBlockAttrs:
+    return node.attributes(g.BatchBlockAttrs)
 
 
 # ---- dilated convolutions ----------------------------------------------------------------------------
@@ -58,7 +48,7 @@ def _dilate(draft: Draft, node: Node) -> None:
     if conv is None or conv.kind not in _CONVOLUTIONS or conv.inputs.count(node.outputs[0]) != 1:
         return
     back = draft.only_reader(conv.outputs[0])
-    attrs, before = conv.attributes(ConvAttrs), _attrs(node)
+    attrs, before = conv.attributes(g.ConvAttrs), _attrs(node)
     x = draft.tensors[node.inputs[0]]
     if back is None or back.kind is not OpKind.BATCH_TO_SPACE_ND or attrs.stride != (1, 1):
         return
@@ -85,7 +75,7 @@ def _dilate(draft: Draft, node: Node) -> None:
         wanted = draft.tensors[target]
         batch, height, width, depth = wanted.shape
         shape = (batch, height + cuts[0] + cuts[1], width + cuts[2] + cuts[3], depth)
-        taken = SliceAttrs((0, cuts[0], cuts[2], 0), (1,) * 4, wanted.shape)
+        taken = g.SliceAttrs((0, cuts[0], cuts[2], 0), (1,) * 4, wanted.shape)
         draft.put_behind(conv, variant(wanted, "uncut", shape), OpKind.SLICE, taken)
 
 
@@ -94,7 +84,14 @@ def _as_image(draft: Draft, node: Node) -> None:
 
     Whichever the convolution beside it works on: the aliases between them then cancel each other.
     """
-    attrs, tall = _attrs(node), _is_tall(draft, node, node.kind is OpKind.SPACE_TO_BATCH_ND)
+    attrs, own, beside = _attrs(node), node.outputs[0], draft.only_reader(node.outputs[0])
+    if node.kind is OpKind.BATCH_TO_SPACE_ND:
+        own, beside = node.inputs[0], draft.producer(node.inputs[0])
+    tall = False
+    if beside is not None and beside.kind in ALIAS_KINDS:
+        other = beside.inputs[0] if node.kind is OpKind.BATCH_TO_SPACE_ND else beside.outputs[0]
+        shape = draft.tensors[own].shape
+        tall = draft.tensors[other].shape == (shape[0], shape[1], 1, *shape[2:])
 
     def image(t: int) -> Tensor:
         tensor = draft.tensors[t]
@@ -109,24 +106,10 @@ def _as_image(draft: Draft, node: Node) -> None:
     draft.put_behind(node, image(node.outputs[0]), OpKind.RESHAPE, Attrs())
 
 
-def _is_tall(draft: Draft, node: Node, spread: bool) -> bool:
-    """Whether the alias between the operator and a convolution makes images of one column."""
-    if spread:
-        own, beside = node.outputs[0], draft.only_reader(node.outputs[0])
-        other = beside.outputs[0] if beside is not None else -1
-    else:
-        own, beside = node.inputs[0], draft.producer(node.inputs[0])
-        other = beside.inputs[0] if beside is not None else -1
-    if beside is None or beside.kind not in ALIAS_KINDS:
-        return False
-    shape = draft.tensors[own].shape
-    return draft.tensors[other].shape == (shape[0], shape[1], 1, *shape[2:])
-
-
 # ---- copies ------------------------------------------------------------------------------------------
 
 
-def _dealing(attrs: BatchBlockAttrs, x: Shape, y: Shape) -> list[_Step]:
+def _dealing(attrs: g.BatchBlockAttrs, x: Shape, y: Shape) -> list[_Step]:
     """SPACE_TO_BATCH_ND as PAD, RESHAPE, TRANSPOSE, RESHAPE."""
     (rows, columns), edges = attrs.block, ((0, 0), *attrs.edges, (0, 0))
     padded = tuple(n + sum(e) for n, e in zip(x, edges, strict=True))
@@ -134,24 +117,28 @@ def _dealing(attrs: BatchBlockAttrs, x: Shape, y: Shape) -> list[_Step]:
     split = (batch, height // rows, rows, width // columns, columns, depth)
     dealt = (rows, columns, batch, height // rows, width // columns, depth)
     steps: list[_Step] = [
-        (OpKind.PAD, PadAttrs(edges, PadMode.CONSTANT, attrs.value), padded),
+        (OpKind.PAD, g.PadAttrs(edges, g.PadMode.CONSTANT, attrs.value), padded),
         (OpKind.RESHAPE, Attrs(), split),
-        (OpKind.TRANSPOSE, TransposeAttrs((2, 4, 0, 1, 3, 5)), dealt),
+        (OpKind.TRANSPOSE, g.TransposeAttrs((2, 4, 0, 1, 3, 5)), dealt),
         (OpKind.RESHAPE, Attrs(), y),
     ]
     return steps if padded != x else steps[1:]
 
 
-def _gathering(attrs: BatchBlockAttrs, x: Shape, y: Shape) -> list[_Step]:
+def _gathering(attrs: g.BatchBlockAttrs, x: Shape, y: Shape) -> list[_Step]:
     """BATCH_TO_SPACE_ND as RESHAPE, TRANSPOSE, RESHAPE, SLICE."""
     (rows, columns), (_, height, width, depth) = attrs.block, x
     batch, whole = y[0], (y[0], height * rows, width * columns, depth)
     begin = (0, attrs.edges[0][0], attrs.edges[1][0], 0)
     steps: list[_Step] = [
         (OpKind.RESHAPE, Attrs(), (rows, columns, batch, height, width, depth)),
-        (OpKind.TRANSPOSE, TransposeAttrs((2, 3, 0, 4, 1, 5)), (batch, height, rows, width, columns, depth)),
+        (
+            OpKind.TRANSPOSE,
+            g.TransposeAttrs((2, 3, 0, 4, 1, 5)),
+            (batch, height, rows, width, columns, depth),
+        ),
         (OpKind.RESHAPE, Attrs(), whole),
-        (OpKind.SLICE, SliceAttrs(begin, (1,) * 4, y), y),
+        (OpKind.SLICE, g.SliceAttrs(begin, (1,) * 4, y), y),
     ]
     return steps if whole != y else steps[:3]
 

@@ -12,30 +12,19 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from buildtool.base.errors import UnsupportedError
+from buildtool.graph import types as g
 from buildtool.graph.fixedpoint import activation_range
 from buildtool.graph.macs import op_macs
 from buildtool.graph.numbering import graph_of
 from buildtool.graph.ops import ALIAS_KINDS, PAIR_KINDS, TABLE_KINDS
 from buildtool.graph.rewrite.draft import Draft, Node
-from buildtool.graph.types import (
-    Activation,
-    Attrs,
-    ConvAttrs,
-    DType,
-    ElementwiseAttrs,
-    FullyConnectedAttrs,
-    Graph,
-    OpKind,
-    PoolAttrs,
-    Tensor,
-    WidenedAttrs,
-)
+from buildtool.graph.types import Activation, Attrs, DType, Graph, OpKind, Tensor
 
 # A file may ask for far more than it holds: larger constants are left to the exporter.
 MAX_BYTES = 1 << 20  # of one result
 MAX_TOTAL = 1 << 24  # of all results in the graph
 MAX_WORK = 1 << 26  # products and sums
-_Clamping = ConvAttrs | FullyConnectedAttrs | ElementwiseAttrs | PoolAttrs
+_Clamping = g.ConvAttrs | g.FullyConnectedAttrs | g.ElementwiseAttrs | g.PoolAttrs
 _FUSED = {
     OpKind.RELU: Activation.RELU,
     OpKind.RELU6: Activation.RELU6,
@@ -87,7 +76,7 @@ def _fold(draft: Draft, node: Node, total: int) -> None:
 def _work(graph: Graph) -> int:
     """Products and sums of the graph's one operator, roughly; the input counts once."""
     op = graph.ops[0]
-    window = op.attrs.kernel[0] * op.attrs.kernel[1] if isinstance(op.attrs, PoolAttrs) else 1
+    window = op.attrs.kernel[0] * op.attrs.kernel[1] if isinstance(op.attrs, g.PoolAttrs) else 1
     return op_macs(graph, op) + graph.tensors[op.outputs[0]].elements * window + graph.tensors[0].elements
 
 
@@ -156,7 +145,7 @@ def look_up(draft: Draft) -> None:
 
 def _elementwise(draft: Draft, node: Node) -> bool:
     """Whether each element of the output follows from those at its place and constants of one element."""
-    if node.kind not in _KINDS or isinstance(node.attrs, WidenedAttrs):
+    if node.kind not in _KINDS or isinstance(node.attrs, g.WidenedAttrs):
         return False
     activations = [draft.tensors[t] for t in (*_varying(draft, node), *node.outputs)]
     constants = (draft.tensors[t] for t in node.inputs if draft.tensors[t].is_constant)

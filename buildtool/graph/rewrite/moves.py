@@ -3,23 +3,10 @@
 import math
 from dataclasses import replace
 
+from buildtool.graph import types as g
 from buildtool.graph.ops import ALIAS_KINDS
 from buildtool.graph.rewrite.draft import Draft, Node, variant
-from buildtool.graph.types import (
-    Activation,
-    Attrs,
-    AxisAttrs,
-    DType,
-    ElementwiseAttrs,
-    MeanAttrs,
-    OpKind,
-    PoolAttrs,
-    ShuffleAttrs,
-    SliceAttrs,
-    Source,
-    TileAttrs,
-    TransposeAttrs,
-)
+from buildtool.graph.types import Activation, Attrs, DType, OpKind, Source
 
 _EXACT = (DType.INT8, DType.INT16)  # types in which a factor of 1 changes nothing
 Perm = tuple[int, ...]
@@ -53,7 +40,7 @@ def _copies(draft: Draft, node: Node) -> bool:
         case OpKind.CAST:
             return same
         case OpKind.SLICE | OpKind.STRIDED_SLICE:
-            part = node.attributes(SliceAttrs)
+            part = node.attributes(g.SliceAttrs)
             taken = zip(part.extent, part.stride, strict=True)
             return part.extent == x.shape and all(s > 0 or n == 1 for n, s in taken)
         case OpKind.CONCATENATION:
@@ -67,7 +54,7 @@ def _copies(draft: Draft, node: Node) -> bool:
         case OpKind.REDUCE_MAX | OpKind.REDUCE_MIN:
             return x.elements == y.elements
         case OpKind.MAX_POOL_2D:
-            window = node.attributes(PoolAttrs)
+            window = node.attributes(g.PoolAttrs)
             return window.kernel == window.stride == (1, 1) and window.activation == Activation.NONE
     return False
 
@@ -93,13 +80,13 @@ def slice_channels(draft: Draft) -> None:
     """Turns every SPLIT of an image's channels into a SLICE for each output, which can run row by row."""
     for node in draft.each(OpKind.SPLIT):
         source, shape = node.inputs[0], draft.tensors[node.inputs[0]].shape
-        if node.attrs != AxisAttrs(3) or len(shape) != 4 or shape[0] != 1 or shape[1] * shape[2] == 1:
+        if node.attrs != g.AxisAttrs(3) or len(shape) != 4 or shape[0] != 1 or shape[1] * shape[2] == 1:
             continue
         draft.remove(node)
         start, behind = 0, node
         for t in node.outputs:
             extent = draft.tensors[t].shape
-            attrs = SliceAttrs((0, 0, 0, start), (1, 1, 1, 1), extent)
+            attrs = g.SliceAttrs((0, 0, 0, start), (1, 1, 1, 1), extent)
             part = Node(OpKind.SLICE, [source], [t], attrs, node.index)
             draft.insert(behind, part)
             start, behind = start + extent[3], part
@@ -118,10 +105,10 @@ def shuffle_channels(draft: Draft) -> None:
             continue
         image, grouped = (draft.tensors[t].shape for t in (before.inputs[0], node.inputs[0]))
         last = len(grouped) - 1
-        swaps = node.attrs == TransposeAttrs((*range(last - 1), last, last - 1))
+        swaps = node.attrs == g.TransposeAttrs((*range(last - 1), last, last - 1))
         same = len(image) == 4 and image == draft.tensors[after.outputs[0]].shape
         if last >= 2 and swaps and same and image[3] == math.prod(grouped[-2:]):
-            draft.become(node, OpKind.TRANSPOSE, ShuffleAttrs(grouped[-2]))
+            draft.become(node, OpKind.TRANSPOSE, g.ShuffleAttrs(grouped[-2]))
             draft.set_input(node, 0, before.inputs[0])
             draft.remove(before)
             draft.remove(after)
@@ -134,7 +121,7 @@ def shuffle_channels(draft: Draft) -> None:
 def simplify_transposes(draft: Draft) -> None:
     """Drops TRANSPOSEs, makes them byte aliases, composes them, or pushes them behind MEANs."""
     for node in draft.each(OpKind.TRANSPOSE):
-        if not isinstance(node.attrs, TransposeAttrs):
+        if not isinstance(node.attrs, g.TransposeAttrs):
             continue
         perm, shape = node.attrs.perm, draft.tensors[node.inputs[0]].shape
         larger = [p for p in perm if shape[p] != 1]
@@ -147,10 +134,10 @@ def simplify_transposes(draft: Draft) -> None:
 def _compose(draft: Draft, node: Node, perm: Perm) -> bool:
     """Makes the TRANSPOSEs that read this one read its input, if nothing else reads it."""
     readers = draft.readers(node.outputs[0])
-    if not readers or any(not isinstance(r.attrs, TransposeAttrs) for r in readers):
+    if not readers or any(not isinstance(r.attrs, g.TransposeAttrs) for r in readers):
         return False
     for reader in readers:
-        reader.attrs = TransposeAttrs(tuple(perm[p] for p in reader.attributes(TransposeAttrs).perm))
+        reader.attrs = g.TransposeAttrs(tuple(perm[p] for p in reader.attributes(g.TransposeAttrs).perm))
         draft.set_input(reader, 0, node.inputs[0])
     draft.remove(node)
     return True
@@ -166,7 +153,7 @@ def _push(draft: Draft, node: Node, perm: Perm) -> bool:
         return False
     shape = draft.tensors[source].shape
     for mean in means:
-        attrs, old = mean.attributes(MeanAttrs), draft.tensors[mean.outputs[0]]
+        attrs, old = mean.attributes(g.MeanAttrs), draft.tensors[mean.outputs[0]]
         axes = tuple(sorted(perm[a] for a in attrs.axes))
         # For each of the mean's own output dimensions, in the old and the new order: the source's axis.
         before = [p for i, p in enumerate(perm) if attrs.keep_dims or i not in attrs.axes]
@@ -181,7 +168,7 @@ def _push(draft: Draft, node: Node, perm: Perm) -> bool:
         draft.set_input(mean, 0, source)
         if back != tuple(range(len(back))):
             reduced = replace(old, shape=tuple(1 if p in axes else shape[p] for p in after), source=origin)
-            draft.put_behind(mean, reduced, OpKind.TRANSPOSE, TransposeAttrs(back))
+            draft.put_behind(mean, reduced, OpKind.TRANSPOSE, g.TransposeAttrs(back))
     draft.remove(node)
     return True
 
@@ -194,7 +181,7 @@ def drop_repeats(draft: Draft) -> None:
     for node in draft.each(OpKind.TILE):
         (source, *_), (repeated,) = node.inputs, node.outputs
         for reader in draft.readers(repeated):
-            if isinstance(reader.attrs, ElementwiseAttrs) and _broadcasts(draft, node, reader):
+            if isinstance(reader.attrs, g.ElementwiseAttrs) and _broadcasts(draft, node, reader):
                 draft.set_input(reader, reader.inputs.index(repeated), source)
         if draft.private(repeated) and not draft.readers(repeated):
             draft.remove(node)
@@ -205,7 +192,7 @@ def _broadcasts(draft: Draft, tile: Node, reader: Node) -> bool:
     x, same = draft.tensors[tile.inputs[0]], draft.same_quantization(tile.inputs[0], tile.outputs[0])
     if reader.inputs.count(tile.outputs[0]) != 1 or not same:
         return False
-    multiples = tile.attributes(TileAttrs).multiples
+    multiples = tile.attributes(g.TileAttrs).multiples
     if any(n != 1 and times != 1 for n, times in zip(x.shape, multiples, strict=True)):
         return False
     out = draft.tensors[reader.outputs[0]].shape
@@ -218,10 +205,10 @@ def _broadcasts(draft: Draft, tile: Node, reader: Node) -> bool:
 def pool_extremes(draft: Draft) -> None:
     """Turns REDUCE_MAX over rows and columns of images into MAX_POOL_2D, which has kernels of its own."""
     for node in draft.each(OpKind.REDUCE_MAX):
-        attrs, x = node.attributes(MeanAttrs), draft.tensors[node.inputs[0]]
+        attrs, x = node.attributes(g.MeanAttrs), draft.tensors[node.inputs[0]]
         if len(x.shape) != 4 or attrs.axes != (1, 2):
             continue
-        draft.become(node, OpKind.MAX_POOL_2D, PoolAttrs(x.shape[1:3], (1, 1)))
+        draft.become(node, OpKind.MAX_POOL_2D, g.PoolAttrs(x.shape[1:3], (1, 1)))
         if not attrs.keep_dims:
             out = draft.tensors[node.outputs[0]]
             pooled = variant(out, "pooled", (x.shape[0], 1, 1, x.shape[3]))

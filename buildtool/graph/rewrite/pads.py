@@ -12,19 +12,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from buildtool.graph import types as g
 from buildtool.graph.ops import ALIAS_KINDS
 from buildtool.graph.rewrite.draft import Draft, Node, variant
-from buildtool.graph.types import (
-    Attrs,
-    ConvAttrs,
-    ElementwiseAttrs,
-    OpKind,
-    Pad,
-    PadAttrs,
-    PadMode,
-    Tensor,
-    WidenedAttrs,
-)
+from buildtool.graph.types import Attrs, OpKind, Pad, Tensor
 
 _CONVOLUTIONS = (OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D)
 
@@ -32,17 +23,17 @@ _CONVOLUTIONS = (OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D)
 def simplify_pads(draft: Draft) -> None:
     """Drops, merges, folds or moves every PAD, in execution order, moved ones included."""
     for node in draft.each(OpKind.PAD, OpKind.MIRROR_PAD):
-        attrs = node.attributes(PadAttrs)
+        attrs = node.attributes(g.PadAttrs)
         if not any(map(any, attrs.paddings)):
             draft.bypass(node)
-        elif attrs.mode == PadMode.CONSTANT and draft.private(node.outputs[0]):
+        elif attrs.mode == g.PadMode.CONSTANT and draft.private(node.outputs[0]):
             _merge(draft, node, attrs) or _fold(draft, node, attrs) or _move_behind_alias(draft, node, attrs)
 
 
-def _merge(draft: Draft, node: Node, attrs: PadAttrs) -> bool:
+def _merge(draft: Draft, node: Node, attrs: g.PadAttrs) -> bool:
     """Adds this PAD's sizes to the PADs that read it, if nothing else does and they fill alike."""
     readers = draft.readers(node.outputs[0])
-    others = [r.attrs for r in readers if isinstance(r.attrs, PadAttrs)]
+    others = [r.attrs for r in readers if isinstance(r.attrs, g.PadAttrs)]
     alike = all((other.mode, other.value) == (attrs.mode, attrs.value) for other in others)
     if not readers or len(others) != len(readers) or not alike:
         return False
@@ -54,7 +45,7 @@ def _merge(draft: Draft, node: Node, attrs: PadAttrs) -> bool:
     return True
 
 
-def _fold(draft: Draft, node: Node, attrs: PadAttrs) -> bool:
+def _fold(draft: Draft, node: Node, attrs: g.PadAttrs) -> bool:
     """Adds rows and columns of zero points to the padding of the convolutions that read them.
 
     A convolution pads with its input's zero point, which contributes nothing: the same as PAD's
@@ -73,7 +64,7 @@ def _fold(draft: Draft, node: Node, attrs: PadAttrs) -> bool:
         return False
     (top, bottom), (left, right) = attrs.paddings[1:3]
     for reader in readers:
-        conv = reader.attributes(ConvAttrs)
+        conv = reader.attributes(g.ConvAttrs)
         own = conv.pad
         pad = Pad(own.top + top, own.bottom + bottom, own.left + left, own.right + right)
         reader.attrs = replace(conv, pad=pad)
@@ -82,7 +73,7 @@ def _fold(draft: Draft, node: Node, attrs: PadAttrs) -> bool:
     return True
 
 
-def _move_behind_alias(draft: Draft, node: Node, attrs: PadAttrs) -> bool:
+def _move_behind_alias(draft: Draft, node: Node, attrs: g.PadAttrs) -> bool:
     """Lets the alias that reads this PAD reshape the unpadded input, and pads the alias's output.
 
     Possible where the alias only adds or drops dimensions of size 1: padded ones are larger.
@@ -115,7 +106,7 @@ def widen_additions(draft: Draft) -> None:
     """Folds every PAD of an image's channels alone into the additions that read it, if nothing else does."""
     for node in draft.each(OpKind.PAD):
         (source, *_), (padded,) = node.inputs, node.outputs
-        x, paddings = draft.tensors[source], node.attributes(PadAttrs).paddings
+        x, paddings = draft.tensors[source], node.attributes(g.PadAttrs).paddings
         plain = not x.is_constant and x.quant is not None and draft.same_quantization(source, padded)
         if not plain or len(x.shape) != 4 or any(map(any, paddings[:-1])):
             continue
@@ -132,17 +123,17 @@ def _adds(draft: Draft, reader: Node, padded: int) -> bool:
         return False
     other = draft.tensors[reader.inputs[1 - reader.inputs.index(padded)]]
     same = other.shape == draft.tensors[padded].shape
-    return same and not other.is_constant and type(reader.attrs) is ElementwiseAttrs
+    return same and not other.is_constant and type(reader.attrs) is g.ElementwiseAttrs
 
 
 def _widen(draft: Draft, pad: Node, reader: Node) -> None:
     """The addition of the other operand and the PAD's input: a sum does not depend on their order."""
-    x, attrs = draft.tensors[pad.inputs[0]], pad.attributes(PadAttrs)
+    x, attrs = draft.tensors[pad.inputs[0]], pad.attributes(g.PadAttrs)
     before, behind = attrs.paddings[-1]
     values = np.full(max(before, behind), attrs.value, x.dtype.value)
     name = draft.tensors[pad.outputs[0]].name + "/filling"
     filling = draft.add_tensor(Tensor(name, values.shape, x.dtype, x.quant, values))
     other = reader.inputs[1 - reader.inputs.index(pad.outputs[0])]
     draft.set_inputs(reader, [other, pad.inputs[0], filling])
-    activation = reader.attributes(ElementwiseAttrs).activation
-    draft.become(reader, OpKind.ADD, WidenedAttrs(activation, before))
+    activation = reader.attributes(g.ElementwiseAttrs).activation
+    draft.become(reader, OpKind.ADD, g.WidenedAttrs(activation, before))

@@ -16,21 +16,10 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
+from buildtool.graph import types as g
 from buildtool.graph.fixedpoint import quantize_multiplier
 from buildtool.graph.rewrite.draft import Draft, Node, variant
-from buildtool.graph.types import (
-    AsUint8,
-    Attrs,
-    ConvAsUint8,
-    ConvAttrs,
-    DepthwiseAttrs,
-    MatmulAttrs,
-    OpKind,
-    Quantization,
-    Source,
-    Tensor,
-    TransposeAttrs,
-)
+from buildtool.graph.types import Attrs, OpKind, Quantization, Source, Tensor
 
 _WEIGHTED = (OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D, OpKind.TRANSPOSE_CONV, OpKind.FULLY_CONNECTED)
 
@@ -75,7 +64,7 @@ _OHWI = (3, 1, 2, 0)  # permutation of a filter (1, rows, columns, channels) to 
 def convolve_single_channels(draft: Draft) -> None:
     """Turns every DEPTHWISE_CONV_2D of one input channel and a depth multiplier above 1."""
     for node in draft.each(OpKind.DEPTHWISE_CONV_2D):
-        attrs, weights = node.attributes(DepthwiseAttrs), draft.tensors[node.inputs[1]]
+        attrs, weights = node.attributes(g.DepthwiseAttrs), draft.tensors[node.inputs[1]]
         if attrs.depth_multiplier < 2 or draft.tensors[node.inputs[0]].nhwc[3] != 1:
             continue
         if weights.data is None or weights.quant is None:  # the consistency check refuses these
@@ -87,7 +76,7 @@ def convolve_single_channels(draft: Draft) -> None:
             source = Source(source.index, tuple(before[d] for d in _OHWI))
         filters = replace(weights, shape=data.shape, data=data, quant=quant, source=source)
         draft.set_input(node, 1, draft.add_tensor(filters))
-        cls = ConvAsUint8 if isinstance(attrs, AsUint8) else ConvAttrs
+        cls = g.ConvAsUint8 if isinstance(attrs, g.AsUint8) else g.ConvAttrs
         draft.become(node, OpKind.CONV_2D, cls(attrs.stride, attrs.dilation, attrs.pad, attrs.activation))
 
 
@@ -97,25 +86,19 @@ def convolve_single_channels(draft: Draft) -> None:
 def simplify_matmuls(draft: Draft) -> None:
     """Takes transpositions into BATCH_MATMULs, and makes those with constant weights convolutions."""
     for node in draft.each(OpKind.BATCH_MATMUL):
-        for position in (0, 1):
-            _absorb(draft, node, position)
+        for position, name in enumerate(("adj_x", "adj_y")):
+            before, attrs = draft.producer(node.inputs[position]), node.attributes(g.MatmulAttrs)
+            if before is None or not isinstance(before.attrs, g.TransposeAttrs):
+                continue
+            perm, source, middle = before.attrs.perm, before.inputs[0], before.outputs[0]
+            swap = (*range(len(perm) - 2), len(perm) - 1, len(perm) - 2)
+            if len(perm) < 2 or perm != swap or not draft.same_quantization(source, middle):
+                continue
+            node.attrs = replace(attrs, **{name: not getattr(attrs, name)})
+            draft.set_input(node, position, source)
+            if draft.private(middle) and not draft.readers(middle):
+                draft.remove(before)
         _convolve(draft, node)
-
-
-def _absorb(draft: Draft, node: Node, position: int) -> None:
-    """Reads an operand before the TRANSPOSE that only swaps its last two dimensions."""
-    before, attrs = draft.producer(node.inputs[position]), node.attributes(MatmulAttrs)
-    if before is None or not isinstance(before.attrs, TransposeAttrs):
-        return
-    perm, middle = before.attrs.perm, before.outputs[0]
-    swap = (*range(len(perm) - 2), len(perm) - 1, len(perm) - 2)
-    if len(perm) < 2 or perm != swap or not draft.same_quantization(before.inputs[0], middle):
-        return
-    swapped = {"adj_y": not attrs.adj_y} if position else {"adj_x": not attrs.adj_x}
-    node.attrs = replace(attrs, **swapped)
-    draft.set_input(node, position, before.inputs[0])
-    if draft.private(middle) and not draft.readers(middle):
-        draft.remove(before)
 
 
 def _convolve(draft: Draft, node: Node) -> None:
@@ -123,7 +106,7 @@ def _convolve(draft: Draft, node: Node) -> None:
 
     A dense layer it is not: LiteRT requantises those in another way.
     """
-    attrs = node.attributes(MatmulAttrs)
+    attrs = node.attributes(g.MatmulAttrs)
     x, y, out = (draft.tensors[t] for t in (*node.inputs, node.outputs[0]))
     if attrs.adj_x or y.data is None or x.is_constant or any(n != 1 for n in y.shape[:-2]):
         return
@@ -142,7 +125,7 @@ def _convolve(draft: Draft, node: Node) -> None:
     quant = Quantization((scale,), (0,))
     filters = draft.add_tensor(Tensor(f"{y.name}/filter", weights.shape, y.dtype, quant, weights))
     pixels = x.elements // x.shape[-1]
-    draft.become(node, OpKind.CONV_2D, ConvAttrs())
+    draft.become(node, OpKind.CONV_2D, g.ConvAttrs())
     draft.set_inputs(node, [node.inputs[0], filters, -1])
     draft.put_reshape_before(node, variant(x, "row", (1, 1, pixels, x.shape[-1])))
     draft.put_behind(node, variant(out, "row", (1, 1, pixels, out.shape[-1])), OpKind.RESHAPE, Attrs())

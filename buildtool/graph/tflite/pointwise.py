@@ -32,7 +32,7 @@ def arithmetic(view: OpView) -> None:
 
 
 def select(view: OpView) -> None:
-    """SELECT: a condition of one dimension chooses whole slices of operands of several."""
+    """SELECT; TFLite's condition of one dimension, which chooses whole slices, is refused."""
     condition, first = view.input(0), view.input(1)
     if len(condition.shape) == 1 and len(first.shape) > 1 and condition.elements > 1:
         view.refuse("a condition that chooses whole slices", "give the condition the shape of the operands")

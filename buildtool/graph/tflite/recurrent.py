@@ -7,22 +7,13 @@ import math
 from dataclasses import replace
 
 from buildtool.base.errors import ModelError, UnsupportedError
+from buildtool.graph import types as g
 from buildtool.graph.geometry import attributes
 from buildtool.graph.ops import STATEFUL
 from buildtool.graph.tflite.fileops import FileOp, Lowering, OptionValue
 from buildtool.graph.tflite.opview import OpView
 from buildtool.graph.tflite.schema import tflite
-from buildtool.graph.types import (
-    Activation,
-    Attrs,
-    DType,
-    LstmAttrs,
-    LstmInput,
-    Op,
-    Quantization,
-    SvdfAttrs,
-    Tensor,
-)
+from buildtool.graph.types import Activation, Attrs, DType, LstmInput, Op, Quantization, Tensor
 
 _INTERMEDIATES = 5  # of an integer LSTM: four gates' sums, and the hidden product
 _RECONVERT = "convert with OpsSet.TFLITE_BUILTINS_INT8: int8 activations, state of 16 bits"
@@ -47,7 +38,7 @@ def svdf(view: OpView) -> None:
         view.refuse(text, _RECONVERT)
     if options.FusedActivationFunction() != tflite.ActivationFunctionType.RELU:
         view.refuse("a fused activation other than RELU: LiteRT's integer kernel takes no other")
-    _emit(view, SvdfAttrs(int(options.Rank())), 5)
+    _emit(view, g.SvdfAttrs(int(options.Rank())), 5)
 
 
 def lstm(view: OpView) -> None:
@@ -63,7 +54,7 @@ def lstm(view: OpView) -> None:
     for name, value in clips.items():
         if not (math.isfinite(value) and value >= 0):
             raise ModelError(f"the {name} is clipped at {value}")
-    _emit(view, LstmAttrs(hidden, gates, bool(options.TimeMajor()), *clips.values()), len(LstmInput))
+    _emit(view, g.LstmAttrs(hidden, gates, bool(options.TimeMajor()), *clips.values()), len(LstmInput))
 
 
 def _emit(view: OpView, attrs: Attrs, operands: int) -> None:
@@ -111,14 +102,14 @@ def _quantization(view: OpView, place: int, what: str) -> Quantization:
 
 def write_svdf(low: Lowering, op: Op) -> FileOp:
     """SVDF; its state is a variable tensor."""
-    rank = attributes(op, SvdfAttrs).rank
+    rank = attributes(op, g.SvdfAttrs).rank
     options: dict[str, OptionValue] = {"Rank": rank, "FusedActivationFunction": Activation.RELU}
     return FileOp("SVDF", 3, op.inputs, op.outputs[:1], "SVDFOptions", options)
 
 
 def write_lstm(low: Lowering, op: Op) -> FileOp:
     """UNIDIRECTIONAL_SEQUENCE_LSTM; its states are variable tensors."""
-    attrs = attributes(op, LstmAttrs)
+    attrs = attributes(op, g.LstmAttrs)
     options: dict[str, OptionValue] = {
         "FusedActivationFunction": tflite.ActivationFunctionType.TANH,
         "CellClip": attrs.cell_clip,

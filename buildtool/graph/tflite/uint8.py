@@ -12,35 +12,17 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from buildtool.base.errors import UnsupportedError
+from buildtool.graph import types as g
 from buildtool.graph.fixedpoint import quantize_multiplier
 from buildtool.graph.ops import DEFS
 from buildtool.graph.quantrules import same_quantization
-from buildtool.graph.types import (
-    AsUint8,
-    Attrs,
-    BatchBlockAttrs,
-    ConvAsUint8,
-    ConvAttrs,
-    DepthwiseAsUint8,
-    DepthwiseAttrs,
-    DType,
-    FullyConnectedAsUint8,
-    FullyConnectedAttrs,
-    Op,
-    OpKind,
-    Pad,
-    PadAttrs,
-    PoolAsUint8,
-    PoolAttrs,
-    Quantization,
-    Tensor,
-)
+from buildtool.graph.types import Attrs, DType, Op, OpKind, Pad, Quantization, Tensor
 
 SHIFT = 128
 _WITH_ZERO_POINT = {
-    ConvAttrs: ConvAsUint8,
-    DepthwiseAttrs: DepthwiseAsUint8,
-    FullyConnectedAttrs: FullyConnectedAsUint8,
+    g.ConvAttrs: g.ConvAsUint8,
+    g.DepthwiseAttrs: g.DepthwiseAsUint8,
+    g.FullyConnectedAttrs: g.FullyConnectedAsUint8,
 }
 ANEW = "convert the network anew with int8 quantisation, the scheme of TensorFlow 2's converter"
 
@@ -74,7 +56,7 @@ class Shifted:
         """Adds the int8 forms of `ops`, which are of uint8 tensors; UnsupportedError where there is none."""
         self._given = {t: tensor for t, tensor in enumerate(self.tensors) if tensor.dtype == DType.UINT8}
         edges = self._given.keys() & {*inputs, *outputs}
-        filtered = ConvAttrs | FullyConnectedAttrs  # their second operand is a filter
+        filtered = g.ConvAttrs | g.FullyConnectedAttrs  # their second operand is a filter
         read = {t for op in ops for t in op.inputs[:1] + op.inputs[1 + isinstance(op.attrs, filtered) :]}
         made = {t for op in ops for t in op.outputs}
         for t, tensor in self._given.items():
@@ -103,14 +85,14 @@ class Shifted:
         inputs = tuple(self._twins.get(t, t) for t in op.inputs)
         outputs = tuple(self._twins.get(t, t) for t in op.outputs)
         attrs = op.attrs
-        if isinstance(attrs, ConvAttrs | FullyConnectedAttrs):
+        if isinstance(attrs, g.ConvAttrs | g.FullyConnectedAttrs):
             inputs, attrs = self._filtered(op, inputs, attrs)
-        elif isinstance(attrs, PadAttrs | BatchBlockAttrs) and op.kind is not OpKind.MIRROR_PAD:
+        elif isinstance(attrs, g.PadAttrs | g.BatchBlockAttrs) and op.kind is not OpKind.MIRROR_PAD:
             attrs = replace(attrs, value=attrs.value - SHIFT)
         elif op.kind is OpKind.AVERAGE_POOL_2D:
-            assert isinstance(attrs, PoolAttrs)
+            assert isinstance(attrs, g.PoolAttrs)
             if math.prod(attrs.kernel) % 2 == 0 or attrs.pad != Pad():  # an average may lie half-way
-                attrs = PoolAsUint8(**vars(attrs))
+                attrs = g.PoolAsUint8(**vars(attrs))
         elif op.kind is OpKind.CONCATENATION:
             inputs = tuple(self._rescaled(t, outputs[0]) for t in inputs)
         self.ops.append(replace(op, inputs=inputs, outputs=outputs, attrs=attrs))
@@ -131,7 +113,7 @@ class Shifted:
             raise UnsupportedError(text, tensor=weights.name, hint=ANEW)
         else:
             filters, attrs = _shifted(weights), _WITH_ZERO_POINT[type(attrs)](**vars(attrs))
-        if isinstance(attrs, ConvAttrs) and filters.quant is not None:  # dense layers multiply so anyway
+        if isinstance(attrs, g.ConvAttrs) and filters.quant is not None:  # dense layers multiply so anyway
             scale = self._scale_in_floats(op, filters.quant.scale)
             filters = replace(filters, quant=replace(filters.quant, scales=(scale,)))
         key = op.inputs[1], filters.quant
@@ -161,7 +143,7 @@ class Shifted:
         if same_quantization(source.quant, result.quant) or source.quant is None or result.quant is None:
             return t
         rescaled = self.add(replace(source, name=f"{source.name}/rescaled", quant=result.quant, source=None))
-        self.ops.append(Op(OpKind.QUANTIZE, (t,), (rescaled,), AsUint8()))
+        self.ops.append(Op(OpKind.QUANTIZE, (t,), (rescaled,), g.AsUint8()))
         return rescaled
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from buildtool.base.errors import ModelError, UnsupportedError
+from buildtool.graph import types as g
 from buildtool.graph.geometry import attributes, dilated, same_pad, same_padding
 from buildtool.graph.ops.types import option_table
 from buildtool.graph.tflite.fileops import FileOp, Lowering, OptionValue
@@ -16,21 +17,7 @@ from buildtool.graph.tflite.flat import Accessor
 from buildtool.graph.tflite.movement import padded
 from buildtool.graph.tflite.opview import OpView
 from buildtool.graph.tflite.schema import tflite
-from buildtool.graph.types import (
-    Activation,
-    Attrs,
-    ConvAttrs,
-    DepthwiseAttrs,
-    DType,
-    FullyConnectedAttrs,
-    Op,
-    OpKind,
-    Pad,
-    PoolAttrs,
-    Quantization,
-    ResizeAttrs,
-    Tensor,
-)
+from buildtool.graph.types import Activation, Attrs, DType, Op, OpKind, Pad, Quantization, Tensor
 
 Pair = tuple[int, int]  # rows, columns
 
@@ -82,7 +69,7 @@ def conv_2d(view: OpView) -> None:
     options = view.options(tflite.Conv2DOptions)
     _, h, w, _ = view.image(0)
     _, kh, kw, _ = view.image(1)
-    _layer(view, OpKind.CONV_2D, ConvAttrs(**_window(view, options, (h, w), (kh, kw))))
+    _layer(view, OpKind.CONV_2D, g.ConvAttrs(**_window(view, options, (h, w), (kh, kw))))
 
 
 def depthwise_conv_2d(view: OpView) -> None:
@@ -93,7 +80,7 @@ def depthwise_conv_2d(view: OpView) -> None:
     multiplier = cout // cin
     if options.DepthMultiplier() not in (0, multiplier):
         raise ModelError(f"depth multiplier {options.DepthMultiplier()} for {cin} to {cout} channels")
-    attrs = DepthwiseAttrs(**_window(view, options, (h, w), (kh, kw)), depth_multiplier=multiplier)
+    attrs = g.DepthwiseAttrs(**_window(view, options, (h, w), (kh, kw)), depth_multiplier=multiplier)
     _layer(view, OpKind.DEPTHWISE_CONV_2D, attrs)
 
 
@@ -107,7 +94,7 @@ def transpose_conv(view: OpView) -> None:
     if len(wanted) != 4 or wanted != view.output.shape:
         raise ModelError(f"output shape {list(view.output.shape)}, the parameter says {list(wanted)}")
     _, kh, kw, _ = view.image(1)
-    attrs = ConvAttrs(**_window(view, options, (wanted[1], wanted[2]), (kh, kw)))
+    attrs = g.ConvAttrs(**_window(view, options, (wanted[1], wanted[2]), (kh, kw)))
     _layer(view, OpKind.TRANSPOSE_CONV, attrs, (2, 1, 3))
 
 
@@ -126,7 +113,7 @@ def fully_connected(view: OpView) -> None:
         raise ModelError(f"{source.elements} inputs for a filter of {list(shape)}")
     batch, whole = source.elements // shape[1], source.shape[-1:] == (shape[1],)
     keep = keep and whole
-    attrs, made = FullyConnectedAttrs(activation, keep), out
+    attrs, made = g.FullyConnectedAttrs(activation, keep), out
     if not keep:
         if not whole or source.nhwc != (1, 1, batch, shape[1]):
             x = _flat(view, x, (batch, shape[1]))
@@ -151,17 +138,17 @@ def pool(view: OpView) -> None:
     options = view.options(tflite.Pool2DOptions)
     _, h, w, _ = view.image(0)
     kernel = (int(options.FilterHeight()), int(options.FilterWidth()))
-    view.same(view.kind, PoolAttrs(kernel, **_window(view, options, (h, w), kernel)))
+    view.same(view.kind, g.PoolAttrs(kernel, **_window(view, options, (h, w), kernel)))
 
 
 def resize(view: OpView) -> None:
     """RESIZE_NEAREST_NEIGHBOR and RESIZE_BILINEAR."""
     options = view.op.options(getattr(tflite, option_table(view.kind)))
-    size, attrs = view.ints(1), ResizeAttrs()
+    size, attrs = view.ints(1), g.ResizeAttrs()
     if len(size) != 2 or size != view.output.shape[1:3]:
         raise ModelError(f"output shape {list(view.output.shape)}, the parameter says {list(size)}")
     if options is not None:
-        attrs = ResizeAttrs(bool(options.AlignCorners()), bool(options.HalfPixelCenters()))
+        attrs = g.ResizeAttrs(bool(options.AlignCorners()), bool(options.HalfPixelCenters()))
     if view.kind is OpKind.RESIZE_BILINEAR and attrs.align_corners and attrs.half_pixel_centers:
         raise ModelError("align_corners and half_pixel_centers exclude each other")
     view.same(view.kind, attrs)
@@ -181,7 +168,7 @@ def _rows_columns(tensor: Tensor) -> Pair:
 
 
 def _options(
-    attrs: ConvAttrs | PoolAttrs, source: Tensor, out: Tensor, kernel: Pair, **more: OptionValue
+    attrs: g.ConvAttrs | g.PoolAttrs, source: Tensor, out: Tensor, kernel: Pair, **more: OptionValue
 ) -> dict[str, OptionValue]:
     """Fields of a window over `source`; Padding is VALID or SAME if one of them means it, else -1.
 
@@ -211,7 +198,7 @@ def _padded_input(low: Lowering, op: Op, pad: Pad, *, least: bool = False) -> in
 
 def write_convolution(low: Lowering, op: Op) -> FileOp:
     """CONV_2D and DEPTHWISE_CONV_2D."""
-    attrs, tensors = attributes(op, ConvAttrs), low.graph.tensors
+    attrs, tensors = attributes(op, g.ConvAttrs), low.graph.tensors
     source, weights, out = tensors[op.inputs[0]], tensors[op.inputs[1]], tensors[op.outputs[0]]
     rows, columns = map(dilated, _rows_columns(weights), attrs.dilation)
     down, across = attrs.dilation
@@ -220,7 +207,7 @@ def write_convolution(low: Lowering, op: Op) -> FileOp:
     if options["Padding"] == -1:
         options["Padding"] = int(tflite.Padding.VALID)
         inputs = (_padded_input(low, op, attrs.pad), *inputs[1:])
-    if isinstance(attrs, DepthwiseAttrs):
+    if isinstance(attrs, g.DepthwiseAttrs):
         options["DepthMultiplier"] = attrs.depth_multiplier
         return FileOp("DEPTHWISE_CONV_2D", 3, inputs, op.outputs, "DepthwiseConv2DOptions", options)
     if len(inputs) == 2:  # unlike the other kinds, a quantised CONV_2D must have a bias: zeros
@@ -236,7 +223,7 @@ def write_convolution(low: Lowering, op: Op) -> FileOp:
 
 def write_transpose_convolution(low: Lowering, op: Op) -> FileOp:
     """TRANSPOSE_CONV; the output's shape comes first of the inputs."""
-    attrs, tensors = attributes(op, ConvAttrs), low.graph.tensors
+    attrs, tensors = attributes(op, g.ConvAttrs), low.graph.tensors
     source, weights, out = tensors[op.inputs[0]], tensors[op.inputs[1]], tensors[op.outputs[0]]
     # Its padding is that of the convolution from its output to its input.
     options = _options(attrs, out, source, _rows_columns(weights))
@@ -252,7 +239,7 @@ def write_transpose_convolution(low: Lowering, op: Op) -> FileOp:
 
 def write_fully_connected(low: Lowering, op: Op) -> FileOp:
     """FULLY_CONNECTED."""
-    attrs, inputs = attributes(op, FullyConnectedAttrs), _weights(op)
+    attrs, inputs = attributes(op, g.FullyConnectedAttrs), _weights(op)
     quant = low.graph.tensors[op.inputs[1]].quant
     version = 6 if len(inputs) == 2 else 5 if attrs.keep_num_dims else 4
     if quant is not None and len(quant.scales) > 1:
@@ -263,7 +250,7 @@ def write_fully_connected(low: Lowering, op: Op) -> FileOp:
 
 def write_pool(low: Lowering, op: Op) -> FileOp:
     """AVERAGE_POOL_2D and MAX_POOL_2D; a maximum padded in its own way gets a PADV2 of least values."""
-    attrs, tensors, inputs = attributes(op, PoolAttrs), low.graph.tensors, op.inputs
+    attrs, tensors, inputs = attributes(op, g.PoolAttrs), low.graph.tensors, op.inputs
     source, out, kernel = tensors[op.inputs[0]], tensors[op.outputs[0]], attrs.kernel
     options = _options(attrs, source, out, kernel, FilterHeight=kernel[0], FilterWidth=kernel[1])
     if options["Padding"] == -1:
@@ -276,7 +263,7 @@ def write_pool(low: Lowering, op: Op) -> FileOp:
 
 def write_resize(low: Lowering, op: Op) -> FileOp:
     """RESIZE_NEAREST_NEIGHBOR and RESIZE_BILINEAR; the size is a tensor."""
-    attrs = attributes(op, ResizeAttrs)
+    attrs = attributes(op, g.ResizeAttrs)
     size = low.parameter(op, "size", _rows_columns(low.graph.tensors[op.outputs[0]]))
     corners, centers = attrs.align_corners, attrs.half_pixel_centers
     version = 3 if centers or corners else 2

@@ -21,10 +21,9 @@ from buildtool.base.errors import TargetError
 from buildtool.base.session import Session
 from buildtool.base.work import Work
 from buildtool.graph.types import Graph
-from buildtool.plan.assemble.arrivals import FARTHEST, Arrivals, Demand, Room, begins
+from buildtool.plan.assemble.arrivals import FARTHEST, HEAD, Arrivals, Constants, Demand, Room, Way, begins
 from buildtool.plan.assemble.arrivals import room as room_of
 from buildtool.plan.assemble.assemble import assemble, region_bounds
-from buildtool.plan.assemble.constants import HEAD, Constants, Way
 from buildtool.plan.assemble.workspace import RegionFacts, Regions, with_turns
 from buildtool.plan.place.arena import round_up
 from buildtool.plan.schedule.overlap import slices_in_place

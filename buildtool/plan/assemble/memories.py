@@ -17,7 +17,6 @@ from buildtool.plan.assemble.assemble import contents
 from buildtool.plan.assemble.moves import in_order
 from buildtool.plan.assemble.workspace import Regions, Ticks
 from buildtool.plan.place.arena import arena_problem
-from buildtool.plan.place.bounds import bound
 from buildtool.plan.place.spread import spread
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.types import Buffer, BufferKind, Overlap, Plan, changed
@@ -88,7 +87,7 @@ def over_two(
         buffers=tuple(laid),
         overlaps=overlaps,
         arena_bytes=total,
-        arena_bound_bytes=min(total, bound(problem).bytes),
+        arena_bound_bytes=min(total, problem.bound.bytes),
         cost=plan.cost - sum(map(regions.model.pricer.move, saved)),
         moves=moves,
         second_at=second_at,

@@ -19,7 +19,6 @@ from buildtool.base.work import Work
 from buildtool.plan.assemble.placement import Placed, place
 from buildtool.plan.place import arena
 from buildtool.plan.place.arena import arena_problem
-from buildtool.plan.place.bounds import bound
 from buildtool.plan.place.solver import decide
 from buildtool.plan.types import Buffer, Move, Overlap, changed
 
@@ -165,7 +164,7 @@ def least_between(
 ) -> list[int]:
     """For each two neighbouring cuts a lower bound of placements of what is alive there, moves or not."""
     problem = _Problem(buffers, options, alignment, cuts, ())
-    return [bound(single.problem).bytes for single in problem.singles()]
+    return [single.problem.bound.bytes for single in problem.singles()]
 
 
 def place_in_parts(
@@ -192,7 +191,7 @@ def place_in_parts(
     for size, single in sorted(((sum(s.problem.sizes), s) for s in singles), key=lambda pair: -pair[0]):
         if size <= least:
             break  # and so are the others, whatever shares its bytes in them
-        least = max(least, bound(single.problem).bytes)
+        least = max(least, single.problem.bound.bytes)
     if len(singles) < 2 or least >= below:
         return None
     high = [s for s in singles if sum(s.problem.sizes) > least and problem.single(s.start, least) is None]

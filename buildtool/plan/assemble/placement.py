@@ -10,7 +10,6 @@ from buildtool.base.errors import UnsupportedError
 from buildtool.base.work import Work
 from buildtool.plan.place import arena, greedy
 from buildtool.plan.place.arena import arena_problem
-from buildtool.plan.place.bounds import bound
 from buildtool.plan.place.solver import Status, decide, improve
 from buildtool.plan.types import Buffer, Overlap, changed
 
@@ -51,7 +50,7 @@ def place(buffers: Sequence[Buffer], options: Sequence[Overlap], alignment: int,
 def look(buffers: Sequence[Buffer], options: Sequence[Overlap], alignment: int, work: Work) -> Look:
     """Looks for a placement at the bound, without any overlap where none is needed for that."""
     problem = arena_problem(buffers, options, alignment)
-    least = bound(problem).bytes
+    least = problem.bound.bytes
     status = Status.UNKNOWN
     for offered in dict.fromkeys((_needed(buffers, options, alignment, least), tuple(options))):
         tried = arena_problem(buffers, offered, alignment) if len(offered) < len(options) else problem

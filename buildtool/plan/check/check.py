@@ -38,7 +38,6 @@ from buildtool.plan.check.reads import sums_up
 from buildtool.plan.check.replay import replay
 from buildtool.plan.check.states import arena_groups, check_states
 from buildtool.plan.place.arena import arena_problem
-from buildtool.plan.place.bounds import bound
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.types import Buffer, BufferKind, Load, Plan, Step
 from buildtool.target.catalogue import (
@@ -101,7 +100,7 @@ def check(plan: Plan, graph: Graph, target: Target, *, made_for_it: bool = True)
     allowed = _check_overlaps(plan, graph, kernels, steps, lives, holders)
     _check_conflicts(plan, allowed)
     _check_macs(plan, graph, ((s.op, (s.y1 - s.y0) * (s.x1 - s.x0)) for s in steps))
-    most = min(bound(arena_problem(plan.buffers, plan.overlaps, plan.alignment)).bytes, plan.arena_bytes)
+    most = min(arena_problem(plan.buffers, plan.overlaps, plan.alignment).bound.bytes, plan.arena_bytes)
     if not 0 <= plan.arena_bound_bytes <= most:
         raise PlanError(f"the plan's lower bound is {plan.arena_bound_bytes}, at most {most} is true")
 

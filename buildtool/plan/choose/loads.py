@@ -20,7 +20,7 @@ BETWEEN = 8  # goals between the least and what it came to
 
 def least_loading_cost(graph: Graph, target: Target) -> float:
     """What bringing all constants into the arena adds to the cost of any plan, at the least."""
-    from buildtool.plan.assemble.constants import Constants, constants
+    from buildtool.plan.assemble.arrivals import Constants, constants
     from buildtool.plan.place.arena import round_up
     from buildtool.plan.schedule.costs import CostModel
     from buildtool.plan.types import Load
@@ -85,7 +85,7 @@ def _smallest(loading: Loading, prepared: Prepared) -> Plan:
 
 
 def _loading(bare: Plan, prepared: Prepared) -> Loading:
-    from buildtool.plan.assemble.constants import constants
+    from buildtool.plan.assemble.arrivals import constants
     from buildtool.plan.assemble.loads import Loading
     from buildtool.plan.schedule.timeline import Timeline
 

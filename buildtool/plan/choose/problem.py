@@ -160,7 +160,7 @@ def _loaded(alone: Prepared) -> tuple[tuple[int, int], ...]:
 
     Empty for boards that read their weights in place.
     """
-    from buildtool.plan.assemble.constants import constants
+    from buildtool.plan.assemble.arrivals import constants
     from buildtool.plan.place.arena import round_up
 
     graph, board = alone.graph, alone.target.board

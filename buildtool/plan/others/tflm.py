@@ -19,7 +19,6 @@ from buildtool.graph.tflite.flat import FlatFile, RawTensor
 from buildtool.graph.tflite.offline import with_offsets
 from buildtool.plan.assemble.placement import SEARCH_NODES
 from buildtool.plan.place.arena import Item, Problem, round_up, validate
-from buildtool.plan.place.bounds import bound
 from buildtool.plan.place.solver import improved
 
 ALIGNMENT = 16  # bytes, TFLM's
@@ -91,7 +90,7 @@ def _allocate(file: FlatFile, session: Session | None) -> Allocation:
     offsets = [-1] * file.tensor_count
     for t, offset in zip(places, solution.offsets, strict=True):
         offsets[t] = offset
-    return Allocation(tuple(offsets), solution.height, bound(problem).bytes, len(places))
+    return Allocation(tuple(offsets), solution.height, problem.bound.bytes, len(places))
 
 
 def _lives(file: FlatFile) -> dict[int, tuple[int, int]]:

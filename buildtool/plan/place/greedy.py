@@ -20,7 +20,6 @@ from buildtool.base.compiled import load
 from buildtool.base.errors import UnsupportedError
 from buildtool.base.work import Work
 from buildtool.plan.place.arena import Permission, Problem, Solution, round_up
-from buildtool.plan.place.bounds import bound
 
 Ints = npt.NDArray[np.int64]
 Found = tuple[list[int], int, int]  # offsets, height, the way up in which they are
@@ -130,7 +129,7 @@ def solve(
         _ints([-1 if item.offset is None else item.offset for item in items]),
         *(start, neighbour, below, above),
         order=np.array(list(_orders(problem)), np.int64),
-        least=bound(problem).bytes if enough is None else enough,
+        least=problem.bound.bytes if enough is None else enough,
         variations=tries if work is None or work.goes_on() else 0,
     )
     offsets, height, way = best(task)

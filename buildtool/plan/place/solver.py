@@ -23,7 +23,6 @@ from buildtool.base.session import Level, Session
 from buildtool.base.work import Work
 from buildtool.plan.place import arena, greedy
 from buildtool.plan.place.arena import Problem, Solution
-from buildtool.plan.place.bounds import bound
 from buildtool.plan.place.instance import MOST_UNITS, Instance, compile_problem
 from buildtool.plan.place.search import Search, Verdict, allowed_offsets, is_small
 
@@ -116,7 +115,7 @@ def decide(problem: Problem, capacity: int, budget: int, work: Work | None = Non
 
     `work`: what it counts to.
     """
-    least = bound(problem).bytes
+    least = problem.bound.bytes
     if work is not None:
         work.spend(SETTING_UP * len(problem.items))
     if least > capacity:
@@ -136,7 +135,7 @@ def solve(problem: Problem, budget: int) -> Result:
     """The lowest placement found; UNKNOWN only where fixed offsets leave not even a first one."""
     top = sum(size + item.alignment for size, item in zip(problem.sizes, problem.items, strict=True))
     top += max((i.offset or 0 for i in problem.items), default=0)
-    first = decide(problem, max(top, bound(problem).bytes), budget)
+    first = decide(problem, max(top, problem.bound.bytes), budget)
     if first.solution is None or first.status is Status.OPTIMAL:
         return first
     rest = minimise(problem, first.solution, budget - first.nodes)
@@ -149,7 +148,7 @@ def minimise(problem: Problem, start: Solution, budget: int) -> Result:
     First the bound itself is tried: if that can be met at all, it is often not hard. Then the middle
     between what is thought to be too low and what has been reached, until they touch.
     """
-    least = bound(problem).bytes
+    least = problem.bound.bytes
     if start.height <= least:
         return Result(Status.OPTIMAL, start, least, 0)
     solver = _Solver(problem, budget)

@@ -9,7 +9,6 @@ from buildtool.base.session import Session
 from buildtool.graph.macs import op_macs, pixel_macs
 from buildtool.graph.types import Graph
 from buildtool.plan.place.arena import arena_problem
-from buildtool.plan.place.bounds import bound
 from buildtool.plan.schedule.costs import CostModel, region_calls
 from buildtool.plan.schedule.schedule import Run
 from buildtool.plan.schedule.timeline import Timeline, brought
@@ -197,7 +196,7 @@ def binding(plan: Plan, graph: Graph, session: Session | None = None) -> Binding
         assert moment is not None
         op, step, live = moment.step.op, moment.number, moment.bytes
     else:
-        most = bound(arena_problem(plan.buffers, plan.overlaps, plan.alignment))
+        most = arena_problem(plan.buffers, plan.overlaps, plan.alignment).bound
         steps = Timeline.of(graph, plan.regions, plan.image, session).steps[:, 0].tolist()
         op, step, live = steps[most.time] if most.time < len(steps) else -1, most.time, most.live
     return Binding(op, "" if op < 0 else graph.ops[op].place, step, live)

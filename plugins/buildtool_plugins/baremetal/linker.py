@@ -9,11 +9,6 @@ from buildtool.target.types import Board
 STACK_GUARD_BYTES = 256  # below the stack; the Cortex-M start-up code knows the size
 
 
-def _comment(text: str) -> str:
-    """Text that does not end a comment, and is UTF-8 whatever a file's name is."""
-    return text.replace("*/", "* /").encode("utf-8", "replace").decode()
-
-
 def _place(board: Board) -> str:
     """Weights that follow the firmware begin with an erase block: its place in a linker script."""
     memory = board.memory(board.weights)
@@ -41,29 +36,24 @@ def _second_arena(board: Board) -> str:
 
 
 def linker_script(board: Board, *, guard_bytes: int = STACK_GUARD_BYTES) -> str:
-    """The script of a board: one region a memory, sections by the board's roles.
+    """The script of a board: one region for each memory, sections by the board's roles.
 
-    `guard_bytes`: aligned bytes below the stack, a power of two, or 0 where an overflow leaves the
-    memory anyway.
-
-    Sections: .vectors .text .rodata in `code` (.literal is of Xtensa code, and lies before it),
-    .nn_weights in `weights` (there at the boundary of an erase block), .stack .data .bss in `data`,
-    .nn_arena in `arena`, .nn_second_arena in the memory of a second one, .nn_state (what a network keeps
-    between invokes) in `data`. What needs no contents is in no
-    segment, so that a loader leaves it alone.
-    Symbols: __stack_bottom, __stack_top (at the low end of `data`, so that an overflow leaves the
-    memory instead of overwriting globals), __stack_guard (aligned bytes below it, for cores that can
-    forbid access), __data_start, __data_end, __data_load, __bss_start, __bss_end, __nn_arena_start,
-    __nn_arena_end, __code_end (in `code`), __nn_weights_start.
+    `guard_bytes`: aligned bytes below the stack, a power of two, or 0 where an overflow leaves the memory
+    anyway. The stack lies at the low end of `data`, so that an overflow leaves the memory instead of
+    overwriting globals; cores that can forbid access to the guard do. Xtensa's .literal lies before its code.
+    Weights begin at the boundary of an erase block. .nn_state is a network's state between invokes. Sections
+    without contents are in no segment, so that a loader leaves them alone.
     """
     found = partitions.regions(board)
+    # The title does not end the comment, and is UTF-8 whatever a file's name is.
+    title = f"{board.name}: {board.title}".replace("*/", "* /").encode("utf-8", "replace").decode()
     regions = "\n".join(
         f"    {region.name} ({'rwx' if region.memory.kind is MemoryKind.RAM else 'rx'}) :"
         f" ORIGIN = {region.origin:#010x}, LENGTH = {region.size:#x}"
         for region in found
     )
     return f"""\
-/* {_comment(f"{board.name}: {board.title}")} */
+/* {title} */
 ENTRY(reset_handler)
 
 MEMORY

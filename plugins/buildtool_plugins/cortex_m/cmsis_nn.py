@@ -43,7 +43,10 @@ def cmsis_nn(board: Board, path: str) -> Library:
         raise UsageError(f"CMSIS-NN has no kernels for the core of '{board.name}'", hint="drop cmsis-nn")
     root = Path(path)
     missing = [name for name in HEADERS if not (root / name).is_file()]
-    sources = _sources(root.resolve())
+    # The files that some int8 operator may need; what is not used is not linked.
+    files = sorted((root.resolve() / "Source").rglob("*.c"))
+    names = ((path, f"/{path.relative_to(root.resolve()).as_posix()}") for path in files)
+    sources = [path for path, name in names if _INT8.search(name) and not _NOT.search(name)]
     if missing or not sources:
         what = f"has no {missing[0]}" if missing else "has no sources in Source/"
         raise UsageError(
@@ -56,13 +59,6 @@ def cmsis_nn(board: Board, path: str) -> Library:
     flags = tuple(word for folder in folders for word in ("-isystem", str(folder)))
     asked = sizes(root.resolve(), folders, mve=FAMILIES["cortex_m_mve"] in adapters)
     return Library(NAME, adapters, asked.digest, flags, tuple(map(str, sources)), asked.ask, asked.reads)
-
-
-def _sources(root: Path) -> list[Path]:
-    """The library's files that some int8 operator may need; what is not used is not linked."""
-    found = sorted((root / "Source").rglob("*.c"))
-    names = ((path, f"/{path.relative_to(root).as_posix()}") for path in found)
-    return [path for path, name in names if _INT8.search(name) and not _NOT.search(name)]
 
 
 # ---- scratch ----------------------------------------------------------------------------------------
@@ -104,21 +100,26 @@ def sizes(root: Path, includes: tuple[Path, ...], mve: bool) -> Sizes:
         )
     digest = hashlib.sha256()
     for path in (*sources, *headers):
-        name, data = path.relative_to(root).as_posix().encode(), _read(path)
+        name = path.relative_to(root).as_posix().encode()
+        try:
+            data = path.read_bytes()
+        except OSError as error:
+            raise UsageError(f"cannot read CMSIS-NN: {error.strerror}", path=str(path)) from None
         digest.update(b"%d %s %d " % (len(name), name, len(data)) + data)
     return Sizes(root, mve, tuple(sources), tuple(headers), includes, digest.hexdigest())
 
 
-def _read(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise UsageError(f"cannot read CMSIS-NN: {error.strerror}", path=str(path)) from None
-
-
 @lru_cache(maxsize=4096)
 def _answer(asked: Sizes, question: str, values: tuple[int, ...]) -> int:
-    command = [str(_program(asked)), question, *map(str, values)]
+    from buildtool_plugins.tools.find import find_host_compiler
+
+    folders = (kernels_root() / "cortex_m_cmsis_nn", kernels_root() / "include", *asked.includes)
+    includes = (word for folder in folders for word in ("-I", str(folder)))
+    flags = (*FLAGS, f"-DNN_CMSIS_NN_MVE={int(asked.mve)}", *includes)
+    hint = "version 5.0.0 or later of the library, unchanged, compiles"
+    cc, sources, what = find_host_compiler(), (SOURCE, *asked.sources), "what CMSIS-NN says of its scratch"
+    path = program(cc, "ask", sources, flags, what, asked.root, hint)
+    command = [str(path), question, *map(str, values)]
     try:
         done = subprocess.run(
             command, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=SECONDS, check=False
@@ -133,15 +134,3 @@ def _answer(asked: Sizes, question: str, values: tuple[int, ...]) -> int:
             path=str(asked.root),
         )
     return int(done.stdout)
-
-
-def _program(asked: Sizes) -> Path:
-    """The compiled questions; ToolError where they do not compile."""
-    from buildtool_plugins.tools.find import find_host_compiler
-
-    folders = (kernels_root() / "cortex_m_cmsis_nn", kernels_root() / "include", *asked.includes)
-    includes = (word for folder in folders for word in ("-I", str(folder)))
-    flags = (*FLAGS, f"-DNN_CMSIS_NN_MVE={int(asked.mve)}", *includes)
-    hint = "version 5.0.0 or later of the library, unchanged, compiles"
-    cc, sources, what = find_host_compiler(), (SOURCE, *asked.sources), "what CMSIS-NN says of its scratch"
-    return program(cc, "ask", sources, flags, what, asked.root, hint)

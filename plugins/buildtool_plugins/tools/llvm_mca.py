@@ -103,9 +103,9 @@ class LlvmMca:
     def _cycles(
         self, texts: Sequence[Sequence[str]], iterations: int, dropped: set[str]
     ) -> tuple[dict[int, int], set[str]]:
-        """Block -> cycles of so many iterations, where any instruction counts; and what the model skips.
+        """Cycles of the iterations by block, for blocks with a known instruction; and skipped instructions.
 
-        `dropped`: instructions that are not handed to a version which cannot skip; more may be added.
+        `dropped`: instructions withheld from a version that cannot skip them; more may be added.
         """
         options = (f"-iterations={iterations}", "-resource-pressure=false", "-instruction-info=false")
         for _ in range(_MOST_TRIES):

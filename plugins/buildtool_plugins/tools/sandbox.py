@@ -28,11 +28,10 @@ def run_program(
     optional: Sequence[str] = (),
     clean: Callable[[str], str] = str.strip,
 ) -> tuple[dict[str, bytes], str]:
-    """The output files by name, and what the program printed (stdout and stderr).
+    """The output files by name, and the text (stdout and stderr), `clean` of what is not the program's.
 
-    `what` names the program in errors; `links` are files linked into the folder; `optional` are
-    outputs that need not be there; `clean` takes out of the text what is not the program's. Raises
-    ProgramError on a non-zero exit, ToolError at the time limit, or when an output is missing.
+    `what` names the program in errors; `links` are files linked into the folder; `optional` outputs may be
+    missing. Raises ProgramError on a non-zero exit, ToolError at the time limit or for a missing output.
     """
     with scratch() as folder:
         work = Path(folder)

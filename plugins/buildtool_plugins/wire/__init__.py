@@ -1,4 +1,4 @@
-"""Test firmware of boards on the desk: which C makes it answer over a wire, and what a chip needs before.
+"""The C code with which test firmware on a board answers over a wire, and with which a chip starts.
 
 The host's side of a wire is in the modules beside.
 """

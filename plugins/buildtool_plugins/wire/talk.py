@@ -34,19 +34,16 @@ _COUNTERS = {
 
 @dataclass(frozen=True)
 class Firmware:
-    """What the firmware says of itself. Bytes of one set; `core_hz`: 0 where it does not know.
-
-    `no_cycles`: why cycles are not counted; "" where they are.
-    """
+    """The firmware's description of itself."""
 
     protocol: int
     flags: int
-    input_bytes: int
-    output_bytes: int
+    input_bytes: int  # of one set
+    output_bytes: int  # of one set
     arena_bytes: int
     operators: int
-    core_hz: int
-    no_cycles: str
+    core_hz: int  # 0: not known
+    no_cycles: str  # why cycles are not counted
     overhead: int
     row_bytes: int
     header: bytes
@@ -60,7 +57,7 @@ class Firmware:
 
 @dataclass(frozen=True)
 class Told:
-    """What a run gave: the test firmware's files, and cycles of the first set's invoke by operator."""
+    """The result of a run: the test firmware's files, and cycles of the first set's invoke by operator."""
 
     files: dict[str, bytes]
     firmware: Firmware
@@ -87,14 +84,11 @@ def said_hello(data: bytes, what: str) -> Firmware:
 
 @dataclass(frozen=True)
 class Identity:
-    """What an image is: digests of its plan and of its weights' layout, and what lies in read-only memory.
-
-    `stored`: address and bytes.
-    """
+    """An image: digests of its plan and of its weights' layout, and its read-only memory."""
 
     plan: str
     layout: str
-    stored: tuple[tuple[int, bytes], ...]
+    stored: tuple[tuple[int, bytes], ...]  # address and bytes
 
 
 def check_identity(firmware: Firmware, expected: Identity, what: str) -> None:

@@ -94,37 +94,17 @@ def test_requests_as_json_are_answered_in_order():
     assert served(f"{one}\n{two} {three}".encode(), json_lines=True) == (0, EXPECTED)
 
 
-@pytest.mark.parametrize(
-    "data",
-    [
-        b"{",
-        b"[]\n",
-        b'{"arguments": "plan"}\n',
-        b'{"arguments": [1]}\n',
-        b'{"requestId": "x"}\n',
-        b"\xff\xff\n" * 1001,
-        b"[" * 100_000 + b"\n" * 1001,
-    ],
-)
-def test_what_is_no_json_request_ends_the_worker_with_a_message(data, capsys):
-    assert served(data, json_lines=True) == (1, [])
-    assert capsys.readouterr().err.startswith("buildtool-worker: ")
+NO_JSON = [b"{", b"[]\n", b'{"arguments": "plan"}\n', b'{"arguments": [1]}\n', b'{"requestId": "x"}\n']
+NO_JSON += [b"\xff\xff\n" * 1001, b"[" * 100_000 + b"\n" * 1001]
+NO_PROTO = [b"\x05\x0a", b"\x80", b"\xff" * 11, varint(1 << 40), b"\x02\x0a\x7f", b"\x02\x0b\x00"]
+NO_PROTO += [b"\x0b\x0a" + b"\xff" * 9 + b"\x01"]
 
 
 @pytest.mark.parametrize(
-    "data",
-    [
-        b"\x05\x0a",
-        b"\x80",
-        b"\xff" * 11,
-        varint(1 << 40),
-        b"\x02\x0a\x7f",
-        b"\x02\x0b\x00",
-        b"\x0b\x0a" + b"\xff" * 9 + b"\x01",
-    ],
+    ("data", "json_lines"), [*((data, True) for data in NO_JSON), *((data, False) for data in NO_PROTO)]
 )
-def test_what_is_no_protocol_buffer_ends_the_worker_with_a_message(data, capsys):
-    assert served(data, json_lines=False) == (1, [])
+def test_what_is_no_request_ends_the_worker_with_a_message(data, json_lines, capsys):
+    assert served(data, json_lines=json_lines) == (1, [])
     assert capsys.readouterr().err.startswith("buildtool-worker: ")
 
 
@@ -233,9 +213,6 @@ def test_without_a_worker_one_command_line_is_run_from_a_file_of_arguments(tmp_p
     monkeypatch.setattr(sys, "argv", ["buildtool-worker", f"@{tmp_path / 'words'}"])
     assert worker.main() == 0
     assert "cortex-m4" in capsys.readouterr().out
-
-
-def test_a_file_of_arguments_that_is_not_there_is_told(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "argv", ["buildtool-worker", f"@{tmp_path}/nosuch"])
     with pytest.raises(SystemExit, match="nosuch: error: cannot read the file of arguments"):
         worker.main()

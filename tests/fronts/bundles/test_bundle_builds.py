@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 from pathlib import Path
 
-import numpy as np
 import pytest
 from cbuilds import symbols
 from made_up import SHOWS, scores
@@ -233,7 +233,7 @@ def built_by_cmake(folder: Path, tmp_path: Path, *words: str) -> Path:
 
 
 def test_cmake_builds_the_folder_as_a_part_of_a_project(folders: Path, tmp_path: Path) -> None:
-    """By Ninja, with the weights as C; test_bundle_rtos.py does it by Makefiles, with assembly."""
+    """By Ninja, with the weights as C; the tests of Zephyr and ESP-IDF do it by Makefiles, with assembly."""
     needs_tool("ninja")
     words = ("-G", "Ninja", "-DNN_WEIGHTS_IN_C=ON", f"-DCMAKE_C_COMPILER={needs_tool('clang')}")
     build = built_by_cmake(folders / "host", tmp_path, *words, f"-DCMAKE_C_FLAGS=-std=c99 {' '.join(STRICT)}")
@@ -247,14 +247,11 @@ def test_a_network_may_be_called_as_a_target_of_cmake(tmp_path: Path) -> None:
     assert "target_link_libraries(app PRIVATE all_network)" in (tmp_path / "nets/README.md").read_text()
 
 
-def test_two_folders_in_one_makefile_are_refused(folders: Path, tmp_path: Path) -> None:
+def test_two_folders_in_one_project_are_refused(folders: Path, tmp_path: Path) -> None:
     (tmp_path / "Makefile").write_text(
         f"include {folders}/host/sources.mk\ninclude {folders}/cortex-m4/sources.mk\n"
     )
     assert "There are two folders of networks" in said(tmp_path, needs_tool("make"), fails=True)
-
-
-def test_two_folders_in_one_cmake_project_are_refused(folders: Path, tmp_path: Path) -> None:
     text = "cmake_minimum_required(VERSION 3.13)\nproject(app LANGUAGES C)\n"
     text += f"add_subdirectory({folders}/host a)\nadd_subdirectory({folders}/cortex-m4 b)\n"
     (tmp_path / "CMakeLists.txt").write_text(text)
@@ -266,6 +263,7 @@ def test_two_folders_in_one_cmake_project_are_refused(folders: Path, tmp_path: P
 def test_the_linker_fragment_puts_weights_and_arena_into_their_memories(
     folders: Path, tmp_path: Path, linker: str
 ) -> None:
+    from buildtool_plugins.tools.find import find_clang, find_lld
     from elftools.elf.elffile import ELFFile
 
     folder = folders / "cortex-m4"
@@ -290,7 +288,7 @@ def test_the_linker_fragment_puts_weights_and_arena_into_their_memories(
     runtime = [f"{folder}/kernels/runtime/{name}.c" for name in ("nn_image", "nn_crc32")]
     said(tmp_path, *cc, "-O2", *folders_, "-c", "app.c", *sources, *runtime)
     objects = ("app.o", "wake.o", "wake_weights.o", "nn_image.o", "nn_crc32.o")
-    ld = needs_tool("arm-none-eabi-ld") if linker == "gnu" else _lld()
+    ld = needs_tool("arm-none-eabi-ld") if linker == "gnu" else find_lld(find_clang())
     # `wake_invoke` is not called, so that its kernels are not needed
     words = ("--gc-sections", "--unresolved-symbols=ignore-all", f"-L{folder}", "-T", "app.ld")
     said(tmp_path, ld, *words, *objects, "-o", "app.elf")
@@ -303,11 +301,76 @@ def test_the_linker_fragment_puts_weights_and_arena_into_their_memories(
         assert found[".nn_arena"]["sh_size"] == 11840
 
 
-def _lld() -> str:
-    from buildtool_plugins.tools.find import find_clang, find_lld
+# ---- the CMake files of docs/zephyr-esp-idf.md, with stand-ins for Zephyr and ESP-IDF -------------------
+# Stand-ins do what the real functions do as far as these files use them: that the real ones take a folder is
+# not shown.
 
-    return find_lld(find_clang())
+PAGE = (ROOT / "docs/zephyr-esp-idf.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"(?ms)^```cmake\n(.*?)^```$", PAGE)
+PLAIN_MAIN = (
+    (ROOT / "examples/newlib_firmware/main.c")
+    .read_text()
+    .replace("keywords", "wake")
+    .replace("KEYWORDS", "WAKE")
+)
+
+# find_package(Zephyr) makes the library `app`, whose sources end in the program zephyr.elf, and the flags.
+ZEPHYR = """\
+add_library(zephyr_interface INTERFACE)
+target_compile_definitions(zephyr_interface INTERFACE KERNEL=1)
+target_compile_options(zephyr_interface INTERFACE -O1)
+enable_language(C)
+file(WRITE ${CMAKE_BINARY_DIR}/empty.c "")
+add_library(app STATIC)
+add_executable(zephyr.elf ${CMAKE_BINARY_DIR}/empty.c)
+target_link_libraries(zephyr.elf PRIVATE -Wl,--whole-archive app -Wl,--no-whole-archive)
+"""
+# A component without sources is an interface library of its name.
+IDF = """\
+cmake_minimum_required(VERSION 3.16)
+project(app LANGUAGES C)
+macro(idf_component_register)
+  set(COMPONENT_LIB __idf_nn)
+  add_library(${COMPONENT_LIB} INTERFACE)
+endmacro()
+add_subdirectory(components/nn)
+add_executable(app main.c)
+target_link_libraries(app PRIVATE __idf_nn)
+"""
 
 
-def test_scores_are_not_all_alike() -> None:
-    assert len(set(np.array(scores().split(), int).tolist())) > 4
+@pytest.fixture(scope="module")
+def networks(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("rtos") / "networks"
+    words = ["build", "ds_cnn", "--board", "host", "--name", "wake", "--bundle", "--out", str(out)]
+    assert run(words) == 0
+    return out
+
+
+def built(folder: Path, *words: str) -> str:
+    """What the program says that a project builds."""
+    build = folder / "build"
+    said(folder, needs_tool("cmake"), "-S", folder, "-B", build, *words)
+    said(folder, "cmake", "--build", build, "-j2")
+    program = next(path for name in ("zephyr.elf", "app") if (path := build / name).is_file())
+    return subprocess.run([program], capture_output=True, text=True, check=True).stdout
+
+
+def test_zephyrs_file_builds_with_a_stand_in(networks: Path, tmp_path: Path) -> None:
+    (tmp_path / "networks").symlink_to(networks)
+    (tmp_path / "main.c").write_text(PLAIN_MAIN)
+    (tmp_path / "CMakeLists.txt").write_text(BLOCKS[0])
+    (tmp_path / "stand_in").mkdir()
+    (tmp_path / "stand_in/ZephyrConfig.cmake").write_text(ZEPHYR)
+    shown = built(tmp_path, f"-DZephyr_DIR={tmp_path}/stand_in")
+    assert re.findall(SHOWS, shown) == [scores()]
+
+
+def test_esp_idfs_file_builds_with_a_stand_in(networks: Path, tmp_path: Path) -> None:
+    component = tmp_path / "components/nn"
+    component.mkdir(parents=True)
+    (component / "networks").symlink_to(networks)
+    (component / "CMakeLists.txt").write_text(BLOCKS[1])
+    (tmp_path / "main.c").write_text(PLAIN_MAIN)
+    (tmp_path / "CMakeLists.txt").write_text(IDF)
+    assert re.findall(SHOWS, built(tmp_path)) == [scores()]

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from cmakeprojects import CMakeProject, cmake_dir  # noqa: F401
 from paths import ROOT
 
 from buildtool.api import handle
@@ -221,3 +222,48 @@ def test_the_cmake_files_name_no_planning_option_and_no_board() -> None:
         code = "\n".join(line for line in path.read_text().splitlines() if not line.lstrip().startswith("#"))
         words = set(re.findall(r"[A-Za-z_0-9-]+", code))
         assert not words & (options | set(board_names())), path.name
+
+
+TEXT = """cmake_minimum_required(VERSION 3.20)
+project(p C)
+find_package(buildtool 0.1 CONFIG REQUIRED)
+buildtool_add_network(net MODEL autoencoder BOARD mine.toml)
+"""
+EMIT = ("--target", "net_emit")
+
+
+@pytest.mark.parametrize("how", ["file", "link", "link to a board of buildtool's"])
+def test_a_base_that_is_another_with_an_older_time_is_planned_for(
+    tmp_path: Path,
+    cmake_dir: str,  # noqa: F811
+    how: str,
+) -> None:
+    project = CMakeProject(tmp_path / "p", cmake_dir, TEXT)
+    base = project.folder / "base.toml"
+    (project.folder / "mine.toml").write_text('extends = "base.toml"\n')
+    for name, alignment in (("one", 16), ("other", 64)):
+        path = tmp_path / f"{name}.toml"
+        path.write_text(f'extends = "host"\nalignment = {alignment}\n')
+        os.utime(path, (1e9, 1e9))
+    first = tmp_path / "one.toml"
+    if how == "link to a board of buildtool's":
+        import buildtool_plugins.host
+
+        first = Path(next(iter(buildtool_plugins.host.__path__)), "boards/host.toml")
+    if how == "file":
+        first.replace(base)
+    else:
+        base.symlink_to(first)
+    project.configure()
+    project.build(*EMIT)
+    source = project.build_folder / "buildtool/net/net.c"
+    before = source.read_bytes()
+    base.unlink()
+    if how == "file":
+        (tmp_path / "other.toml").replace(base)
+    else:
+        base.symlink_to(tmp_path / "other.toml")
+    assert "it has changed since the folder was configured" in project.said(*EMIT, fails=True)
+    project.build(*EMIT)
+    assert source.read_bytes() != before
+    assert not project.build(*EMIT)

@@ -210,22 +210,14 @@ def test_the_map_shows_what_takes_most_of_every_band(streamed):
         {"offset": 80, "size": 80, "first": 0, "last": 1},
         {"offset": 0, "size": 15, "first": 1, "last": 1},
     ]
+    held = [[(0, "input"), (1, "output")], [(1, "input"), (2, "scratch")]]
     regions = [
         {
             "streamed": streamed and not i,  # whose one step is its first, its fullest and its last one
-            "fullest": {"step": i},
-            "live_bytes": 1,
-            "first_step": i,
-            "last_step": i,
-            "buffers": held,
-            "operators": [i],
+            **{"fullest": {"step": i}, "live_bytes": 1, "first_step": i, "last_step": i, "operators": [i]},
+            "buffers": [{"buffer": buffer, "use": use} for buffer, use in held[i]],
         }
-        for i, held in enumerate(
-            [
-                [{"buffer": 0, "use": "input"}, {"buffer": 1, "use": "output"}],
-                [{"buffer": 1, "use": "input"}, {"buffer": 2, "use": "scratch"}],
-            ]
-        )
+        for i in range(2)
     ]
     token = table.width.set(plan.BANDS + 1 + len("layer_0") + 4)  # as many cells as there are bands
     try:
@@ -257,46 +249,27 @@ def test_the_map_of_a_plan_has_a_letter_for_every_use():
 
 
 def profile_answer(macs, once):
-    names = ("first", "second")
+    own = {"operator": "CONV_2D", "output_shape": "1x1", "ram_alive": 7, "instructions": None, "cycles": None}
     rows = [
-        {
-            **{
-                "name": name,
-                "operator": "CONV_2D",
-                "output_shape": "1x1",
-                "ram_alive": 7,
-                "instructions": None,
-                "cycles": None,
-            },
-            **{"macs": m, "macs_once": n, "f": m / n},
-        }
-        for name, m, n in zip(names, macs, once, strict=True)
+        {**own, "name": name, "macs": m, "macs_once": n, "f": m / n}
+        for name, m, n in zip(("first", "second"), macs, once, strict=True)
     ]
-    total = {"macs": sum(macs), "macs_layerwise": sum(once), "f": sum(macs) / sum(once)}
-    words = {
-        "model": "net",
-        "board": "b",
-        "level": "host",
-        "level_text": "host",
-        "compiler": "cc",
-        "strategy": "best",
-    }
-    figures = {
+    answer = dict.fromkeys("stack_high_water instructions cycles issues published estimate loading".split())
+    answer |= dict.fromkeys("seconds estimated_ms estimated_by".split())
+    answer |= dict.fromkeys(
+        "model board level level_text compiler strategy note no_cycles cycles_are".split(), ""
+    )
+    answer |= {"macs": sum(macs), "macs_layerwise": sum(once), "f": sum(macs) / sum(once)}
+    answer |= {
         "arena_bytes": 1,
         "state_bytes": 0,
         "flash_bytes": 1,
-        "stack_high_water": None,
-        "instructions": None,
-        "cycles": None,
-        "issues": None,
-        "published": None,
+        "inputs": 1,
+        "outputs": [],
+        "exact": True,
     }
-    facts = {"note": "", "estimate": None, "loading": None, "no_cycles": "", "seconds": None}
-    facts |= {"cycles_are": "", "estimated_ms": None, "estimated_by": None}
-    rest = {"per_operator": rows, "inputs": 1, "outputs": [], "exact": True}
-    rest |= {"requantise": "exact", "within_bounds": True, "bounds": []}
-    rest |= {"reference": {"text": "the judge", "why": ""}}
-    return {**words, **figures, **total, **facts, **rest}
+    answer |= {"requantise": "exact", "within_bounds": True, "bounds": [], "per_operator": rows}
+    return answer | {"reference": {"text": "the judge", "why": ""}}
 
 
 def test_a_profile_has_executed_work_and_f_where_work_is_repeated():

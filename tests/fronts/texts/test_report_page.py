@@ -7,6 +7,7 @@ import re
 import tempfile
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -61,6 +62,11 @@ class Reader(HTMLParser):
     def handle_data(self, data: str) -> None:
         if self.inside not in ("script", "style"):
             self.text.append(data)
+
+
+def shown_text(answer: Any) -> str:
+    """What the page of an answer shows."""
+    return "".join(Reader(page(answer)).text)
 
 
 def test_the_data_inside_is_the_answer_and_equals_the_plan() -> None:
@@ -157,7 +163,7 @@ def test_a_report_is_made_of_what_does_not_fit() -> None:
     made = handle({"kind": "report", "model": "ds_cnn", "board": "cortex-m4", "options": {"ram": 1000}})
     least = min(point["arena_bytes"] for point in made["front"]["points"])
     assert made["arena_bytes"] <= least and not made["verdict"]["fits"]
-    shown = "".join(Reader(page(made)).text)  # type: ignore[arg-type]
+    shown = shown_text(made)
     assert "It does not fit." in shown
     assert f"{made['arena_bytes']:,} bytes and has 1,000: {made['arena_bytes'] - 1000:,} too many" in shown
 
@@ -276,7 +282,7 @@ def test_counts_of_a_run_are_shown_and_those_of_another_network_refused(
 
 def test_the_linked_image_stands_on_the_page_as_a_tree_to_the_byte() -> None:
     made = answer("mcunet_vww5")
-    assert "No firmware was linked for this page" in "".join(Reader(page(made)).text)  # type: ignore[arg-type]
+    assert "No firmware was linked for this page" in shown_text(made)
     part = {"section": ".text", "kind": "code", "library": "libm.a"}
     parts = [
         {**part, "memory": "flash", "owner": "application", "file": "a<b>.o", "symbol": f"f{n}", "bytes": n}
@@ -297,6 +303,6 @@ def test_a_front_for_two_memories_says_that_its_plans_are_not_divided() -> None:
     found = handle({"kind": "front", **request}, SESSION)
     assert found["arenas_in"] == ["dtcm", "axi"]
     assert "not divided over dtcm and axi" in front.text(found)
-    shown = "".join(Reader(page(handle({"kind": "report", **request}, SESSION))).text)  # type: ignore[arg-type]
+    shown = shown_text(handle({"kind": "report", **request}, SESSION))
     assert "they are not divided" in shown
-    assert "they are not divided" not in "".join(Reader(page(answer("mcunet_vww5"))).text)  # type: ignore[arg-type]
+    assert "they are not divided" not in shown_text(answer("mcunet_vww5"))

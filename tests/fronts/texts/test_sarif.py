@@ -79,38 +79,40 @@ def read(text: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize(
-    ("error", "location"),
+    ("error", "artifact", "region", "names"),
     [
         (
             ModelError("x", path="a b/ü$.csv", line=3, column=5),
-            {
-                "physicalLocation": {
-                    "artifactLocation": {"uri": "a%20b/%C3%BC%24.csv", "uriBaseId": "%SRCROOT%"},
-                    "region": {"startLine": 3, "startColumn": 5},
-                }
-            },
+            {"uri": "a%20b/%C3%BC%24.csv", "uriBaseId": "%SRCROOT%"},
+            {"startLine": 3, "startColumn": 5},
+            {},
         ),
         (
             ToolError("x", path="/a/b.toml", line=2, operator="#1 ADD", tensor="t"),
-            {
-                "physicalLocation": {
-                    "artifactLocation": {"uri": "file:///a/b.toml"},
-                    "region": {"startLine": 2},
-                },
-                "logicalLocations": [
-                    {"name": "#1 ADD", "kind": "function"},
-                    {"name": "t", "kind": "variable"},
-                ],
-            },
+            {"uri": "file:///a/b.toml"},
+            {"startLine": 2},
+            {"#1 ADD": "function", "t": "variable"},
         ),
-        (BuildtoolError("x", path="ds_cnn"), {"logicalLocations": [{"name": "ds_cnn", "kind": "module"}]}),
-        (BuildtoolError("x"), None),
+        (
+            MachineError("x", path="/proc/a b:c"),
+            {"uri": "file:///proc/a%20b%3Ac"},
+            {},
+            {},
+        ),  # without an ending
+        (BuildtoolError("x", path="ds_cnn"), {}, {}, {"ds_cnn": "module"}),
+        (BuildtoolError("x"), {}, {}, {}),
     ],
 )
-def test_a_problem_is_where_the_error_is(error: BuildtoolError, location: dict[str, Any] | None) -> None:
+def test_a_problem_is_where_the_error_is(
+    error: BuildtoolError, artifact: dict[str, str], region: dict[str, int], names: dict[str, str]
+) -> None:
     (result,) = read(sarif.log([error], __version__, 1))
     assert result["ruleId"] == error.code
-    assert result.get("locations", [None])[0] == location
+    (location,) = result.get("locations", [{}])
+    physical = {"artifactLocation": artifact} | ({"region": region} if region else {})
+    wanted: dict[str, Any] = {"physicalLocation": physical} if artifact else {}
+    logical = [{"name": name, "kind": kind} for name, kind in names.items()]
+    assert location == wanted | ({"logicalLocations": logical} if logical else {})
 
 
 def test_an_output_that_differs_is_a_problem() -> None:
@@ -151,9 +153,3 @@ def test_commands_write_it_whether_they_work_or_not(
     assert result["ruleId"] == "USAGE"
     assert cli.run(["boards", "--sarif", str(tmp_path)]) == 2
     assert "cannot write" in capsys.readouterr().err
-
-
-def test_a_file_without_an_ending_is_a_place() -> None:
-    text = sarif.log([MachineError("the system refuses", path="/proc/a b:c")], "1", 1)
-    (place,) = json.loads(text)["runs"][0]["results"][0]["locations"]
-    assert place == {"physicalLocation": {"artifactLocation": {"uri": "file:///proc/a%20b%3Ac"}}}

@@ -9,8 +9,8 @@ import pytest
 import replay_twin
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from loaded import plain_xcore
 from needs import needs_shared
-from plainxcore import plain_xcore
 from planmutants import with_buffer
 
 from buildtool.api import handle

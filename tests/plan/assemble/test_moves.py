@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from plan_nets import graphs, make_target, residual_net
+from planmutants import with_buffer
 from zeronet import Net
 
 from buildtool.base.errors import PlanError
@@ -68,6 +69,7 @@ def test_a_resident_image_is_in_nobodys_way():
     assert plan.moves
     assert plan.arena_bytes == plan.arena_bound_bytes == image.size + rest.arena_bytes
     assert (image.first, image.last, image.offset) == (0, len(graph.ops) - 1, 0)
+    assert not any(graph.inputs[0] in plan.buffers[move.source].tensors for move in plan.moves)
     check(plan, graph, target)
     assert codec.from_bytes(codec.to_bytes(plan)) == plan
 
@@ -79,13 +81,6 @@ def test_nothing_moves_where_nothing_climbs():
     assert plan.arena_bytes == 2 * 16 * 16 * 16
 
 
-def test_a_resident_image_stays():
-    graph, target = chain(8), make_target()
-    plan = alone(graph, target, image="resident")
-    assert not any(graph.inputs[0] in plan.buffers[move.source].tensors for move in plan.moves)
-    check(plan, graph, target)
-
-
 def test_a_move_is_paid_for():
     graph, target = chain(8), make_target()
     moving, still = alone(graph, target), alone(graph, target, in_place="none")
@@ -93,27 +88,20 @@ def test_a_move_is_paid_for():
     assert moving.macs == still.macs
 
 
-@pytest.mark.parametrize("part", ["offset", "first", "tensors"])
+@pytest.mark.parametrize("part", ["offset", "first", "tensors", "left out"])
 def test_a_wrong_move_is_found(part):
     graph, target = chain(8), make_target()
     plan = alone(graph, target)
-    buffers, target_at = list(plan.buffers), plan.moves[0].target
-    other = buffers[target_at]
-    wrong = {
-        "offset": replace(other, offset=plan.arena_bytes),
-        "first": replace(other, first=other.first + 1, last=other.last + 1),
-        "tensors": replace(other, tensors=(graph.inputs[0],)),
-    }[part]
-    buffers[target_at] = wrong
+    at = plan.moves[0].target
+    other = plan.buffers[at]
+    changes = {
+        "offset": {"offset": plan.arena_bytes},
+        "first": {"first": other.first + 1, "last": other.last + 1},
+        "tensors": {"tensors": (graph.inputs[0],)},
+    }
+    wrong = with_buffer(plan, at, **changes[part]) if part in changes else replace(plan, moves=plan.moves[1:])
     with pytest.raises(PlanError):
-        check(replace(plan, buffers=tuple(buffers)), graph, target)
-
-
-def test_a_move_that_is_left_out_is_found():
-    graph, target = chain(8), make_target()
-    plan = alone(graph, target)
-    with pytest.raises(PlanError):
-        check(replace(plan, moves=plan.moves[1:]), graph, target)
+        check(wrong, graph, target)
 
 
 @st.composite
@@ -286,41 +274,38 @@ def test_a_plan_as_it_is_lies_in_either_memory(memory):
     assert touched[1 - memory] == 0 < touched[memory]
 
 
-def spread_plan():
+@pytest.fixture(scope="module")
+def spread():
+    """A plan over two memories."""
     graph, target = residual_net(), two_memories()
     found = over_two(plan(graph, target), graph, target, "rows", (512, 1 << 16), (0, 1))
     assert found is not None
     return graph, target, found
 
 
-def test_a_buffer_across_both_memories_is_refused():
-    graph, target, found = spread_plan()
-    low = next(b for b in found.buffers if b.offset < found.second_at and b.size > found.alignment)
-    moved = replace(low, offset=found.second_at - found.alignment)
-    bad = replace(found, buffers=tuple(moved if b is low else b for b in found.buffers))
+def test_a_buffer_across_both_memories_is_refused(spread):
+    graph, target, found = spread
+    edge = found.second_at
+    low = next(i for i, b in enumerate(found.buffers) if b.offset < edge and b.size > found.alignment)
     with pytest.raises(PlanError, match="across both memories"):
-        check(bad, graph, target)
+        check(with_buffer(found, low, offset=edge - found.alignment), graph, target)
 
 
 @pytest.mark.parametrize("second", [-16, 8, 1 << 20])
-def test_a_second_arena_that_begins_nowhere_is_refused(second):
-    graph, target, found = spread_plan()
+def test_a_second_arena_that_begins_nowhere_is_refused(spread, second):
+    graph, target, found = spread
     with pytest.raises(PlanError, match="the second arena begins at"):
         check(replace(found, second_at=second), graph, target)
 
 
-def test_a_plan_for_two_memories_is_refused_where_the_arena_is_in_one():
-    graph, _, found = spread_plan()
+def test_a_plan_for_two_memories_is_refused_where_they_are_not_there(spread):
+    """On a board with the arena in one memory, and where one is too small."""
+    graph, target, found = spread
     with pytest.raises(PlanError, match="lies in two memories, the arena of board 'bench' in 'ram' alone"):
         check(found, graph, make_target(scratch="7"), made_for_it=False)
-
-
-def test_an_arena_larger_than_its_memory_is_refused():
-    graph, target, found = spread_plan()
     tiny = tuple(replace(m, size=256) if m.name == "ram" else m for m in target.board.memories)
-    board = replace(target.board, memories=tiny)
     with pytest.raises(PlanError, match="memory 'ram' has 256"):
-        check(found, graph, replace(target, board=board), made_for_it=False)
+        check(found, graph, replace(target, board=replace(target.board, memories=tiny)), made_for_it=False)
 
 
 def test_moves_of_one_moment_come_in_an_order_in_which_none_writes_over_what_another_reads():

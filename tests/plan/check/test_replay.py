@@ -9,14 +9,13 @@ from functools import cache
 import plan_nets
 import pytest
 import replay_twin
-from branchnets import branching_networks
-from groupnets import assembled, residual_nets
+from drawnnets import branching_networks
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from loaded import load_target
-from plan_nets import make_target, residual_net
+from namednets import enlarging_networks
+from plan_nets import assembled, make_target, residual_net, residual_nets
 from planmutants import KINDS, mutant, shorter, with_buffer
-from upsampling import networks
 from zeronet import Net
 
 from buildtool.base.errors import PlanError
@@ -24,7 +23,7 @@ from buildtool.graph.liveness import alias_roots
 from buildtool.graph.ops import ALIAS_KINDS
 from buildtool.graph.types import DType
 from buildtool.options.values import PlanOptions
-from buildtool.plan.assemble.constants import constants
+from buildtool.plan.assemble.arrivals import constants
 from buildtool.plan.assemble.loads import Loading
 from buildtool.plan.check import check as checking
 from buildtool.plan.check.check import check
@@ -195,7 +194,7 @@ def test_wider_elements_may_be_written_where_no_narrow_one_is_still_to_be_read(m
 
 @pytest.mark.slow
 @settings(derandomize=True, deadline=None, max_examples=200, suppress_health_check=list(HealthCheck))
-@given(st.data(), st.one_of(residual_nets(), plan_nets.graphs(), branching_networks(), networks()))
+@given(st.data(), st.one_of(residual_nets(), plan_nets.graphs(), branching_networks(), enlarging_networks()))
 def test_checker_and_planner_agree_on_every_window(data, graph):
     assert alias_groups(graph) == alias_roots(graph)
     for op in graph.ops:

@@ -12,8 +12,8 @@ import pytest
 import recurrentnets
 import statenets
 from loaded import load_target
+from namednets import taken
 from planmutants import with_buffer
-from viewnets import taken
 
 from buildtool.base.errors import PlanError
 from buildtool.graph.liveness import alias_roots

@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 import pytest
-from branchnets import branching_networks
+from drawnnets import branching_networks
 from hypothesis import HealthCheck, given, settings
 
 from buildtool.base.modes import Objective

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from branchnets import wide_branches
+from namednets import wide_branches
 
 from buildtool.api import handle
 from buildtool.base.errors import PlanError

@@ -1,8 +1,8 @@
 """Option order: what it gains, that it never costs anything, and that results stay the same to the bit."""
 
 import pytest
-from branchnets import wide_branches
-from wired import wired_net
+from namednets import wide_branches
+from zeronet import wired_net
 
 from buildtool import zoo
 from buildtool.api import handle

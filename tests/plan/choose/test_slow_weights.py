@@ -13,7 +13,7 @@ from buildtool.base.session import Session
 from buildtool.firmware.planned import planned
 from buildtool.options.values import PlanOptions
 from buildtool.plan.assemble import loads
-from buildtool.plan.assemble.constants import constants
+from buildtool.plan.assemble.arrivals import constants
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.target import catalogue
 

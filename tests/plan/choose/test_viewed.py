@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from viewnets import taken
+from namednets import taken
 
 from buildtool.api import handle
 from buildtool.api.requests import parse

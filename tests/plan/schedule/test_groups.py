@@ -7,14 +7,13 @@ from dataclasses import replace
 import plan_nets
 import pytest
 from branch_twin import BranchTwin
-from branchnets import branching_networks, shuffled
+from drawnnets import branching_networks
 from front_twin import Space, hold_front
-from groupnets import SAME, any_groups, assembled, residual_nets
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from plan_nets import make_target
-from upsampling import WAYS, enlarged
-from zeronet import Net
+from namednets import WAYS, enlarged, shuffled
+from plan_nets import any_groups, assembled, make_target, residual_nets
+from zeronet import SAME_3X3, Net
 
 from buildtool.base.errors import PlanError
 from buildtool.graph.rewrite import rewrite
@@ -123,8 +122,8 @@ def test_an_operator_that_skips_rows_cannot_leave_a_tensor_to_others():
 def test_ways_of_different_strides_are_no_group():
     net = Net((1, 8, 8, 4))
     x = net.conv(net.inputs[0], 4)
-    long = net.conv(net.conv(x, 4, (3, 3), (2, 2), SAME), 4, (3, 3), (2, 2), SAME)
-    short = net.conv(x, 4, (3, 3), (4, 4), SAME)
+    long = net.conv(net.conv(x, 4, (3, 3), (2, 2), SAME_3X3), 4, (3, 3), (2, 2), SAME_3X3)
+    short = net.conv(x, 4, (3, 3), (4, 4), SAME_3X3)
     graph = net.graph(net.add(long, short))
     assert objection(graph, (0, 1, 2, 3, 4)) is None
     net = Net((1, 8, 8, 4))

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from litert import run_graph
-from upsampling import u_net
+from namednets import u_net
 
 import buildtool.graph.types as g
 from buildtool.base.errors import PlanError

@@ -5,11 +5,10 @@ from __future__ import annotations
 import plan_nets
 import pytest
 import schedule_twin
-from branchnets import branching_networks
-from groupnets import any_groups, assembled, residual_nets
+from drawnnets import branching_networks
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from plan_nets import make_target, plan_steps, residual_net
+from plan_nets import any_groups, assembled, make_target, plan_steps, residual_net, residual_nets
 from widecases import conv
 from zeronet import SAME_3X3, Net
 

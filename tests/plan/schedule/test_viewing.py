@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 from loaded import load_target
-from viewnets import taken
+from namednets import taken
 
 from buildtool.graph.rewrite import rewrite
 from buildtool.graph.types import OpKind

@@ -5,12 +5,11 @@ from __future__ import annotations
 import contextlib
 
 import pytest
-from channelnets import blazeface
 from front_twin import ENLARGING, Space, hold_front
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from namednets import blazeface, u_net
 from plan_nets import make_target
-from upsampling import u_net
 from zeronet import Net
 
 from buildtool.base.errors import UsageError

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from fusednets import split_network
+from namednets import split_network
 from plan_nets import make_target
 
 from buildtool.base.errors import PlanError

@@ -6,9 +6,8 @@ That what it finds is exact is said by `test_front`, that its lower bounds are s
 from __future__ import annotations
 
 import pytest
-from channelnets import blazeface
+from namednets import blazeface, u_net
 from plan_nets import make_target
-from upsampling import u_net
 from zeronet import Net
 
 from buildtool.base.session import Session

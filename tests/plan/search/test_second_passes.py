@@ -6,9 +6,9 @@ import itertools
 
 import pytest
 from front_twin import Space, Twin, undominated
-from gatednets import efficient_net
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from namednets import efficient_net
 from plan_nets import make_target
 from zeronet import Net
 

@@ -146,7 +146,7 @@ __attribute__((naked, noinline, aligned(1024))) static void straddle(void) {
 #endif
 
 #ifdef __arm__
-/* Of 256 bytes that nothing has touched lately: see tests/targets/test_blocks.py. */
+/* Of 256 bytes that nothing has touched lately: see tests/targets/test_count.py. */
 static void timed(const uint8_t *bytes) {
     const uint8_t *end = bytes + 256;
     NN_MARK_INVOKE_BEGIN();

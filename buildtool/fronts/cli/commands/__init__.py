@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import os
 from collections.abc import Callable, Collection, Mapping
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from buildtool.api.requests import options_of
 from buildtool.base.errors import BuildtoolError, UsageError
+from buildtool.base.outfiles import keep_inputs
+from buildtool.base.outfiles import write as write_files
 from buildtool.fronts.cli import console
 from buildtool.options import NESTED, from_text
-
-if TYPE_CHECKING:
-    from buildtool.base.session import Session
 
 # The file of each command, in the order in which help lists them.
 COMMANDS = {
@@ -86,7 +86,7 @@ class Command(NamedTuple):
 
 
 def command(summary: str, *, kind: str | None = None, **more: Any) -> Callable[[Run], Command]:
-    """Makes a function the command of its name; without `kind`, its request is of that name, too."""
+    """Makes a function the command of its name; its request has the same name unless `kind` says another."""
 
     def described(run: Run) -> Command:
         name = run.__name__
@@ -117,7 +117,7 @@ def load(name: str) -> Command:
 
 
 def out(metavar: str, sentence: str, required: bool = False) -> Own:
-    """The argument that names what is written."""
+    """The argument --out."""
     return Own(("-o", "--out"), sentence, metavar, required)
 
 
@@ -150,7 +150,10 @@ def ask(args: argparse.Namespace, kind: str = "", without: Collection[str] = ())
 
     request = {name: value for name, value in request_of(args).items() if name not in without}
     located = Located(request | ({"kind": kind} if kind else {}))
-    use = _cache_use(args)
+    off, renew = getattr(args, "no_cache", False), getattr(args, "recache", False)
+    if off and renew:
+        raise UsageError("--no-cache and --recache exclude each other", hint="leave one of them out")
+    use = "off" if off else "renew" if renew else "on"
     who = door.mode(args.daemon) if hasattr(args, "daemon") else door.Mode.OFF
 
     def here(request: Mapping[str, Any]) -> dict[str, Any]:
@@ -168,13 +171,15 @@ def ask(args: argparse.Namespace, kind: str = "", without: Collection[str] = ())
 
 
 def inputs(args: argparse.Namespace) -> list[str]:
-    """The files that a request's answer depends on, as far as they are there."""
+    """The existing files that a request's answer depends on."""
     from buildtool.client.files import Located
     from buildtool.target.registry import board_chain
 
     request = Located(request_of(args)).request
     paths = [value["path"] for value in request.values() if isinstance(value, dict) and "path" in value]
-    paths += [value for name, value in request.items() if name in ("model", "board") and _is_file(value)]
+    for value in (request.get("model"), request.get("board")):
+        if isinstance(value, str) and Path(value).is_absolute():  # a path, as the client has made it
+            paths.append(value)
     board = next((path for path in paths if path.endswith(".toml")), None)
     if board is not None:
         with contextlib.suppress(BuildtoolError, OSError):
@@ -182,26 +187,13 @@ def inputs(args: argparse.Namespace) -> list[str]:
     return sorted(set(paths))
 
 
-def _is_file(value: object) -> bool:
-    """Whether a request's value is a path (absolute, as the client has made it)."""
-    return isinstance(value, str) and Path(value).is_absolute()
-
-
-def _cache_use(args: argparse.Namespace) -> str:
-    """What is done with the cache; UsageError for both of its options at once."""
-    off, renew = getattr(args, "no_cache", False), getattr(args, "recache", False)
-    if off and renew:
-        raise UsageError("--no-cache and --recache exclude each other", hint="leave one of them out")
-    return "off" if off else "renew" if renew else "on"
-
-
-def kept_session() -> Session:
-    """A session for several requests, where no daemon is asked."""
-    from buildtool.api import kept_session as kept
-
-    return kept()
+def write_file(args: argparse.Namespace, name: str, data: bytes, again: str | None = None) -> list[str]:
+    """Writes a file, unless an input of the request lies there; `again`: an input that it may replace."""
+    path, kept = Path(name), {os.path.realpath(read) for read in inputs(args)}
+    keep_inputs([(path, None)], kept - {os.path.realpath(again)} if again else kept)
+    return write_files({path.name: data}, path.parent)
 
 
 def below(folder: str, files: Mapping[str, bytes]) -> list[tuple[Path, bytes]]:
-    """Files by the paths that they will have."""
+    """The paths and contents of files to write."""
     return [(Path(folder) / name, data) for name, data in files.items()]

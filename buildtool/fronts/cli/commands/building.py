@@ -1,4 +1,4 @@
-"""What compilers get, and what they made: commands that write a build's files."""
+"""Commands that write a build's files."""
 
 from __future__ import annotations
 

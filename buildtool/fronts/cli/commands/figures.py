@@ -62,7 +62,7 @@ def sizes(args: argparse.Namespace) -> Result:
 
 
 def _sizes_since(args: argparse.Namespace, answer: SizesAnswer, depth: int) -> Result:
-    """What changed since an earlier image, whose map is looked for beside it."""
+    """What changed since an earlier image, whose map lies beside it."""
     from buildtool.fronts.changes import figures
 
     earlier = {
@@ -80,7 +80,7 @@ def _sizes_since(args: argparse.Namespace, answer: SizesAnswer, depth: int) -> R
 
 
 def _depth(args: argparse.Namespace) -> int:
-    """The levels of a tree that are asked for; 0: none were named."""
+    """The levels of --depth; 0 without the option."""
     if args.depth is None:
         return 0
     if not (args.depth.isascii() and args.depth.isdecimal() and 0 < len(args.depth) < 6 and int(args.depth)):

@@ -1,4 +1,4 @@
-"""The commands about this machine: the planner's daemon, what is kept, an editor's files."""
+"""The commands about this machine: the daemon, the cache, an editor's files."""
 
 from __future__ import annotations
 

@@ -20,10 +20,10 @@ from buildtool.fronts.cli.commands import (
     ask,
     command,
     inputs,
-    kept_session,
     out,
     request_of,
     shows,
+    write_file,
 )
 from buildtool.options import spelled, spelled_name
 
@@ -99,32 +99,21 @@ def plan(args: argparse.Namespace) -> Result:
     if args.trace:
         if args.out and Path(args.out).absolute() == Path(args.trace).absolute():
             raise UsageError("--out and --trace name the same file", hint="give them two names")
+        from buildtool.api import kept_session
+
         args.session = args.session or kept_session()  # the trace's request finds the plan there
     answer: PlanAnswer = ask(args)
     text = report.text(answer, buffers=args.buffers)
     written = []
     if args.out:
-        out = Path(args.out)
-        plan_again = os.path.realpath(args.plan) if args.plan else ""  # it is read as a whole before
-        keep_inputs([(out, None)], {os.path.realpath(name) for name in inputs(args)} - {plan_again})
-        written += write_files({out.name: answer["locked"]}, out.parent)
+        written += write_file(args, args.out, answer["locked"], again=args.plan)
         text += f"\n\nwritten: {args.out}"
     if args.trace:
-        said, names = _trace(args)
-        written += names
-        text += f"\n\n{said}"
+        trace: TraceAnswer = ask(argparse.Namespace(**{**vars(args), "compare": None}), "trace")
+        (data,) = trace["files"].values()
+        written += write_file(args, args.trace, data)
+        text += f"\n\n{report.trace_text(trace, args.trace)}"
     return ({**answer, "files": written} if written else answer), text, 0
-
-
-def _trace(args: argparse.Namespace) -> tuple[str, list[str]]:
-    """Writes a plan over time; what is said of it, and the file's name."""
-    from buildtool.fronts.texts.plan import trace_text
-
-    answer: TraceAnswer = ask(argparse.Namespace(**{**vars(args), "compare": None}), "trace")
-    out = Path(args.trace)
-    keep_inputs([(out, None)], inputs(args))
-    (data,) = answer["files"].values()
-    return trace_text(answer, args.trace), write_files({out.name: data}, out.parent)
 
 
 def _emit_plan(args: argparse.Namespace) -> Result:
@@ -137,10 +126,8 @@ def _emit_plan(args: argparse.Namespace) -> Result:
         if getattr(args, name):
             raise UsageError(f"--{name} has no effect with --emit", hint=f"leave --{name} out")
     answer: TflmAnswer = ask(args, "tflm")
-    out = Path(args.out)
-    keep_inputs([(out, None)], inputs(args))
     (data,) = answer["files"].values()
-    written = write_files({out.name: data}, out.parent)
+    written = write_file(args, args.out, data)
     return {**answer, "files": written}, builds.tflm_text(answer, args.out), 0
 
 
@@ -218,7 +205,8 @@ def report(args: argparse.Namespace) -> Result:
     plans=True,
 )
 def watch(args: argparse.Namespace) -> Result:
-    """Plans on every save; what it shows is printed as it comes."""
+    """Plans on every save, and prints each round."""
+    from buildtool.api import kept_session
     from buildtool.client import door
     from buildtool.fronts.cli import watch as watching
 

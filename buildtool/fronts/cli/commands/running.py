@@ -87,7 +87,7 @@ profile = shows(
     plans=True,
 )
 def debug(args: argparse.Namespace) -> Result:
-    """A session with a debugger: what it needs is written and said, and its server runs until it ends."""
+    """Writes and prints what a debugging session needs, then runs its server until it ends."""
     from buildtool.fronts.cli import debugger
 
     answer: DebugAnswer = ask(args)

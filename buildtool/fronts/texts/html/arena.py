@@ -71,7 +71,7 @@ class Tick:
 
 @dataclass(frozen=True)
 class Picture:
-    """All of it. `limit`: the limit's height, None where it is far above; `peak`: where it is fullest."""
+    """The picture. `limit`: the height of the limit, None where it is far above; `peak`: the fullest step."""
 
     height: float
     boxes: tuple[Box, ...]
@@ -188,7 +188,7 @@ def _label(name: str, more: str, width: float, height: float) -> tuple[str, bool
 
 
 def _uncovered(box: Box, others: Sequence[Box]) -> Box:
-    """A box whose label no box hides that is drawn over it; without one where there is no room."""
+    """A box with a label that later boxes leave visible, or without a label."""
     if not box.label:
         return box
     right, top = box.x + box.width, box.y

@@ -37,7 +37,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class Plot:
-    """All of it; `line`: the front's steps as a path, `limit`: its place, None where none is in sight."""
+    """The plot; `line`: the front's steps as a path; `limit`: its place, None where out of sight."""
 
     marks: tuple[Mark, ...]
     line: str
@@ -62,50 +62,55 @@ class _Scales:
     def y(self, work: float) -> float:
         return HEIGHT - BOTTOM - (work - self.y0) / (self.y1 - self.y0) * (HEIGHT - TOP - BOTTOM)
 
-    def columns(self) -> tuple[Tick, ...]:
-        return tuple(Tick(self.x(t), size(t)) for t in _round_sizes(2**self.x0, 2**self.x1))
-
-    def rows(self) -> tuple[Tick, ...]:
-        works = between(self.y0, self.y1, 5)
-        digits = 2 if len(works) > 1 and works[1] - works[0] >= 0.0099 else 4
-        return tuple(Tick(self.y(t), f"{t:.{digits}f}") for t in works)
-
 
 def plot(answer: ReportAnswer, limit: int) -> Plot | None:
     """The plot; None where there are no points. `limit`: bytes that the arena may have."""
     points = answer["front"]["points"]
     if not points:
         return None
-    own = answer["strategy"], answer["arena_bytes"]
+    this = answer["strategy"], answer["arena_bytes"]
     beside = answer["front"]["beside"]
-    peers = [p for p in beside if "error" not in p and (p["strategy"], p["arena_bytes"]) != own]
+    peers = [p for p in beside if "error" not in p and (p["strategy"], p["arena_bytes"]) != this]
     sizes = [float(max(p["arena_bytes"], 1)) for p in (answer, *points, *peers)]
     works = [p["f"] for p in (answer, *points, *peers)]
     shown = limit if limit <= 1.25 * max(sizes) else None
     x0, x1 = _range([math.log2(x) for x in [*sizes, *([shown] if shown else [])]], 0.06)
     y0, y1 = _range(works, 0.12)
     scales = _Scales(x0, x1, max(y0, 0.0), y1)
-    marks = [_point(p, i, scales, limit) for i, p in enumerate(points)]
+
+    def mark(
+        plan: ReportAnswer | ReportPoint | Peer,
+        kind: str,
+        name: str,
+        tip: str,
+        more: str = "",
+        at: int = -1,
+    ) -> Mark:
+        x, y = scales.x(plan["arena_bytes"]), scales.y(plan["f"])
+        tip = f"{tip}\n{plan['arena_bytes']:,} bytes, F {plan['f']:.3f}{more}"
+        anchor = "end" if x > 0.8 * WIDTH else "start"
+        return Mark(at, x, y, kind, plan["arena_bytes"] <= limit, name, anchor, tip)
+
+    marks = []
+    for i, point in enumerate(points):
+        more = f"\n{point['regions']} regions, {point['streamed_regions']} of them streamed"
+        kind, name, own = ("chosen", "this plan", ": this one") if point["chosen"] else ("point", "", "")
+        marks.append(mark(point, kind, name, f"plan {i + 1}{own}", more, i))
     if not any(p["chosen"] for p in points):
-        marks.append(_other(answer, "chosen", "this plan", scales, limit))
-    marks += [_other(peer, "peer", peer["strategy"], scales, limit) for peer in peers]
+        marks.append(mark(answer, "chosen", "this plan", "this plan"))
+    marks += [mark(peer, "peer", peer["strategy"], peer["strategy"]) for peer in peers]
     steps = [f"M{scales.x(points[0]['arena_bytes']):.1f} {scales.y(points[0]['f']):.1f}"]
     steps += [f"H{scales.x(p['arena_bytes']):.1f}V{scales.y(p['f']):.1f}" for p in points[1:]]
+    heights = between(scales.y0, scales.y1, 5)
+    digits = 2 if len(heights) > 1 and heights[1] - heights[0] >= 0.0099 else 4
     return Plot(
-        tuple(_apart(mark, marks) for mark in marks),
+        tuple(_apart(one, marks) for one in marks),
         "".join(steps),
-        scales.columns(),
-        scales.rows(),
+        tuple(Tick(scales.x(t), size(t)) for t in _round_sizes(2**scales.x0, 2**scales.x1)),
+        tuple(Tick(scales.y(t), f"{t:.{digits}f}") for t in heights),
         None if shown is None else scales.x(shown),
         f"limit {size(limit)}",
     )
-
-
-def _other(plan: ReportAnswer | Peer, kind: str, name: str, scales: _Scales, limit: int) -> Mark:
-    """A plan that is not of the front."""
-    x, y = scales.x(plan["arena_bytes"]), scales.y(plan["f"])
-    tip = f"{name}\n{plan['arena_bytes']:,} bytes, F {plan['f']:.3f}"
-    return Mark(-1, x, y, kind, plan["arena_bytes"] <= limit, name, _anchor(x), tip)
 
 
 def _apart(mark: Mark, marks: list[Mark]) -> Mark:
@@ -115,7 +120,7 @@ def _apart(mark: Mark, marks: list[Mark]) -> Mark:
 
 
 def _round_sizes(low: float, high: float) -> list[float]:
-    """Round sizes on a scale of doublings; where there is none of those, round sizes at equal distances."""
+    """Round sizes on a scale of doublings, or else at equal distances."""
     found = [2.0**power * part for power in range(40) for part in (1, 1.5)]
     inside = [size for size in found if low <= size <= high]
     if len(inside) >= 3:
@@ -124,22 +129,7 @@ def _round_sizes(low: float, high: float) -> list[float]:
     return [unit * tick for tick in between(low / unit, high / unit, 6)]
 
 
-def _anchor(x: float) -> str:
-    return "end" if x > 0.8 * WIDTH else "start"
-
-
 def _range(values: list[float], spare: float) -> tuple[float, float]:
     low, high = min(values), max(values)
     room = (high - low or abs(high) * 0.2 or 1.0) * spare
     return low - room, high + room
-
-
-def _point(point: ReportPoint, number: int, scales: _Scales, limit: int) -> Mark:
-    lines = [
-        f"plan {number + 1}" + (": this one" if point["chosen"] else ""),
-        f"{point['arena_bytes']:,} bytes, F {point['f']:.3f}",
-        f"{point['regions']} regions, {point['streamed_regions']} of them streamed",
-    ]
-    x, y = scales.x(point["arena_bytes"]), scales.y(point["f"])
-    kind, label = ("chosen", "this plan") if point["chosen"] else ("point", "")
-    return Mark(number, x, y, kind, point["arena_bytes"] <= limit, label, _anchor(x), "\n".join(lines))

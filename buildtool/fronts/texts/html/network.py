@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -79,8 +79,7 @@ def layout(answer: ReportAnswer) -> Layout:
         tuple(_node(answer, row, at[row], most) for row in range(len(layers))),
         tuple(_link(at, start, end) for start, end in joined if start == end - 1),
         tuple(_skip(at, *ends, lane) for ends, lane in sorted(lanes.items())),
-        tuple(_regions(answer, rows)),
-        tuple(_groups(answer, rows)),
+        *_frames(answer, rows),
     )
 
 
@@ -91,17 +90,27 @@ def _y(row: int) -> float:
 def _node(answer: ReportAnswer, row: int, x: float, most: int) -> Node:
     """The operator of a row; `most`: bytes live while any of them runs."""
     layer = answer["layers"][row]
+    look = "heavy" if layer["weight_bytes"] else "light"
+    lines = [
+        short(layer["name"], 80),
+        f"operator {layer['position']}: {layer['kind']} ({layer['form']}), {layer['output_shape']}",
+        f"{layer['ram_alive']:,} bytes alive, {layer['weight_bytes']:,} bytes of weights",
+        f"{layer['macs']:,} multiply-accumulates, F {layer['f']:.3f}",
+    ]
+    if sources := [p for p in layer["inputs"] if p >= 0]:
+        names = [short(answer["operators"][p]["name"], 40) for p in sources[:4]]
+        lines.append("reads " + ", ".join(names) + (", ..." if len(sources) > 4 else ""))
     return Node(
         layer["position"],
         x,
         _y(row),
-        _look(layer["kind"], layer["weight_bytes"]),
+        "join" if layer["kind"] in ("ADD", "SUB", "MUL", "CONCATENATION") else look,
         short(layer["name"].partition(";")[0], 44),
         layer["form"],
         layer["output_shape"],
         _BAR * layer["ram_alive"] / most,
         size(layer["ram_alive"]),
-        _tip(answer, row),
+        "\n".join(lines),
     )
 
 
@@ -164,48 +173,25 @@ def _lanes(answer: ReportAnswer, rows: dict[int, int]) -> dict[tuple[int, int], 
     return found
 
 
-def _look(kind: str, weights: int) -> str:
-    if kind in ("ADD", "SUB", "MUL", "CONCATENATION"):
-        return "join"
-    return "heavy" if weights else "light"
+def _frames(answer: ReportAnswer, rows: dict[int, int]) -> tuple[tuple[Frame, ...], tuple[Frame, ...]]:
+    """Around streamed regions, and around their groups: each of the other regions is one operator."""
+    regions, groups = [], []
 
+    def frame(ops: Sequence[int], inset: int, label: str) -> Frame:
+        inside = sorted(rows[p] for p in ops)
+        height = ROW * (inside[-1] - inside[0] + 1)
+        return Frame(TOP + ROW * inside[0] + inset, height - 2 * inset, label)
 
-def _regions(answer: ReportAnswer, rows: dict[int, int]) -> list[Frame]:
-    """Streamed regions: of the others each is one operator."""
-    found = []
     for index, region in enumerate(answer["regions"]):
         if not region["streamed"]:
             continue
-        inside = sorted(rows[p] for p in region["operators"])
         steps = region["last_step"] - region["first_step"] + 1
         label = f"region {index}: {steps:,} steps, F {region['f']:.2f}"
-        found.append(Frame(TOP + ROW * inside[0], ROW * (inside[-1] - inside[0] + 1), label))
-    return found
-
-
-def _groups(answer: ReportAnswer, rows: dict[int, int]) -> list[Frame]:
-    found = []
-    for region in answer["regions"]:
-        for group in region["groups"] if region["streamed"] else ():
-            inside = sorted(rows[p] for p in group["ops"])
-            rows_, pixels = group["rows_per_step"], group["hand_off"]
+        regions.append(frame(region["operators"], 0, label))
+        for group in region["groups"]:
+            per_step, pixels = group["rows_per_step"], group["hand_off"]
             label = SCHEMES.get(group["scheme"], group["scheme"])
-            label += f", {rows_} row{'s' if rows_ > 1 else ''}" if rows_ else ""
+            label += f", {per_step} row{'s' if per_step > 1 else ''}" if per_step else ""
             label += f" x {pixels}" if pixels else ""
-            found.append(Frame(TOP + ROW * inside[0] + 2, ROW * (inside[-1] - inside[0] + 1) - 4, label))
-    return found
-
-
-def _tip(answer: ReportAnswer, row: int) -> str:
-    layer = answer["layers"][row]
-    sources = [p for p in layer["inputs"] if p >= 0]
-    lines = [
-        short(layer["name"], 80),
-        f"operator {layer['position']}: {layer['kind']} ({layer['form']}), {layer['output_shape']}",
-        f"{layer['ram_alive']:,} bytes alive, {layer['weight_bytes']:,} bytes of weights",
-        f"{layer['macs']:,} multiply-accumulates, F {layer['f']:.3f}",
-    ]
-    if sources:
-        names = [short(answer["operators"][p]["name"], 40) for p in sources[:4]]
-        lines.append("reads " + ", ".join(names) + (", ..." if len(sources) > 4 else ""))
-    return "\n".join(lines)
+            groups.append(frame(group["ops"], 2, label))
+    return tuple(regions), tuple(groups)

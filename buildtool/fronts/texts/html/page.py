@@ -1,4 +1,4 @@
-"""The page of a report: what the templates are given, and the file that they make."""
+"""The page of a report: the context of the templates, and the file."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def page(answer: ReportAnswer, spelling: Spelling = in_requests) -> bytes:
 
 
 def embedded(answer: Mapping[str, Any]) -> Markup:
-    """The data as JSON that no text in it can leave: it has none of the characters that HTML looks for."""
+    """The data as JSON without the characters <, > and &, so that no text in it can end the element."""
     plain = {key: value for key, value in answer.items() if not isinstance(value, bytes)}
     text = json.dumps(plain, sort_keys=True, separators=(",", ":"))
     for character in "<>&":
@@ -135,7 +135,7 @@ def _regions(answer: ReportAnswer, names: Sequence[str]) -> list[RegionRow]:
                 sum(region["macs"] for region in some) / once if once else 1.0,
                 sum(region["cost"] for region in some),
                 some[-1]["last_step"] - some[0]["first_step"] + 1,
-                ", ".join(f"{use} {bytes_:,}" for use, bytes_ in fullest["parts"].items()),
+                ", ".join(f"{use} {size:,}" for use, size in fullest["parts"].items()),
             )
         )
     return found

@@ -19,7 +19,7 @@ _HOW = {"linked": "exactly", "bound": "at most", "estimated": "about", "uncounte
 
 @dataclass(frozen=True)
 class Card:
-    """A figure: its name, value, what it is of, and how much of that (None: nothing to fill)."""
+    """A figure: its name, value, context, and the share of a whole (None: no whole)."""
 
     name: str
     value: str
@@ -126,7 +126,7 @@ def _apart(text: str) -> tuple[str, str]:
 
 
 def _filled(name: str, used: int, there: int, more: str) -> Card:
-    """Bytes of those that there are."""
+    """A card of used bytes and of all bytes."""
     text = f"{used:,} of {there:,} bytes{more}, {percent(used, there)}"
     return Card(name, *_apart(size(used)), text, used / max(there, 1), "over" if used > there else "")
 
@@ -179,7 +179,7 @@ MOST_BELOW = 40  # lines that a part of the tree has; what is smaller is one lin
 
 @dataclass(frozen=True)
 class Leaf:
-    """A line of the tree: a memory, who brought it, a library, a file or a symbol, and what is in it."""
+    """A line of the tree: a memory, owner, library, file or symbol, with its children."""
 
     level: str
     name: str
@@ -189,7 +189,7 @@ class Leaf:
 
 
 def linked(answer: ReportAnswer) -> list[Leaf]:
-    """The linked image as a tree, a memory each; empty where none was linked for the report."""
+    """The linked image, a tree for each memory; empty where the report has no image."""
     image = answer["linked"]
     if image is None:
         return []

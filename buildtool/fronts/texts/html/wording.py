@@ -10,12 +10,12 @@ _UNITS = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
 
 
 def plain(text: str) -> str:
-    """A name of a file as one line that can be shown: no control codes, none that turn directions around."""
+    """A name as one line that can be shown, without control codes, also those for writing directions."""
     return "".join(one if one.isprintable() else "\N{REPLACEMENT CHARACTER}" for one in text)
 
 
 def short(text: str, most: int = LONGEST) -> str:
-    """`plain`, in at most so many characters; the end is kept, it tells layers apart."""
+    """`plain` in at most `most` characters; the end is kept, because it tells layers apart."""
     shown = plain(text[-4 * most :]) if len(text) > 4 * most else plain(text)
     return shown if len(shown) <= most and len(text) <= 4 * most else _ELLIPSIS + shown[1 - most :]
 
@@ -45,7 +45,7 @@ def percent(part: float, whole: float) -> str:
 
 
 def ticks(most: float, wanted: int = 5, base: int = 10) -> list[float]:
-    """Round numbers from 0 to at most `most`, about so many: steps of 1, 2 and 5, or powers of two."""
+    """About `wanted` round numbers from 0 to `most`, in steps of 1, 2 and 5, or of powers of two."""
     if most <= 0:
         return [0.0]
     rough = most / wanted
@@ -58,7 +58,7 @@ def ticks(most: float, wanted: int = 5, base: int = 10) -> list[float]:
 
 
 def between(low: float, high: float, wanted: int = 5) -> list[float]:
-    """Round numbers from `low` to `high`, about so many."""
+    """About `wanted` round numbers from `low` to `high`."""
     span = max(high - low, 1e-9)
     step = ticks(span, wanted)[1] if len(ticks(span, wanted)) > 1 else span
     first = math.ceil(low / step - 1e-9)

@@ -1,0 +1,129 @@
+"""What a run of the tests keeps, as each test would else make it again.
+
+Compiled objects and helper programs of all runs of a user are in the user's cache. What the checkout says of
+targets is read once a process, as no test changes a file of the checkout: thousands of requests name the same
+few boards. A daemon's session keeps them in the same way, by the same keys.
+"""
+
+import atexit
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from paths import ROOT
+
+from buildtool.base.compiler import Identity
+from buildtool.base.folders import cache_folder
+from buildtool.base.session import Session
+from buildtool.base.store.cache import Cache
+from buildtool.target import registry
+from buildtool.target.family import Catalogue
+from buildtool.target.types import Board, Requantise, Target
+
+LEVELS = ("objects", "programs")
+_AT_ONCE = 40  # requests for a session, between two of which new entries are written
+
+
+class Fallback:
+    """`at_work` for tests that are no request, or one without a cache."""
+
+    def __init__(self, at_work: Callable[[], Session]) -> None:
+        self.real, self._calls = getattr(at_work, "real", at_work), 0
+        self._open = functools.cache(lambda folder: Cache(folder, "tests", levels=LEVELS))
+        self._flushed: list[Cache] = []
+        atexit.register(self._flush)
+
+    def __call__(self) -> Session:
+        found, folder = self.real(), cache_folder()
+        if found.keeper is not None or folder is None:
+            return found
+        self._calls += 1
+        if self._calls % _AT_ONCE == 0:
+            self._flush()
+        return self._session(folder)
+
+    @functools.cache  # noqa: B019 - it lives as long as the process
+    def _session(self, folder: Path) -> Session:
+        keeper = self._open(folder)
+        self._flushed.append(keeper)
+        return Session(keeper=keeper)
+
+    def _flush(self) -> None:
+        for keeper in self._flushed:
+            keeper.flush()
+
+
+Identify = Callable[..., Identity | None]
+
+
+def asked_once(identify: Identify) -> Identify:
+    """`identify`, which asks a compiler once a process; the same where it does that already.
+
+    A test of the suite runs its settings again in this process.
+    """
+    if hasattr(identify, "__wrapped__"):
+        return identify
+    known = functools.cache(lambda command, variables, ldflags: identify(command, dict(variables), ldflags))
+
+    @functools.wraps(identify)
+    def asked(
+        command: Sequence[str], variables: dict[str, str], ldflags: Sequence[str] | None = None
+    ) -> Identity | None:
+        flags = None if ldflags is None else tuple(ldflags)
+        return known(tuple(command), tuple(sorted(variables.items())), flags)
+
+    return asked
+
+
+Read = Callable[[Path], Catalogue]
+Load = Callable[..., Board]
+Make = Callable[..., Target]
+
+
+def read_once(read: Read) -> Read:
+    """`read`, which reads a folder of the checkout at its first call alone, and any other folder at each."""
+    known = functools.cache(read)
+
+    @functools.wraps(read)
+    def load_family(folder: Path) -> Catalogue:
+        return known(folder) if folder.is_relative_to(ROOT) else read(folder)
+
+    return load_family
+
+
+def made_once(make: Make) -> Make:
+    """`make`, which makes a board's target once, if all of the target comes from the checkout."""
+    known, own = functools.cache(make), registry._own_plugins
+
+    @functools.cache
+    def families() -> frozenset[str]:
+        return frozenset(registry._folders(own().values()))
+
+    @functools.wraps(make)
+    def make_target(
+        board: Board, libraries: Mapping[str, str] | None = None, requantise: Requantise = Requantise.EXACT
+    ) -> Target:
+        if libraries or registry._own_plugins is not own:
+            return make(board, libraries, requantise)
+        if board.family not in own() or not families().issuperset(board.core.families):
+            return make(board, libraries, requantise)
+        return known(board, None, requantise)
+
+    return make_target
+
+
+def loaded_once(load: Load) -> Load:
+    """`load`, which reads a board of the checkout that is named once; it reads any other one at each call."""
+    known, own = functools.cache(load), registry._own_plugins
+
+    @functools.cache
+    def names() -> frozenset[str]:
+        return frozenset(path.stem for plugin in own().values() for path in plugin.board_files())
+
+    @functools.wraps(load)
+    def load_board(name_or_path: str, data: bytes | None = None) -> Board:
+        if data is not None or registry._own_plugins is not own or name_or_path not in names():
+            return load(name_or_path, data)
+        return known(name_or_path)
+
+    return load_board
