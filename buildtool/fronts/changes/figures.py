@@ -171,7 +171,9 @@ def _strange(path: str) -> UsageError:
 def _answer(path: str, content: Mapping[str, Any]) -> Figures:
     totals: dict[str, Number] = {}
     units: dict[str, str] = {}
-    own = _own_units(content)
+    how = str(content.get("cycles_are") or "")
+    of = f"{PERCENT} of the {(content.get('accuracy') or {}).get('of')}"  # the two may differ
+    own = {COST: str(content.get("cost_unit", "")), "cycles": how, "run_ms": how, **dict.fromkeys(SHARES, of)}
     content = _of_data_set(content) if "fed" in content else _with_run(content)
     for metric in METRICS:
         value = content.get(metric.key) if metric.key else None
@@ -228,18 +230,6 @@ def shares(found: Accuracy) -> dict[str, float]:
         "recall": min((c["recall"] for c in found["classes"] if c["recall"] is not None), default=0.0),
         # a class that is never predicted has no precision, and is no better for that
         "precision": min((c["precision"] or 0.0 for c in found["classes"] if c["inputs"]), default=0.0),
-    }
-
-
-def _own_units(content: Mapping[str, Any]) -> dict[str, str]:
-    """What figures are in, or are, where the answer says that."""
-    how = str(content.get("cycles_are") or "")
-    of = f"{PERCENT} of the {(content.get('accuracy') or {}).get('of')}"  # the two may differ
-    return {
-        COST: str(content.get("cost_unit", "")),
-        "cycles": how,
-        "run_ms": how,
-        **dict.fromkeys(SHARES, of),
     }
 
 
