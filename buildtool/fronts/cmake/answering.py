@@ -203,7 +203,7 @@ def _properties(
 
 
 def toolchain(context: Context) -> Iterator[str]:
-    """Compilers, flags and the system's name; start-up code and linker script are no part of it.
+    """Compilers, flags and the system's name, without start-up code and linker script.
 
     The digest tells whether what CMake took over when it configured a folder first is still the same.
     """

@@ -61,7 +61,7 @@ class Context:
 
     @property
     def flags(self) -> list[str]:
-        """The flags that every C file of the folder gets, as far as they are plain words."""
+        """The flags of every C file of the folder, without generator expressions."""
         words = shlex.split(self["flags"])
         for option in self.option:
             if "$<" not in option:
