@@ -133,7 +133,7 @@ def _network(answer: answers.DescribeAnswer) -> answers.NetworkFiles:
 
 
 def use_board(env, board, toolchain="", work=None, verbose=False, **target):
-    """Sets the environment up to build for `board`; what is made for all networks goes to `work`.
+    """Sets the environment up to build for `board`; targets that all networks share go to `work`.
 
     `verbose`: whole command lines, or what they do in a few words. `target` are options of TARGET, such as
     `cmsis_nn` or `threads`. Gives what the answer says of the compiler, and the folders of the board's
@@ -207,7 +207,7 @@ def neural_network(env, model, directory=None, name=None, plan="", **planning):
     except BuildtoolError as error:
         raise _mistake(error) from None
     if name is not None and not re.fullmatch("[a-z][a-z0-9_]*", name):
-        raise _mistake(f"a network's name is a C identifier in lower case, '{name}' is none")
+        raise _mistake(f"a network's name is a C identifier in lower case, not '{name}'")
     source = _model_file(env, model)
     if source and not source.exists() and not source.has_builder():
         what = "cannot read the model: there is no such file, and nothing makes it"

@@ -22,7 +22,7 @@ from buildtool.api import handle
 from buildtool.emit.image import MAGIC
 
 VERBS = ("emitting", "compiling", "assembling", "archiving", "linking", "placing", "writing", "buildtool")
-# Says which programs the build's own process starts: the service is one, compilers are none.
+# Prints the programs that the build's own process starts: the service, and no compilers.
 TOLD = """
 import subprocess
 class Told(subprocess.Popen):
@@ -144,7 +144,7 @@ def test_only_what_a_change_concerns_is_made_anew(
         request = f"the request board=cortex-m4 model=net.tflite ram={limit}, of digest"
         assert re.search(rf"`{request} [0-9a-f]{{16}}' {what}", said)
 
-    # what somebody else wrote is made anew, and what was made of it; then all is known again
+    # a target that somebody else wrote is made anew with its dependants; then all is known again
     source = tree.folder / f"{M4}/src/net.c"
     source.write_bytes(source.read_bytes() + b"int mine;\n")
     said = tree.scons("ram=8K", "--debug=explain", *words)

@@ -57,8 +57,11 @@ def serve(
             if work.cancel:  # requests run one after the other: the one that is meant has been answered
                 continue
             status, text = _run(run, work.arguments, errors_only)
-            answer = _json_answer if json_lines else _proto_answer
-            out.write(answer(status, text, work.number))
+            if json_lines:
+                answer = {"exitCode": status, "output": text, "requestId": work.number}
+                out.write((json.dumps(answer) + "\n").encode())
+            else:
+                out.write(_proto_answer(status, text, work.number))
             out.flush()
     except BadWorkError as error:
         print(f"buildtool-worker: {error}", file=sys.stderr)
@@ -109,10 +112,6 @@ def _work(found: object) -> Work:
     if not right or not isinstance(number, int):
         raise BadWorkError("a request has no list of arguments")
     return Work(tuple(arguments), number, bool(found.get("cancel", False)))
-
-
-def _json_answer(status: int, text: str, number: int) -> bytes:
-    return (json.dumps({"exitCode": status, "output": text, "requestId": number}) + "\n").encode()
 
 
 # ---- protocol buffers --------------------------------------------------------------------------------

@@ -28,7 +28,7 @@ _HINT = (
 )
 _SPACE = b"\xef\xbb\xbf \t\r\n"
 _BEGINNINGS = (b"{", b"<", b"")  # of JSON, of a report's page, of an empty file
-DATA_ID = "buildtool-report"  # of the element of a report's page that has its data
+DATA_ID = "buildtool-report"  # of the element with the data in a report's page
 _BEGIN = re.compile(rb'<script type="application/json" id="' + DATA_ID.encode() + rb'">')
 _END = b"</script>"
 Number = int | float
@@ -171,7 +171,9 @@ def _strange(path: str) -> UsageError:
 def _answer(path: str, content: Mapping[str, Any]) -> Figures:
     totals: dict[str, Number] = {}
     units: dict[str, str] = {}
-    own = _own_units(content)
+    how = str(content.get("cycles_are") or "")
+    of = f"{PERCENT} of the {(content.get('accuracy') or {}).get('of')}"  # the two may differ
+    own = {COST: str(content.get("cost_unit", "")), "cycles": how, "run_ms": how, **dict.fromkeys(SHARES, of)}
     content = _of_data_set(content) if "fed" in content else _with_run(content)
     for metric in METRICS:
         value = content.get(metric.key) if metric.key else None
@@ -190,7 +192,7 @@ def _answer(path: str, content: Mapping[str, Any]) -> Figures:
     if not totals:
         raise KeyError("no figure")
     rows_of, layers = _layers(content)
-    # Whose figures they are: the network and the board, as far as the answer names them.
+    # The network and the board, if the answer names them.
     named = [content.get(key) for key in ("model", "net") if isinstance(content.get(key), str)][:1]
     about = " on ".join(word for word in (*named, content.get("board")) if isinstance(word, str))
     return Figures(path, about, totals, units, layers, tuple(_regions(content)), rows_of, parts)
@@ -231,18 +233,6 @@ def shares(found: Accuracy) -> dict[str, float]:
     }
 
 
-def _own_units(content: Mapping[str, Any]) -> dict[str, str]:
-    """What figures are in, or are, where the answer says that."""
-    how = str(content.get("cycles_are") or "")
-    of = f"{PERCENT} of the {(content.get('accuracy') or {}).get('of')}"  # the two may differ
-    return {
-        COST: str(content.get("cost_unit", "")),
-        "cycles": how,
-        "run_ms": how,
-        **dict.fromkeys(SHARES, of),
-    }
-
-
 def _part(part: Mapping[str, Any]) -> Part:
     size = _number(part["bytes"])
     if not isinstance(size, int):
@@ -276,7 +266,7 @@ _LAYERS = (
 
 
 def _layers(content: Mapping[str, Any]) -> tuple[str, tuple[Row, ...]]:
-    """Whose layers an answer has ("": there are none), and these."""
+    """The command whose layers an answer has ("" without layers), and the layers."""
     for key, rows_of, numbers, words in _LAYERS:
         layers = content.get(key)
         if layers and (rows_of != "plan" or "regions" in content):

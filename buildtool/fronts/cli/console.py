@@ -106,57 +106,40 @@ def progress(first: str = "") -> Iterator[Callable[[Mapping[str, Any]], None]]:
     if not _is_terminal(sys.stderr):
         yield lambda _: None
         return
-    line = _Line()
-    line.hear({"progress": {"text": first}})
-    try:
-        yield line.hear
-    finally:
-        line.end()
+    import threading  # of terminals alone: it costs start-up time
 
+    lock, begun = threading.Lock(), time.monotonic()
+    latest, shown, ended = "", 0, False
 
-class _Line:
-    """The line of progress at the end of a terminal, shown after the first second."""
+    def show() -> None:
+        nonlocal shown
+        with lock, contextlib.suppress(OSError, ValueError):
+            text = latest[: max((columns(2) or WIDTH) - 4, 1)]  # a line that breaks cannot vanish
+            if not ended and (text or shown):
+                print(f"\r{text.ljust(shown)}", end="", file=sys.stderr, flush=True)
+                shown = len(text)
 
-    def __init__(self) -> None:
-        self._begun, self._text, self._shown = time.monotonic(), "", 0
-        import threading  # of terminals alone: it costs start-up time
-
-        self._lock = threading.Lock()
-        self._timer: threading.Timer | None = None
-        self._make_timer = threading.Timer
-        self._ended = False
-
-    def hear(self, message: Mapping[str, Any]) -> None:
-        """Takes a message of progress, and shows it once the first second is over."""
+    def hear(message: Mapping[str, Any]) -> None:
+        nonlocal latest
         about = message.get("progress")
-        if not isinstance(about, dict):
-            return
-        self._text = str(about.get("text", ""))
-        left = PATIENCE_SECONDS - (time.monotonic() - self._begun)
-        if left <= 0:
-            self._show()
-        elif self._timer is None:
-            self._timer = self._make_timer(left, self._show)
-            self._timer.daemon = True
-            self._timer.start()
+        if isinstance(about, dict):
+            latest = str(about.get("text", ""))
+            if time.monotonic() - begun >= PATIENCE_SECONDS:
+                show()
 
-    def _show(self) -> None:
-        with self._lock, contextlib.suppress(OSError, ValueError):
-            if not self._ended:
-                text = self._text[: max((columns(2) or WIDTH) - 4, 1)]  # a line that breaks cannot vanish
-                if not text and not self._shown:
-                    return
-                print(f"\r{text.ljust(self._shown)}", end="", file=sys.stderr, flush=True)
-                self._shown = len(text)
-
-    def end(self) -> None:
-        """Clears the line; nothing is said after that."""
-        if self._timer is not None:
-            self._timer.cancel()
-        with self._lock, contextlib.suppress(OSError, ValueError):
-            self._ended = True
-            if self._shown:
-                print(f"\r{' ' * self._shown}\r", end="", file=sys.stderr, flush=True)
+    timer = threading.Timer(PATIENCE_SECONDS, show)
+    timer.daemon = True
+    hear({"progress": {"text": first}})
+    if PATIENCE_SECONDS > 0:
+        timer.start()
+    try:
+        yield hear
+    finally:
+        timer.cancel()
+        with lock, contextlib.suppress(OSError, ValueError):
+            ended = True
+            if shown:
+                print(f"\r{' ' * shown}\r", end="", file=sys.stderr, flush=True)
 
 
 def unwritable(error: OSError) -> MachineError:

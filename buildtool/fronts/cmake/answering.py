@@ -136,7 +136,15 @@ def firmware(context: Context) -> Iterator[str]:
 
 def startup(context: Context) -> Iterator[str]:
     """What makes the start-up code of a board, and links a program for it."""
-    board = _board(context)
+    words = context.argument
+    strange = next((word for word in (*words[:1], *words[2:]) if word != "BOARD"), "")
+    if strange or len(words) not in (0, 2):
+        text = f"unknown keyword '{strange}'" if strange else "BOARD is to have one value"
+        raise UsageError(text, hint="the one keyword is BOARD, with a board")
+    given = words[1] if words else context["board"]
+    if not given:
+        raise UsageError("BOARD is missing (a toolchain file of buildtool's names the board as well)")
+    board = requests.file_or_name(context, table.BY_NAME["board"], given)
     answer = describe(context, {"board": board}, same_kind=True)
     part = group(answer, "startup")
     yield set_list(
@@ -146,18 +154,6 @@ def startup(context: Context) -> Iterator[str]:
     yield set_list("image_includes", _includes(answer, part))
     yield from _linking(context, answer)
     yield set_lines("configure_depends", depends(answer))
-
-
-def _board(context: Context) -> str:
-    arguments = context.argument
-    strange = next((word for word in (*arguments[:1], *arguments[2:]) if word != "BOARD"), "")
-    if strange or len(arguments) not in (0, 2):
-        text = f"unknown keyword '{strange}'" if strange else "BOARD is to have one value"
-        raise UsageError(text, hint="the one keyword is BOARD, with a board")
-    given = arguments[1] if arguments else context["board"]
-    if not given:
-        raise UsageError("BOARD is missing (a toolchain file of buildtool's names the board as well)")
-    return requests.file_or_name(context, table.BY_NAME["board"], given)
 
 
 def _linking(context: Context, answer: answers.DescribeAnswer) -> Iterator[str]:
@@ -207,7 +203,7 @@ def _properties(
 
 
 def toolchain(context: Context) -> Iterator[str]:
-    """Compilers, flags and the system's name; start-up code and linker script are no part of it.
+    """Compilers, flags and the system's name, without start-up code and linker script.
 
     The digest tells whether what CMake took over when it configured a folder first is still the same.
     """

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -61,7 +61,7 @@ class Context:
 
     @property
     def flags(self) -> list[str]:
-        """The flags that every C file of the folder gets, as far as they are plain words."""
+        """The flags of every C file of the folder, without generator expressions."""
         words = shlex.split(self["flags"])
         for option in self.option:
             if "$<" not in option:
@@ -103,7 +103,23 @@ def wanted(context: Context) -> Wanted:
     """The arguments of a call, checked; UsageError for those that are wrong."""
     name = table.parse("name", context["name"])
     found = Wanted(name)
-    values, found.depends = _split(context.argument)
+    values: dict[str, str] = {}
+    left = list(context.argument)
+    while left:
+        keyword = left.pop(0)
+        if keyword == _MORE:
+            while left and left[0] not in _OPTIONS:
+                found.depends.append(left.pop(0))
+            continue
+        if keyword not in _OPTIONS:
+            hint = did_you_mean(keyword.upper(), [*_OPTIONS, _MORE])
+            raise UsageError(f"unknown keyword '{keyword}'", hint=hint)
+        if keyword in values:
+            raise UsageError(f"{keyword} is given twice", hint="leave one of them out")
+        if not _OPTIONS[keyword].flag and not left:
+            raise UsageError(f"{keyword} has no value", hint=_OPTIONS[keyword].sentence)
+        values[keyword] = "1" if _OPTIONS[keyword].flag else left.pop(0)
+    values = {keyword: value for keyword, value in values.items() if value}  # empty: the default
     if context["board"] and "BOARD" not in values:
         values["BOARD"] = context["board"]
     for keyword in ("MODEL", "BOARD"):
@@ -125,31 +141,6 @@ def wanted(context: Context) -> Wanted:
     if "plan" in found.given:
         table.beside_plan(nested)
     return found
-
-
-def _split(arguments: Sequence[str]) -> tuple[dict[str, str], list[str]]:
-    """Keywords with their values, and what stands behind DEPENDS."""
-    values: dict[str, str] = {}
-    depends: list[str] = []
-    left = list(arguments)
-    while left:
-        keyword = left.pop(0)
-        if keyword == _MORE:
-            while left and left[0] not in _OPTIONS:
-                depends.append(left.pop(0))
-            continue
-        if keyword not in _OPTIONS:
-            hint = did_you_mean(keyword.upper(), [*_OPTIONS, _MORE])
-            raise UsageError(f"unknown keyword '{keyword}'", hint=hint)
-        if keyword in values:
-            raise UsageError(f"{keyword} is given twice", hint="leave one of them out")
-        if _OPTIONS[keyword].flag:
-            values[keyword] = "1"
-        elif not left:
-            raise UsageError(f"{keyword} has no value", hint=_OPTIONS[keyword].sentence)
-        else:
-            values[keyword] = left.pop(0)
-    return {keyword: value for keyword, value in values.items() if value}, depends  # empty: the default
 
 
 def seen_files() -> Digests:

@@ -100,7 +100,7 @@ def _checked(network: Given) -> dict[str, Any]:
     if model.lower().endswith(options.MODEL_SUFFIXES) and not Path(model).is_file():
         raise UsageError("cannot read the model: there is no such file", path=model)
     if not re.fullmatch("[a-z][a-z0-9_]*", network.get("name", "net")):
-        what = f"a network's name is a C identifier in lower case, '{network['name']}' is none"
+        what = f"a network's name is a C identifier in lower case, not '{network['name']}'"
         raise UsageError(what, path=INI)
     planning = {o.name for o in options_of("emit", options.Group.PLANNING)}
     options.planning({key: value for key, value in network.items() if key in planning})

@@ -76,7 +76,7 @@ def zoo(answer: ZooAnswer) -> str:
 
 
 def board_lines(answer: BoardFacts) -> Iterator[str]:
-    """Estimated time, loading of weights and the board's note, as far as there are any."""
+    """Estimated time, loading of weights and the board's note, where there are any."""
     if estimate := answer["estimate"]:
         rates = f"{estimate['macs_per_second'] / 1e9:.2f} GMAC/s: {estimate['source']}"
         if estimate["bytes_per_second"]:

@@ -302,8 +302,7 @@ def test_the_linker_fragment_puts_weights_and_arena_into_their_memories(
 
 
 # ---- the CMake files of docs/zephyr-esp-idf.md, with stand-ins for Zephyr and ESP-IDF -------------------
-# Stand-ins do what the real functions do as far as these files use them: that the real ones take a folder is
-# not shown.
+# A stand-in does what these files use of the real functions. That the real ones take a folder is not tested.
 
 PAGE = (ROOT / "docs/zephyr-esp-idf.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"(?ms)^```cmake\n(.*?)^```$", PAGE)

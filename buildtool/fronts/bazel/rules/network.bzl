@@ -23,7 +23,7 @@ def _check_name(name):
     """The name is the prefix of the C interface."""
     odd = [letter for letter in name.elems() if letter not in _LETTERS + "0123456789_"]
     if odd or name[0] not in _LETTERS:
-        fail("error: a network's name is a C identifier in lower case, '%s' is none" % name)
+        fail("error: a network's name is a C identifier in lower case, not '%s'" % name)
 
 def _plain(path):
     """A path that is no option."""

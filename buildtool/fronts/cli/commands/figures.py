@@ -65,15 +65,8 @@ def _sizes_since(args: argparse.Namespace, answer: SizesAnswer, depth: int) -> R
     """What changed since an earlier image, whose map lies beside it."""
     from buildtool.fronts.changes import figures
 
-    earlier = {
-        **vars(args),
-        "elf": args.diff,
-        "map": None,
-        "formats": None,
-        "sign": None,
-        "image_version": None,
-    }
-    before: SizesAnswer = ask(argparse.Namespace(**earlier))
+    unset = dict.fromkeys(("map", "formats", "sign", "image_version"))
+    before: SizesAnswer = ask(argparse.Namespace(**{**vars(args), **unset, "elf": args.diff}))
     names = (args.diff, args.elf)
     found = [figures.of_answer(name, one) for name, one in zip(names, (before, answer), strict=True)]
     return _compared(args, found[0], found[1], depth)

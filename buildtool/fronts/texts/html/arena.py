@@ -103,7 +103,7 @@ def buffer_kinds(answer: ReportAnswer) -> list[str]:
 
 
 class _Time:
-    """Steps along the width: a region has as much of it as it has operators."""
+    """Steps along the width, which regions share by their numbers of operators."""
 
     def __init__(self, answer: ReportAnswer) -> None:
         regions = answer["regions"]
@@ -166,13 +166,13 @@ def _boxes(answer: ReportAnswer, time: _Time, scale: float) -> list[Box]:
         label, upright = _label(name, size(buffer["size"]), width, height)
         said, turns = tip(answer, position, kind), position in turning
         boxes.append(Box(position, kind, x0, top, width, height, label, upright, turns, said))
-    # What lives all the time lies behind what is there by turns.
+    # Buffers that live all the time are drawn behind those that take turns.
     boxes.sort(key=lambda box: (box.by_turns, -box.width * box.height, box.buffer))
     return [_uncovered(box, boxes[i + 1 :]) for i, box in enumerate(boxes)]
 
 
 def _label(name: str, more: str, width: float, height: float) -> tuple[str, bool]:
-    """As much of a name as there is room for: its last words where all of it is too long; "" for none.
+    """As much of a name as there is room for: all of it, or its last words, or "".
 
     The second value says whether it stands upright.
     """

@@ -46,7 +46,7 @@ class Frame:
 
 @dataclass(frozen=True)
 class Layout:
-    """All of it; `links` join neighbours, `skips` go around others, to the left of the names.
+    """The drawing; `links` join neighbours, `skips` go around others, to the left of the names.
 
     `x`: of the first column of operators, `text`: where the names begin, right of the last one.
     """
