@@ -47,7 +47,11 @@ class Priced(Tables):
         """Nobody keeps these rows: what a session has of an element's chain are weights without a price."""
 
     def _rows(self, last: int) -> Rows:
-        return as_rows(self._row(form.block, form.form) for form in self.cost.endings(last))
+        """The forms of `cost`; as in every row, windows without the constants, which `_placed` adds."""
+        return as_rows(
+            self._row(one.block, one.form)._replace(window=one.window - self.e.constants(one.first, last))
+            for one in self.cost.endings(last)
+        )
 
     def extra(self, block: Block, form: Form, wanted: int) -> int:
         """As in Tables."""

@@ -87,6 +87,17 @@ def test_a_price_on_work_takes_no_costs_for_its_own_weights_and_leaves_none(grap
         assert shared.space.cost_tables.endings(last) == alone.space.cost_tables.endings(last)
 
 
+@settings(derandomize=True, deadline=None, max_examples=15)
+@given(networks(2, 7), targets, st.integers(1, 4000))
+def test_a_price_on_work_changes_no_bytes_where_constants_are_loaded(graph, target, size):
+    loaded = tuple((size + op, size // 2) for op in range(len(graph.ops)))
+    own = front(graph, target, Settings(loaded=loaded)).space.cost_tables
+    dear = priced(own, 1)
+    for last in range(own.count):
+        for one, other in zip(dear.endings(last), own.endings(last), strict=True):
+            assert (one.window, one.form) == (other.window, other.form)
+
+
 def test_networks_with_equal_chains_share_their_forms(monkeypatch):
     asked = []
     ending_at = Blocks.ending_at
