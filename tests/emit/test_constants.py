@@ -5,13 +5,13 @@ import recurrentnets
 import widecases
 from everyop import every_operator
 from hypothesis import given, settings
-from kernelcases import Case, means, windowed
+from kernelcases import Case, means, unary, windowed
 from largecases import depthwise_rows
 
 from buildtool.base.expression import evaluate
 from buildtool.emit.packing import packings
 from buildtool.graph.rewrite import rewrite
-from buildtool.graph.types import Graph, Op
+from buildtool.graph.types import Graph, MeanAttrs, Op, OpKind
 from buildtool.plan.assemble.arrivals import HEAD
 from buildtool.target.catalogue import channel_bytes, constants_bytes, features, for_core
 from buildtool.target.family import load_family, resolved
@@ -54,8 +54,12 @@ def test_lengths_are_those_of_the_packed_blocks():
             seen.update(check(case.graph, case.op))
 
         run()
-    row = widecases.depthwise((3, 12), 20, kernel=(1, 5))  # rows of five to eight taps
-    seen.update(check(row.graph, row.op))
+    for case in (  # what strategies seldom draw: rows of five to eight taps, 3x3 and means of many channels
+        widecases.depthwise((3, 12), 20, kernel=(1, 5)),
+        widecases.depthwise((5, 6), 8, kernel=(3, 3)),
+        unary(OpKind.MEAN, MeanAttrs((1, 2), True), (1, 4, 4, 16), 0, out=(1, 1, 1, 16)),
+    ):
+        seen.update(check(case.graph, case.op))
     for batch in (1, 2):  # what has no strategy: constant padding
         graph = rewrite(every_operator(0, batch))
         for op in graph.ops:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 import pytest
 from boardruns import Run, exact, file_of, validated
 from namednets import (
+    audio,
     blazeface,
     channel_moves,
     efficient_net,
@@ -17,6 +18,7 @@ from namednets import (
     pyramid,
     split_network,
     u_net,
+    wired,
 )
 from nativebatch import streamed_kinds
 from needs import needs_shared, needs_tool
@@ -148,9 +150,11 @@ ENLARGING = {OpKind.RESIZE_BILINEAR, OpKind.RESIZE_NEAREST_NEIGHBOR, OpKind.TRAN
         ("cortex-m4", "overwritable", channel_moves(), set(OpKind)),
         ("cortex-m55", "stream", channel_moves(), set(OpKind)),
         ("cortex-m55", "resident", blazeface(48), set(OpKind)),
+        ("cortex-m4", "overwritable", audio(), set(OpKind)),
+        ("cortex-m4", "overwritable", wired(), {OpKind.ADD}),
     ],
 )
-def test_networks_that_enlarge_or_move_channels_in_the_least_memory(board, image, graph, streamed, tmp_path):
+def test_topologies_that_users_bring_in_the_least_memory(board, image, graph, streamed, tmp_path):
     run = exact(file_of(graph, tmp_path), board, {"objective": "ram", "image": image})
     assert streamed & streamed_kinds([run.made])
 

@@ -3,6 +3,7 @@
 import functools
 import io
 import json
+import random
 import re
 import subprocess
 import tempfile
@@ -268,6 +269,20 @@ def test_cut_and_damaged_images_are_refused_or_added_up():
             continue
         assert added(found) == {memory: used for memory, used in report.items() if used}
     assert 0 < refused < len(damaged)
+
+
+def test_random_damage_of_an_image_is_measured_or_refused():
+    program, _ = linked("host", "gcc")
+    draw, refused = random.Random(1), 0
+    for _ in range(60):
+        damaged = bytearray(program)
+        for _ in range(4):  # in the ELF header, or among the headers of sections
+            damaged[draw.choice([draw.randrange(64), -1 - draw.randrange(2000)])] = draw.randrange(256)
+        try:
+            size_report(bytes(damaged), load_board("host"))
+        except ToolError:
+            refused += 1
+    assert 0 < refused < 60
 
 
 def test_an_image_that_is_cut_short_is_refused():

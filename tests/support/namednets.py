@@ -1,14 +1,17 @@
 """Networks of the shapes that users bring, of any size, with drawn weights, and the blocks they are made of.
 
-They enlarge (U-Nets, pyramids, decoders), move channels (detectors, shuffles, slices), or have gates.
+They enlarge (U-Nets, pyramids, decoders), move channels (detectors, shuffles, slices), have gates, or fork
+at random.
 
     graph = u_net(64, 8, 2, "nearest")
 """
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial, reduce
 
 from hypothesis import strategies as st
+from zeronet import watts_strogatz
 
 import buildtool.graph.types as g
 from buildtool.graph.rewrite import rewrite
@@ -218,6 +221,30 @@ def channel_moves() -> Graph:
     x = net.move(OpKind.STRIDED_SLICE, x, (*image, 5), picked)
     x = net.conv(x, 4, kernel=(3, 3), same=True)
     return net.graph([net.dense(net.mean(x), 5)])
+
+
+def audio() -> Graph:
+    """A vector of samples that is a spectrogram, separable layers along time; answers at two places."""
+    net = NetBuilder(5, "audio")
+    x = net.move(OpKind.RESHAPE, net.input((1, 31 * 10)), (1, 31, 10, 1))
+    x = net.conv(x, 8, kernel=(8, 5), stride=(2, 2), same=True, activation=Activation.RELU)
+    for _ in range(2):
+        x = net.conv(depthwise(net, x), 8, activation=Activation.RELU)
+    size = net.shape(x)[1:3]
+    flat = net.flatten(net.pool(OpKind.AVERAGE_POOL_2D, x, size, size))
+    return net.graph([net.softmax(net.dense(flat, 6)), net.dense(flat, 2), x])
+
+
+def wired(nodes: int = 6) -> Graph:
+    """RandWire: each node of a small world adds what comes in, then ReLU, depthwise and 1x1."""
+    net, edges = NetBuilder(6, "wired"), watts_strogatz(nodes, 4, 0.75, 6)
+    add, made = partial(net.elementwise, OpKind.ADD), dict[int, int]()
+    first = conv(net, net.input((1, 32, 32, 3)), 8, 2)
+    for node in range(nodes):
+        total = reduce(add, [made[a] for a, b in edges if b == node] or [first])
+        made[node] = net.conv(depthwise(net, net.unary(OpKind.RELU, total)), 8)
+    ends = [made[node] for node in range(nodes) if all(a != node for a, _ in edges)]
+    return net.graph([net.dense(net.mean(reduce(add, ends)), 4)])
 
 
 def every_view() -> Graph:
