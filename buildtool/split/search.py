@@ -226,9 +226,10 @@ class _Run:
     def _train(self, before: Candidate, choice: Choice, times: int, what: str) -> Candidate:
         """The network of a choice, trained on from the one before, or taken from the records.
 
-        The network is written, then its record: a kill between them costs nothing.
+        It trains `times` one candidate's epochs. The network is written first, so a kill costs nothing.
         """
-        settings = self._settings.fine_tuning(times)
+        own = self._settings
+        settings = replace(own, epochs=times * own.fine_epochs, rate=own.fine_rate)
         key = key_of({"before": before.key, "choice": choice.key(), "settings": settings.data()})
         path, record = self._path(key), self._work.records.get(key)
         checkpoint = path.with_suffix(CHECKPOINT)

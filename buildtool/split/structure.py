@@ -134,9 +134,7 @@ class _Taking:
     def weights(self, step: Step, shapes: list[tuple[int, ...]]) -> Weights:
         """A layer's weights, of these shapes."""
         for store in self._stores:
-            weights: Weights = []
-            if step.name in store:
-                weights = list(store[step.name].get_weights())
+            weights: Weights = list(store[step.name].get_weights()) if step.name in store else []
             if [one.shape for one in weights] != shapes and step.part and step.part.source in store:
                 original, reads = self._original[step.part.source], step.part.reads
                 if is_part(self._steps[step.inputs[0]]):  # else the channels are of a whole tensor

@@ -61,15 +61,11 @@ class Settings:
 
     def pixels(self) -> Normalise:
         """How pixels become real values."""
-        found = normalise("normalise", self.normalise)
-        if found is None:
+        rule = normalise("normalise", self.normalise)
+        if rule is None:
             hint = "bytes, unit, signed, or MEANS/DEVIATIONS"
             raise UsageError("a network to train has no rule to be found", option="normalise", hint=hint)
-        return found
-
-    def fine_tuning(self, times: int = 1) -> Settings:
-        """The same for a trained network, `times` as long as one candidate."""
-        return dataclasses.replace(self, epochs=times * self.fine_epochs, rate=self.fine_rate)
+        return rule
 
     def data(self) -> dict[str, Any]:
         """All settings as plain values."""
