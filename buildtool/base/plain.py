@@ -58,7 +58,7 @@ def to_plain(value: object, *, named: bool = False, defaults: bool = True) -> An
         return {str(key): to_plain(value[key], named=named, defaults=defaults) for key in sorted(value)}
     if isinstance(value, tuple):
         return [to_plain(item, named=named, defaults=defaults) for item in value]
-    raise TypeError(f"{kind.__name__} is no plain value")
+    raise TypeError(f"{kind.__name__} is not a plain value")
 
 
 def to_tuples(value: object) -> Any:

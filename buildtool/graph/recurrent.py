@@ -198,7 +198,7 @@ def _lstm_scales(graph: Graph, op: Op, attrs: LstmAttrs) -> None:
     scale, bits = _scale(cell), cell_bits(graph, op)
     if abs(np.log2(scale) + bits) >= 1e-3 or not LEAST_CELL_BITS <= bits <= MOST_CELL_BITS:
         ends = f"2^-{MOST_CELL_BITS} to 2^-{LEAST_CELL_BITS}"
-        raise QuantError(f"the cell's scale {scale:g} is no power of two from {ends}", cell)
+        raise QuantError(f"the cell's scale {scale:g} is not a power of two from {ends}", cell)
     out, hidden = graph.tensors[op.outputs[0]], attrs.hidden
     if not (hidden.scale > 0 and -128 <= hidden.zero_point <= 127):
         raise QuantError("the hidden product has no usable scale and zero point", out)

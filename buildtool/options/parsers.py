@@ -197,7 +197,7 @@ def network(name: str, value: object) -> str:
     words = text(name, value)
     if words not in NETWORKS and not words.lower().endswith(".keras"):
         hint = f"a .keras file, which Keras 3 saves, or one of {', '.join(NETWORKS)}"
-        raise UsageError(f"'{words}' is no network that can be split", option=name, hint=hint)
+        raise UsageError(f"'{words}' is not a network that can be split", option=name, hint=hint)
     return words
 
 

@@ -46,7 +46,7 @@ def prepare() -> Any:
     """
     wanted = os.environ.get("KERAS_BACKEND") or BACKENDS[0]
     if wanted not in BACKENDS:
-        raise UsageError(f"'{wanted}' is no backend of Keras", option="backend", hint=", ".join(BACKENDS))
+        raise UsageError(f"'{wanted}' is not a backend of Keras", option="backend", hint=", ".join(BACKENDS))
     if "keras" not in sys.modules:
         os.environ["KERAS_BACKEND"] = wanted
         os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")

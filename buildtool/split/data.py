@@ -81,7 +81,7 @@ def load(
     if path.is_file() and not path.name.endswith(ARCHIVES):
         kinds = ", ".join(ARCHIVES)
         hint = f"a folder with a folder for each class, the same as an archive ({kinds}), or a .npz file"
-        raise _unusable("the file is no data set", path, hint)
+        raise _unusable("the file is not a data set", path, hint)
     if cache is None:
         return _of_images(path, seed, size)
     names = [path] if path.is_file() else sorted(one for one in path.rglob("*") if one.is_file())
@@ -262,7 +262,7 @@ def _decoded(data: bytes, size: tuple[int, int, int] | None, name: str) -> Pixel
         raise
     except Exception:  # a damaged file makes Pillow raise a dozen kinds
         hint = "replace the file, or leave it out"
-        raise UsageError("the file is no image, or a damaged one", path=name, hint=hint) from None
+        raise UsageError("the file is not an image, or is damaged", path=name, hint=hint) from None
     return pixels[..., None] if pixels.ndim == 2 else pixels
 
 

@@ -90,7 +90,7 @@ class Records:
             text = f"the records have the schema {data.get('schema')}; this buildtool reads {SCHEMA}"
             raise UsageError(text, path=str(self.path), hint=_HINT)
         if not isinstance(records, dict) or not all(isinstance(one, dict) for one in records.values()):
-            raise UsageError("this is no file of records", path=str(self.path), hint=_HINT)
+            raise UsageError("this is not a file of records", path=str(self.path), hint=_HINT)
         return records
 
 

@@ -99,7 +99,7 @@ class Wanted:
 def wanted(request: Mapping[str, object], out: str | Path = OUT) -> Wanted:
     """The settings in a request of kind `split`; UsageError for wrong values and values without effect."""
     if request.get("kind") != Split.kind:
-        raise UsageError(f"a request of kind {request.get('kind')!r} is no split", hint=f"'{Split.kind}'")
+        raise UsageError(f"a request of kind {request.get('kind')!r} is not a split", hint=f"'{Split.kind}'")
     values = Values(Split, request)
     network, folder, given = str(values.need("network")), Path(out), values.given
     if network not in NETWORKS:

@@ -69,7 +69,7 @@ def _check_memories(board: Board) -> None:
     for cache in board.caches:
         for key in ("data_bytes", "code_bytes"):
             if getattr(cache, key) % (cache.line_bytes * max(cache.ways, 1)):
-                what = f"{show_size(getattr(cache, key))} are no whole number of sets of lines"
+                what = f"{show_size(getattr(cache, key))} are not a whole number of sets of lines"
                 raise Mismatch(what, f"cache.{cache.name}.{key}")
     for memory in board.memories:
         where, base = f"memory.{memory.name}", memory.base
@@ -192,7 +192,7 @@ def _check_slots(image: FlashImage, code: Memory, weights: Memory) -> None:
     for slot in range(image.slots + 1):
         at = start + slot * image.slot_bytes
         if at % 16 or at != boundary(weights, at):
-            what = f"{show_size(image.slot_bytes)} are no whole number of erase blocks"
+            what = f"{show_size(image.slot_bytes)} are not a whole number of erase blocks"
             hint = f"the block at {show_size(at)} would be in two slots"
             raise Mismatch(what, "image.slot_bytes", hint)
 

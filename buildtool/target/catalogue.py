@@ -261,7 +261,7 @@ class ChannelBytes(NamedTuple):
 def channel_bytes(variant: KernelVariant, graph: Graph, op: Op) -> ChannelBytes | None:
     """How the kernel's constants for `op` are cut, or None if it computes no slices.
 
-    Raises TargetError for lengths below 0, and for a group of channels that is no multiple of the unit.
+    Raises TargetError for lengths below 0, and for a group of channels that is not a multiple of the unit.
     """
     if variant.slices == "False" or not evaluate(variant.slices, features(graph, op)):
         return None

@@ -256,7 +256,7 @@ def defined(stated: Mapping[str, str], outer: Mapping[str, str] | None = None) -
     for name, expression in stated.items():
         if not name.isidentifier() or name in _TAKEN:
             raise Mismatch(
-                f"'{name}' is no name for an expression", at="let", hint="a word without a meaning"
+                f"'{name}' is not a name for an expression", at="let", hint="a word without a meaning"
             )
         text = formula_of(expression, f"let.{name}", found, COST.sees)
         found[name] = text if check(text, COST.sees) else f"({text})"

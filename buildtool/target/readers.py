@@ -100,7 +100,7 @@ def erase_blocks(value: object, key: str) -> tuple[tuple[int, int], ...]:
         match = _BLOCKS.fullmatch(item) if isinstance(item, str) else None
         if match is None:
             hint = 'a size, such as "4K", or "4x16K" for four of 16K'
-            raise Mismatch(f"{shown(item)} is no block", key, hint)
+            raise Mismatch(f"{shown(item)} is not a block", key, hint)
         count, block = int(match[1] or 1), parse_size(match[2]) or 0
         if block < 16 or block & (block - 1) or at % block:
             what = f"{shown(item)} at {show_size(at)}: blocks are powers of two, at multiples of their size"

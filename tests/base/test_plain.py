@@ -109,7 +109,7 @@ def test_maps_of_a_typed_dictionary_have_its_keys_and_objects_are_no_plain_value
     for bad in ({"name": "a"}, {"name": "a", "sizes": [1], "other": 1}, {"name": "a", "sizes": ["x"]}, []):
         with pytest.raises(Mismatch, match="value"):
             from_plain(bad, Typed, "value")
-    with pytest.raises(TypeError, match="object is no plain value"):
+    with pytest.raises(TypeError, match="object is not a plain value"):
         to_plain((object(),))
 
 

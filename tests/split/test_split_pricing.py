@@ -140,7 +140,7 @@ def test_table_2_counts_against_the_original():
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("net.tflite --data d -b cortex-m4", "'net.tflite' is no network that can be split"),
+        ("net.tflite --data d -b cortex-m4", "'net.tflite' is not a network that can be split"),
         ("vgg16 --data d -b cortex-m4 --factors 4,2", "is not a list of rising numbers from 2 to 64"),
         (
             "net.keras --data d -b cortex-m4 --width 2",

@@ -145,7 +145,7 @@ def test_other_files_are_refused(tmp_path):
     with pytest.raises(UsageError, match="no such file or folder"):
         load(tmp_path / "nothing")
     (tmp_path / "text.csv").write_text("1,2")
-    with pytest.raises(UsageError, match="the file is no data set"):
+    with pytest.raises(UsageError, match="the file is not a data set"):
         load(tmp_path / "text.csv")
     (tmp_path / "data.npz").write_bytes(b"PK\x03\x04 cut")
     with pytest.raises(UsageError, match=r"no \.npz file, or a damaged one"):
@@ -163,9 +163,9 @@ def test_other_files_are_refused(tmp_path):
 @pytest.mark.parametrize(
     ("change", "text"),
     [
-        ({"train/dog/9.png": png(1)[:40]}, "train/dog/9.png: error: the file is no image, or a damaged one"),
+        ({"train/dog/9.png": png(1)[:40]}, "train/dog/9.png: error: the file is not an image, or is damaged"),
         ({"train/dog/9.png": png(1, (5, 5))}, "train/dog/9.png: error: the image is 5 x 5"),
-        ({"train/dog/9.txt": b"notes"}, "train/dog/9.txt: error: the file is no image"),
+        ({"train/dog/9.txt": b"notes"}, "train/dog/9.txt: error: the file is not an image"),
         ({"lost.png": png(1)}, "lost.png: error: the image lies in no folder of a class"),
         ({"test/cow/0.png": png(1)}, "the class 'cow' has no image to train with"),
         ({"train/cow/0.png": png(1)}, "the class 'cow' has no image to test with"),

@@ -265,7 +265,7 @@ IMAGES = {
     'weights_start = "0K"': "the firmware lies there",
     'weights_start = "4M"': "4M is behind memory 'flash'",
     'code_start = "20K"': "20K is inside an erase block",
-    'weights_start = "128K"\nslots = 2\nslot_bytes = "64K"': "64K are no whole number of erase blocks",
+    'weights_start = "128K"\nslots = 2\nslot_bytes = "64K"': "64K are not a whole number of erase blocks",
     'weights_start = "896K"\nslots = 2\nslot_bytes = "128K"': "do not fit in memory 'flash'",
     'code_start = "64K"\nweights_start = "16K"\nslots = 4\nslot_bytes = "16K"': "do not fit in memory",
     "uf2_family = 4294967296": "has more than 32 bits",
@@ -278,8 +278,8 @@ IMAGES = {
 BLOCKS = {
     "[]": "must be a list of blocks",
     '"4K"': "must be a list of blocks",
-    '["4x"]': "'4x' is no block",
-    "[4096]": "4096 is no block",
+    '["4x"]': "'4x' is not a block",
+    "[4096]": "4096 is not a block",
     '["3K"]': "blocks are powers of two",
     '["16K", "64K"]': "blocks are powers of two, at multiples of their size",
 }

@@ -73,7 +73,7 @@ def test_reading_in_order_costs_a_line_at_a_time_or_a_word_at_a_time():
         (
             "[emulator]",
             "[cache.l1]\nline_bytes = 32\ndata_bytes = 96\nways = 4\n[emulator]",
-            "cache.l1.data_bytes: 96 are no whole number of sets of lines",
+            "cache.l1.data_bytes: 96 are not a whole number of sets of lines",
         ),
         ("[emulator]", "[pipeline]\nmodel = 3\n[emulator]", "pipeline.model: must be a string"),
         ("[emulator]", "[pipeline]\ntaken_branch_cycles = -1\n[emulator]", "pipeline.taken_branch_cycles"),

@@ -134,9 +134,9 @@ def test_names_stand_for_what_formulas_repeat(tmp_path):
     ("let", "scratch", "says"),
     [
         ("wide = 'ciin'", "1", "'let.wide': expression 'ciin': unknown name 'ciin'"),
-        ("cin = '2'", "1", "'cin' is no name for an expression"),
-        ("min = '2'", "1", "'min' is no name for an expression"),
-        ("'a b' = '2'", "1", "'a b' is no name for an expression"),
+        ("cin = '2'", "1", "'cin' is not a name for an expression"),
+        ("min = '2'", "1", "'min' is not a name for an expression"),
+        ("'a b' = '2'", "1", "'a b' is not a name for an expression"),
         ("wide = 2", "1", "must be a string"),
         ("wide = 'vector_bits'", "wide", "'scratch': expression 'vector_bits': unknown name 'vector_bits'"),
         ("wide = 'cin'", "wiide", "unknown name 'wiide'"),

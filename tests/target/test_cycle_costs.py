@@ -147,5 +147,5 @@ def test_a_board_with_other_figures_than_the_formulas_is_not_planned_by_them(fig
     target = make_target(dataclasses.replace(M4, pipeline=other))
     assert (target.cost_unit, target.cost_ms, target.by_ratio) == (CostUnit.INSTRUCTIONS, None, frozenset())
     assert target.costs == make_target(dataclasses.replace(M4, pipeline=None)).costs
-    with pytest.raises(UsageError, match=f"which are no time.*{figure} = 3"):
+    with pytest.raises(UsageError, match=f"which are not times.*{figure} = 3"):
         cost_limit(PlanOptions(max_ms=5), target)

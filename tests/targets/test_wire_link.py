@@ -150,7 +150,7 @@ def port():
     [
         (b"", "does not answer: nothing came", "power"),
         (b"Hello from Zephyr\r\n", "speaks, but not as the test firmware: 'Hello from Zephyr'", "flash"),
-        (bytes(range(128, 256)), "128 bytes came that are no frame", "baud"),
+        (bytes(range(128, 256)), "128 bytes came that are not a frame", "baud"),
     ],
 )
 def test_who_speaks_otherwise_is_no_test_firmware(port, said, expected, hint):
@@ -176,7 +176,7 @@ def test_ports_that_cannot_be_had_are_told(port, tmp_path):
     with pytest.raises(ToolError, match=r"cannot connect to the RTT server at 127\.0\.0\.1:1"):
         ports.Socket("127.0.0.1:1")
     for place in ("localhost", ":9090", "localhost:99999", "localhost:x"):
-        with pytest.raises(ToolError, match=f"'{place}' is no server's place"):
+        with pytest.raises(ToolError, match=f"'{place}' is not a server's place"):
             ports.Socket(place)
 
 

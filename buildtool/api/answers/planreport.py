@@ -254,7 +254,7 @@ def clock_of(target: Target) -> Clock:
 
     if target.cost_ms is None:
         unit = target.cost_unit.removesuffix("s")
-        return Clock(words=f"1 us stands for 1 {unit} of the estimated cost; it is no time")
+        return Clock(words=f"1 us stands for 1 {unit} of the estimated cost; it is not a time")
     clock = (target.board.clock_hz or 0) / 1e6
     return Clock(target.cost_ms * 1e6, f"estimated: cycles of the cost model at {clock:g} MHz")
 

@@ -47,7 +47,7 @@ def _text(file: File) -> str:
     try:
         return file.read("the labels", MOST_BYTES).decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise UsageError("the labels are no text", path=file.path, hint=_KINDS) from None
+        raise UsageError("the labels are not text", path=file.path, hint=_KINDS) from None
 
 
 def of_array(array: Array | Member, count: int, path: str, classes: Sequence[str] = ()) -> tuple[int, ...]:
@@ -65,7 +65,7 @@ def of_array(array: Array | Member, count: int, path: str, classes: Sequence[str
     if not whole and np.issubdtype(array.dtype, np.floating) and np.isfinite(flat).all():
         whole = bool(np.array_equal(np.round(flat.astype(np.float64)), flat))
     if not whole:
-        raise UsageError("the labels are no whole numbers", path=path, hint=_KINDS)
+        raise UsageError("the labels are not whole numbers", path=path, hint=_KINDS)
     return _checked([int(value) for value in flat], path)
 
 
@@ -102,7 +102,7 @@ def _of_table(file: File, names: Sequence[str], classes: Sequence[str]) -> tuple
     try:
         rows = [[cell.strip() for cell in row] for row in csv.reader(io.StringIO(_text(file))) if any(row)]
     except csv.Error as error:
-        raise UsageError(f"the labels are no table: {error}", path=file.path, hint=_KINDS) from None
+        raise UsageError(f"the labels are not a table: {error}", path=file.path, hint=_KINDS) from None
     widths = {len(row) for row in rows}
     if widths == {1}:
         words = [row[0] for row in rows]

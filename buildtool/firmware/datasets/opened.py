@@ -175,7 +175,7 @@ def _listed_files(root: str, apart: File | None) -> tuple[tuple[str, ...], tuple
             stray = next(one for one in tops if one not in inner)
             text = f"beside folders of classes the folder has files, such as '{stray}'"
             raise UsageError(
-                text, path=root, hint="move them away: what has no class is no part of a data set"
+                text, path=root, hint="move them away: what has no class is not part of a data set"
             )
         names = [f"{top}/{one}" for top in inner for one in _listed(folder / top)] if inner else tops
     except OSError as error:

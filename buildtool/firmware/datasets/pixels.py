@@ -32,7 +32,7 @@ def mode(tensor: Tensor, path: str) -> str:
     shape = tensor.shape
     found = MODES.get(shape[-1]) if len(shape) == 4 and shape[0] == 1 else None
     if found is None:
-        text = f"the input '{tensor.name}' of shape {shape} is no image of 1, 3 or 4 channels"
+        text = f"the input '{tensor.name}' of shape {shape} is not an image of 1, 3 or 4 channels"
         raise UsageError(text, path=path, hint="give arrays of its shape: a .npz file, or .npy files")
     return found
 
@@ -60,7 +60,7 @@ def check_image(path: Path) -> None:
 
 def _none(path: str) -> UsageError:
     hint = "a folder of a data set holds images (PNG, JPEG, BMP, ...) or .npy files alone"
-    return UsageError("the file is no image, or a damaged one", path=path, hint=hint)
+    return UsageError("the file is not an image, or is damaged", path=path, hint=hint)
 
 
 def image(data: bytes, tensor: Tensor, how: Resize, path: str) -> Array:

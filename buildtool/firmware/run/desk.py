@@ -96,7 +96,7 @@ def flash(how: Flashing, image: Path) -> None:
 def _method(board: Board, name: str, option: str) -> Any:
     found = getattr(plugin(board), name, None)
     if found is None:
-        text = f"board '{board.name}' is no board on a desk"
+        text = f"board '{board.name}' is not a board on a desk"
         hint = suggest(on=None) if option == "on" else "choose a board that has a flash"
         raise UsageError(text, option=option, hint=hint)
     return found

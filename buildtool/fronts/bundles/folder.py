@@ -162,7 +162,9 @@ def _known(out: Path) -> dict[str, BundledNetwork]:
     except OSError as error:
         raise UsageError(f"cannot read: {error.strerror}", path=str(path)) from None
     except (ValueError, TypeError, KeyError, RecursionError):
-        raise UsageError("this is no listing of a folder of networks", path=str(path), hint=again) from None
+        raise UsageError(
+            "this is not a listing of a folder of networks", path=str(path), hint=again
+        ) from None
     if schema != SCHEMA or not _is_well_formed(networks):
         what = "the folder was written by another version of buildtool, or its listing was changed"
         raise UsageError(what, path=str(path), hint=again)

@@ -180,7 +180,7 @@ def parse_limit(text: str) -> Limit | Floor:
     known = [metric.name for metric in METRICS]
     match = _RULE.fullmatch(text)
     if match is None:
-        raise _wrong(f"'{text}' is no limit", _HELP)
+        raise _wrong(f"'{text}' is not a limit", _HELP)
     name, number, unit = match.groups()
     if name not in known and not name.startswith(MEMORY):
         raise _wrong(f"'{text}': there is no figure '{name}'", did_you_mean(name, [*known, f"{MEMORY}NAME"]))
@@ -195,7 +195,7 @@ def parse_floor(text: str) -> Floor:
     """The floor that a text says; UsageError for other texts and unknown figures."""
     match = _FLOOR.fullmatch(text)
     if match is None:
-        raise _wrong(f"'{text}' is no limit", _FLOOR_HELP)
+        raise _wrong(f"'{text}' is not a limit", _FLOOR_HELP)
     name, number, unit = match.groups()
     if name not in SHARES:
         raise _wrong(f"'{text}': there is no figure '{name}'", did_you_mean(name, SHARES))

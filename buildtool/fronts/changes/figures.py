@@ -165,7 +165,7 @@ def _reading(path: str) -> BinaryIO:
 
 
 def _strange(path: str) -> UsageError:
-    return UsageError("it is no answer of buildtool's that can be compared", path=path, hint=_HINT)
+    return UsageError("this is not an answer of buildtool that can be compared", path=path, hint=_HINT)
 
 
 def _answer(path: str, content: Mapping[str, Any]) -> Figures:

@@ -64,7 +64,7 @@ def read_profile(path: str) -> Mapping[str, Any]:
     except (ValueError, RecursionError):
         raise UsageError("not a JSON file", path=path, hint=_HINT) from None
     if not isinstance(content, dict) or not isinstance(content.get("per_operator"), list):
-        raise UsageError("it is no answer of `buildtool profile`", path=path, hint=_HINT)
+        raise UsageError("this is not an answer of `buildtool profile`", path=path, hint=_HINT)
     return content
 
 
@@ -94,7 +94,7 @@ def with_counts(answer: ReportAnswer, profile: Mapping[str, Any], path: str = ""
         if time is not None and not (isinstance(time, float) and 0 <= time < figures.MOST):
             raise TypeError("no time")
     except (LookupError, TypeError, ValueError):
-        raise UsageError("it is no answer of `buildtool profile`", path=path, hint=_HINT) from None
+        raise UsageError("this is not an answer of `buildtool profile`", path=path, hint=_HINT) from None
     if not same:
         raise UsageError("the profile is of another network or of another plan", path=path, hint=_HINT)
     return {**answer, "layers": layers, "run": run}

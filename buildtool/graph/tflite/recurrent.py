@@ -65,7 +65,7 @@ def _emit(view: OpView, attrs: Attrs, operands: int) -> None:
         assert output == len(outputs)
         raw = view.input(position)
         if not raw.variable:
-            raise UnsupportedError("the operator's state is no variable tensor", tensor=raw.name)
+            raise UnsupportedError("the operator's state is not a variable tensor", tensor=raw.name)
         old = network.tensors[network.places[raw.index]]
         outputs.append(network.add(replace(old, name=f"{old.name}/after")))
         network.variables.update(raw, outputs[-1])

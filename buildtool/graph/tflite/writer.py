@@ -113,7 +113,7 @@ def _assign(handle: int, source: int) -> FileOp:
 def write_read_variable(low: Lowering, op: Op) -> FileOp:
     """READ_VARIABLE of the value before the invoke: the variable is assigned behind all operators."""
     if op.inputs[0] not in low.variables:
-        raise UnsupportedError("a copy of a tensor that is no variable", operator=op.place)
+        raise UnsupportedError("a copy of a tensor that is not a variable", operator=op.place)
     return _read(low.variables[op.inputs[0]].handle, op.outputs[0])
 
 

@@ -120,7 +120,9 @@ def _check_identity(plan: Plan, graph: Graph, target: Target, made_for_it: bool)
     if plan.image not in tuple(Image):
         raise PlanError(f"image mode '{plan.image}' is unknown", hint="known: " + ", ".join(Image))
     if plan.alignment < 1 or plan.alignment % target.board.alignment:
-        raise PlanError(f"alignment {plan.alignment} is no multiple of the board's {target.board.alignment}")
+        raise PlanError(
+            f"alignment {plan.alignment} is not a multiple of the board's {target.board.alignment}"
+        )
 
 
 def _check_kernels(plan: Plan, graph: Graph, target: Target) -> list[KernelVariant | None]:

@@ -29,7 +29,7 @@ def check_contents(plan: Plan, graph: Graph) -> None:
     names = (buffer.name for buffer in (*plan.buffers, *plan.states))
     for text in (plan.strategy, plan.target, *plan.accounting, *names):
         if not text.isprintable() or "*/" in text or "/*" in text:
-            raise PlanError(f"the plan has text that is none for people: {text!a:.60}")
+            raise PlanError(f"the plan has text that cannot be shown: {text!a:.60}")
     count = len(plan.buffers)
     for overlap in plan.overlaps:
         if not all(0 <= position < count for position in (overlap.input, overlap.output)):

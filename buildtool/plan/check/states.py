@@ -42,7 +42,7 @@ def updates(graph: Graph, op: Op) -> frozenset[int]:
     for operand, output in pairs.items():
         old, new = groups.get(op.inputs[operand], -1), groups.get(op.outputs[output], -1)
         if old not in states or states[old] != states.get(new):
-            raise PlanError("keeps state in tensors that are none", operator=op.place)
+            raise PlanError("keeps state in tensors that hold none", operator=op.place)
         found.add(op.inputs[operand])
     return frozenset(found)
 

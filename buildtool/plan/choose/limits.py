@@ -110,8 +110,8 @@ def _no_time(target: Target) -> str:
         figures = (f"{name} = {getattr(board.pipeline, name)}" for name in ("model", *FIGURES))
         said = f" with {', '.join(figures)} ([pipeline] of its file)"
     return (
-        f"costs on board '{board.name}' are {target.cost_unit}, which are no time: there are no formulas in "
-        f"cycles for its core '{board.core.name}'{said}"
+        f"costs on board '{board.name}' are {target.cost_unit}, which are not times: there are no formulas "
+        f"in cycles for its core '{board.core.name}'{said}"
     )
 
 

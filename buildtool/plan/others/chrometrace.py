@@ -35,7 +35,7 @@ class Clock:
     """What the trace's time is: nanoseconds that one unit of cost takes, and that in words."""
 
     nanoseconds: float = 1000.0
-    words: str = "1 us stands for a cost of 1; it is no time"
+    words: str = "1 us stands for a cost of 1; it is not a time"
 
 
 class Times(NamedTuple):

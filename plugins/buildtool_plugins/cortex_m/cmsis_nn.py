@@ -49,7 +49,7 @@ def cmsis_nn(board: Board, path: str) -> Library:
     sources = [path for path, name in names if _INT8.search(name) and not _NOT.search(name)]
     if missing or not sources:
         what = f"has no {missing[0]}" if missing else "has no sources in Source/"
-        text = f"this is no checkout of CMSIS-NN: it {what}"
+        text = f"this is not a checkout of CMSIS-NN: it {what}"
         raise UsageError(text, path=path, hint="the folder that has Include/ and Source/ in it")
     includes = (root.resolve() / "Include", root.resolve() / "Include" / "Internal")
     folders = tuple(folder for folder in includes if folder.is_dir())

@@ -228,7 +228,7 @@ def _stranger(what: str, name: str, rest: bytes, seconds: float) -> ToolError:
             hint="another firmware is on the board, or this is another port: buildtool flash",
         )
     return ToolError(
-        f"{name} speaks, but not as the test firmware: {len(rest)} bytes came that are no frame",
+        f"{name} speaks, but not as the test firmware: {len(rest)} bytes came that are not a frame",
         hint=hints(
             "check the baud rate in the board's file ([uart] baud), and the clock that it is made from",
             "another firmware is on the board, or this is another port: buildtool flash",

@@ -101,7 +101,7 @@ class Socket:
         host, _, port = name.rpartition(":")
         if not (host and port.isascii() and port.isdigit() and int(port[:6]) < 1 << 16):
             raise ToolError(
-                f"'{name}' is no server's place", hint=suggest("HOST:PORT", wire="rtt:127.0.0.1:9090")
+                f"'{name}' is not a server's place", hint=suggest("HOST:PORT", wire="rtt:127.0.0.1:9090")
             )
         try:
             self._socket = socket.create_connection((host, int(port)), timeout=WRITE_SECONDS)
@@ -148,7 +148,7 @@ def _unopened(name: str, error: Exception) -> ToolError:
         hint = "end the terminal program or the other run that has it (lsof names it)"
         return ToolError("another program has the port", path=name, hint=hint)
     if number in (errno.ENOTTY, errno.EINVAL) or "configure port" in said:
-        return ToolError("this is no serial port", path=name)
+        return ToolError("this is not a serial port", path=name)
     return ToolError(f"the port cannot be opened: {said}", path=name)
 
 

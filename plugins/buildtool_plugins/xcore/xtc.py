@@ -175,7 +175,7 @@ def compile_project(net: str, place: Path, tell: Callable[[str], None]) -> Vendo
     made = where / "build" / APP
     data = made.read_bytes() if made.is_file() else b""
     if not data.startswith(MAGIC):
-        what = f"a {APP} that is no program for the chip" if data else f"no {APP}"
+        what = f"a {APP} that is not a program for the chip" if data else f"no {APP}"
         raise ToolError(f"xmake ended without an error and made {what}", hint=HINT)
     return VendorBuild({f"{net}.xe": data}, f"XTC's {COMPILER}")
 

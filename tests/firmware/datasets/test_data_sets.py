@@ -87,7 +87,7 @@ def test_arrays_go_to_inputs_by_name_or_in_their_order():
         ({}, "the archive has the arrays none"),
         ({"x": int8(2, 4, 6, 3), "y": np.arange(3)}, "labels (of shape (3,)) do not match the 2 inputs"),
         ({"x": int8(2, 4, 6, 3), "y": np.eye(2)}, "labels (of shape (2, 2)) do not match"),
-        ({"x": int8(2, 4, 6, 3), "y": np.array([0.5, 1])}, "no whole numbers"),
+        ({"x": int8(2, 4, 6, 3), "y": np.array([0.5, 1])}, "not whole numbers"),
         ({"x": int8(2, 4, 6, 3), "y": np.array([0, -1])}, "label 2 is below 0: -1"),
         ({"x": int8(2, 4, 6, 3), "y": np.array(["cat", "0"])}, "'cat', is not a whole number"),
     ],
@@ -272,7 +272,7 @@ def test_folders_that_are_no_data_set_are_refused(tmp_path):
     with pytest.raises(UsageError, match="the network has 2 inputs"):
         open_set(two_inputs(), tmp_path / "stray")
     save(tmp_path / "flat" / "a.png", np.zeros((4, 6, 3), np.uint8))
-    with pytest.raises(UsageError, match=r"of shape \(1, 4, 6, 7\) is no image"):
+    with pytest.raises(UsageError, match=r"of shape \(1, 4, 6, 7\) is not an image"):
         open_set(network((1, 4, 6, 7)), tmp_path / "flat")
 
 

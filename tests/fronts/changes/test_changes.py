@@ -103,10 +103,10 @@ def test_a_limit_is_exceeded_by_growth_beyond_it_alone(limit, before, most):
 @pytest.mark.parametrize(
     ("limit", "says"),
     [
-        ("", "'' is no limit"),
-        ("ram", "'ram' is no limit"),
-        ("ram-2%", "is no limit"),
-        ("ram+2x", "is no limit"),
+        ("", "'' is not a limit"),
+        ("ram", "'ram' is not a limit"),
+        ("ram-2%", "is not a limit"),
+        ("ram+2x", "is not a limit"),
         ("rom+2%", "there is no figure 'rom'"),
         ("f+0.1", "not both files have 'f'"),
         ("memory.flash+0", "not both files have 'memory.flash'"),

@@ -241,7 +241,7 @@ def test_differences_to_an_earlier_page_are_those_of_diff(
     [
         (("--profile", "--profiled", "x.json"), "exclude each other"),
         (("--profiled", "nothing.json"), "cannot read the file"),
-        (("--profiled", "list.json"), "it is no answer of `buildtool profile`"),
+        (("--profiled", "list.json"), "this is not an answer of `buildtool profile`"),
         (("--against", "list.json"), "that can be compared"),
         (("--out", "."), "cannot write"),
     ],

@@ -51,7 +51,7 @@ def test_costs_say_their_unit_and_their_time(kind: str) -> None:
 def test_a_board_without_cycles_has_no_time(board: str, unit: str) -> None:
     answer = ask("plan", board)
     assert (answer["cost_unit"], answer["estimated_ms"], answer["cost_by_ratio"]) == (unit, None, [])
-    words = f"costs on board '{board}' are {unit}, which are no time.*max_cost"
+    words = f"costs on board '{board}' are {unit}, which are not times.*max_cost"
     for kind in ("plan", "front", "analyze"):
         with pytest.raises(UsageError, match=f"(?s){words}"):
             ask(kind, board, max_ms=100)
@@ -100,5 +100,5 @@ def test_boards_without_a_time_are_told_apart_where_no_board_is_named() -> None:
     boards = handle({"kind": "analyze", "model": NET, "options": {"max_ms": 1e9}}, SESSION)["boards"]
     refused = {row["board"]: row["error"]["text"] for row in boards if "error" in row}
     assert {"qemu-virt-rv32", "xcore"} <= refused.keys()
-    assert all("which are no time" in text for text in refused.values())
+    assert all("which are not times" in text for text in refused.values())
     assert {row["cost_unit"] for row in boards if "error" not in row} == {"cycles"}
