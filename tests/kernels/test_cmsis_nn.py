@@ -278,7 +278,7 @@ def test_a_folder_without_the_library_is_an_error(missing, tmp_path):
         if not name.startswith(missing):
             (tmp_path / name).parent.mkdir(exist_ok=True)
             (tmp_path / name).touch()
-    with pytest.raises(UsageError, match=f"no checkout of CMSIS-NN: it has no .*{missing}"):
+    with pytest.raises(UsageError, match=f"not a checkout of CMSIS-NN: it has no .*{missing}"):
         load_target("cortex-m4", {"cmsis_nn": str(tmp_path)})
 
 

@@ -171,7 +171,7 @@ def test_ports_that_cannot_be_had_are_told(port, tmp_path):
     with pytest.raises(ToolError, match="there is no such port"):
         SerialPort("/dev/ttyNONE", 115200)
     (tmp_path / "file").touch()
-    with pytest.raises(ToolError, match="no serial port"):
+    with pytest.raises(ToolError, match="not a serial port"):
         SerialPort(str(tmp_path / "file"), 115200)
     with pytest.raises(ToolError, match=r"cannot connect to the RTT server at 127\.0\.0\.1:1"):
         ports.Socket("127.0.0.1:1")

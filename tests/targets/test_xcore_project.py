@@ -111,7 +111,7 @@ def zeros_through_the_reference():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("leaves", "said"), [(b"", "made no app.xe"), (b"STUB", "that is no program")])
+@pytest.mark.parametrize(("leaves", "said"), [(b"", "made no app.xe"), (b"STUB", "that is not a program")])
 def test_what_is_no_program_of_the_chip_never_becomes_a_result(built, tmp_path, monkeypatch, leaves, said):
     """The stub's xcc makes nothing, or a file that is no .xe."""
     stubs = stub_tools(tmp_path / "bin", leaves=leaves)

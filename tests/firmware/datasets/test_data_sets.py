@@ -282,7 +282,7 @@ def test_files_that_are_no_images_are_refused(tmp_path, content):
     whole = (tmp_path / "a.png").read_bytes()
     (tmp_path / "a.png").write_bytes(whole[: len(whole) // 2] if isinstance(content, str) else content)
     found = open_set(network(), tmp_path)
-    with pytest.raises(UsageError, match="no image, or a damaged one") as caught:
+    with pytest.raises(UsageError, match="not an image, or is damaged") as caught:
         found.check(0)
         found.read(0)  # what is cut off shows there
     assert caught.value.path == str(tmp_path / "a.png")
@@ -346,7 +346,7 @@ def test_labels_of_arrays_and_lists(tmp_path):
         found = open_set(network(), x, labels=File(str(tmp_path / name)))
         assert found.labels == (2, 1, 0) and found.classes == ("cat", "dog", "bird")
     (tmp_path / "l.txt").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(UsageError, match="no text"):
+    with pytest.raises(UsageError, match="not text"):
         open_set(network(), x, labels=File(str(tmp_path / "l.txt")))
 
 

@@ -146,7 +146,7 @@ def test_limits_of_accuracy_end_with_a_status(file, capsys):
         assert cli.run([*line, "--json", "--fail-if", limit]) == status
         exceeded = json.loads(capsys.readouterr().out)["exceeded"]
         assert bool(exceeded) == bool(status) and all(one in limit for one in exceeded)
-    for limit, said in (("top1", "no limit"), ("top2<3%", "no figure 'top2'"), ("top1<70", "above 1")):
+    for limit, said in (("top1", "not a limit"), ("top2<3%", "no figure 'top2'"), ("top1<70", "above 1")):
         assert cli.run([*line, "--fail-if", limit]) == 2
         assert said in capsys.readouterr().err
     assert cli.run(["validate", NET, "-b", "host", "--fail-if", "top1<1%"]) == 2

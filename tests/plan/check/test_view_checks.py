@@ -177,7 +177,7 @@ def delays():
         ({"size": 16}, "has 16 bytes at"),
         ({"tensors": (0,)}, "holds other tensors"),
         ({"rows": 1}, "holds other tensors"),
-        ({"name": "*/ evil"}, "text that is none for people"),
+        ({"name": "*/ evil"}, "text that cannot be shown"),
     ],
 )
 def test_memory_that_is_not_a_states_own_is_refused(delays, change, message):
