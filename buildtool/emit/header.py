@@ -67,8 +67,8 @@ def interface_tensors(network: Network) -> list[tuple[str, int, Tensor]]:
 def header(network: Network, stack: str = "") -> str:
     """<net>.h: sizes, and the functions that the application calls; `stack`: lines about the stack."""
     net, macro, graph, plan = network.net, network.macro, network.graph, network.plan
-    is_spread, image = network.is_spread, graph.tensors[graph.inputs[0]] if network.is_streamed else None
-    sizes = []
+    beside = _reset_prototype(network) + _loader_prototype(network)
+    sizes, second = [], _SECOND if network.is_spread else ""
     for name, _, tensor in interface_tensors(network):
         sizes.append(f"\n/* {tensor.dtype} {shape(tensor.shape)} */")
         sizes.append(f"#define {macro}_{name}_TYPE {_C_TYPES[tensor.dtype]}")
@@ -77,57 +77,6 @@ def header(network: Network, stack: str = "") -> str:
         dims = ", ".join(str(n) for n in tensor.shape) or "1"
         sizes.append(f"#define {macro}_{name}_SHAPE {{{dims}}}")
         sizes += _order(macro, name, tensor)
-    second_arena = f"""
-/* Some of it is in a second arena, in another memory of the board, of the same alignment. */
-#define {macro}_SECOND_ARENA_BYTES {plan.arenas[-1]}
-#define {macro}_DEFINE_SECOND_ARENA(name)
-    NN_ARENA(name, {macro}_SECOND_ARENA_BYTES, {macro}_ARENA_ALIGNMENT)
-#define {macro}_DEFINE_SECOND_ARENA_IN(name, section)
-    NN_ARENA_IN(name, {macro}_SECOND_ARENA_BYTES, {macro}_ARENA_ALIGNMENT, section)
-#define {macro}_CHECK_SECOND_ARENA(array)
-    NN_STATIC_ASSERT(sizeof(array) >= {macro}_SECOND_ARENA_BYTES, "the second arena is too small")
-"""
-    state = f"""
-/* What lives from one invoke to the next: memory of its own, which no arena has any of. It is a
- * static array in section .bss.nn_state; compiled with {macro}_STATE_SECTION="name",
- * in that one. */
-#define {macro}_STATE_BYTES {plan.state_bytes}
-"""
-    kept = "leaves it there" if plan.image == Image.RESIDENT else "overwrites it"
-    write_input = f"""\
-/* Where to write input `index` before an invoke, which {kept}.
- * NULL before init, and where there is no such input. */
-int8_t *{net}_input(int index);
-
-"""
-    too = " and resets what lives between invokes" * bool(plan.states)
-    row_source = (
-        f"""
-/* Input 0 is an image of so many rows, which is never whole in the arena. */
-#define {macro}_ROWS {image.nhwc[1]}
-#define {macro}_ROW_BYTES {image.row_bytes}
-
-/* The image comes row by row: an invoke calls `deliver` for rows 0, 1, 2 ... of input 0, each once,
- * in order, and as late as possible; it writes {macro}_ROW_BYTES to `data` and returns 0. Rows at the
- * bottom that the network does not look at are not asked for. Anything but 0 ends the invoke, which
- * returns it{too}; the next one begins with row 0.
- * Set it before the first invoke; NN_ERROR_BUSY during one. */
-nn_status {net}_set_row_source(nn_row_source *deliver, void *context);
-"""
-        if image
-        else ""
-    )
-    reset = f"""
-/* Gives what lives between invokes its initial values, as init does: for where a new sequence
- * begins. They are read from the weight image. */
-nn_status {net}_reset(void);
-"""
-    set_loader = f"""
-/* How constants come into the arena, from flash that cannot be read in place. Without one they are
- * copied from the weights given to {net}_init; with one, set before it, those may be NULL.
- * NN_ERROR_BUSY during an invoke. */
-nn_status {net}_set_loader(nn_loader loader);
-"""
     body = f"""\
 #ifndef {macro}_H
 #define {macro}_H
@@ -160,7 +109,7 @@ extern "C" {{
     NN_ARENA_IN(name, {macro}_ARENA_BYTES, {macro}_ARENA_ALIGNMENT, section)
 #define {macro}_CHECK_ARENA(array)
     NN_STATIC_ASSERT(sizeof(array) >= {macro}_ARENA_BYTES, "the arena is too small")
-{second_arena * is_spread}{state * bool(plan.states)}
+{_second(network)}{_state_macros(network)}
 #define {macro}_WEIGHTS_BYTES {len(network.image.data)}
 #define {macro}_PAYLOAD_BYTES ({macro}_WEIGHTS_BYTES - sizeof(nn_image_header))
 
@@ -179,10 +128,10 @@ extern "C" {{
 extern const uint8_t {net}_weights[];
 
 /* Checks the weight image (length, layout, CRC-32), which needs some of the arena, and takes the
- * {_TAKES[is_spread]} */
-nn_status {net}_init(void *arena, size_t arena_bytes,{_SECOND * is_spread} const void *weights);
+ * {_TAKES[network.is_spread]} */
+nn_status {net}_init(void *arena, size_t arena_bytes,{second} const void *weights);
 
-{write_input * bool(network.held_inputs)}/* Where output `index` is after an invoke, until the next one.
+{_input_prototype(network)}/* Where output `index` is after an invoke, until the next one.
  * NULL before init, and where there is no such output. */
 const int8_t *{net}_output(int index);
 
@@ -198,13 +147,98 @@ nn_quantization {net}_output_quantization(int index);
 /* `hook` (NULL: none) is called between regions of an invoke, for a watchdog or a scheduler. No
  * interrupt and no other thread may set it during an invoke: hook and context are two values. */
 void {net}_set_yield(void (*hook)(void *context), void *context);
-{row_source}{reset * bool(plan.states)}{set_loader * bool(plan.loads)}
+{_row_source_prototype(network) if network.is_streamed else ""}{beside}
 #ifdef __cplusplus
 }}
 #endif
 
 #endif"""
     return "\n".join([banner(network, "the interface"), *continued(body)])
+
+
+def _second(network: Network) -> str:
+    """The size of the second arena, and what defines one; nothing where there is none."""
+    if not network.is_spread:
+        return ""
+    macro = network.macro
+    return f"""
+/* Some of it is in a second arena, in another memory of the board, of the same alignment. */
+#define {macro}_SECOND_ARENA_BYTES {network.plan.arenas[1]}
+#define {macro}_DEFINE_SECOND_ARENA(name)
+    NN_ARENA(name, {macro}_SECOND_ARENA_BYTES, {macro}_ARENA_ALIGNMENT)
+#define {macro}_DEFINE_SECOND_ARENA_IN(name, section)
+    NN_ARENA_IN(name, {macro}_SECOND_ARENA_BYTES, {macro}_ARENA_ALIGNMENT, section)
+#define {macro}_CHECK_SECOND_ARENA(array)
+    NN_STATIC_ASSERT(sizeof(array) >= {macro}_SECOND_ARENA_BYTES, "the second arena is too small")
+"""
+
+
+def _input_prototype(network: Network) -> str:
+    """Of a streamed image there is no place to write to, so nothing that would give one."""
+    if not network.held_inputs:
+        return ""
+    kept = "leaves it there" if network.plan.image == Image.RESIDENT else "overwrites it"
+    return f"""\
+/* Where to write input `index` before an invoke, which {kept}.
+ * NULL before init, and where there is no such input. */
+int8_t *{network.net}_input(int index);
+
+"""
+
+
+def _row_source_prototype(network: Network) -> str:
+    macro = network.macro
+    image = network.graph.tensors[network.graph.inputs[0]]
+    too = " and resets what lives between invokes" * bool(network.plan.states)
+    return f"""
+/* Input 0 is an image of so many rows, which is never whole in the arena. */
+#define {macro}_ROWS {image.nhwc[1]}
+#define {macro}_ROW_BYTES {image.row_bytes}
+
+/* The image comes row by row: an invoke calls `deliver` for rows 0, 1, 2 ... of input 0, each once,
+ * in order, and as late as possible; it writes {macro}_ROW_BYTES to `data` and returns 0. Rows at the
+ * bottom that the network does not look at are not asked for. Anything but 0 ends the invoke, which
+ * returns it{too}; the next one begins with row 0.
+ * Set it before the first invoke; NN_ERROR_BUSY during one. */
+nn_status {network.net}_set_row_source(nn_row_source *deliver, void *context);
+"""
+
+
+def _loader_prototype(network: Network) -> str:
+    """The interface's function that takes a loader."""
+    if not network.plan.loads:
+        return ""
+    return f"""
+/* How constants come into the arena, from flash that cannot be read in place. Without one they are
+ * copied from the weights given to {network.net}_init; with one, set before it, those may be NULL.
+ * NN_ERROR_BUSY during an invoke. */
+nn_status {network.net}_set_loader(nn_loader loader);
+"""
+
+
+def _state_macros(network: Network) -> str:
+    """Of the header: how much state there is; nothing where there is none."""
+    if not network.plan.states:
+        return ""
+    macro = network.macro
+    return f"""
+/* What lives from one invoke to the next: memory of its own, which no arena has any of. It is a
+ * static array in section .bss.nn_state; compiled with {macro}_STATE_SECTION="name",
+ * in that one. */
+#define {macro}_STATE_BYTES {network.plan.state_bytes}
+"""
+
+
+def _reset_prototype(network: Network) -> str:
+    """Of the header: the function that resets state."""
+    if not network.plan.states:
+        return ""
+    net = network.net
+    return f"""
+/* Gives what lives between invokes its initial values, as init does: for where a new sequence
+ * begins. They are read from the weight image. */
+nn_status {net}_reset(void);
+"""
 
 
 def _order(macro: str, name: str, tensor: Tensor) -> list[str]:

@@ -26,6 +26,7 @@ from buildtool.target.plugin import INTERFACE, KernelFolder, TargetPlugin
 from buildtool.target.types import (
     Argument,
     Board,
+    KernelFamily,
     KernelVariant,
     Library,
     Routine,
@@ -122,38 +123,19 @@ def make_target(
     from buildtool.target.catalogue import for_core
     from buildtool.target.costs import merged
     from buildtool.target.cycle_costs import converter, loading, waiting
-    from buildtool.target.family import CATALOGUE, resolved
+    from buildtool.target.family import resolved
 
     used = tuple(_library(board, name, path) for name, path in (libraries or {}).items())
-    # Other distributions' plugins are asked where the board is theirs, or names a family that is not here.
-    offered = _folders(_own_plugins().values())
-    if board.family not in _own_plugins() or not set(board.core.families) <= set(offered):
-        offered = _folders([*_own_plugins().values(), *_other_plugins().values()])
+    offered = _offered(board)
     portable = [name for name, folder in offered.items() if folder.portable]
     named = [*(name for library in used for name in library.families)]
-    if requantise is not Requantise.EXACT:
-        ways: Mapping[str, Sequence[str]] = getattr(plugin(board), "requantisations", lambda _: {})(board)
-        if requantise not in ways:
-            text = (
-                f"board '{board.name}' cannot requantise by '{requantise}': its core has no kernels for that"
-            )
-            raise UsageError(text, option="requantise", hint=suggest(requantise=None))
-        named += ways[requantise]
-    named += board.core.families
+    named += [*_requantising(board, requantise), *board.core.families]
     wanted = [*(name for name in dict.fromkeys(named) if name not in portable), *portable]
     found = _catalogues(wanted, offered, board)
     cycles = converter(
         board.pipeline, [(name, found[name].family.folder, found[name].names) for name in wanted]
     )
-    # What kernels of portable families cost by the core's own ones, the best family's formula first.
-    known = {kernel.name for name in portable for kernel in found[name].kernels}
-    stated: dict[str, str] = {}
-    for family in (found[name] for name in wanted):
-        for unknown in (kernel for kernel in family.portable if kernel not in known):
-            hint, path = did_you_mean(unknown, known), str(family.family.folder / CATALOGUE)
-            text = f"no portable family has a kernel '{unknown}'"
-            raise TargetError(text, path=path, operator=f"portable.{unknown}", hint=hint)
-        stated = {**family.portable, **stated}
+    stated = _portable_costs(wanted, portable, found)
     by_ratio: set[str] = set()
     kernels: list[KernelVariant] = []
     routines: list[Routine] = []
@@ -168,18 +150,9 @@ def make_target(
         kernels += [_answered(kernel, name, used) for kernel in for_core(own, board.core)]
         routines += found[name].routines
     families = {name: catalogue.family for name, catalogue in found.items()}
-    users: list[KernelVariant | Routine] = [*kernels, *routines]
-    for user in users:
-        for source in user.sources:
-            if (strange := source.partition("/")[0]) not in families:
-                text = f"source '{source}' of {user.symbol} is of a family that its own one does not use"
-                raise TargetError(text, hint=f'uses = ["{strange}"] in its catalogue.toml')
+    _refuse_strange_sources((*kernels, *routines), families)
     _refuse_missing_routines(kernels, routines)
-    owners: dict[str, str] = {}
-    for name in wanted:
-        for kernel in found[name].kernels:
-            if (owner := owners.setdefault(kernel.name, name)) != name:
-                raise TargetError(f"families '{owner}' and '{name}' both have a kernel '{kernel.name}'")
+    _refuse_shared_names({name: found[name].kernels for name in wanted})
     costs = merged([found[name].costs for name in wanted])
     counted = CostUnit.ISSUES if board.vector_unit else CostUnit.INSTRUCTIONS
     return Target(
@@ -193,6 +166,78 @@ def make_target(
         CostUnit.CYCLES if cycles else counted,
         frozenset(by_ratio),
     )
+
+
+def _portable_costs(
+    wanted: Sequence[str], portable: Sequence[str], found: Mapping[str, Catalogue]
+) -> dict[str, str]:
+    """What kernels of portable families cost by the core's own ones, the best family's formula first."""
+    from buildtool.target.family import CATALOGUE
+
+    known = {kernel.name for name in portable for kernel in found[name].kernels}
+    stated: dict[str, str] = {}
+    for name in wanted:
+        family = found[name]
+        for kernel in family.portable:
+            if kernel not in known:
+                hint, path = did_you_mean(kernel, known), str(family.family.folder / CATALOGUE)
+                text = f"no portable family has a kernel '{kernel}'"
+                raise TargetError(text, path=path, operator=f"portable.{kernel}", hint=hint)
+        stated = {**family.portable, **stated}
+    return stated
+
+
+def _requantising(board: Board, requantise: Requantise) -> tuple[str, ...]:
+    """The kernel families that requantise so; UsageError where the board has none."""
+    if requantise is Requantise.EXACT:
+        return ()
+    family = plugin(board)
+    found: Mapping[str, tuple[str, ...]] = (
+        family.requantisations(board) if hasattr(family, "requantisations") else {}
+    )
+    if requantise not in found:
+        raise UsageError(
+            f"board '{board.name}' cannot requantise by '{requantise}': its core has no kernels for that",
+            option="requantise",
+            hint=suggest(requantise=None),
+        )
+    return found[requantise]
+
+
+def _refuse_strange_sources(
+    users: Iterable[KernelVariant | Routine], families: Mapping[str, KernelFamily]
+) -> None:
+    for user in users:
+        for source in user.sources:
+            family = source.partition("/")[0]
+            if family not in families:
+                raise TargetError(
+                    f"source '{source}' of {user.symbol} is of a family that its own one does not use",
+                    hint=f'uses = ["{family}"] in its catalogue.toml',
+                )
+
+
+def _refuse_shared_names(families: Mapping[str, Sequence[KernelVariant]]) -> None:
+    """A plan names kernels: a name belongs to one family."""
+    owners: dict[str, str] = {}
+    for family, kernels in families.items():
+        for kernel in kernels:
+            owner = owners.setdefault(kernel.name, family)
+            if owner != family:
+                raise TargetError(f"families '{owner}' and '{family}' both have a kernel '{kernel.name}'")
+
+
+def _offered(board: Board) -> dict[str, KernelFolder]:
+    """Every kernel family that the board can name, by its folder's name.
+
+    Plugins of other distributions are asked where the board's own is one of them, or where it names a
+    family that buildtool has not.
+    """
+    plugins = list(_own_plugins().values())
+    found = _folders(plugins)
+    if board.family not in _own_plugins() or not set(board.core.families) <= set(found):
+        found = _folders([*plugins, *_other_plugins().values()])
+    return found
 
 
 def _library(board: Board, name: str, path: str) -> Library:
