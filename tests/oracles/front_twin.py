@@ -386,7 +386,7 @@ def hold_front(graph: Graph, target: Target, image: str, in_place: str, space: S
     with space.searched():
         found = fronts.front(graph, target, fronts.Settings(in_place, image, max_f=1e9))
         every = twin(graph, target, image, in_place, space)
-        for columns, weight in ((found.space.columns, Twin.work), (found.space.cost_columns, Twin.cost)):
-            ways = sorted((way.bytes, way.weight) for way in Search(columns).falling())
+        for tables, weight in ((found.space.tables, Twin.work), (found.space.cost_tables, Twin.cost)):
+            ways = sorted((way.bytes, way.weight) for way in Search(tables).falling())
             assert ways == every.front(weight), weight.__name__
         assert [(point.live_bytes, point.work) for point in found.points] == every.front(Twin.work)

@@ -147,7 +147,7 @@ def _streamed(alone: Prepared, placing: _Placing, known: Sequence[Point]) -> Ite
     indices: Iterable[int] = range(len(found.points))
     if not math.isinf(placing.below):
         constants = least_loading_cost(alone.graph, alone.target)
-        indices = found.cheaper(math.inf, Search(found.space.cost_columns), lambda: placing.below - constants)
+        indices = found.cheaper(math.inf, Search(found.space.cost_tables), lambda: placing.below - constants)
     quick = _at_once(found, alone, placing, known) if placing.smallest and loads(alone.target.board) else []
     for index in indices:
         if _is_beaten(found.points[index], known):

@@ -16,8 +16,8 @@ from buildtool.plan.assemble.layerwise import plan as plan_layerwise
 from buildtool.plan.choose.limits import Limits
 from buildtool.plan.search.front import Front, front
 from buildtool.plan.search.paths import Search, over_bound
-from buildtool.plan.search.priced import SCALE, priced
-from buildtool.plan.search.regions import INFINITE, Columns
+from buildtool.plan.search.regions import INFINITE
+from buildtool.plan.search.tables import Tables
 from buildtool.plan.summary.fit import available_bytes, check_state_fits
 from buildtool.plan.summary.summary import binding
 from buildtool.plan.types import Group, Plan, Region
@@ -25,6 +25,7 @@ from buildtool.target.choice import roomier
 from buildtool.target.costs import COST_UNITS
 
 MOST_PRICES = 12  # of work: each is between two plans of the hull, and rarely more than six are needed
+SCALE = 1024  # prices of work are in 1 / SCALE of a weight of cost
 LAST_WAYS = 3  # of least memory within a cost: moves may make the very last too dear once it is placed
 
 
@@ -50,7 +51,7 @@ def _choose(found: Front, limits: Limits) -> tuple[Plan | None, list[Plan]]:
     by_cost = limits.objective == Objective.COST
     # What one operator needs that runs by itself is too much: then the plan of whole operators, wherever its
     # tensors lie and move to, does not fit either. (Constants that are loaded are not in that plan.)
-    wholes = found.space.tables.wholes if by_cost and not found.settings.loaded else None
+    wholes = found.space.boundaries.wholes if by_cost and not found.settings.loaded else None
     too_large = wholes is not None and max(wholes, default=0) > limits.ram
     is_point = not by_cost and found.settings.image == Image.STREAM
     if not too_large and not is_point:
@@ -87,7 +88,7 @@ def _cheapest_of(plans: Iterable[Plan], limits: Limits) -> Plan | None:
 
 def least_cost(found: Front) -> Search:
     """A search for the least cost."""
-    return Search(found.space.cost_columns, most_labels=found.settings.most_labels)
+    return Search(found.space.cost_tables, most_labels=found.settings.most_labels)
 
 
 def search_factor(found: Front, limits: Limits) -> float:
@@ -139,12 +140,12 @@ def cheapest(found: Front, limits: Limits, search: Search | None = None) -> list
     most = _most(limits.ram)
     if search.first is not None and most not in found.missed:  # what the search has proven of its first limit
         weight = search.first.weight
-        found.missed[most] = 1.0 if search.first_exact else over_bound(found.space.cost_columns, weight, most)
+        found.missed[most] = 1.0 if search.first_exact else over_bound(found.space.cost_tables, weight, most)
     if not plans or limits.f is None or limits.allow(plans[-1]) or plans[-1].arena_bytes > limits.ram:
         return plans
     dear = plans[-1]  # with too much work, but cheap
     extra = found.space.most_extra(limits.f)
-    least = _placed(found, Search(found.space.columns, extra, found.settings.most_labels), limits.ram)
+    least = _placed(found, Search(found.space.tables, extra, found.settings.most_labels), limits.ram)
     plans += least
     if least and least[-1].arena_bytes <= limits.ram:
         plans += _between(found, limits, dear, least[-1])
@@ -193,8 +194,8 @@ def _between(found: Front, limits: Limits, over: Plan, under: Plan) -> list[Plan
         dearer, more = (under.cost - over.cost) * COST_UNITS, over.macs - under.macs
         if dearer <= 0 or more <= 0:
             break
-        tables = priced(found.space.cost_tables, math.ceil(SCALE * dearer / more))
-        search = Search(Columns(tables), most_labels=found.settings.most_labels)
+        tables = Tables(found.space.boundaries, SCALE, math.ceil(SCALE * dearer / more))
+        search = Search(tables, most_labels=found.settings.most_labels)
         plans += (made := _placed(found, search, limits.ram))
         if not made or made[-1].arena_bytes > limits.ram:
             break
@@ -252,9 +253,9 @@ def _smallest_by_cost(found: Front, limits: Limits) -> list[Plan]:
     With a limit on work besides, as exact as `cheapest` is.
     """
     assert limits.cost is not None
-    rounded = found.space.cost_tables.count  # weights of blocks are rounded to units
+    rounded = found.space.elements.count  # weights of blocks are rounded to units
     extra = int(limits.cost * COST_UNITS) + rounded - found.space.cost_tables.before[-1]
-    ways = list(Search(found.space.cost_columns, extra, found.settings.most_labels).falling())
+    ways = list(Search(found.space.cost_tables, extra, found.settings.most_labels).falling())
     if limits.f is None:  # plans of the last ways, and of the points that may be smaller and keep the cost
         plans = [found.lean(way) for way in ways[-LAST_WAYS:]]
         least = min((plan.arena_bytes for plan in plans if limits.allow_work(plan)), default=math.inf)
@@ -341,5 +342,5 @@ def _within_memory(found: Front, limits: Limits) -> Plan | None:
     kept = _cheapest_of(cheapest(found, free), free) if limits.cost is not None else None
     if kept is not None:
         return kept
-    plans = _placed(found, Search(found.space.columns), limits.ram)
+    plans = _placed(found, Search(found.space.tables), limits.ram)
     return plans[-1] if plans and plans[-1].arena_bytes <= limits.ram else None

@@ -6,7 +6,7 @@ some tensors whole in the arena.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
 from itertools import accumulate
@@ -25,6 +25,7 @@ from buildtool.plan.schedule.costs import CostModel
 from buildtool.plan.schedule.receptive import accumulates, axes, by_rows, columns, row_inputs, rows
 from buildtool.plan.types import Group, Region, Scheme
 from buildtool.target import catalogue
+from buildtool.target.costs import COST_UNITS
 from buildtool.target.types import Costs, KernelVariant
 
 
@@ -59,6 +60,11 @@ class Elements:
     def positions(self) -> tuple[int, ...]:
         """Element -> position in Graph.ops."""
         return tuple(i for i, op in enumerate(self.graph.ops) if op.kind not in ALIAS_KINDS)
+
+    @cached_property
+    def count(self) -> int:
+        """The number of elements."""
+        return len(self.positions)
 
     @cached_property
     def ops(self) -> tuple[Op, ...]:
@@ -109,12 +115,12 @@ class Elements:
         """Root -> the last element that needs it, or one past the last of all."""
         found = {t: max(self.readers.get(t, (made,))) for t, made in self.made_at.items()}
         kept = self.outputs | (frozenset(self.graph.inputs) if self.image == Image.RESIDENT else frozenset())
-        return found | dict.fromkeys(kept, len(self.positions))
+        return found | dict.fromkeys(kept, self.count)
 
     @cached_property
     def live(self) -> tuple[frozenset[int], ...]:
         """Cut -> the roots that have to be whole there; cut c is before element c."""
-        held: list[set[int]] = [set() for _ in range(len(self.positions) + 1)]
+        held: list[set[int]] = [set() for _ in range(self.count + 1)]
         for t, made in self.made_at.items():
             for cut in range(made + 1, self.last_read[t] + 1):
                 held[cut].add(t)
@@ -207,17 +213,11 @@ class Elements:
             found.append(before if before in by_row else (by_row or any_read)[0])
         return tuple(found)
 
-    def beside(self, first: int, last: int) -> Iterator[tuple[int, int]]:
-        """(element, tensor) of what the elements of a block read besides their main input."""
-        for e in range(first, last + 1):
-            yield from self._beside[e]
-
     @cached_property
-    def _beside(self) -> tuple[tuple[tuple[int, int], ...], ...]:
-        return tuple(
-            tuple((e, t) for t in op.inputs if t in self.roots and t != self.main[e])
-            for e, op in enumerate(self.ops)
-        )
+    def beside(self) -> tuple[tuple[int, ...], ...]:
+        """Element -> the activations that it reads besides its main input."""
+        both = zip(self.ops, self.main, strict=True)
+        return tuple(tuple(t for t in op.inputs if t in self.roots and t != main) for op, main in both)
 
     @cached_property
     def axes_of(self) -> tuple[tuple[Axis, Axis], ...]:
@@ -275,8 +275,13 @@ class Elements:
         """
         return tuple(
             self.model.region(self.region_of(e), self.image) if self.begins(e) else 0.0
-            for e in range(len(self.positions))
+            for e in range(self.count)
         )
+
+    @cached_property
+    def cost_before(self) -> tuple[int, ...]:
+        """Cut -> cost of all elements before it, run alone, in 1 / COST_UNITS."""
+        return (0, *accumulate(round(cost * COST_UNITS) for cost in self.cost))
 
     def delivery(self, first: int, rows: int) -> float:
         """What this many rows of the input of a region that begins here cost, if they are delivered."""

@@ -20,8 +20,8 @@ from buildtool.target.costs import Rings
 from buildtool.target.types import Contract
 
 
-class ChainWindows:
-    """The workspaces of chains; `lowest`: last element -> the first one of the longest chain that ends there.
+class ChainEnds:
+    """Workspaces and costs; `lowest`: last element -> the first one of the longest chain that ends there.
 
     Pixels are those that go from operator to operator, 0 for whole rows (strips).
     """
@@ -30,7 +30,7 @@ class ChainWindows:
         self._e, self._lowest = e, lowest
 
     @remembered
-    def of(self, last: int, step: int, pixels: int) -> list[int]:
+    def windows(self, last: int, step: int, pixels: int) -> list[int]:
         """By how many elements before the last one a chain begins: aligned bytes of its workspace.
 
         As `workspace` lays it out: with hand-offs of pixels all windows are kept; of strips each operator
@@ -108,19 +108,10 @@ class ChainWindows:
             found.append(self._e.scratch_for(e - 1, min(made, each) if pixels else made))
         return found
 
-
-# ---- what calls cost ----------------------------------------------------------------------------------
-
-
-class ChainCosts:
-    """The costs of chains; `lowest`: last element -> the first element of the longest one that ends there."""
-
-    def __init__(self, e: Elements, lowest: Sequence[int]) -> None:
-        self._e, self._lowest = e, lowest
-        self._model = e.model
+    # ---- what calls cost -----------------------------------------------------------------------------
 
     @remembered
-    def of(self, last: int, step: int, pixels: int, made: int) -> list[float]:
+    def costs(self, last: int, step: int, pixels: int, made: int) -> list[float]:
         """By how many elements before the last one a chain begins: its cost, deliveries not counted.
 
         The first element reads whole rows, the others what windows keep of them.
@@ -129,9 +120,9 @@ class ChainCosts:
         found, after = list[float](), 0.0
         for i, (own, (first, later)) in enumerate(zip(rows, columns, strict=True)):
             position = self._e.positions[last - i]
-            found.append(after + self._model.cost(position, own, first))
+            found.append(after + self._e.model.cost(position, own, first))
             if i + 1 < len(rows):
-                after += self._model.cost(position, own, later)
+                after += self._e.model.cost(position, own, later)
         return found
 
     @remembered
@@ -139,7 +130,7 @@ class ChainCosts:
         """Of a chain's elements, last to first: the rows of their calls (see CostModel)."""
         ranges, found = in_steps(made, step), list[int]()
         for e in range(last, self._lowest[last] - 1, -1):
-            found.append(self._model.parts(self._e.positions[e], 0, ranges.without_empty()))
+            found.append(self._e.model.parts(self._e.positions[e], 0, ranges.without_empty()))
             if e:
                 ranges = ranges.read(self._e.axes_of[e][0], self._e.heights[e - 1])
         return found
@@ -156,12 +147,12 @@ class ChainCosts:
         for e in range(last, self._lowest[last] - 1, -1):
             ranges, axis = gained(ends).without_empty(), self._e.axes_of[e][1]
             position = self._e.positions[e]
-            first = later = self._model.parts(position, 1, ranges, Rings(0, kept))
+            first = later = self._e.model.parts(position, 1, ranges, Rings(0, kept))
             if e:
                 each *= axis.stride
                 before = min(self._e.widths[e - 1], each + axis.kernel - axis.stride) if pixels else 0
                 if before:
-                    later = self._model.parts(position, 1, ranges, Rings(before, kept))
+                    later = self._e.model.parts(position, 1, ranges, Rings(before, kept))
                 kept = before
                 ends = np.minimum(self._e.widths[e - 1], axis.highs(ends))
             found.append((first, later))

@@ -42,11 +42,12 @@ from buildtool.plan.schedule.receptive import by_rows
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.search import blocks
 from buildtool.plan.search.blocks import Blocks
+from buildtool.plan.search.boundaries import Boundaries
 from buildtool.plan.search.chain import Elements
 from buildtool.plan.search.paths import MOST_LABELS, Search, Way, factor
-from buildtool.plan.search.priced import Ties
-from buildtool.plan.search.regions import Candidate, Columns
-from buildtool.plan.search.tables import Objective, Tables
+from buildtool.plan.search.regions import Candidate
+from buildtool.plan.search.tables import Tables
+from buildtool.plan.search.ties import Ties
 from buildtool.plan.types import Plan, Region
 from buildtool.target import catalogue
 from buildtool.target.costs import COST_UNITS
@@ -124,24 +125,19 @@ class Space:
         return Blocks(self.elements, self.hand_offs, self.session)
 
     @cached_property
+    def boundaries(self) -> Boundaries:
+        """What surrounds regions, whatever is to be least."""
+        return Boundaries(self.blocks)
+
+    @cached_property
     def tables(self) -> Tables:
         """What the search for the least work adds up."""
-        return Tables(self.elements, self.blocks, Objective.WORK)
+        return Tables(self.boundaries, per_work=1)
 
     @cached_property
     def cost_tables(self) -> Tables:
         """What the search for the least cost adds up."""
-        return Tables(self.elements, self.blocks, Objective.COST)
-
-    @cached_property
-    def columns(self) -> Columns:
-        """What searches for the least work share."""
-        return Columns(self.tables)
-
-    @cached_property
-    def cost_columns(self) -> Columns:
-        """What searches for the least cost share."""
-        return Columns(self.cost_tables)
+        return Tables(self.boundaries, per_cost=1)
 
     @remembered
     def cheapest(self, way: Way) -> Way | None:
@@ -150,7 +146,7 @@ class Space:
 
     @cached_property
     def _ties(self) -> Ties:
-        return Ties(self.tables, self.cost_tables)
+        return Ties(self.cost_tables)
 
     @cached_property
     def once(self) -> int:
@@ -165,9 +161,9 @@ class Space:
     def ways(self, max_f: float, most_labels: int = MOST_LABELS) -> Ways:
         """The undominated ways with at most this F, which a search of this many labels finds."""
         extra = self.most_extra(max_f)
-        search = Search(self.columns, extra, most_labels)
+        search = Search(self.tables, extra, most_labels)
         found = tuple(undominated(search.falling(), lambda way: (way.bytes, way.weight)))
-        missed = 1.0 if search.exact else factor(self.columns, extra, found, search.exact_way)
+        missed = 1.0 if search.exact else factor(self.tables, extra, found, search.exact_way)
         return Ways(found, missed)
 
 
@@ -240,21 +236,21 @@ class Front:
         """Most bytes that a region may save if its blocks have other forms than were found."""
         if not region.block_forms:
             return 0
-        source = self.space.tables.sources[region.first]
+        source = self.space.boundaries.sources[region.first]
         dies = source.last < region.end and not source.streamed
-        over = min(source.size, self.space.tables.sizes[region.end - 1]) if dies else 0
-        return over + max(block_form.window for block_form in region.block_forms)
+        over = min(source.size, self.space.boundaries.sizes[region.end - 1]) if dies else 0
+        return over + max(form.window for form in region.block_forms)
 
     def _beside(self, region: Candidate) -> int:
         """Most bytes that a region's output may share with what dies in it and does not feed it."""
-        e, tables = self.space.elements, self.space.tables
+        e, boundaries = self.space.elements, self.space.boundaries
         if not region.block_forms:
             return 0  # of a single operator all that it reads is counted
         inside = range(region.first, region.end)
         read = {e.roots[t] for k in inside for t in e.ops[k].inputs if t in e.roots}
-        read -= {tables.sources[region.first].tensor, *(e.makes[k] for k in inside)}
+        read -= {boundaries.sources[region.first].tensor, *(e.makes[k] for k in inside)}
         dying = sum(e.sizes[t] for t in read if e.last_read[t] < region.end)
-        return min(dying, tables.sizes[region.end - 1])
+        return min(dying, boundaries.sizes[region.end - 1])
 
     def plan(self, index: int) -> Plan:
         """The placed plan of a point, in the least arena that is found and as cheap as that allows.
@@ -369,11 +365,11 @@ class Front:
 
     def _polished(self, region: Candidate, most_bytes: int) -> Region:
         """A region whose blocks run in the cheapest forms within `most_bytes`."""
-        blocks = [block_form.block for block_form in region.block_forms]
+        blocks = [form.block for form in region.block_forms]
         lean = region.region(self.space.elements)
         if not blocks:
             return lean
-        room = most_bytes - region.bytes + max(block_form.window for block_form in region.block_forms)
+        room = most_bytes - region.bytes + max(form.window for form in region.block_forms)
         groups = []
         for block, group in zip(blocks, lean.groups, strict=True):
             free = room - self.space.elements.constants(block.first, block.last)

@@ -18,7 +18,7 @@ from buildtool.graph.types import Graph, SecondPass
 from buildtool.plan.schedule.gates import gates
 from buildtool.plan.search.front import Settings, Space, space_of
 from buildtool.plan.search.paths import MOST_LABELS, Search
-from buildtool.plan.search.regions import INFINITE, Columns
+from buildtool.plan.search.regions import INFINITE
 from buildtool.plan.search.tables import Tables
 from buildtool.target import catalogue
 from buildtool.target.costs import COST_UNITS
@@ -52,11 +52,11 @@ class Lane:
 class _LaneSearch(Search):
     """A search whose cuts' weights others may lower: `own` are those of ways that this lane found."""
 
-    def __init__(self, columns: Columns, lane: Lane, most_extra: int | None, most_labels: int) -> None:
-        super().__init__(columns, most_extra, most_labels)
+    def __init__(self, tables: Tables, lane: Lane, most_extra: int | None, most_labels: int) -> None:
+        super().__init__(tables, most_extra, most_labels)
         self.at, self.inside, self.reached = lane.at, lane.inside, 0
-        self.own = [0] + [-INFINITE] * self.t.count
-        self._shared = [-INFINITE] * (self.t.count + 1)
+        self.own = [0] + [-INFINITE] * self.t.e.count
+        self._shared = [-INFINITE] * (self.t.e.count + 1)
 
     def begin(self, most_bytes: int) -> None:
         """Starts at the first cut again, with a lower limit."""
@@ -99,11 +99,11 @@ class PassSearch:
     def __init__(
         self,
         lanes: Sequence[Lane],
-        columns: Callable[[Space], Columns],
+        tables: Callable[[Space], Tables],
         most_extra: int | None = None,
         most_labels: int = MOST_LABELS,
     ) -> None:
-        self._lanes = [_LaneSearch(columns(lane.space), lane, most_extra, most_labels) for lane in lanes]
+        self._lanes = [_LaneSearch(tables(lane.space), lane, most_extra, most_labels) for lane in lanes]
         self._most_extra = most_extra
 
     @property
@@ -123,7 +123,7 @@ class PassSearch:
         for lane in self._lanes:
             lane.begin(most_bytes)
         weight = 0
-        for cut in range(1, self.tables.count + 1):
+        for cut in range(1, self.tables.e.count + 1):
             sharing = [(lane, at) for lane in self._lanes if (at := lane.at[cut]) is not None]
             weight = min(lane.advance(at) for lane, at in sharing)
             for lane, at in sharing:
@@ -132,7 +132,7 @@ class PassSearch:
         return self._choice(weight) if weight < INFINITE and weight <= most else None
 
     def _choice(self, weight: int) -> Choice:
-        cut, most, passes = self.tables.count, 0, set[SecondPass]()
+        cut, most, passes = self.tables.e.count, 0, set[SecondPass]()
         while cut:
             lane = min(
                 (lane for lane in self._lanes if lane.at[cut] is not None),
@@ -213,7 +213,7 @@ def worthwhile(
     own = settings(graph)
     extra = None if by_cost else lanes[0].space.most_extra(own.max_f)
     search = PassSearch(
-        lanes, lambda space: space.cost_columns if by_cost else space.columns, extra, own.most_labels
+        lanes, lambda space: space.cost_tables if by_cost else space.tables, extra, own.most_labels
     )
     return tuple(dict.fromkeys(found.passes for found in search.falling() if found.passes))
 
@@ -225,6 +225,6 @@ def least_cost(
     lanes = lanes_of(graph, target, settings, session)
     if not lanes:
         return 0.0
-    search = PassSearch(lanes, lambda space: space.cost_columns, None, settings(graph).most_labels)
+    search = PassSearch(lanes, lambda space: space.cost_tables, None, settings(graph).most_labels)
     found = search.least(most_bytes)
     return found.weight / COST_UNITS if found is not None and search.exact else 0.0

@@ -17,7 +17,8 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from buildtool.plan.search.regions import INFINITE, Candidate, Columns, Reached, Regions
+from buildtool.plan.search.regions import INFINITE, Candidate, Reached, Regions
+from buildtool.plan.search.tables import Tables
 
 MOST_LABELS = 200_000  # of a search: then it is no longer exact
 LABELS_BEYOND = 50  # of each search for one cut, once those are spent
@@ -38,7 +39,7 @@ class Search:
 
     def __init__(
         self,
-        columns: Columns,
+        tables: Tables,
         most_extra: int | None = None,
         most_labels: int = MOST_LABELS,
         relaxed: bool = False,
@@ -47,14 +48,14 @@ class Search:
 
         `relaxed`: no ways are looked for, but a weight that none is below (see `lower_bound`).
         """
-        self.t = tables = columns.t
+        self.t = tables
         self.most_extra = most_extra = INFINITE // 4 if most_extra is None else most_extra
-        count = tables.count
+        count = tables.e.count
         self._best = (ctypes.c_int64 * (count + 1))(*[-INFINITE] * (count + 1))
         # cut -> the round in which the best of any cut before it last rose
         self._version = (ctypes.c_int64 * (count + 2))()
         # `spare`: what blocks that leave rows out may win back later
-        self._regions = Regions(columns, most_extra + tables.spare, self._best, self._version)
+        self._regions = Regions(tables, most_extra + tables.spare, self._best, self._version)
         self._last: list[Reached | None] = [None] * (count + 1)
         self._candidates: dict[int, tuple[Reached, Candidate]] = {}  # by cut: the last, in full
         self._rounds = 0
@@ -84,7 +85,7 @@ class Search:
         """Goes through all cuts with a limit; whether anything is left of the ways."""
         if most_bytes < 0:  # not even a network of aliases, which needs none
             return False
-        best, version, count = self._best, self._version, self.t.count
+        best, version, count = self._best, self._version, self.t.e.count
         self.most_bytes = most_bytes
         self._rounds += 1
         best[0] = 0
@@ -116,11 +117,11 @@ class Search:
         """A weight that no way within this many bytes is below, by a relaxed search; None: there is none."""
         if not self._pass(most_bytes):
             return None
-        return self.t.before[-1] + self._best[self.t.count]
+        return self.t.before[-1] + self._best[self.t.e.count]
 
     def _way(self) -> Way:
         regions: list[Candidate] = []
-        cut = self.t.count
+        cut = self.t.e.count
         while cut:
             last = self._last[cut]
             assert last is not None
@@ -131,7 +132,7 @@ class Search:
             cut = last.first
         regions.reverse()
         most = max((region.bytes for region in regions), default=0)
-        return Way(most, self.t.before[-1] + self._best[self.t.count], tuple(regions))
+        return Way(most, self.t.before[-1] + self._best[self.t.e.count], tuple(regions))
 
     def falling(self) -> Iterator[Way]:
         """The ways within ever less bytes, least weight first; undominated as long as it is exact."""
@@ -148,7 +149,7 @@ class Search:
 # ---- by how much ways may miss -----------------------------------------------------------------------
 
 
-def factor(columns: Columns, most_extra: int | None, ways: Sequence[Way], exact: Way | None) -> float:
+def factor(tables: Tables, most_extra: int | None, ways: Sequence[Way], exact: Way | None) -> float:
     """By how much a front that a budget ended may miss: for every way of the space one of `ways` needs at
     most this many times its bytes, and weighs at most this many times its weight.
 
@@ -157,15 +158,15 @@ def factor(columns: Columns, most_extra: int | None, ways: Sequence[Way], exact:
     that many bytes at the least.
     """
     missed = 1.0
-    for size, weight in _corners(columns, most_extra, ways, exact):
+    for size, weight in _corners(tables, most_extra, ways, exact):
         nearest = min((max(way.bytes / size, _over(way.weight, weight)) for way in ways), default=math.inf)
         missed = max(missed, nearest)
     return missed
 
 
-def over_bound(columns: Columns, weight: int, most_bytes: int) -> float:
+def over_bound(tables: Tables, weight: int, most_bytes: int) -> float:
     """How many times the least weight of all ways within some bytes a weight may be."""
-    bound = Search(columns, relaxed=True).lower_bound(most_bytes)
+    bound = Search(tables, relaxed=True).lower_bound(most_bytes)
     return 1.0 if bound is None else _over(weight, bound)
 
 
@@ -176,10 +177,10 @@ def _over(weight: int, bound: int) -> float:
 
 
 def _corners(
-    columns: Columns, most_extra: int | None, ways: Sequence[Way], exact: Way | None
+    tables: Tables, most_extra: int | None, ways: Sequence[Way], exact: Way | None
 ) -> Iterator[tuple[int, int]]:
     """(bytes, weight): every way that may be missed needs and weighs at least as much as one of these."""
-    relaxed = Search(columns, most_extra, relaxed=True)
+    relaxed = Search(tables, most_extra, relaxed=True)
     limit = INFINITE if exact is None else exact.bytes - 1
     known = 0 if exact is None else exact.weight  # of fewer bytes nothing weighs less
     while (bound := relaxed.lower_bound(limit)) is not None:

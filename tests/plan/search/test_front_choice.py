@@ -156,5 +156,5 @@ def test_without_limits_a_plan_is_as_cheap_as_the_search_finds(model, board, ima
     graph = load_network(model, Session()).graph
     found = front(graph, registry.make_target(registry.load_board(board)), Settings(image=image))
     plan = best_plan(found, Limits(1 << 40))
-    least = Search(found.space.cost_columns).least(1 << 40)
+    least = Search(found.space.cost_tables).least(1 << 40)
     assert plan.cost * COST_UNITS == least.weight

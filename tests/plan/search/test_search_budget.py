@@ -67,13 +67,13 @@ def test_a_front_misses_by_no_more_than_its_factor(graph, target, image, in_plac
 
 
 def _cost_misses_by_no_more(found, most_bytes, most_labels):
-    least = Search(found.space.cost_columns).least(most_bytes)
-    search = Search(found.space.cost_columns, most_labels=most_labels)
+    least = Search(found.space.cost_tables).least(most_bytes)
+    search = Search(found.space.cost_tables, most_labels=most_labels)
     way = search.least(most_bytes)
     if way is None:
         assert not search.exact
         return
-    over = over_bound(found.space.cost_columns, way.weight, most_bytes)
+    over = over_bound(found.space.cost_tables, way.weight, most_bytes)
     assert least.weight <= way.weight <= over * least.weight
     assert way.bytes <= most_bytes
 

@@ -102,7 +102,7 @@ def compare(graph, target, image, in_place):
         twins = [Twin(network, target, image, in_place, SPACE) for network in networks]
         for weight in (Twin.work, Twin.cost):
             by_cost = weight is Twin.cost
-            search = PassSearch(lanes, lambda space, c=by_cost: space.cost_columns if c else space.columns)
+            search = PassSearch(lanes, lambda space, c=by_cost: space.cost_tables if c else space.tables)
             found = undominated((way.bytes, way.weight) for way in search.falling())
             assert found == undominated(point for twin in twins for point in twin.front(weight)), (
                 weight.__name__
