@@ -32,6 +32,7 @@ from buildtool.plan.schedule.schedule import Run, executed_macs, run
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.search import blocks
 from buildtool.plan.search import front as fronts
+from buildtool.plan.search import space as search_space
 from buildtool.plan.search.paths import Search
 from buildtool.plan.types import SOURCE, Buffer, BufferKind, Group, Region, Scheme, Step
 from buildtool.target import catalogue
@@ -63,7 +64,7 @@ class Space:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(blocks, "STEPS", self.steps)
             patch.setattr(blocks, "MOST_OPERATORS", self.most_operators)
-            patch.setattr(fronts, "HAND_OFFS", self.hand_offs)
+            patch.setattr(search_space, "HAND_OFFS", self.hand_offs)
             yield
 
 

@@ -40,8 +40,8 @@ from buildtool.target.types import Target
 
 if TYPE_CHECKING:
     from buildtool.graph import order as graph_order
-    from buildtool.plan.search.front import Settings
-    from buildtool.plan.search.passsearch import Passes
+    from buildtool.plan.search.passsearch import Lane, Passes
+    from buildtool.plan.search.space import Settings
     from buildtool.plan.types import Plan
 
 # What firmware takes of a board's memories beside the arena and the network's state, called with (graph,
@@ -147,7 +147,7 @@ class Prepared:
 
 def settings(alone: Prepared) -> Settings:
     """What the front of a problem of one graph depends on, of the options and the board."""
-    from buildtool.plan.search.front import Settings
+    from buildtool.plan.search.space import Settings
 
     options = alone.options
     # as little above the limit as `Limits` allows, so that a point keeps the limit that is its own F
@@ -345,27 +345,31 @@ def least_cost_with_passes(twice: Prepared) -> float:
     return alone.session.remember(
         "least cost with passes",
         (*_parts(alone).values(), most),
-        lambda: least_cost(
-            alone.graph, alone.target, lambda one: settings(alone.of(one)), alone.session, most
-        ),
+        lambda: least_cost(_lanes(alone), settings(alone).most_labels, most),
+    )
+
+
+def _lanes(alone: Prepared) -> tuple[Lane, ...]:
+    """The network without passes, and with all that may pay, as they are searched."""
+    from buildtool.plan.search.passsearch import lanes_of
+    from buildtool.plan.search.space import space_of
+
+    return lanes_of(
+        alone.graph,
+        lambda graph: space_of(graph, alone.target, settings(alone.of(graph)), alone.session),
     )
 
 
 def _choices(alone: Prepared) -> tuple[Passes, ...]:
     from buildtool.plan.search.passsearch import worthwhile
 
-    session = alone.session
-    session.tell("looking for second passes that pay")
-    choices: dict[Passes, None] = {}
+    alone.session.tell("looking for second passes that pay")
     try:
-        for by_cost in (False, True):
-            of = worthwhile(
-                alone.graph, alone.target, lambda one: settings(alone.of(one)), session, by_cost=by_cost
-            )
-            choices.update(dict.fromkeys(of))
+        lanes = _lanes(alone)
     except UsageError:  # an image that cannot be streamed: whoever plans without passes says so
         return ()
-    return tuple(sorted(choices, key=len))
+    by_weight = (worthwhile(lanes, settings(alone), by_cost=by_cost) for by_cost in (False, True))
+    return tuple(sorted(dict.fromkeys(chain.from_iterable(by_weight)), key=len))
 
 
 def _parts(alone: Prepared) -> dict[str, str | int | float | None]:

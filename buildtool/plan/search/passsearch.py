@@ -12,17 +12,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from buildtool.base.modes import Image
-from buildtool.base.session import Session
 from buildtool.graph.secondpass import once_positions, repeated_ops, with_second_passes
 from buildtool.graph.types import Graph, SecondPass
 from buildtool.plan.schedule.gates import gates
-from buildtool.plan.search.front import Settings, Space, space_of
 from buildtool.plan.search.paths import MOST_LABELS, Search
 from buildtool.plan.search.regions import INFINITE
+from buildtool.plan.search.space import Settings, Space
 from buildtool.plan.search.tables import Tables
-from buildtool.target import catalogue
 from buildtool.target.costs import COST_UNITS
-from buildtool.target.types import Target
 
 Passes = tuple[SecondPass, ...]
 
@@ -52,7 +49,8 @@ class Lane:
 class _LaneSearch(Search):
     """A search whose cuts' weights others may lower: `own` are those of ways that this lane found."""
 
-    def __init__(self, tables: Tables, lane: Lane, most_extra: int | None, most_labels: int) -> None:
+    def __init__(self, lane: Lane, by_cost: bool, most_extra: int | None, most_labels: int) -> None:
+        tables = lane.space.cost_tables if by_cost else lane.space.tables
         super().__init__(tables, most_extra, most_labels)
         self.at, self.inside, self.reached = lane.at, lane.inside, 0
         self.own = [0] + [-INFINITE] * self.t.e.count
@@ -94,16 +92,19 @@ class _LaneSearch(Search):
 
 
 class PassSearch:
-    """Ways of least weight for limits of bytes that never rise, over all choices of second passes."""
+    """Ways of least weight for limits of bytes that never rise, over all choices of second passes.
+
+    `by_cost`: weights are the target's cost, else work.
+    """
 
     def __init__(
         self,
         lanes: Sequence[Lane],
-        tables: Callable[[Space], Tables],
+        by_cost: bool = False,
         most_extra: int | None = None,
         most_labels: int = MOST_LABELS,
     ) -> None:
-        self._lanes = [_LaneSearch(tables(lane.space), lane, most_extra, most_labels) for lane in lanes]
+        self._lanes = [_LaneSearch(lane, by_cost, most_extra, most_labels) for lane in lanes]
         self._most_extra = most_extra
 
     @property
@@ -158,24 +159,21 @@ class PassSearch:
             most_bytes = found.bytes - (1 if self.exact else max(1, found.bytes // 16))
 
 
-def lanes_of(
-    graph: Graph, target: Target, settings: Callable[[Graph], Settings], session: Session
-) -> tuple[Lane, ...]:
+def lanes_of(graph: Graph, space_for: Callable[[Graph], Space]) -> tuple[Lane, ...]:
     """The networks to be searched side by side, the first one without second passes; none without gates.
 
-    `settings`: those of a network, whose operators may be there twice.
+    `space_for`: what a network is searched in, whose operators may be there twice.
     """
-    own = settings(graph)
-    streamed = graph.inputs[:1] if own.image == Image.STREAM else ()
-    starts = gates(graph, catalogue.select_all(target, graph), streamed)
+    plain = space_for(graph)
+    streamed = graph.inputs[:1] if plain.elements.image == Image.STREAM else ()
+    starts = gates(graph, plain.elements.kernels, streamed)
     if not starts:
         return ()
-    plain = space_of(graph, target, own, session)
-    lanes = [Lane(plain, tuple(range(len(plain.elements.positions) + 1)), {})]
+    lanes = [Lane(plain, tuple(range(plain.elements.count + 1)), {})]
     for number in range(max(map(len, starts))):
         passes = tuple(among[number] for among in starts if number < len(among))
         changed = with_second_passes(graph, passes)
-        lanes.append(_lane(changed, space_of(changed, target, settings(changed), session)))
+        lanes.append(_lane(changed, space_for(changed)))
     return tuple(lanes)
 
 
@@ -195,36 +193,22 @@ def _lane(changed: Graph, space: Space) -> Lane:
     return Lane(space, tuple(at), inside)
 
 
-def worthwhile(
-    graph: Graph,
-    target: Target,
-    settings: Callable[[Graph], Settings],
-    session: Session,
-    *,
-    by_cost: bool = False,
-) -> tuple[Passes, ...]:
+def worthwhile(lanes: Sequence[Lane], settings: Settings, *, by_cost: bool = False) -> tuple[Passes, ...]:
     """The choices of second passes, none at all left out, that no other beats in bytes and weight.
 
-    By bytes, descending. `by_cost`: weights are the target's cost, else work. `settings`: see `lanes_of`.
+    By bytes, descending. `by_cost`: see PassSearch; `settings`: those of the network without passes.
     """
-    lanes = lanes_of(graph, target, settings, session)
     if not lanes:
         return ()
-    own = settings(graph)
-    extra = None if by_cost else lanes[0].space.most_extra(own.max_f)
-    search = PassSearch(
-        lanes, lambda space: space.cost_tables if by_cost else space.tables, extra, own.most_labels
-    )
-    return tuple(dict.fromkeys(found.passes for found in search.falling() if found.passes))
+    extra = None if by_cost else lanes[0].space.most_extra(settings.max_f)
+    search = PassSearch(lanes, by_cost, extra, settings.most_labels)
+    return tuple(dict.fromkeys(way.passes for way in search.falling() if way.passes))
 
 
-def least_cost(
-    graph: Graph, target: Target, settings: Callable[[Graph], Settings], session: Session, most_bytes: int
-) -> float:
+def least_cost(lanes: Sequence[Lane], most_labels: int, most_bytes: int) -> float:
     """A cost that no way within this many bytes is below, whatever its second passes; 0: it is not known."""
-    lanes = lanes_of(graph, target, settings, session)
     if not lanes:
         return 0.0
-    search = PassSearch(lanes, lambda space: space.cost_tables, None, settings(graph).most_labels)
-    found = search.least(most_bytes)
-    return found.weight / COST_UNITS if found is not None and search.exact else 0.0
+    search = PassSearch(lanes, by_cost=True, most_labels=most_labels)
+    way = search.least(most_bytes)
+    return way.weight / COST_UNITS if way is not None and search.exact else 0.0
