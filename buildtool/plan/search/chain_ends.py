@@ -8,6 +8,7 @@ numbers parts are known here.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 
 import numpy as np
 
@@ -36,8 +37,11 @@ class ChainEnds:
         As `workspace` lays it out: with hand-offs of pixels all windows are kept; of strips each operator
         needs the windows before and after it, which are one where it may write over what it reads.
         """
-        made = self._of_pixels if pixels else self._of_strips
-        return made(self._shapes(last, step, pixels), self._scratch_of(last, pixels), last)
+        shapes, scratch = self._shapes(last, step, pixels), self._scratch_of(last, pixels)
+        if not pixels:
+            return self._of_strips(shapes, scratch, last)
+        kept = accumulate((round_up(size, self._e.alignment) for _, _, size in shapes), initial=0)
+        return [windows + most for windows, most in zip(kept, accumulate(scratch, max), strict=True)]
 
     def late(self, first: int, last: int, pixels: int) -> int:
         """A bit for each element of a chain, of the last one the lowest: whether it still runs when the last
@@ -54,13 +58,6 @@ class ChainEnds:
             end, begun = min(most, axis.high(end)), min(most, axis.high(begun))
             late |= (begun < end) << (last - e + 1)
         return late
-
-    def _of_pixels(self, shapes: list[tuple[int, int, int]], scratch: list[int], last: int) -> list[int]:
-        found, kept, most = [scratch[0]], 0, scratch[0]
-        for (_, _, size), own in zip(shapes, scratch[1:], strict=True):
-            kept, most = kept + round_up(size, self._e.alignment), max(most, own)
-            found.append(kept + most)
-        return found
 
     def _of_strips(self, shapes: list[tuple[int, int, int]], scratch: list[int], last: int) -> list[int]:
         found, most = [scratch[0]], 0

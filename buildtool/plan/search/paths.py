@@ -17,6 +17,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from buildtool.base.session import remembered
 from buildtool.plan.search.regions import INFINITE, Candidate, Reached, Regions
 from buildtool.plan.search.tables import Tables
 
@@ -57,7 +58,6 @@ class Search:
         # `spare`: what blocks that leave rows out may win back later
         self._regions = Regions(tables, most_extra + tables.spare, self._best, self._version)
         self._last: list[Reached | None] = [None] * (count + 1)
-        self._candidates: dict[int, tuple[Reached, Candidate]] = {}  # by cut: the last, in full
         self._rounds = 0
         self._most_labels, self._relaxed = most_labels, relaxed
         self.searched = self.labels = 0
@@ -125,14 +125,16 @@ class Search:
         while cut:
             last = self._last[cut]
             assert last is not None
-            known = self._candidates.get(cut)
-            if known is None or known[0] is not last:
-                known = self._candidates[cut] = last, last.candidate(self.t, cut)
-            regions.append(known[1])
+            regions.append(self._region(cut, last))
             cut = last.first
         regions.reverse()
         most = max((region.bytes for region in regions), default=0)
         return Way(most, self.t.before[-1] + self._best[self.t.e.count], tuple(regions))
+
+    @remembered
+    def _region(self, end: int, last: Reached) -> Candidate:
+        """The last region of a way to a cut, in full."""
+        return Candidate(last.first, end, last.bytes, tuple(map(self.t.form, last.forms)))
 
     def falling(self) -> Iterator[Way]:
         """The ways within ever less bytes, least weight first; undominated as long as it is exact."""

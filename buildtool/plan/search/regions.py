@@ -68,14 +68,11 @@ _C = load(
 
 
 class Candidate(NamedTuple):
-    """A region of elements [first, end): bytes, weight beyond its elements' own, its blocks (none: a single
-    element that runs as one step).
-    """
+    """A region of elements [first, end): bytes, and its blocks (none: one element in one step)."""
 
     first: int
     end: int
     bytes: int
-    extra: int
     block_forms: tuple[Form, ...]
 
     def region(self, e: Elements) -> Region:
@@ -88,8 +85,9 @@ class Candidate(NamedTuple):
 class Reached(NamedTuple):
     """What a search for one cut has found: the least weight of a way there, and the last region of that way.
 
-    `least`: a weight that no way there is below, the same unless the search was ended; `first`: -1 if there
-    is no region; `bytes`, `extra`: see Candidate; `forms`: the region's blocks by their numbers.
+    `least`: a weight that no way there is below, the same unless the search was ended; `first`: where that
+    region begins, -1 if there is none; `extra`: its weight beyond its elements' own; `forms`: its blocks by
+    their numbers.
     """
 
     weight: int
@@ -99,11 +97,6 @@ class Reached(NamedTuple):
     bytes: int = 0
     extra: int = 0
     forms: tuple[int, ...] = ()
-
-    def candidate(self, tables: Tables, end: int) -> Candidate:
-        """The region in full."""
-        forms = tuple(map(tables.form, self.forms))
-        return Candidate(self.first, end, self.bytes, self.extra, forms)
 
 
 class Regions:

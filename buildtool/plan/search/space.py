@@ -15,9 +15,12 @@ makes all.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+
+import numpy as np
 
 from buildtool.base.distinct import undominated
 from buildtool.base.errors import UsageError, suggest
@@ -32,8 +35,8 @@ from buildtool.plan.search.blocks import Blocks
 from buildtool.plan.search.boundaries import Boundaries
 from buildtool.plan.search.chain import Elements
 from buildtool.plan.search.paths import MOST_LABELS, Search, Way, factor
+from buildtool.plan.search.regions import INFINITE
 from buildtool.plan.search.tables import Tables
-from buildtool.plan.search.ties import Ties
 from buildtool.target import catalogue
 from buildtool.target.types import KernelVariant, Target
 
@@ -109,12 +112,37 @@ class Space:
 
     @remembered
     def cheapest(self, way: Way) -> Way | None:
-        """The cheapest of the ways that do as little work as this one; None in networks too large to look."""
-        return self._ties.cheapest(way) if self.tables.starts[-1] <= MOST_FORMS else None
+        """The cheapest way with the work of a way of least work, in at most its bytes.
+
+        A price on work is so high that the least work that can be saved outweighs all that ways may differ by
+        in cost: so the work decides first. None in networks too large to look, where weights would leave 64
+        bits, and where the search ends before it is proven.
+        """
+        if self.tables.starts[-1] > MOST_FORMS:
+            return None
+        # beyond the elements one by one, if every block makes all of its rows
+        heights, tables = self.elements.heights, self.cost_tables
+        forms = [form for region in way.regions for form in region.block_forms]
+        cost = sum(tables.extra(form, heights[form.block.last]) for form in forms)
+        work, once = self.elements.work_before[-1], tables.before[-1]
+        price = 1 << ((once + cost) // self._least_saving).bit_length()
+        if (max(work, way.weight) * price + once + max(cost, 0)) * 4 >= INFINITE:
+            return None
+        search = Search(self._priced(price), cost + price * (way.weight - work))
+        found = search.least(way.bytes)
+        return found if search.exact else None
+
+    @remembered
+    def _priced(self, price: int) -> Tables:
+        return Tables(self.boundaries, 1, price)
 
     @cached_property
-    def _ties(self) -> Ties:
-        return Ties(self.cost_tables)
+    def _least_saving(self) -> int:
+        """A divisor of every way's work: what one pixel of each operator takes, as far as they share it."""
+        e, shared = self.elements, 0
+        for work, height, width in zip(np.diff(e.work_before).tolist(), e.heights, e.widths, strict=True):
+            shared = math.gcd(shared, 1 if work % (height * width) else work // (height * width))
+        return max(shared, 1)
 
     @cached_property
     def once(self) -> int:
