@@ -7,7 +7,7 @@ smaller way is tried.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from buildtool.base.errors import BuildtoolError, Hint, PlanError, suggest
@@ -65,25 +65,18 @@ def _choose(found: Front, limits: Limits) -> tuple[Plan | None, list[Plan]]:
         if limits.cost is not None and not any(map(limits.allow, candidates)):
             # The forms of least memory cost more than others do: those of least cost may keep the limits.
             candidates += cheapest(found, limits)
-        allowed = filter(limits.allow, candidates)
-        chosen = min(allowed, key=lambda plan: (plan.arena_bytes, plan.cost), default=None)
+        chosen = limits.best(candidates)
     else:
         search = least_cost(found)
         candidates += cheapest(found, limits, search)
         candidates += cheaper_points(found, limits, candidates, search)
-        chosen = _cheapest_of(candidates, limits)
+        chosen = limits.best(candidates)
         if chosen is None and not math.isinf(limits.ram):
             candidates += smallest(found, replace(limits, ram=math.inf))
-            chosen = _cheapest_of(candidates, limits)
+            chosen = limits.best(candidates)
     if chosen is None and too_large:
         candidates.insert(0, _operator_by_operator(found, limits))
     return chosen, candidates
-
-
-def _cheapest_of(plans: Iterable[Plan], limits: Limits) -> Plan | None:
-    """Of the plans within the limits the one of least cost; None where there is none."""
-    allowed = filter(limits.allow, plans)
-    return min(allowed, key=lambda plan: (plan.cost, plan.arena_bytes), default=None)
 
 
 def least_cost(found: Front) -> Search:
@@ -160,7 +153,7 @@ def cheaper_points(found: Front, limits: Limits, known: Sequence[Plan], search: 
     no more than the way of least cost within the memory, which `search` found first: only copies, or a way
     that could not be placed, are what a point may save.
     """
-    best = _cheapest_of(known, limits)
+    best = limits.best(known)
     inside = [p.live_bytes for i, p in enumerate(found.points) if found.may_fit(i, limits.ram)]
     if max(inside, default=0) <= limits.ram and (
         search.first is None
@@ -169,8 +162,9 @@ def cheaper_points(found: Front, limits: Limits, known: Sequence[Plan], search: 
         return []
     made: list[Plan] = []
 
+    dearest = math.inf if limits.cost is None else math.nextafter(limits.cost, math.inf)
+
     def below() -> float:
-        dearest = math.inf if limits.cost is None else math.nextafter(limits.cost, math.inf)
         return dearest if best is None else min(best.cost, dearest)
 
     if search.most_bytes < max(inside, default=0):  # limits of a search never rise
@@ -181,7 +175,7 @@ def cheaper_points(found: Front, limits: Limits, known: Sequence[Plan], search: 
         made.append(found.within(index, limits.ram))
         if not limits.allow(made[-1]):
             made.append(found.plan(index))  # as the front has it, in the least arena that was found
-        best = _cheapest_of([*made, *([best] if best else [])], limits)
+        best = limits.best([*made, *known])
     return made
 
 
@@ -239,7 +233,7 @@ def smallest(found: Front, limits: Limits) -> list[Plan]:
     bytes_ = min(p.live_bytes for p in found.points if limits.allow_f(p.f))
     while least > bytes_ and found.session.work.goes_on():
         lower = replace(limits, ram=least - 1, objective=Objective.COST)
-        plan = _cheapest_of(cheapest(found, lower), lower)
+        plan = lower.best(cheapest(found, lower))
         if plan is None:
             break
         plans.append(plan)
@@ -282,26 +276,23 @@ def _smallest_by_cost(found: Front, limits: Limits) -> list[Plan]:
 def refusal(found: Front, tried: list[Plan], limits: Limits) -> PlanError:
     """Required, available, excess, what binds, and the nearest settings that would do."""
     within = [plan for plan in tried if limits.allow_work(plan)]
-    board = found.target.board.name
-    if not within or min(plan.arena_bytes for plan in within) <= limits.ram:
+    least = min(within, key=lambda plan: (plan.arena_bytes, plan.f), default=None)
+    if least is None or least.arena_bytes <= limits.ram:
         return _too_much_work(found, limits)
-    least = min(within, key=lambda plan: (plan.arena_bytes, plan.f))
-    at = binding(least, found.graph, found.session)
-    target = found.target.board
+    board, state = found.target.board, least.state_bytes
     # Another memory helps where it is the memory that binds, and not a limit that was asked for.
-    state, elsewhere, beside = least.state_bytes, list[Hint](), ""
-    room = available_bytes(target, state)
+    elsewhere, beside = list[Hint](), ""
+    room = available_bytes(board, state)
     if limits.ram >= room:
-        check_state_fits(target, state)
-        elsewhere, beside = roomier(target, least.arena_bytes, state), target.beside(target.arena)
+        check_state_fits(board, state)
+        elsewhere, beside = roomier(board, least.arena_bytes, state), board.beside(board.arena)
     # A larger limit helps only within what the board has.
     allowed = [suggest(f"F {least.f:.3f}", ram=least.arena_bytes)] if least.arena_bytes <= room else []
-    hints = [*allowed, *elsewhere, *_ways_out(found, limits)]
     return PlanError(
-        f"the arena requires {least.arena_bytes} bytes, {limits.ram} are available on '{board}'{beside}: "
-        f"{least.arena_bytes - limits.ram} too many",
-        operator=at.place,
-        hint=hints,
+        f"the arena requires {least.arena_bytes} bytes, {limits.ram} are available on '{board.name}'"
+        f"{beside}: {least.arena_bytes - limits.ram} too many",
+        operator=binding(least, found.graph, found.session).place,
+        hint=[*allowed, *elsewhere, *_ways_out(found, limits)],
     )
 
 
@@ -338,8 +329,8 @@ def _within_memory(found: Front, limits: Limits) -> Plan | None:
 
     With a limit on cost it is the cheapest one that keeps the limit on F, where there is one.
     """
-    free = replace(limits, cost=None)
-    kept = _cheapest_of(cheapest(found, free), free) if limits.cost is not None else None
+    free = replace(limits, cost=None, objective=Objective.COST)
+    kept = free.best(cheapest(found, free)) if limits.cost is not None else None
     if kept is not None:
         return kept
     plans = _placed(found, Search(found.space.tables), limits.ram)

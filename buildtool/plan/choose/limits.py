@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from buildtool.base.errors import Hint, UsageError, Value, suggest
@@ -14,6 +15,11 @@ from buildtool.target.types import Target
 
 F_SLACK = 1e-9  # a limit that is a plan's own F, rounded, is kept by it
 MS_STEPS = 1000  # of a millisecond, to which one that is suggested is rounded up
+
+
+def merit(plan: Plan, objective: str) -> tuple[float, float]:
+    """What is to be least of a plan, and then the other of cost and memory."""
+    return (plan.arena_bytes, plan.cost) if objective == Objective.RAM else (plan.cost, plan.arena_bytes)
 
 
 @dataclass(frozen=True)
@@ -51,6 +57,10 @@ class Limits:
     def allow_cost(self, cost: float) -> bool:
         """Whether a cost is within the limit on that."""
         return self.cost is None or cost <= self.cost
+
+    def best(self, plans: Iterable[Plan]) -> Plan | None:
+        """The best of the plans that keep all limits; None where there is none."""
+        return min(filter(self.allow, plans), key=lambda plan: merit(plan, self.objective), default=None)
 
     def first_missed(self, plan: Plan) -> str:
         """The option whose limit a plan is beyond, the first of ram, max_f and max_cost; "": it keeps all."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from buildtool.base.errors import PlanError
 from buildtool.base.modes import Objective
+from buildtool.plan.choose.limits import merit
 from buildtool.plan.summary.fit import holds, rooms
 from buildtool.plan.types import Plan
 from buildtool.target.speeds import streamed
@@ -72,7 +73,7 @@ def spread(prepared: Prepared, planner: Callable[[Prepared], Plan]) -> Plan:
     if not found:
         return whole[-1]
     if options.objective == Objective.RAM:
-        return min(found, key=lambda plan: (plan.arena_bytes, plan.cost))
+        return min(found, key=lambda plan: merit(plan, Objective.RAM))
     graph, target, session = prepared.graph, prepared.target, prepared.session
     return min(found, key=lambda plan: (plan.cost + waiting(plan, graph, target, session), plan.arena_bytes))
 
@@ -103,22 +104,16 @@ def _divided(plan: Plan, prepared: Prepared) -> list[Plan]:
     # Without a difference that is known, the memory that is named first is the better one.
     prices = (0, 1) if speeds[0] == speeds[1] else (int(speeds[0] * _UNITS), int(speeds[1] * _UNITS))
     kept_first, kept_second = caches(target.board)
-    in_place, session, unit = prepared.options.in_place, prepared.session, plan.alignment
     over = [
         over_two(
-            plan,
-            graph,
-            target,
-            in_place,
-            (first, second),
-            prices,
-            session,
+            *(plan, graph, target, prepared.options.in_place, (first, second), prices, prepared.session),
             caches=(kept_first, kept_second),
             moving=moving,
         )
         for moving in ((False, True) if plan.moves else (False,))
     ]
-    alone = [in_one(plan, memory, unit) for memory in (0, 1) if plan.arena_bytes]
-    found = [one for one in (*over, *alone) if one is not None]
+    alone = [in_one(plan, memory, plan.alignment) for memory in (0, 1) if plan.arena_bytes]
     limits = prepared.limits(prepared.options.ram)
-    return [one for one in found if holds(target.board, one) and limits.allow(one)]
+    return [
+        plan for plan in filter(None, (*over, *alone)) if holds(target.board, plan) and limits.allow(plan)
+    ]

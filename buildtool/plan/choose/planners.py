@@ -17,7 +17,7 @@ from buildtool.graph.partviews import written_in_place
 from buildtool.graph.topology import topology_digest
 from buildtool.plan.choose import kept
 from buildtool.plan.choose.fronts import Point, layerwise, least_cost, points, searched
-from buildtool.plan.choose.limits import Limits, shown_cost
+from buildtool.plan.choose.limits import Limits, merit, shown_cost
 from buildtool.plan.choose.loads import with_loads
 from buildtool.plan.choose.memories import spread
 from buildtool.plan.choose.problem import Prepared
@@ -195,10 +195,9 @@ def _best_with_loads(alone: Prepared) -> Plan:
         return made
     below = math.inf if made is None else made.cost
     found = [point.plan for point in points(alone, alone.ram, below, filled=True)]
-    if made is not None:
-        found.append(made)
+    found += [] if made is None else [made]
     if found:
-        return min(found, key=lambda plan: (plan.cost, plan.arena_bytes))
+        return min(found, key=lambda plan: merit(plan, Objective.COST))
     with alone.session.budget(REFUSING):
         raise _too_large(alone, points(replace(alone, bounded=False), None, smallest=True))
 
@@ -211,7 +210,7 @@ def _least_with_loads(alone: Prepared) -> Plan:
     found += _smaller_with_loads(alone, found)
     if not found:
         raise _too_large(alone, nearest)
-    return min(found, key=lambda plan: (plan.arena_bytes, plan.cost))
+    return min(found, key=lambda plan: merit(plan, Objective.RAM))
 
 
 def _smaller_with_loads(alone: Prepared, found: Sequence[Plan]) -> list[Plan]:
