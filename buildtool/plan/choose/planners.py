@@ -44,7 +44,7 @@ def plan_of(alone: Prepared) -> Plan:
     elif strategy == Strategy.BEST:
         made = _best_with_loads(alone)
     else:
-        made = _loaded(planner(alone), alone)
+        made = _with_constants(planner(alone), alone)
     if strategy != Strategy.BEST:
         _keep_limits(made, alone)
     if holds(alone.target.board, made):
@@ -177,7 +177,7 @@ def _keep_limits(plan: Plan, alone: Prepared) -> None:
 # ---- the best plan together with what is loaded ----------------------------------------------------------
 
 
-def _loaded(bare: Plan, alone: Prepared) -> Plan:
+def _with_constants(bare: Plan, alone: Prepared) -> Plan:
     """A plan with its constants in the arena: in as many buffers as the limit allows, or as few as can be."""
     return with_loads(bare, alone, None if alone.options.objective == Objective.RAM else alone.ram)
 
@@ -234,7 +234,7 @@ def _cheap_with_loads(alone: Prepared) -> Plan | None:
     for _ in range(ATTEMPTS):
         try:
             options = replace(alone.options, ram=asked)
-            made = _loaded(_best(replace(alone, options=options)), alone)
+            made = _with_constants(_best(replace(alone, options=options)), alone)
         except PlanError:
             return None
         if alone.limits(alone.ram).allow(made):
