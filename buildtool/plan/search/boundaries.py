@@ -6,7 +6,7 @@ may overlap row by row), its rings, accumulators, and the largest of its blocks'
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -69,16 +69,15 @@ class Boundaries:
     @cached_property
     def least_wanted(self) -> tuple[int, ...]:
         """Cut -> the least rows of the tensor before it that any region's later elements want of it."""
-        sections = [section for section in self.blocks.sections if section is not None]
-        found = [0] * (self.e.count + 1)
-        for cut in range(self.e.count, 0, -1):
-            found[cut] = self.e.heights[cut - 1]
-            if cut < self.e.count and self.e.feeds[cut - 1]:
-                found[cut] = min(found[cut], max(0, self.e.axes_of[cut][0].high(found[cut + 1])))
-                for section in sections:
+        e = self.e
+        wanted = [0, *e.heights]
+        for cut in range(e.count - 1, 0, -1):
+            if e.feeds[cut - 1]:
+                wanted[cut] = min(wanted[cut], max(0, e.axes_of[cut][0].high(wanted[cut + 1])))
+                for section in filter(None, self.blocks.sections):
                     if section.first == cut:
-                        found[cut] = min(found[cut], section.lanes.wanted(found[section.last + 1])[-1])
-        return tuple(found)
+                        wanted[cut] = min(wanted[cut], section.lanes.wanted(wanted[section.last + 1])[-1])
+        return tuple(wanted)
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
@@ -117,20 +116,14 @@ class Boundaries:
     @cached_property
     def held(self) -> tuple[int, ...]:
         """Region's end -> aligned bytes of its output and of what has to be whole there."""
-        made = (frozenset(), *(frozenset({t}) for t in self.e.makes))
-        return tuple(
-            sum(self.e.sizes[t] for t in live | own) for live, own in zip(self.e.live, made, strict=True)
-        )
+        both = zip(self.e.live, ((), *((t,) for t in self.e.makes)), strict=True)
+        return tuple(sum(self.e.sizes[t] for t in live.union(own)) for live, own in both)
 
     @cached_property
     def lowest_first(self) -> tuple[int, ...]:
         """Region's end -> the lowest first element; else something made inside were read after it."""
-        found = []
-        for end in range(self.e.count + 1):
-            result = self.e.makes[end - 1] if end else -1
-            inside = [self.e.made_at[t] for t in self.e.live[end] if t != result]
-            found.append(max(inside, default=-1) + 1)
-        return tuple(found)
+        both = zip(self.e.live, (-1, *self.e.makes), strict=True)
+        return tuple(max((self.e.made_at[t] for t in live - {own}), default=-1) + 1 for live, own in both)
 
     @cached_property
     def sources(self) -> tuple[Source, ...]:
@@ -158,13 +151,15 @@ class Boundaries:
         return self.live[elements.start] + round_up(row, self.e.alignment) + scratch
 
     def _whole(self, element: int) -> int:
-        held = self.e.live[element] | {self.e.roots[t] for t in self.e.ops[element].outputs}
-        whole, least = self.e.constants(element, element), self.e.constants_alone(element)
-        saved = self._saved(element)
-        beside = whole - saved
-        if least < whole:
-            beside = min(beside, least - (saved if self._slices_in_place(element) else 0))
-        return sum(self.e.sizes[t] for t in held) + self.e.scratch[element] + beside
+        e, saved = self.e, self._saved(element)
+        held = e.live[element] | {e.roots[t] for t in e.ops[element].outputs}
+        least = sum(e.sizes[t] for t in held) + e.scratch[element] - saved
+        if not e.loaded:
+            return least
+        whole, part = e.loaded[e.positions[element]]  # bytes of all constants, of as few as come at a time
+        if part < whole and not self._slices_in_place(element):
+            part += saved
+        return least + min(whole, part)
 
     def _slices_in_place(self, element: int) -> bool:
         """Whether an operator that computes slices of its channels may write over its input in each of them.
@@ -172,7 +167,7 @@ class Boundaries:
         A depthwise convolution may, where its output lies whole pixels below its input.
         """
         op = self.e.ops[element]
-        apart = self._apart(element, op.inputs[0]) if self.e.loaded else None
+        apart = self._apart(element, op.inputs[0])
         if apart is None or not slices_in_place(self.e.graph, op):
             return False
         pixel = self.e.graph.tensors[op.outputs[0]].pixel_bytes
@@ -205,18 +200,18 @@ class Boundaries:
     @cached_property
     def element_rows(self) -> Numbers:
         """A row for each element."""
-        return table(self._elements(), 20)
-
-    def _elements(self) -> Iterator[tuple[int, ...]]:
-        e = self.e
+        e, rows = self.e, list[tuple[int, ...]]()
         for k, (read, made, source) in enumerate(zip(e.main, e.makes, self.sources, strict=True)):
             axis, fed, output = e.axes_of[k][0], e.graph.tensors[read], e.graph.tensors[made]
-            yield (
-                *(e.heights[k], source.rows, axis.kernel, axis.stride, axis.pad),
-                *(output.nhwc[1], output.row_bytes, made, fed.row_bytes, read in e.read_whole[k]),
-                *(source.tensor, source.row, source.last, source.size, source.streamed),
-                *(e.feeds[k], e.last_read[made], self.sizes[k], self.wholes[k], e.accumulates[k]),
+            rows.append(
+                (
+                    *(e.heights[k], source.rows, axis.kernel, axis.stride, axis.pad),
+                    *(output.nhwc[1], output.row_bytes, made, fed.row_bytes, read in e.read_whole[k]),
+                    *(source.tensor, source.row, source.last, source.size, source.streamed),
+                    *(e.feeds[k], e.last_read[made], self.sizes[k], self.wholes[k], e.accumulates[k]),
+                )
             )
+        return table(rows, 20)
 
     @cached_property
     def cut_columns(self) -> tuple[Sequence[int], ...]:

@@ -6,8 +6,8 @@ some tensors whole in the arena.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 
@@ -45,11 +45,6 @@ class Elements:
     image: str = Image.OVERWRITABLE
     in_place: str = InPlace.ROWS
     loaded: tuple[tuple[int, int], ...] = ()
-
-    @property
-    def key(self) -> tuple[Hashable, ...]:
-        """All that the search depends on."""
-        return tuple(getattr(self, one.name) for one in fields(self))
 
     @cached_property
     def graph(self) -> Graph:
@@ -134,12 +129,8 @@ class Elements:
         return tuple(round_up(size, self.alignment) for size in sizes)
 
     def constants(self, first: int, last: int) -> int:
-        """Bytes of the arena for constants of elements of a streamed region, while these have their turn."""
+        """Bytes of the arena for constants of a block of a streamed region, while it has its turn."""
         return sum(self.loaded[p][0] for p in self.positions[first : last + 1]) if self.loaded else 0
-
-    def constants_alone(self, element: int) -> int:
-        """The least bytes of the arena for an element's constants while it runs alone."""
-        return self.loaded[self.positions[element]][1] if self.loaded else 0
 
     # ---- rows ------------------------------------------------------------------------------------
 
@@ -182,8 +173,8 @@ class Elements:
     @cached_property
     def feeds(self) -> tuple[bool, ...]:
         """Element -> whether its output goes straight into the next element, row by row."""
-        pairs = zip(self.by_rows, self.accumulates, self.makes, self.rows_read[1:], strict=False)
-        return (*(rows and not sums and made in after for rows, sums, made, after in pairs), False)
+        elements = zip(self.by_rows, self.accumulates, self.makes, (*self.rows_read[1:], ()), strict=True)
+        return tuple(rows and not sums and made in after for rows, sums, made, after in elements)
 
     @cached_property
     def accumulates(self) -> tuple[bool, ...]:

@@ -168,17 +168,15 @@ def space_of(graph: Graph, target: Target, settings: Settings, session: Session)
     kernels = catalogue.select_all(target, graph)
     if settings.image == Image.STREAM:
         refuse_unstreamable(graph, kernels)
-    known = Elements(
-        topology(graph),
-        kernels,
-        target.board.alignment,
-        target.costs,
-        settings.image,
-        settings.in_place,
-        settings.loaded,
+    board, image = target.board, settings.image
+    elements = Elements(
+        *(topology(graph), kernels, board.alignment, target.costs, image, settings.in_place, settings.loaded)
     )
-    key = (*known.key, settings.hand_offs, blocks.STEPS)
-    return session.remember("space", key, lambda: Space(known, settings.hand_offs, session))
+    return session.remember(
+        "space",
+        (elements, settings.hand_offs, blocks.STEPS),
+        lambda: Space(elements, settings.hand_offs, session),
+    )
 
 
 def refuse_unstreamable(graph: Graph, kernels: Sequence[KernelVariant | None]) -> None:
