@@ -15,7 +15,7 @@ from buildtool.base.modes import Image
 from buildtool.graph.secondpass import once_positions, repeated_ops, with_second_passes
 from buildtool.graph.types import Graph, SecondPass
 from buildtool.plan.schedule.gates import gates
-from buildtool.plan.search.paths import MOST_LABELS, Search
+from buildtool.plan.search.paths import MOST_LABELS, Search, next_limit
 from buildtool.plan.search.regions import INFINITE
 from buildtool.plan.search.space import Settings, Space
 from buildtool.plan.search.tables import Tables
@@ -47,42 +47,34 @@ class Lane:
 
 
 class _LaneSearch(Search):
-    """A search whose cuts' weights others may lower: `own` are those of ways that this lane found."""
+    """A search whose cuts' weights others may lower: `_own` are those of ways that this lane found."""
 
     def __init__(self, lane: Lane, by_cost: bool, most_extra: int | None, most_labels: int) -> None:
         tables = lane.space.cost_tables if by_cost else lane.space.tables
         super().__init__(tables, most_extra, most_labels)
-        self.at, self.inside, self.reached = lane.at, lane.inside, 0
-        self.own = [0] + [-INFINITE] * self.t.e.count
-        self._shared = [-INFINITE] * (self.t.e.count + 1)
+        self.at, self.inside, self._reached = lane.at, lane.inside, 0
+        self._own = [0] + [-INFINITE] * self.t.e.count
 
     def begin(self, most_bytes: int) -> None:
-        """Starts at the first cut again, with a lower limit."""
-        self.most_bytes, self.reached = most_bytes, 0
-        self._rounds += 1
-        self._best[0] = 0
+        """As in Search."""
+        super().begin(most_bytes)
+        self._reached = 0
 
     def advance(self, cut: int) -> int:
         """Goes on to a cut; its weight by ways of this lane, in full, INFINITE where there is none."""
-        for end in range(self.reached + 1, cut + 1):
-            self.own[end] = self._to(end, self.own[end])
-            self._set(end, self.own[end])
-        self.reached = cut
+        for end in range(self._reached + 1, cut + 1):
+            self._own[end] = self._to(end, self._own[end])
+            self._set(end, self._own[end])
+        self._reached = cut
         return self.weight(cut)
 
     def weight(self, cut: int) -> int:
         """Weight of the best way of this lane to a cut."""
-        return INFINITE if self.own[cut] >= INFINITE else self.t.before[cut] + self.own[cut]
+        return INFINITE if self._own[cut] >= INFINITE else self.t.before[cut] + self._own[cut]
 
     def share(self, cut: int, weight: int) -> None:
         """The weight of the best way to a cut, whichever lane it is of."""
         self._set(cut, INFINITE if weight >= INFINITE else weight - self.t.before[cut])
-
-    def _set(self, cut: int, extra: int) -> None:
-        rose = extra != self._shared[cut]
-        self._best[cut] = self._shared[cut] = extra
-        version = self._version
-        version[cut + 1] = max(version[cut], version[cut + 1], self._rounds if rose else 0)
 
     def last(self, cut: int) -> tuple[int, int]:
         """First cut and bytes of the last region of the way to a cut."""
@@ -156,7 +148,7 @@ class PassSearch:
         most_bytes = INFINITE
         while (found := self.least(most_bytes)) is not None:
             yield found
-            most_bytes = found.bytes - (1 if self.exact else max(1, found.bytes // 16))
+            most_bytes = next_limit(found.bytes, self.exact)
 
 
 def lanes_of(graph: Graph, space_for: Callable[[Graph], Space]) -> tuple[Lane, ...]:

@@ -85,16 +85,22 @@ class Search:
         """Goes through all cuts with a limit; whether anything is left of the ways."""
         if most_bytes < 0:  # not even a network of aliases, which needs none
             return False
-        best, version, count = self._best, self._version, self.t.e.count
+        self.begin(most_bytes)
+        for end in range(1, self.t.e.count + 1):
+            self._set(end, self._to(end, self._best[end]))
+        return self._best[self.t.e.count] <= self.most_extra
+
+    def begin(self, most_bytes: int) -> None:
+        """Starts at the first cut again, with a lower limit."""
         self.most_bytes = most_bytes
         self._rounds += 1
-        best[0] = 0
-        for end in range(1, count + 1):
-            before = best[end]
-            best[end] = now = self._to(end, before)
-            risen = self._rounds if now != before else 0
-            version[end + 1] = max(version[end], version[end + 1], risen)
-        return best[count] <= self.most_extra
+        self._best[0] = 0
+
+    def _set(self, cut: int, extra: int) -> None:
+        """The least weight to a cut, beyond the elements' own."""
+        version, risen = self._version, self._rounds if extra != self._best[cut] else 0
+        self._best[cut] = extra
+        version[cut + 1] = max(version[cut], version[cut + 1], risen)
 
     def _to(self, end: int, before: int) -> int:
         """The least weight of the ways to a cut; `before`: with more bytes."""
@@ -143,9 +149,14 @@ class Search:
             if found is not None and way.weight > found.weight:
                 yield found
             found = way
-            most_bytes = way.bytes - (1 if self.exact else max(1, way.bytes // FALL_BEYOND))
+            most_bytes = next_limit(way.bytes, self.exact)
         if found is not None:
             yield found
+
+
+def next_limit(size: int, exact: bool) -> int:
+    """The bytes that are asked for after a way of this size."""
+    return size - (1 if exact else max(1, size // FALL_BEYOND))
 
 
 # ---- by how much ways may miss -----------------------------------------------------------------------
@@ -187,7 +198,7 @@ def _corners(
     known = 0 if exact is None else exact.weight  # of fewer bytes nothing weighs less
     while (bound := relaxed.lower_bound(limit)) is not None:
         largest = max((way.bytes for way in ways), default=limit)
-        below = min(limit, largest) - max(1, min(limit, largest) // FALL_BEYOND)
+        below = next_limit(min(limit, largest), False)
         yield max(1, below + 1), max(bound, known)
         if below < 1:
             return
