@@ -17,7 +17,6 @@ from buildtool.base.errors import UsageError
 from buildtool.base.session import Session
 from buildtool.graph.numbering import numbered
 from buildtool.plan.assemble.workspace import workspace
-from buildtool.plan.search.blocks import Blocks
 from buildtool.plan.search.forms import FormRow
 from buildtool.plan.search.front import Settings, front
 from buildtool.plan.search.tables import Tables
@@ -97,22 +96,6 @@ def test_a_price_on_work_changes_no_bytes_where_constants_are_loaded(graph, targ
     loaded = tuple((size + op, size // 2) for op in range(len(graph.ops)))
     own = front(graph, target, Settings(loaded=loaded)).space.cost_tables
     assert _forms(Tables(own.boundaries, 1024, 1)) == _forms(own)
-
-
-def test_networks_with_equal_chains_share_their_forms(monkeypatch):
-    asked = []
-    ending_at = Blocks.ending_at
-    monkeypatch.setattr(Blocks, "ending_at", lambda self, last: asked.append(last) or ending_at(self, last))
-    session = Session()
-    for channels in (8, 9):
-        net = Net((1, 24, 24, 3))
-        x = net.inputs[0]
-        for _ in range(3):
-            x = net.depthwise(net.conv(x, 16))
-        chosen = net.graph(net.conv(x, channels))
-        asked.clear()
-        front(chosen, make_target(), Settings(), session).space.tables.spare  # noqa: B018 - makes the forms
-        assert asked == (list(range(7)) if channels == 8 else [6])
 
 
 # ---- spaces: networks in other guises share one ------------------------------------------------------

@@ -8,36 +8,16 @@ from itertools import pairwise
 import pytest
 
 from buildtool.base.session import Session
-from buildtool.plan.assemble.assemble import assemble
 from buildtool.plan.choose.least import best_plan
 from buildtool.plan.choose.limits import Limits
-from buildtool.plan.schedule.timeline import Timeline
+from buildtool.plan.models import load_network
 from buildtool.plan.search.front import Settings, front
-from buildtool.target import catalogue
 from buildtool.target.registry import load_board, make_target
 
 
-class Case:
-    """A network on a board, asked about under several limits."""
-
-    def __init__(self, model, board, image):
-        self.graph, self.target = _rewritten(model), make_target(load_board(board))
-        self.settings, self.session = Settings(image=image), Session()
-
-    def plan(self, ram):
-        return best_plan(front(self.graph, self.target, self.settings, self.session), Limits(ram))
-
-    def without_moves(self, plan):
-        """The same regions, tensors kept where they are."""
-        timeline = Timeline.of(self.graph, plan.regions, plan.image, self.session)
-        kernels = catalogue.select_all(self.target, self.graph)
-        return assemble(timeline, self.target, kernels, strategy="best", in_place="rows", enough=math.inf)
-
-
-def _rewritten(model):
-    from buildtool.plan.models import load_network
-
-    return load_network(model, Session()).graph
+def front_of(model, image):
+    graph = load_network(model, Session()).graph
+    return front(graph, make_target(load_board("host")), Settings(image=image))
 
 
 @pytest.mark.parametrize(
@@ -50,19 +30,18 @@ def _rewritten(model):
     ],
 )
 def test_tensors_move_only_where_the_limit_asks_for_it(model, image, ram):
-    case = Case(model, "host", image)
-    plan = case.plan(ram)
-    still = case.without_moves(plan)
+    plan = best_plan(front_of(model, image), Limits(ram))
+    still = front_of(model, image).assemble(plan.regions, enough=math.inf)
+    assert not still.moves
     assert plan.arena_bytes <= ram
     assert bool(plan.moves) == (still.arena_bytes > ram)
     assert plan.cost >= still.cost
 
 
 def test_the_more_memory_there_is_the_less_is_copied():
-    case = Case("ds_cnn", "host", "overwritable")
-    copied = []
+    found, copied = front_of("ds_cnn", "overwritable"), []
     for ram in (8640, 9200, 9664, 11840):
-        plan = case.plan(ram)
+        plan = best_plan(found, Limits(ram))
         assert max(b.offset + b.size for b in plan.buffers) <= plan.arena_bytes <= ram
         copied.append(sum(plan.buffers[move.source].size for move in plan.moves))
     assert copied[-1] == 0
