@@ -36,12 +36,12 @@ def operators(graph: Graph) -> tuple[str, ...]:
 
     What runs again in a second pass is there once, and a view is the slice that it stands for.
     """
-    graph, found = without_views(graph), []
+    graph, lines = without_views(graph), []
     for op in (graph.ops[position] for position in once_positions(graph)):
         weights = [t for t in op.inputs[1:] if t >= 0 and graph.tensors[t].is_constant]
         words = [str(op.kind), *(_shape(graph, t) for t in op.outputs)]
-        found.append(" ".join([*words, *(f"of {_shape(graph, t)}" for t in weights)]))
-    return tuple(found)
+        lines.append(" ".join([*words, *(f"of {_shape(graph, t)}" for t in weights)]))
+    return tuple(lines)
 
 
 def _shape(graph: Graph, tensor: int) -> str:
@@ -96,12 +96,12 @@ def from_text(data: bytes) -> Locked:
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """A map; PlanError where it says a thing twice, as after a merge."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    content = dict(pairs)
+    if len(content) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
         raise PlanError(f"not a locked plan: it says {twice!a:.40} twice in one place")
-    return found
+    return content
 
 
 def _lines(content: Mapping[str, Any], indent: str = "") -> Iterator[str]:

@@ -197,23 +197,23 @@ def _chosen(prepared: Prepared) -> Choice:
     """The best plan of all variants that the budget allows, the first of equals: the given order."""
     work = prepared.session.work
     prepared.session.tell(f"planning, strategy {prepared.options.strategy}")
-    made: list[Choice] = []
+    choices: list[Choice] = []
     refused: list[tuple[Variant, PlanError]] = []
     for variant in VARIANTS:
-        before = _best(made, prepared)
+        before = _best(choices, prepared)
         graphs = tuple(variant.graphs(prepared)) if variant.may_pay(prepared, before) else ()
         for number, (index, graph) in enumerate(graphs, 1):
             alone = prepared.of(graph)
-            if (made and not work.goes_on()) or not variant.pays(alone, _best(made, prepared)):
+            if (choices and not work.goes_on()) or not variant.pays(alone, _best(choices, prepared)):
                 continue
             # A graph that is hard to place leaves the others a part of the work.
             with work.share(variant.part if number < len(graphs) else 1.0):
-                made += _plans_of(variant, index, alone, before, refused)
-    if not made:
+                choices += _plans_of(variant, index, alone, before, refused)
+    if not choices:
         of_orders = [error for variant, error in refused if variant.lighter is None]
         nearer = (error for variant, error in refused if variant.lighter is not None)
         raise min((of_orders[-1], *nearer), key=_suggested_bytes).at(path=prepared.path)
-    return min(made, key=lambda choice: _merit(choice.plan, prepared))
+    return min(choices, key=lambda choice: _merit(choice.plan, prepared))
 
 
 def _plans_of(
@@ -230,21 +230,21 @@ def _plans_of(
     for form in variant.forms(alone):
         trying: Graph | None = form
         while trying is not None:
-            one = replace(alone.of(trying), missed={})  # nothing is known of what its plan may miss
+            asked = replace(alone.of(trying), missed={})  # nothing is known of what its plan may miss
             try:
-                plan = plan_of(one)
+                plan = plan_of(asked)
             except PlanError as error:
                 refused.append((variant, error))
                 break
             is_light = plan.arena_bytes <= most and (before is not None or holds(board, plan))
             if variant.lighter is None or is_light:
-                yield Choice(index, plan, factor_of(one))
+                yield Choice(index, plan, factor_of(asked))
                 break
             trying = variant.lighter(alone, trying, plan)
 
 
-def _best(made: Sequence[Choice], prepared: Prepared) -> Plan | None:
-    return min((one.plan for one in made), key=lambda plan: _merit(plan, prepared), default=None)
+def _best(choices: Sequence[Choice], prepared: Prepared) -> Plan | None:
+    return min((choice.plan for choice in choices), key=lambda plan: _merit(plan, prepared), default=None)
 
 
 def _merit(plan: Plan, prepared: Prepared) -> tuple[float, ...]:

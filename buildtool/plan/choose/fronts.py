@@ -53,22 +53,22 @@ def points(
     """
     allowed = prepared.limits(ram)
     placing = _Placing(allowed, below, ram if filled else None, smallest)
-    made: list[Point] = []
+    placed: list[Point] = []
     for graph in prepared.graphs[len(prepared.unsliced) :]:  # it mostly has what the others need not be asked
-        made += _of_one_order(prepared.of(graph), placing)
-    known = tuple(made)
+        placed += _of_one_order(prepared.of(graph), placing)
+    known = tuple(placed)
     for graph in (*prepared.unsliced, *prepared.viewed):
-        made += _of_one_order(prepared.of(graph), placing, known)
-    made += _with_second_passes(prepared, placing, made)
-    found = [p for p in made if allowed.allow(p.plan)]
-    if not found and prepared.options.max_cost is not None:
-        found = [p for graph in prepared.every_graph for p in _cheapest(prepared.of(graph), allowed)]
-    return undominated(found)
+        placed += _of_one_order(prepared.of(graph), placing, known)
+    placed += _with_second_passes(prepared, placing, placed)
+    allowed_points = [p for p in placed if allowed.allow(p.plan)]
+    if not allowed_points and prepared.options.max_cost is not None:
+        allowed_points = [p for graph in prepared.every_graph for p in _cheapest(prepared.of(graph), allowed)]
+    return undominated(allowed_points)
 
 
-def undominated(found: Iterable[Point]) -> tuple[Point, ...]:
+def undominated(every_point: Iterable[Point]) -> tuple[Point, ...]:
     """The points that no other beats in memory and work, least memory first."""
-    return tuple(distinct.undominated(found, lambda p: (p.plan.arena_bytes, p.plan.macs, p.plan.cost)))
+    return tuple(distinct.undominated(every_point, lambda p: (p.plan.arena_bytes, p.plan.macs, p.plan.cost)))
 
 
 def point_of(plan: Plan, graph: Graph, prepared: Prepared) -> Point:
@@ -261,8 +261,8 @@ def searched(alone: Prepared) -> Front:
     """The search's own front of a problem of one graph, by live bytes and work."""
     from buildtool.plan.search.front import front
 
-    found = front(alone.graph, alone.target, problem.settings(alone), alone.session)
-    return replace(found, missed=alone.missed)
+    found_front = front(alone.graph, alone.target, problem.settings(alone), alone.session)
+    return replace(found_front, missed=alone.missed)
 
 
 def front_factor(prepared: Prepared) -> float:

@@ -161,7 +161,7 @@ def cheaper_points(front: Front, limits: Limits, known: Sequence[Plan], search: 
         or (search.exact and best is not None and best.cost * COST_UNITS <= search.first.weight)
     ):
         return []
-    made: list[Plan] = []
+    plans: list[Plan] = []
 
     dearest = math.inf if limits.cost is None else math.nextafter(limits.cost, math.inf)
 
@@ -173,11 +173,11 @@ def cheaper_points(front: Front, limits: Limits, known: Sequence[Plan], search: 
     for index in front.cheaper(limits.ram, search, below):
         if best is not None and not front.session.work.goes_on():
             break
-        made.append(front.within(index, limits.ram))
-        if not limits.allow(made[-1]):
-            made.append(front.plan(index))  # as the front has it, in the least arena that was found
-        best = limits.best([*made, *known])
-    return made
+        plans.append(front.within(index, limits.ram))
+        if not limits.allow(plans[-1]):
+            plans.append(front.plan(index))  # as the front has it, in the least arena that was found
+        best = limits.best([*plans, *known])
+    return plans
 
 
 def _plans_between(front: Front, limits: Limits, over: Plan, under: Plan) -> list[Plan]:
@@ -191,13 +191,13 @@ def _plans_between(front: Front, limits: Limits, over: Plan, under: Plan) -> lis
             break
         tables = Tables(front.space.boundaries, SCALE, math.ceil(SCALE * dearer / more))
         search = Search(tables, most_labels=front.settings.most_labels)
-        plans += (made := _place_ways(front, search, limits.ram))
-        if not made or made[-1].arena_bytes > limits.ram:
+        plans += (between := _place_ways(front, search, limits.ram))
+        if not between or between[-1].arena_bytes > limits.ram:
             break
-        if limits.allow_work(made[-1]) and made[-1].cost < under.cost:
-            under = made[-1]
-        elif not limits.allow_work(made[-1]) and made[-1].macs < over.macs:
-            over = made[-1]
+        if limits.allow_work(between[-1]) and between[-1].cost < under.cost:
+            under = between[-1]
+        elif not limits.allow_work(between[-1]) and between[-1].macs < over.macs:
+            over = between[-1]
         else:
             break
     return plans

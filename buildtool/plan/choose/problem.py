@@ -167,8 +167,8 @@ def _loaded(alone: Prepared) -> tuple[tuple[int, int], ...]:
     if not loads(board):
         return ()
     blocks = constants(graph, select_all(alone.target, graph))
-    found = (blocks.get(position) for position in range(len(graph.ops)))
-    sizes = ((block.size, block.least_bytes()) if block else (0, 0) for block in found)
+    in_order = (blocks.get(position) for position in range(len(graph.ops)))
+    sizes = ((block.size, block.least_bytes()) if block else (0, 0) for block in in_order)
     return tuple(
         (round_up(whole, board.alignment), round_up(least, board.alignment)) for whole, least in sizes
     )
@@ -264,10 +264,10 @@ def _best_order(graph: Graph, budget: int, session: Session, *, of_chains: bool 
 
     def unpacked(data: bytes) -> Order:
         order, status, *numbers = msgpack.unpackb(data)
-        found = Order(tuple(order), status, *numbers)
-        if status not in ("optimal", "feasible") or not is_order(graph, found):
+        read = Order(tuple(order), status, *numbers)
+        if status not in ("optimal", "feasible") or not is_order(graph, read):
             raise ValueError("not an order of these operators")
-        return found
+        return read
 
     level = Level("orders", lambda found: bytes(msgpack.packb(list(vars(found).values()))), unpacked)
     parts = {"topology": topology_digest(graph), "budget": budget, **({"of": "chains"} if of_chains else {})}

@@ -256,12 +256,12 @@ def _loose_at(problem: Problem, times: Iterable[int]) -> dict[int, list[_Sized]]
     every = enumerate(zip(problem.items, problem.sizes, strict=True))
     loose = (sized for i, sized in every if i not in linked and sized[0].upper - sized[0].lower > 1)
     waiting = sorted(loose, key=lambda sized: sized[0].lower, reverse=True)
-    found, active = dict[int, list[_Sized]](), list[_Sized]()
+    loose_at, active = dict[int, list[_Sized]](), list[_Sized]()
     for time in sorted(times):
         while waiting and waiting[-1][0].lower <= time:
             active.append(waiting.pop())
-        active = found[time] = [sized for sized in active if time < sized[0].upper]
-    return found
+        active = loose_at[time] = [sized for sized in active if time < sized[0].upper]
+    return loose_at
 
 
 def _reaches(problem: Problem, links: Mapping[int, _Link]) -> dict[int, int]:
@@ -269,19 +269,19 @@ def _reaches(problem: Problem, links: Mapping[int, _Link]) -> dict[int, int]:
 
     `_ENDLESS` where the chain goes round.
     """
-    found: dict[int, int] = {}
+    reaches: dict[int, int] = {}
     for start in links:
         path, at = [], start
-        while at in links and at not in found:
-            found[at] = _ENDLESS  # until its chain has come to an end
+        while at in links and at not in reaches:
+            reaches[at] = _ENDLESS  # until its chain has come to an end
             path.append(at)
             at = links[at].input
-        reach = found.get(at, problem.sizes[at])
+        reach = reaches.get(at, problem.sizes[at])
         for item in reversed(path):
             if reach < _ENDLESS:
                 reach = max(problem.sizes[item], links[item].distance + reach)
-            found[item] = reach
-    return found
+            reaches[item] = reach
+    return reaches
 
 
 def _link(problem: Problem, permissions: Sequence[Permission], live: dict[int, int]) -> _Link | None:

@@ -118,10 +118,10 @@ class Blocks:
     @remembered
     def _through(self, last: int) -> list[Axis]:
         """By how many elements earlier a chain begins: the row axis from its input to an element's output."""
-        found = [self.e.axes_of[last][0]]
+        through = [self.e.axes_of[last][0]]
         for e in range(last - 1, self.lowest[last] - 1, -1):
-            found.append(found[-1].after(self.e.axes_of[e][0]))
-        return found
+            through.append(through[-1].after(self.e.axes_of[e][0]))
+        return through
 
     def _firsts(self, last: int) -> Iterator[int]:
         """First elements of the blocks that end at `last`."""

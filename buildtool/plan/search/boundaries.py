@@ -87,12 +87,12 @@ class Boundaries:
     @cached_property
     def least_rows(self) -> tuple[int, ...]:
         """Cut -> rows that a ring there has at the least, for additions that read it later."""
-        found = [1] * (self.e.count + 1)
+        least = [1] * (self.e.count + 1)
         for cut in range(1, self.e.count):
             for reader in self.e.readers.get(self.e.makes[cut - 1], ()):
                 if reader > cut and all(self.e.feeds[cut:reader]):  # else a section counts it
-                    found[cut] = max(found[cut], self._ahead(cut, reader))
-        return tuple(found)
+                    least[cut] = max(least[cut], self._ahead(cut, reader))
+        return tuple(least)
 
     def _ahead(self, cut: int, reader: int) -> int:
         """Rows of the tensor at a cut that are there when `reader` reads them, which it feeds, too."""
@@ -128,13 +128,13 @@ class Boundaries:
     @cached_property
     def sources(self) -> tuple[Source, ...]:
         """First element -> what feeds a region that begins with it."""
-        found = []
+        sources = []
         for read in self.e.main:
             root, tensor = self.e.roots[read], self.e.graph.tensors[read]
             streamed = root in self.e.graph.inputs and self.e.image == Image.STREAM
             sizes = tensor.nhwc[1], tensor.row_bytes, self.e.sizes[root]
-            found.append(Source(root, *sizes, self.e.last_read[root], streamed))
-        return tuple(found)
+            sources.append(Source(root, *sizes, self.e.last_read[root], streamed))
+        return tuple(sources)
 
     @cached_property
     def wholes(self) -> tuple[int, ...]:

@@ -101,16 +101,16 @@ class Elements:
     @cached_property
     def made_at(self) -> Mapping[int, int]:
         """Root -> the element that makes it, -1 for the network's inputs and states."""
-        found = dict.fromkeys((*self.graph.inputs, *(state.before for state in self.graph.states)), -1)
-        found.update((t, element) for element, op in enumerate(self.ops) for t in op.outputs)
-        return found
+        maker = dict.fromkeys((*self.graph.inputs, *(state.before for state in self.graph.states)), -1)
+        maker.update((t, element) for element, op in enumerate(self.ops) for t in op.outputs)
+        return maker
 
     @cached_property
     def last_read(self) -> Mapping[int, int]:
         """Root -> the last element that needs it, or one past the last of all."""
-        found = {t: max(self.readers.get(t, (made,))) for t, made in self.made_at.items()}
+        last = {t: max(self.readers.get(t, (made,))) for t, made in self.made_at.items()}
         kept = self.outputs | (frozenset(self.graph.inputs) if self.image == Image.RESIDENT else frozenset())
-        return found | dict.fromkeys(kept, self.count)
+        return last | dict.fromkeys(kept, self.count)
 
     @cached_property
     def live(self) -> tuple[frozenset[int], ...]:
@@ -152,12 +152,12 @@ class Elements:
         """
         if self.loaded or self.in_place != InPlace.ROWS:
             return {}
-        found = {}
-        for one in fusions(self.graph):
-            if all(map(self._can_run_by_rows, range(one.first, one.last + 1))):
-                elements = range(self.positions.index(one.first), self.positions.index(one.last) + 1)
-                found.update(dict.fromkeys(elements, elements))
-        return found
+        elements_of = {}
+        for fusion in fusions(self.graph):
+            if all(map(self._can_run_by_rows, range(fusion.first, fusion.last + 1))):
+                elements = range(self.positions.index(fusion.first), self.positions.index(fusion.last) + 1)
+                elements_of.update(dict.fromkeys(elements, elements))
+        return elements_of
 
     def begins(self, element: int) -> bool:
         """Whether an element is not a later one of a fusion by slices."""
@@ -198,11 +198,11 @@ class Elements:
     @cached_property
     def main(self) -> tuple[int, ...]:
         """Element -> the activation that drives it: what the one before it makes, or the first it reads."""
-        found = []
+        main = []
         for op, by_row, before in zip(self.ops, self.rows_read, (-1, *self.makes), strict=False):
             any_read = [t for t in op.inputs if t in self.roots] or op.inputs
-            found.append(before if before in by_row else (by_row or any_read)[0])
-        return tuple(found)
+            main.append(before if before in by_row else (by_row or any_read)[0])
+        return tuple(main)
 
     @cached_property
     def beside(self) -> tuple[tuple[int, ...], ...]:

@@ -78,9 +78,9 @@ class _LaneSearch(Search):
 
     def last(self, cut: int) -> tuple[int, int]:
         """First cut and bytes of the last region of the way to a cut."""
-        found = self._last[cut]
-        assert found is not None
-        return found.first, found.bytes
+        region = self._last[cut]
+        assert region is not None
+        return region.first, region.bytes
 
 
 class PassSearch:
@@ -146,9 +146,9 @@ class PassSearch:
     def falling(self) -> Iterator[Choice]:
         """The ways within limits of bytes that fall, least weight first."""
         most_bytes = INFINITE
-        while (found := self.least(most_bytes)) is not None:
-            yield found
-            most_bytes = next_limit(found.bytes, self.exact)
+        while (choice := self.least(most_bytes)) is not None:
+            yield choice
+            most_bytes = next_limit(choice.bytes, self.exact)
 
 
 def lanes_of(graph: Graph, space_for: Callable[[Graph], Space]) -> tuple[Lane, ...]:

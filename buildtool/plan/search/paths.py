@@ -74,12 +74,12 @@ class Search:
         """
         if not self._pass(most_bytes):
             return None
-        found = self._way()
+        way = self._way()
         if self._rounds == 1:
-            self.first, self.first_exact = found, self.exact
+            self.first, self.first_exact = way, self.exact
         if self.exact:
-            self.exact_way = found
-        return found
+            self.exact_way = way
+        return way
 
     def _pass(self, most_bytes: int) -> bool:
         """Goes through all cuts with a limit; whether anything is left of the ways."""
@@ -110,14 +110,14 @@ class Search:
         if before >= INFINITE:
             return INFINITE
         most = 1 if self._relaxed else max(LABELS_BEYOND, self._most_labels - self.labels)
-        found = self._regions.reach(most_bytes, self._rounds, end, before, most)
+        reached = self._regions.reach(most_bytes, self._rounds, end, before, most)
         self.searched += 1
-        self.labels += found.labels
-        self._last[end] = found if found.first >= 0 else None
+        self.labels += reached.labels
+        self._last[end] = reached if reached.first >= 0 else None
         if self._relaxed:
-            return max(before, found.least)
-        self.exact &= found.least == found.weight
-        return found.weight
+            return max(before, reached.least)
+        self.exact &= reached.least == reached.weight
+        return reached.weight
 
     def lower_bound(self, most_bytes: int) -> int | None:
         """A weight that no way within this many bytes is below, by a relaxed search; None: there is none."""
@@ -144,14 +144,14 @@ class Search:
 
     def falling(self) -> Iterator[Way]:
         """The ways within ever less bytes, least weight first; undominated as long as it is exact."""
-        found, most_bytes = None, INFINITE
+        kept, most_bytes = None, INFINITE
         while (way := self.least(most_bytes)) is not None:
-            if found is not None and way.weight > found.weight:
-                yield found
-            found = way
+            if kept is not None and way.weight > kept.weight:
+                yield kept
+            kept = way
             most_bytes = next_limit(way.bytes, self.exact)
-        if found is not None:
-            yield found
+        if kept is not None:
+            yield kept
 
 
 def next_limit(size: int, exact: bool) -> int:

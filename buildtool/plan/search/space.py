@@ -129,8 +129,8 @@ class Space:
         if (max(work, way.weight) * price + once + max(cost, 0)) * 4 >= INFINITE:
             return None
         search = Search(self._priced(price), cost + price * (way.weight - work))
-        found = search.least(way.bytes)
-        return found if search.exact else None
+        cheapest = search.least(way.bytes)
+        return cheapest if search.exact else None
 
     @remembered
     def _priced(self, price: int) -> Tables:
@@ -158,9 +158,9 @@ class Space:
         """The undominated ways with at most this F, which a search of this many labels finds."""
         extra = self.most_extra(max_f)
         search = Search(self.tables, extra, most_labels)
-        found = tuple(undominated(search.falling(), lambda way: (way.bytes, way.weight)))
-        missed = 1.0 if search.exact else factor(self.tables, extra, found, search.exact_way)
-        return Ways(found, missed)
+        ways = tuple(undominated(search.falling(), lambda way: (way.bytes, way.weight)))
+        missed = 1.0 if search.exact else factor(self.tables, extra, ways, search.exact_way)
+        return Ways(ways, missed)
 
 
 def space_of(graph: Graph, target: Target, settings: Settings, session: Session) -> Space:
