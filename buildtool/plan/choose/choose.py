@@ -100,7 +100,7 @@ def choice(prepared: Prepared) -> Choice:
 
 
 def settled(prepared: Prepared) -> Prepared:
-    """The problem on the board as the chosen plan's firmware leaves it, where code lies beside the arena."""
+    """The problem on the board that the chosen plan's firmware leaves, where code lies beside the arena."""
     if not prepared.is_beside_code:
         return prepared
     try:

@@ -191,7 +191,7 @@ def _at_once(front: Front, alone: Prepared, placing: _Placing, known: Sequence[P
 
 
 def _is_beaten(point: SearchPoint, known: Iterable[Point]) -> bool:
-    """Whether a plan that is known needs no more memory than a point at the least, and does no more work."""
+    """Whether a known plan needs at most the live bytes of a point, and does at most its work."""
     return any(one.plan.arena_bytes <= point.live_bytes and one.plan.macs <= point.work for one in known)
 
 
@@ -229,7 +229,7 @@ def _cheapest(alone: Prepared, allowed: Limits) -> Iterator[Point]:
 
 
 def least_cost(alone: Prepared) -> float:
-    """A cost that no plan of the network's one order is below; 0 where that is not known without a search."""
+    """A lower bound of the cost of all plans of one order; 0 where that takes a search."""
     from buildtool.target.costs import COST_UNITS
 
     tables = searched(alone).space.cost_tables

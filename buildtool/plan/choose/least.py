@@ -42,7 +42,7 @@ def best_plan(front: Front, limits: Limits) -> Plan:
 
 
 def plan_within(front: Front, limits: Limits) -> Plan | None:
-    """As `best_plan`; None where there is none."""
+    """As `best_plan`, but None where no plan keeps the limits."""
     return _choose(front, limits)[0]
 
 
@@ -86,9 +86,9 @@ def least_cost(front: Front) -> Search:
 
 
 def search_factor(front: Front, limits: Limits) -> float:
-    """How many times the least there is what `best_plan` has made least may be, before it is placed.
+    """By how much `best_plan` may miss the least cost or memory, before placing: a factor.
 
-    1 unless the budget ended a search. Of the least memory: see `front.Ways`.
+    It is 1 unless the budget ended a search. For the least memory see `space.Ways`.
     """
     if limits.objective == Objective.RAM:
         return front.factor

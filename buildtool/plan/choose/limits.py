@@ -59,7 +59,7 @@ class Limits:
         return self.cost is None or cost <= self.cost
 
     def best(self, plans: Iterable[Plan]) -> Plan | None:
-        """The best of the plans that keep all limits; None where there is none."""
+        """The best of the plans that keep all limits; None if no plan does."""
         return min(filter(self.allow, plans), key=lambda plan: merit(plan, self.objective), default=None)
 
     def first_missed(self, plan: Plan) -> str:
@@ -71,7 +71,7 @@ class Limits:
         return "" if self.allow_cost(plan.cost) else "max_cost"
 
     def wider(self, plan: Plan, **others: Value) -> Hint:
-        """The hint to take limits that a plan keeps, where the ones at hand are not, besides `others`."""
+        """The hint that names the limits which would allow a plan, and the settings `others`."""
         settings = dict(others)
         if plan.arena_bytes > self.ram:
             settings["ram"] = plan.arena_bytes

@@ -53,7 +53,7 @@ def plan_of(alone: Prepared) -> Plan:
 
 
 def factor_of(alone: Prepared) -> float:
-    """How many times the least there is what the plan just made has least may be: see `search_factor`."""
+    """By how much the plan just made may miss the least cost or memory: see `search_factor`."""
     if alone.options.strategy != Strategy.BEST or written_in_place(alone.graph):
         return 1.0
     from buildtool.plan.choose.least import search_factor
@@ -248,7 +248,7 @@ def _cheap_with_loads(alone: Prepared) -> Plan | None:
 
 
 def _too_large(alone: Prepared, free: Sequence[Point]) -> PlanError:
-    """What the least plan needs; `free`: plans without a limit on memory, least first, if there are any."""
+    """What the smallest plan needs; `free`: points without a limit on memory, smallest first."""
     if not free:
         return _too_much_work(alone)
     least_plan = [free[0].plan, *_smaller_with_loads(alone, [free[0].plan])][-1]

@@ -336,7 +336,7 @@ def with_passes(alone: Prepared) -> tuple[Graph, ...]:
 
 
 def least_cost_with_passes(twice: Prepared) -> float:
-    """A cost that no plan within the problem's memory is below, whatever its second passes; 0: not known."""
+    """A lower bound of the cost of plans within the memory, whatever their second passes; 0 if unknown."""
     from buildtool.plan.search.passsearch import least_cost
     from buildtool.plan.search.regions import INFINITE
 

@@ -217,7 +217,7 @@ _ENDLESS = 1 << 62  # higher than any end
 
 
 def _chains(problem: Problem, by_output: dict[int, list[Permission]], live: dict[int, int], best: int) -> int:
-    """The bound that chains give, `best` at the least: x1 may lie on x0 from d1 on, x2 on x1 from d2 on, ...
+    """The bound by chains, at least `best`: x1 may lie on x0 from d1 on, x2 on x1 from d2 on, ...
 
     Either two neighbours of the chain do not overlap, and what is live at their time is all of it
     side by side; or all do, and then they are one piece of memory in which x_k begins at d1 + ... + d_k

@@ -69,7 +69,7 @@ def read_problem(data: bytes, *, path: str = "") -> Table:
 
 
 class _ValueError(ModelError):
-    """A value is wrong; `name`: the table's column that it is in."""
+    """A wrong value; `name`: its column."""
 
     def __init__(self, text: str, column: str) -> None:
         super().__init__(text)

@@ -206,7 +206,7 @@ class Blocks:
         return self._undominated([self._form(block, group) for group in self.groups(block)])
 
     def cheapest(self, block: Block, most_window: float) -> Form | None:
-        """The cheapest of the forms with at most this many bytes of windows; None: they all have more."""
+        """The cheapest form whose windows need at most so many bytes; None if all need more."""
         every = (self._form(block, group) for group in self.groups(block))
         fitting = [form for form in every if form.window <= most_window]
         if len(fitting) < 2:

@@ -1,4 +1,4 @@
-"""What surrounds a region, whatever its weight: what is live at its ends, what feeds it, and elements alone.
+"""What surrounds a region: what is live at its ends, what feeds it, and elements that run alone.
 
 A region's memory is the sum of everything in it: tensors that cross it, its input and output (which
 may overlap row by row), its rings, accumulators, and the largest of its blocks' windows.
@@ -86,7 +86,7 @@ class Boundaries:
 
     @cached_property
     def least_rows(self) -> tuple[int, ...]:
-        """Cut -> rows that a ring there has at the least, for additions that read it later."""
+        """Cut -> the least rows of a ring there, which additions read later."""
         least = [1] * (self.e.count + 1)
         for cut in range(1, self.e.count):
             for reader in self.e.readers.get(self.e.makes[cut - 1], ()):
@@ -145,7 +145,7 @@ class Boundaries:
         )
 
     def _whole_fusion(self, elements: range) -> int:
-        """Each slice lies where a branch's end lay, and a row of the joined map is beside them."""
+        """Each slice lies where a branch's end lay, and a row of the joined map lies beside them."""
         row = self.e.graph.tensors[self.e.makes[elements.start]].row_bytes
         scratch = max(self.e.scratch[element] for element in elements)
         return self.live[elements.start] + round_up(row, self.e.alignment) + scratch

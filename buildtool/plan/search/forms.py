@@ -60,9 +60,9 @@ def packed(rows: Numbers) -> bytes:
 
 
 def unpacked(data: bytes, longest: int) -> Numbers:
-    """Rows from bytes; ValueError for numbers that no chain has which begins `longest` elements earlier.
+    """Rows from bytes; ValueError for numbers that no chain of `longest` + 1 elements has.
 
-    What reads them counts in them, in C: a wrong number must not get there.
+    C uses them as indices, so a wrong number must not get there.
     """
     if not data.startswith(_PLACE):
         raise ValueError("not the forms of a chain's blocks")

@@ -81,7 +81,7 @@ class Front:
         return self.space.ways(self.settings.max_f, self.settings.most_labels)
 
     def may_fit(self, index: int, most_bytes: float) -> bool:
-        """Whether the arena that `within` finds for a point may have at most this many bytes."""
+        """Whether the arena that `within` finds for a point may have at most so many bytes."""
         if self._floors[index] <= most_bytes:
             return True
         way = self.points[index].way
@@ -90,7 +90,7 @@ class Front:
 
     @cached_property
     def _floors(self) -> tuple[int, ...]:
-        """Of each point: bytes that no arena of its way is below, whichever forms `_cheap` takes.
+        """Of each point: a lower bound of the arena of its way, whichever forms `_cheap` takes.
 
         They are its live bytes, but for outputs that may lie on dying tensors which do not feed their region.
         Other forms do not make all of the largest regions smaller, as that would be a point of less
@@ -105,7 +105,7 @@ class Front:
         return tuple(floors)
 
     def _floor(self, way: Way, saved: Callable[[Candidate], int] = lambda _: 0) -> int:
-        """Bytes that the arena of a way is not below; `saved`: what a region's live bytes may fall by."""
+        """A lower bound of a way's arena; `saved`: by how much a region's live bytes may fall."""
         floor = 0
         for region in sorted(way.regions, key=lambda region: -region.bytes):
             if region.bytes <= floor:
@@ -211,7 +211,7 @@ class Front:
         return polished if polished.arena_bytes <= lean.arena_bytes else lean
 
     def calls_cost(self, way: Way) -> float:
-        """What a way's plan costs at the least, in whichever forms `cheap` takes: all but its copies."""
+        """The least that a way's plan costs without its copies, in whichever forms `cheap` takes."""
         e, settings = self.space.elements, self.settings
         known = Regions.of(
             self.graph, e.kernels, self.target, settings.image, settings.in_place, self.session

@@ -61,7 +61,7 @@ class _LaneSearch(Search):
         self._reached = 0
 
     def advance(self, cut: int) -> int:
-        """Goes on to a cut; its weight by ways of this lane, in full, INFINITE where there is none."""
+        """Goes on to a cut; the weight of this lane's best way there, INFINITE where it has no way."""
         for end in range(self._reached + 1, cut + 1):
             self._own[end] = self._to(end, self._own[end])
             self._set(end, self._own[end])
@@ -110,7 +110,7 @@ class PassSearch:
         return self._lanes[0].t
 
     def least(self, most_bytes: int) -> Choice | None:
-        """The way of least weight within this many bytes; None if there is none."""
+        """The way of least weight within so many bytes; None if no way fits."""
         if most_bytes < 0:
             return None
         for lane in self._lanes:
@@ -186,7 +186,7 @@ def _lane(changed: Graph, space: Space) -> Lane:
 
 
 def worthwhile(lanes: Sequence[Lane], settings: Settings, *, by_cost: bool = False) -> tuple[Passes, ...]:
-    """The choices of second passes, none at all left out, that no other beats in bytes and weight.
+    """The choices of at least one second pass that no other beats in bytes and weight.
 
     By bytes, descending. `by_cost`: see PassSearch; `settings`: those of the network without passes.
     """
@@ -198,7 +198,7 @@ def worthwhile(lanes: Sequence[Lane], settings: Settings, *, by_cost: bool = Fal
 
 
 def least_cost(lanes: Sequence[Lane], most_labels: int, most_bytes: int) -> float:
-    """A cost that no way within this many bytes is below, whatever its second passes; 0: it is not known."""
+    """A lower bound of the cost of ways within so many bytes, whatever their second passes; 0 if unknown."""
     if not lanes:
         return 0.0
     search = PassSearch(lanes, by_cost=True, most_labels=most_labels)

@@ -23,7 +23,7 @@ from buildtool.plan.search.tables import Tables
 
 MOST_LABELS = 200_000  # of a search: then it is no longer exact
 LABELS_BEYOND = 50  # of each search for one cut, once those are spent
-FALL_BEYOND = 16  # by this part of the bytes limits fall then at the least, and those of a relaxed search
+FALL_BEYOND = 16  # limits then fall by at least this part of the bytes, as those of a relaxed search do
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Search:
         self.exact_way: Way | None = None  # of the last limit until then
 
     def least(self, most_bytes: int) -> Way | None:
-        """The way of least weight that needs at most this many bytes; None if there is none.
+        """The way of least weight that needs at most so many bytes; None if no way fits.
 
         Where `exact` is no longer true afterwards, there may be one although none was found, or a better one.
         """
@@ -120,7 +120,7 @@ class Search:
         return reached.weight
 
     def lower_bound(self, most_bytes: int) -> int | None:
-        """A weight that no way within this many bytes is below, by a relaxed search; None: there is none."""
+        """A lower bound of the weight of ways within so many bytes, by a relaxed search; None if none fits."""
         if not self._pass(most_bytes):
             return None
         return self.t.before[-1] + self._best[self.t.e.count]
@@ -164,11 +164,11 @@ def next_limit(size: int, exact: bool) -> int:
 
 def factor(tables: Tables, most_extra: int | None, ways: Sequence[Way], exact: Way | None) -> float:
     """By how much a front that a budget ended may miss: for every way of the space one of `ways` needs at
-    most this many times its bytes, and weighs at most this many times its weight.
+    most so many times its bytes, and weighs at most so many times its weight.
 
     `exact`: no way with as many bytes or more is missed. A relaxed search proves it, for limits of bytes that
-    fall by a sixteenth: within each no way weighs less than the bound, and above the next one every way needs
-    that many bytes at the least.
+    fall by a sixteenth: no way within a limit weighs less than the bound, and every way above the next limit
+    needs more bytes than that.
     """
     missed = 1.0
     for size, weight in _corners(tables, most_extra, ways, exact):

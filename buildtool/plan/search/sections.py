@@ -64,7 +64,7 @@ def section(e: Elements, last: int) -> Section | None:
 
 
 def _first(e: Elements, last: int) -> int | None:
-    """Its first element, going back until nothing but one tensor comes from outside row by row.
+    """The section's first element: from there on, one tensor alone comes from outside row by row.
 
     An element whose rows follow a table is a section by itself.
     """

@@ -49,7 +49,7 @@ class Settings:
     """What a front depends on besides the graph and the target.
 
     `hand_off`: least pixels that go from operator to operator inside a group; `max_f`: ways that do more than
-    this times the network's own work are left out; `most_labels`: a search is exact within this many labels.
+    this times the network's own work are left out; `most_labels`: a search is exact within so many labels.
     `loaded`: see `Elements.loaded`.
     """
 
@@ -97,7 +97,7 @@ class Space:
 
     @cached_property
     def boundaries(self) -> Boundaries:
-        """What surrounds regions, whatever is to be least."""
+        """What surrounds regions, the same for all weights."""
         return Boundaries(self.blocks)
 
     @cached_property
@@ -155,7 +155,7 @@ class Space:
 
     @remembered
     def ways(self, max_f: float, most_labels: int = MOST_LABELS) -> Ways:
-        """The undominated ways with at most this F, which a search of this many labels finds."""
+        """The undominated ways with at most this F that a search of so many labels finds."""
         extra = self.most_extra(max_f)
         search = Search(self.tables, extra, most_labels)
         ways = tuple(undominated(search.falling(), lambda way: (way.bytes, way.weight)))
