@@ -99,30 +99,25 @@ def cost_limit(options: PlanOptions, target: Target) -> float | None:
     """
     if options.max_ms is None:
         return options.max_cost
-    per_cost = target.cost_ms
-    if per_cost is None:
-        helps = [Hint(f"max_cost, which is a limit on the {target.cost_unit}"), suggest(max_ms=None)]
-        raise UsageError(_no_time(target), option="max_ms", hint=helps)
-    return options.max_ms / per_cost
+    if target.cost_ms is not None:
+        return options.max_ms / target.cost_ms
+    board, said = target.board, ""
+    if board.pipeline:
+        figures = (f"{name} = {getattr(board.pipeline, name)}" for name in ("model", *FIGURES))
+        said = f" with {', '.join(figures)} ([pipeline] of its file)"
+    text = (
+        f"costs on board '{board.name}' are {target.cost_unit}, which are not times: there are no formulas "
+        f"in cycles for its core '{board.core.name}'{said}"
+    )
+    if target.cost_unit is CostUnit.CYCLES:
+        text = f"the file of board '{board.name}' does not say its clock (clock_hz)"
+    helps = [Hint(f"max_cost, which is a limit on the {target.cost_unit}"), suggest(max_ms=None)]
+    raise UsageError(text, option="max_ms", hint=helps)
 
 
 def within_cost(options: PlanOptions, target: Target) -> PlanOptions:
     """The options with their limit of milliseconds as one on the cost; UsageError as `cost_limit`."""
     return replace(options, max_cost=cost_limit(options, target))
-
-
-def _no_time(target: Target) -> str:
-    board = target.board
-    if target.cost_unit is CostUnit.CYCLES:
-        return f"the file of board '{board.name}' does not say its clock (clock_hz)"
-    said = ""
-    if board.pipeline:
-        figures = (f"{name} = {getattr(board.pipeline, name)}" for name in ("model", *FIGURES))
-        said = f" with {', '.join(figures)} ([pipeline] of its file)"
-    return (
-        f"costs on board '{board.name}' are {target.cost_unit}, which are not times: there are no formulas "
-        f"in cycles for its core '{board.core.name}'{said}"
-    )
 
 
 def estimated_ms(cost: float, target: Target) -> float | None:

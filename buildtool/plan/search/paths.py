@@ -74,7 +74,15 @@ class Search:
         """
         if not self._pass(most_bytes):
             return None
-        way = self._way()
+        regions: list[Candidate] = []
+        cut = self.t.e.count
+        while cut:
+            last = self._last[cut]
+            assert last is not None
+            regions.append(self._region(cut, last))
+            cut = last.first
+        most = max((region.bytes for region in regions), default=0)
+        way = Way(most, self.t.before[-1] + self._best[self.t.e.count], tuple(reversed(regions)))
         if self._rounds == 1:
             self.first, self.first_exact = way, self.exact
         if self.exact:
@@ -120,22 +128,10 @@ class Search:
         return reached.weight
 
     def lower_bound(self, most_bytes: int) -> int | None:
-        """A lower bound of the weight of ways within so many bytes, by a relaxed search; None if none fits."""
+        """A lower bound of the weight of ways within so many bytes (relaxed search); None if none fits."""
         if not self._pass(most_bytes):
             return None
         return self.t.before[-1] + self._best[self.t.e.count]
-
-    def _way(self) -> Way:
-        regions: list[Candidate] = []
-        cut = self.t.e.count
-        while cut:
-            last = self._last[cut]
-            assert last is not None
-            regions.append(self._region(cut, last))
-            cut = last.first
-        regions.reverse()
-        most = max((region.bytes for region in regions), default=0)
-        return Way(most, self.t.before[-1] + self._best[self.t.e.count], tuple(regions))
 
     @remembered
     def _region(self, end: int, last: Reached) -> Candidate:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from buildtool.base.compiled import load
+from buildtool.base.compiled import load, struct
 from buildtool.base.modes import InPlace
 from buildtool.plan.search.blocks import Form
 from buildtool.plan.search.chain import Elements
@@ -31,30 +31,17 @@ FAILED = -INFINITE - 1  # the weight of a form where asking for it failed
 _Extra = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
 
 
-class _Problem(ctypes.Structure):
-    """labels_problem."""
-
-    _fields_ = (
-        *((name, ctypes.c_int64) for name in ("count", "alignment", "follows_rows", "limit")),
-        *((name, ctypes.c_void_p) for name in ("elements", "cuts", "forms", "besides", "sections", "rows")),
-        ("best", ctypes.c_void_p),
-        ("version", ctypes.c_void_p),
-        ("extra", _Extra),
-    )
-
-
-class _Region(ctypes.Structure):
-    """labels_region."""
-
-    _fields_ = tuple(
-        (name, ctypes.c_int64)
-        for name in (
-            *("most_bytes", "round", "end", "enough", "most_labels"),
-            *("weight", "least", "labels", "first", "bytes", "extra", "blocks"),
-        )
-    )
-
-
+# labels_problem
+_Problem = struct(
+    (ctypes.c_int64, "count alignment follows_rows limit"),
+    (ctypes.c_void_p, "elements cuts forms besides sections rows best version"),
+    (_Extra, "extra"),
+)
+# labels_region
+_Region = struct(
+    (ctypes.c_int64, "most_bytes round end enough most_labels"),
+    (ctypes.c_int64, "weight least labels first bytes extra blocks"),
+)
 _C = load(
     __file__,
     "labels",
