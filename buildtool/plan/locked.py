@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Iterator, Mapping
 from typing import Any
 
 from buildtool.base.errors import PlanError
@@ -57,7 +56,7 @@ def to_text(locked: Locked) -> bytes:
         "operators": list(locked.operators),
         "plan": to_plain(locked.plan, named=True, defaults=False),
     }
-    return ("\n".join(_lines(content)) + "\n").encode()
+    return (_json(content) + "\n").encode()
 
 
 def is_text(data: bytes) -> bool:
@@ -104,25 +103,16 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return content
 
 
-def _lines(content: Mapping[str, Any], indent: str = "") -> Iterator[str]:
-    """JSON whose maps at the top have a line a field, and lists in them a line an item."""
-    yield indent + "{"
-    inner = indent + " "
-    last = len(content) - 1
-    for number, (name, value) in enumerate(content.items()):
-        comma = "," if number < last else ""
-        key = f"{inner}{json.dumps(name)}: "
-        if isinstance(value, dict):
-            first, *rest = _lines(value, inner)
-            yield key + first.lstrip()
-            yield from rest[:-1]
-            yield rest[-1] + comma
-        elif isinstance(value, list) and value:
-            yield key + "["
-            items = [inner + " " + json.dumps(item, separators=(", ", ": ")) for item in value]
-            yield from (item + "," for item in items[:-1])
-            yield items[-1]
-            yield inner + "]" + comma
-        else:
-            yield key + json.dumps(value) + comma
-    yield indent + "}"
+def _json(value: Any, indent: str = "") -> str:
+    """JSON in which a map has a line for each field, and a list among these a line for each item."""
+    if not value or not isinstance(value, dict | list):
+        return json.dumps(value)
+    if isinstance(value, dict):
+        begin, *items, end = (
+            "{",
+            *(f"{json.dumps(k)}: {_json(v, indent + ' ')}" for k, v in value.items()),
+            "}",
+        )
+    else:
+        begin, *items, end = "[", *(json.dumps(item, separators=(", ", ": ")) for item in value), "]"
+    return "\n".join([begin, ",\n".join(f"{indent} {item}" for item in items), indent + end])
