@@ -31,3 +31,9 @@ def load(module: str, name: str, abi: int, functions: Mapping[str, tuple[Any, ..
         path=str(Path(module).parent),
         hint="in a checkout run ./dev, which builds it; elsewhere install the wheel for this system again",
     )
+
+
+def struct(*fields: tuple[Any, str]) -> type[ctypes.Structure]:
+    """A struct of C; `fields`: a type, and the names of the fields in a row that have it, between blanks."""
+    listed = [(name, kind) for kind, names in fields for name in names.split()]
+    return type("struct", (ctypes.Structure,), {"_fields_": listed})

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Iterator, Mapping
 from typing import Any
 
 from buildtool.base.errors import PlanError
@@ -36,12 +35,12 @@ def operators(graph: Graph) -> tuple[str, ...]:
 
     What runs again in a second pass is there once, and a view is the slice that it stands for.
     """
-    graph, found = without_views(graph), []
+    graph, lines = without_views(graph), []
     for op in (graph.ops[position] for position in once_positions(graph)):
         weights = [t for t in op.inputs[1:] if t >= 0 and graph.tensors[t].is_constant]
         words = [str(op.kind), *(_shape(graph, t) for t in op.outputs)]
-        found.append(" ".join([*words, *(f"of {_shape(graph, t)}" for t in weights)]))
-    return tuple(found)
+        lines.append(" ".join([*words, *(f"of {_shape(graph, t)}" for t in weights)]))
+    return tuple(lines)
 
 
 def _shape(graph: Graph, tensor: int) -> str:
@@ -57,7 +56,7 @@ def to_text(locked: Locked) -> bytes:
         "operators": list(locked.operators),
         "plan": to_plain(locked.plan, named=True, defaults=False),
     }
-    return ("\n".join(_lines(content)) + "\n").encode()
+    return (_json(content) + "\n").encode()
 
 
 def is_text(data: bytes) -> bool:
@@ -96,33 +95,24 @@ def from_text(data: bytes) -> Locked:
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """A map; PlanError where it says a thing twice, as after a merge."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    content = dict(pairs)
+    if len(content) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
         raise PlanError(f"not a locked plan: it says {twice!a:.40} twice in one place")
-    return found
+    return content
 
 
-def _lines(content: Mapping[str, Any], indent: str = "") -> Iterator[str]:
-    """JSON whose maps at the top have a line a field, and lists in them a line an item."""
-    yield indent + "{"
-    inner = indent + " "
-    last = len(content) - 1
-    for number, (name, value) in enumerate(content.items()):
-        comma = "," if number < last else ""
-        key = f"{inner}{json.dumps(name)}: "
-        if isinstance(value, dict):
-            first, *rest = _lines(value, inner)
-            yield key + first.lstrip()
-            yield from rest[:-1]
-            yield rest[-1] + comma
-        elif isinstance(value, list) and value:
-            yield key + "["
-            items = [inner + " " + json.dumps(item, separators=(", ", ": ")) for item in value]
-            yield from (item + "," for item in items[:-1])
-            yield items[-1]
-            yield inner + "]" + comma
-        else:
-            yield key + json.dumps(value) + comma
-    yield indent + "}"
+def _json(value: Any, indent: str = "") -> str:
+    """JSON in which a map has a line for each field, and a list among these a line for each item."""
+    if not value or not isinstance(value, dict | list):
+        return json.dumps(value)
+    if isinstance(value, dict):
+        begin, *items, end = (
+            "{",
+            *(f"{json.dumps(k)}: {_json(v, indent + ' ')}" for k, v in value.items()),
+            "}",
+        )
+    else:
+        begin, *items, end = "[", *(json.dumps(item, separators=(", ", ": ")) for item in value), "]"
+    return "\n".join([begin, ",\n".join(f"{indent} {item}" for item in items), indent + end])

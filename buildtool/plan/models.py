@@ -51,26 +51,26 @@ def load_model(spec: Named, session: Session | None = None) -> Model:
 
     A file whose digest was sent with its name is read once in a session, a network of the zoo made once.
     """
-    found = to_file(spec, MODEL_SUFFIXES)
-    if session is None or (isinstance(found, File) and not found.sha256):
+    source = to_file(spec, MODEL_SUFFIXES)
+    if session is None or (isinstance(source, File) and not source.sha256):
         return _load(spec)
-    if isinstance(found, File):
-        key = (found.path, found.sha256)
+    if isinstance(source, File):
+        key = (source.path, source.sha256)
         return session.remember("models", key, lambda: _load(spec), MOST_MODELS)
-    data = session.keep(_NETWORKS, {"name": found}, lambda: _load(spec).data, MOST_MODELS)
-    return session.remember("models", found, lambda: Model(model_name(spec), found, data), MOST_MODELS)
+    data = session.keep(_NETWORKS, {"name": source}, lambda: _load(spec).data, MOST_MODELS)
+    return session.remember("models", source, lambda: Model(model_name(spec), source, data), MOST_MODELS)
 
 
 _NETWORKS: Level[bytes] = Level("networks", bytes, bytes)  # of the zoo, as files
 
 
 def _load(spec: Named) -> Model:
-    name, found = model_name(spec), to_file(spec, MODEL_SUFFIXES)
-    if isinstance(found, File):
-        return Model(name, found.path, read_model_file(found))
+    name, source = model_name(spec), to_file(spec, MODEL_SUFFIXES)
+    if isinstance(source, File):
+        return Model(name, source.path, read_model_file(source))
     from buildtool import zoo
 
-    return Model(name, found, zoo.build(found))
+    return Model(name, source, zoo.build(source))
 
 
 def read_model_file(file: File) -> bytes:
@@ -80,30 +80,30 @@ def read_model_file(file: File) -> bytes:
 
 def model_name(spec: Named) -> str:
     """What a model's files are called; UsageError if there is neither such a file nor such a network."""
-    found = to_file(spec, MODEL_SUFFIXES)
-    if isinstance(found, File):
-        if not found.exists():
+    source = to_file(spec, MODEL_SUFFIXES)
+    if isinstance(source, File):
+        if not source.exists():
             text = "cannot read the model: there is no such file"
-            raise UsageError(text, path=found.path, hint="check the path")
-        return found.stem
+            raise UsageError(text, path=source.path, hint="check the path")
+        return source.stem
     from buildtool import zoo
 
     known = zoo.names()
-    name = found.partition(":")[0]
+    name = source.partition(":")[0]
     if name not in known:
         raise UsageError(
-            f"no model file and no zoo network is called '{found}'",
+            f"no model file and no zoo network is called '{source}'",
             hint="give the path of a .tflite or .onnx file, or a network of the zoo; "
             + did_you_mean(name, known),
         )
-    zoo.choose(found)
-    return spec_name(found)
+    zoo.choose(source)
+    return spec_name(source)
 
 
 def net_name(spec: Named) -> str:
     """What a model's files are called, whether or not the file is there yet; UsageError as `model_name`."""
-    found = to_file(spec, MODEL_SUFFIXES)
-    return found.stem if isinstance(found, File) else model_name(found)
+    source = to_file(spec, MODEL_SUFFIXES)
+    return source.stem if isinstance(source, File) else model_name(source)
 
 
 def spec_name(spec: str) -> str:

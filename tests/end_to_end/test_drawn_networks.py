@@ -252,7 +252,7 @@ def planner_of(asked: Settings, by_cost: bool, place: float, lean: bool, apart: 
             found = front(graph, target, asked)
         except UsageError:  # an image that cannot be streamed
             found = front(graph, target, dataclasses.replace(asked, image="overwritable"))
-        ways = list(Search(found.space.cost_columns).falling()) if by_cost else [p.way for p in found.points]
+        ways = list(Search(found.space.cost_tables).falling()) if by_cost else [p.way for p in found.points]
         way = ways[round(place * (len(ways) - 1))]
         made = found.lean(way) if lean else found.cheap(way)
         return with_gaps(made) if apart else made

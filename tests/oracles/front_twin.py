@@ -32,6 +32,7 @@ from buildtool.plan.schedule.schedule import Run, executed_macs, run
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.search import blocks
 from buildtool.plan.search import front as fronts
+from buildtool.plan.search import space as search_space
 from buildtool.plan.search.paths import Search
 from buildtool.plan.types import SOURCE, Buffer, BufferKind, Group, Region, Scheme, Step
 from buildtool.target import catalogue
@@ -63,7 +64,7 @@ class Space:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(blocks, "STEPS", self.steps)
             patch.setattr(blocks, "MOST_OPERATORS", self.most_operators)
-            patch.setattr(fronts, "HAND_OFFS", self.hand_offs)
+            patch.setattr(search_space, "HAND_OFFS", self.hand_offs)
             yield
 
 
@@ -386,7 +387,7 @@ def hold_front(graph: Graph, target: Target, image: str, in_place: str, space: S
     with space.searched():
         found = fronts.front(graph, target, fronts.Settings(in_place, image, max_f=1e9))
         every = twin(graph, target, image, in_place, space)
-        for columns, weight in ((found.space.columns, Twin.work), (found.space.cost_columns, Twin.cost)):
-            ways = sorted((way.bytes, way.weight) for way in Search(columns).falling())
+        for tables, weight in ((found.space.tables, Twin.work), (found.space.cost_tables, Twin.cost)):
+            ways = sorted((way.bytes, way.weight) for way in Search(tables).falling())
             assert ways == every.front(weight), weight.__name__
         assert [(point.live_bytes, point.work) for point in found.points] == every.front(Twin.work)

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from zeronet import joined
 
 from buildtool.api import handle
-from buildtool.api.answers import fronts as front_answers
 from buildtool.base.errors import PlanError
 from buildtool.base.modes import Objective
 from buildtool.base.session import Session
@@ -100,7 +99,7 @@ def test_a_budget_ends_at_the_same_place_whatever_the_session_remembers(board):
     took = (1 << 40) - whole[2]
     outcome(problem(graph, board, warm, objective=Objective.COST), 1 << 40)
     outcome(problem(graph, board, warm, ram=whole_arena(graph, board) + 64), 1 << 40)
-    front_answers._found(problem(graph, board, warm))
+    choose.front(problem(graph, board, warm), None)
     for part in range(1, 21):
         budget = took * part // 20
         assert outcome(problem(graph, board, Session()), budget) == outcome(

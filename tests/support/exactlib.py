@@ -32,20 +32,33 @@ def same_runs(
 
 
 @st.composite
-def small_problems(draw: st.DrawFn, alignments: tuple[int, ...] = (1,)) -> Problem:
-    """Up to five items of up to six bytes, of which some that live together may overlap."""
+def problems(
+    draw: st.DrawFn,
+    most: int = 5,
+    *,
+    lower: tuple[int, int] = (0, 4),
+    life: tuple[int, int] = (1, 3),
+    sizes: tuple[int, int] = (0, 6),
+    distances: tuple[int, int] = (0, 6),
+    alignments: tuple[int, ...] = (1,),
+    pins: int | None = None,
+    overlaps: int = 3,
+) -> Problem:
+    """Up to `most` items, of which some pairs may overlap; numbers are from the least to the most of each.
+
+    `pins`: the most alignments that a fixed offset is above 0; None: no offset is fixed.
+    """
     items = []
-    for _ in range(draw(st.integers(1, 5))):
-        lower = draw(st.integers(0, 4))
-        upper = lower + draw(st.integers(1, 3))
-        items.append(Item(lower, upper, draw(st.integers(0, 6)), draw(st.sampled_from(alignments))))
-    pairs = [
-        (a, b)
-        for a, b in permutations(range(len(items)), 2)
-        if items[a].lower < items[b].upper and items[b].lower < items[a].upper
-    ]
-    chosen = draw(st.lists(st.sampled_from(pairs), max_size=3, unique_by=frozenset)) if pairs else []
-    return Problem(tuple(items), tuple(Permission(a, b, draw(st.integers(0, 6))) for a, b in chosen))
+    for _ in range(draw(st.integers(1, most))):
+        begin, alignment = draw(st.integers(*lower)), draw(st.sampled_from(alignments))
+        pin = None if pins is None else draw(st.none() | st.integers(0, pins))
+        offset = None if pin is None else pin * alignment
+        items.append(
+            Item(begin, begin + draw(st.integers(*life)), draw(st.integers(*sizes)), alignment, offset)
+        )
+    pairs = [*permutations(range(len(items)), 2)]
+    chosen = draw(st.lists(st.sampled_from(pairs), max_size=overlaps, unique_by=frozenset)) if pairs else []
+    return Problem(tuple(items), tuple(Permission(a, b, draw(st.integers(*distances))) for a, b in chosen))
 
 
 def lowest(problem: Problem, top: int) -> int | None:

@@ -18,7 +18,7 @@ from buildtool.options.values import PlanOptions
 from buildtool.plan.choose import kept, problem
 from buildtool.plan.choose.fronts import Point, least_cost, point_of, points, searched, undominated
 from buildtool.plan.choose.kept import Choice
-from buildtool.plan.choose.limits import within_cost
+from buildtool.plan.choose.limits import merit, within_cost
 from buildtool.plan.choose.planners import ATTEMPTS, factor_of, plan_of
 from buildtool.plan.choose.problem import Prepared, own_firmware
 from buildtool.plan.summary.fit import available_bytes, excess_bytes, holds
@@ -100,7 +100,7 @@ def choice(prepared: Prepared) -> Choice:
 
 
 def settled(prepared: Prepared) -> Prepared:
-    """The problem on the board as the chosen plan's firmware leaves it, where code lies beside the arena."""
+    """The problem on the board that the chosen plan's firmware leaves, where code lies beside the arena."""
     if not prepared.is_beside_code:
         return prepared
     try:
@@ -133,27 +133,37 @@ def _that_fits(prepared: Prepared) -> Choice:
     upper bound of code and variables, the plan with the least memory is taken if it fits beside as little as
     these may turn out to be: linking decides.
     """
-    target = prepared.target
-    if not prepared.bounded or not target.board.firmware:
-        return replace(_chosen(prepared), firmware=target.board.firmware)
     try:
-        if prepared.is_beside_code:
+        if prepared.bounded and prepared.is_beside_code:
             return _smaller_until_it_fits(prepared)
-        return replace(_chosen(prepared), firmware=target.board.firmware)
+        return replace(_chosen(prepared), firmware=prepared.target.board.firmware)
     except PlanError:
-        if not prepared.is_beside_code:
-            firmware = prepared.beside(prepared.graphs[0], target, least=True)
-            beside = target.with_firmware(firmware)
-            if available_bytes(beside.board, prepared.state_bytes) <= prepared.available:
-                raise
-            return replace(_chosen(replace(prepared, target=beside)), firmware=firmware)
-        options = replace(prepared.options, objective=Objective.RAM)
-        smallest = _chosen(replace(prepared, options=options, bounded=False))
-        graph = prepared.graph_for(smallest.index, smallest.plan)
-        firmware = own_firmware(prepared.beside, graph, smallest.plan, target, prepared.session)
-        if excess_bytes(target.with_firmware(firmware).board, smallest.plan):
+        if not prepared.bounded or not prepared.target.board.firmware:
             raise
-        return replace(smallest, firmware=firmware)
+        choice = _smallest(prepared) if prepared.is_beside_code else _beside_least_code(prepared)
+        if choice is None:
+            raise
+        return choice
+
+
+def _beside_least_code(prepared: Prepared) -> Choice | None:
+    """The choice beside as little as the firmware may turn out to be; None if that leaves no more memory."""
+    firmware = prepared.beside(prepared.graph, prepared.target, least=True)
+    beside = prepared.target.with_firmware(firmware)
+    if available_bytes(beside.board, prepared.state_bytes) <= prepared.available:
+        return None
+    return replace(_chosen(replace(prepared, target=beside)), firmware=firmware)
+
+
+def _smallest(prepared: Prepared) -> Choice | None:
+    """The plan with the least memory; None if it does not fit beside its own firmware."""
+    options = replace(prepared.options, objective=Objective.RAM)
+    smallest = _chosen(replace(prepared, options=options, bounded=False))
+    graph, target = prepared.graph_for(smallest.index, smallest.plan), prepared.target
+    firmware = own_firmware(prepared.beside, graph, smallest.plan, target, prepared.session)
+    if excess_bytes(target.with_firmware(firmware).board, smallest.plan):
+        return None
+    return replace(smallest, firmware=firmware)
 
 
 def _smaller_until_it_fits(prepared: Prepared) -> Choice:
@@ -187,23 +197,23 @@ def _chosen(prepared: Prepared) -> Choice:
     """The best plan of all variants that the budget allows, the first of equals: the given order."""
     work = prepared.session.work
     prepared.session.tell(f"planning, strategy {prepared.options.strategy}")
-    made: list[Choice] = []
+    choices: list[Choice] = []
     refused: list[tuple[Variant, PlanError]] = []
     for variant in VARIANTS:
-        before = _best(made, prepared)
+        before = _best(choices, prepared)
         graphs = tuple(variant.graphs(prepared)) if variant.may_pay(prepared, before) else ()
         for number, (index, graph) in enumerate(graphs, 1):
             alone = prepared.of(graph)
-            if (made and not work.goes_on()) or not variant.pays(alone, _best(made, prepared)):
+            if (choices and not work.goes_on()) or not variant.pays(alone, _best(choices, prepared)):
                 continue
             # A graph that is hard to place leaves the others a part of the work.
             with work.share(variant.part if number < len(graphs) else 1.0):
-                made += _plans_of(variant, index, alone, before, refused)
-    if not made:
+                choices += _plans_of(variant, index, alone, before, refused)
+    if not choices:
         of_orders = [error for variant, error in refused if variant.lighter is None]
         nearer = (error for variant, error in refused if variant.lighter is not None)
         raise min((of_orders[-1], *nearer), key=_suggested_bytes).at(path=prepared.path)
-    return min(made, key=lambda one: _merit(one.plan, prepared))
+    return min(choices, key=lambda choice: _merit(choice.plan, prepared))
 
 
 def _plans_of(
@@ -220,29 +230,26 @@ def _plans_of(
     for form in variant.forms(alone):
         trying: Graph | None = form
         while trying is not None:
-            one = replace(alone.of(trying), missed={})  # nothing is known of what its plan may miss
+            asked = replace(alone.of(trying), missed={})  # nothing is known of what its plan may miss
             try:
-                plan = plan_of(one)
+                plan = plan_of(asked)
             except PlanError as error:
                 refused.append((variant, error))
                 break
             is_light = plan.arena_bytes <= most and (before is not None or holds(board, plan))
             if variant.lighter is None or is_light:
-                yield Choice(index, plan, factor_of(one))
+                yield Choice(index, plan, factor_of(asked))
                 break
             trying = variant.lighter(alone, trying, plan)
 
 
-def _best(made: Sequence[Choice], prepared: Prepared) -> Plan | None:
-    return min((one.plan for one in made), key=lambda plan: _merit(plan, prepared), default=None)
+def _best(choices: Sequence[Choice], prepared: Prepared) -> Plan | None:
+    return min((choice.plan for choice in choices), key=lambda plan: _merit(plan, prepared), default=None)
 
 
 def _merit(plan: Plan, prepared: Prepared) -> tuple[float, ...]:
     """The less, the better: what does not fit the board comes last, then the objective counts."""
-    over = excess_bytes(prepared.target.board, plan)
-    if prepared.options.objective == Objective.RAM:
-        return (over, plan.arena_bytes, plan.cost)
-    return (over, plan.cost, plan.arena_bytes)
+    return excess_bytes(prepared.target.board, plan), *merit(plan, prepared.options.objective)
 
 
 def _suggested_bytes(error: PlanError) -> float:

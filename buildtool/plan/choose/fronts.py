@@ -53,22 +53,22 @@ def points(
     """
     allowed = prepared.limits(ram)
     placing = _Placing(allowed, below, ram if filled else None, smallest)
-    made: list[Point] = []
+    placed: list[Point] = []
     for graph in prepared.graphs[len(prepared.unsliced) :]:  # it mostly has what the others need not be asked
-        made += _of_one_order(prepared.of(graph), placing)
-    known = tuple(made)
+        placed += _of_one_order(prepared.of(graph), placing)
+    known = tuple(placed)
     for graph in (*prepared.unsliced, *prepared.viewed):
-        made += _of_one_order(prepared.of(graph), placing, known)
-    made += _with_second_passes(prepared, placing, made)
-    found = [p for p in made if allowed.allow(p.plan)]
-    if not found and prepared.options.max_cost is not None:
-        found = [p for graph in prepared.every_graph for p in _cheapest(prepared.of(graph), allowed)]
-    return undominated(found)
+        placed += _of_one_order(prepared.of(graph), placing, known)
+    placed += _with_second_passes(prepared, placing, placed)
+    allowed_points = [p for p in placed if allowed.allow(p.plan)]
+    if not allowed_points and prepared.options.max_cost is not None:
+        allowed_points = [p for graph in prepared.every_graph for p in _cheapest(prepared.of(graph), allowed)]
+    return undominated(allowed_points)
 
 
-def undominated(found: Iterable[Point]) -> tuple[Point, ...]:
+def undominated(every_point: Iterable[Point]) -> tuple[Point, ...]:
     """The points that no other beats in memory and work, least memory first."""
-    return tuple(distinct.undominated(found, lambda p: (p.plan.arena_bytes, p.plan.macs, p.plan.cost)))
+    return tuple(distinct.undominated(every_point, lambda p: (p.plan.arena_bytes, p.plan.macs, p.plan.cost)))
 
 
 def point_of(plan: Plan, graph: Graph, prepared: Prepared) -> Point:
@@ -107,10 +107,10 @@ class _Placing:
         with alone.session.work.share(0.5):
             plan = with_loads(bare, alone, self.room)
         self.note(plan)
-        yield _loaded_point(plan, bare, alone, live)
+        yield _point_with_constants(plan, bare, alone, live)
 
 
-def _loaded_point(plan: Plan, bare: Plan, alone: Prepared, live: int | None) -> Point:
+def _point_with_constants(plan: Plan, bare: Plan, alone: Prepared, live: int | None) -> Point:
     """The point of a plan with its constants; `live`: what is live in it if it has none."""
     if live is not None and plan is bare:
         return Point(live, plan, alone.graph)
@@ -132,44 +132,44 @@ def _of_one_order(alone: Prepared, placing: _Placing, known: Sequence[Point] = (
         front = searched(alone).points
         late = bool(front) and least_arena(whole, alone) > front[0].live_bytes
     first = [] if whole is None or late else list(placing.placed(whole, alone))
-    streamed = list(_streamed(alone, placing, known)) if streams else []
+    streamed = list(_points_by_rows(alone, placing, known)) if streams else []
     if whole is not None and late:
         first += placing.placed(whole, alone)
     return first + streamed
 
 
-def _streamed(alone: Prepared, placing: _Placing, known: Sequence[Point]) -> Iterator[Point]:
+def _points_by_rows(alone: Prepared, placing: _Placing, known: Sequence[Point]) -> Iterator[Point]:
     """The points of the search's front: see `_of_one_order`."""
     from buildtool.plan.search.paths import Search
 
-    session, found = alone.session, searched(alone)
+    session, front = alone.session, searched(alone)
     session.tell("searching for plans")
-    indices: Iterable[int] = range(len(found.points))
+    indices: Iterable[int] = range(len(front.points))
     if not math.isinf(placing.below):
         constants = least_loading_cost(alone.graph, alone.target)
-        indices = found.cheaper(math.inf, Search(found.space.cost_columns), lambda: placing.below - constants)
-    quick = _at_once(found, alone, placing, known) if placing.smallest and loads(alone.target.board) else []
+        indices = front.cheaper(math.inf, Search(front.space.cost_tables), lambda: placing.below - constants)
+    quick = _at_once(front, alone, placing, known) if placing.smallest and loads(alone.target.board) else []
     for index in indices:
-        if _is_beaten(found.points[index], known):
+        if _is_beaten(front.points[index], known):
             continue
         if placing.leaves_out(session.work):
             yield from quick
             return
-        session.tell(f"placing plan {index + 1} of {len(found.points)}")
-        made = list(placing.placed(found.plan(index), alone, found.points[index].live_bytes))
+        session.tell(f"placing plan {index + 1} of {len(front.points)}")
+        made = list(placing.placed(front.plan(index), alone, front.points[index].live_bytes))
         yield from made
         if any(load.by_turns for one in made for load in one.plan.loads) and session.work.goes_on():
             # Constants on dead rows need less than the search counts: the leanest forms may pay.
-            yield from placing.placed(found.lean(found.points[index].way), alone)
+            yield from placing.placed(front.lean(front.points[index].way), alone)
     if alone.options.max_cost is not None:
         # Plans of little memory that cost less than the points do: they repeat more work.
         from buildtool.plan.choose.least import smallest
 
-        for plan in smallest(found, replace(alone.limits(None), objective=Objective.RAM)):
+        for plan in smallest(front, replace(alone.limits(None), objective=Objective.RAM)):
             yield from placing.placed(plan, alone)
 
 
-def _at_once(found: Front, alone: Prepared, placing: _Placing, known: Sequence[Point]) -> list[Point]:
+def _at_once(front: Front, alone: Prepared, placing: _Placing, known: Sequence[Point]) -> list[Point]:
     """Points with their constants where a first attempt has them, within most of the work that is left.
 
     They tell which ones may be the smallest, and are what there is where the budget ends before those are
@@ -177,12 +177,12 @@ def _at_once(found: Front, alone: Prepared, placing: _Placing, known: Sequence[P
     """
     work, made = alone.session.work, list[Point]()
     with work.share(0.75, first=True):
-        for index, point in enumerate(found.points):
+        for index, point in enumerate(front.points):
             if work.left <= 0:
                 break
             if _is_beaten(point, known):
                 continue
-            bare = found.plan(index)
+            bare = front.plan(index)
             if least_arena(bare, alone) <= placing.least:
                 plan = with_loads_at_once(bare, alone)
                 placing.note(plan)
@@ -191,7 +191,7 @@ def _at_once(found: Front, alone: Prepared, placing: _Placing, known: Sequence[P
 
 
 def _is_beaten(point: SearchPoint, known: Iterable[Point]) -> bool:
-    """Whether a plan that is known needs no more memory than a point at the least, and does no more work."""
+    """Whether a known plan needs at most the live bytes of a point, and does at most its work."""
     return any(one.plan.arena_bytes <= point.live_bytes and one.plan.macs <= point.work for one in known)
 
 
@@ -200,18 +200,18 @@ def _with_second_passes(prepared: Prepared, placing: _Placing, known: Sequence[P
     fronts = [searched(prepared.of(graph)) for graph in prepared.twice]
     listed = sorted(
         (point.live_bytes, point.work, number, index)
-        for number, found in enumerate(fronts)
-        for index, point in enumerate(found.points)
+        for number, front in enumerate(fronts)
+        for index, point in enumerate(front.points)
     )
     placed = list(known)
     for live, _, number, index in listed:
-        found = fronts[number]
-        if _is_beaten(found.points[index], placed) or not prepared.session.work.goes_on():
+        front = fronts[number]
+        if _is_beaten(front.points[index], placed) or not prepared.session.work.goes_on():
             continue
-        alone, bare = prepared.of(found.graph), found.plan(index)
+        alone, bare = prepared.of(front.graph), front.plan(index)
         plan = with_loads(bare, alone, placing.room)
         if plan.cost < placing.below:
-            placed.append(_loaded_point(plan, bare, alone, live))
+            placed.append(_point_with_constants(plan, bare, alone, live))
             yield placed[-1]
 
 
@@ -229,7 +229,7 @@ def _cheapest(alone: Prepared, allowed: Limits) -> Iterator[Point]:
 
 
 def least_cost(alone: Prepared) -> float:
-    """A cost that no plan of the network's one order is below; 0 where that is not known without a search."""
+    """A lower bound of the cost of all plans of one order; 0 where that takes a search."""
     from buildtool.target.costs import COST_UNITS
 
     tables = searched(alone).space.cost_tables
@@ -261,8 +261,8 @@ def searched(alone: Prepared) -> Front:
     """The search's own front of a problem of one graph, by live bytes and work."""
     from buildtool.plan.search.front import front
 
-    found = front(alone.graph, alone.target, problem.settings(alone), alone.session)
-    return replace(found, missed=alone.missed)
+    found_front = front(alone.graph, alone.target, problem.settings(alone), alone.session)
+    return replace(found_front, missed=alone.missed)
 
 
 def front_factor(prepared: Prepared) -> float:

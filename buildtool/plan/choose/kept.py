@@ -53,22 +53,22 @@ class Choice:
 def choice(prepared: Prepared, make: Callable[[], Choice]) -> Choice:
     """The choice that is kept, or that `make` makes. Its PlanError is kept and raised again as well."""
     session, key = prepared.session, parts(prepared)
-    level = Level("plans", lambda made: _packed(made, prepared), lambda data: _checked(data, prepared))
+    level = Level("plans", lambda new: _packed(new, prepared), lambda data: _checked(data, prepared))
     known = session.kept(level, key)
     if known is not None:
         return known
     named = {**key, "names": _names_digest(prepared.graphs[0]), "board": prepared.target.board.name}
-    told = session.kept(_REFUSALS, named, _MOST_REFUSALS)
-    if told is not None:
-        raise from_data(told).at(path=prepared.path)
+    refusal = session.kept(_REFUSALS, named, _MOST_REFUSALS)
+    if refusal is not None:
+        raise from_data(refusal).at(path=prepared.path)
     try:
-        made = make()
+        new = make()
     except PlanError as error:
         path = "" if error.path == prepared.path else error.path
         session.hold(_REFUSALS, named, {**to_data(error), "path": path}, _MOST_REFUSALS)
         raise
-    session.hold(level, key, made)
-    return made
+    session.hold(level, key, new)
+    return new
 
 
 def parts(prepared: Prepared) -> dict[str, Any]:
@@ -113,14 +113,16 @@ def _taken(firmware: tuple[Taken, ...]) -> list[list[str | int]]:
     return [[one.memory, one.what, one.bytes] for one in firmware]
 
 
-def _packed(made: Choice, prepared: Prepared) -> bytes:
+def _packed(choice: Choice, prepared: Prepared) -> bytes:
     """Empty for a plan that is too large for the board: it is not checked, so the session alone keeps it."""
     from buildtool.plan.codec import to_bytes
 
-    if not holds(prepared.target.with_firmware(made.firmware).board, made.plan):
+    if not holds(prepared.target.with_firmware(choice.firmware).board, choice.plan):
         return b""
     return bytes(
-        msgpack.packb([made.index, made.factor, made.ended, to_bytes(made.plan), _taken(made.firmware)])
+        msgpack.packb(
+            [choice.index, choice.factor, choice.ended, to_bytes(choice.plan), _taken(choice.firmware)]
+        )
     )
 
 
@@ -145,10 +147,10 @@ def _checked(data: bytes, prepared: Prepared) -> Choice:
 
 
 def _refusal(data: bytes) -> Mapping[str, Any]:
-    told = msgpack.unpackb(data, unicode_errors="surrogateescape")
-    if not isinstance(told, dict) or told.get("code") != PlanError.code:
+    content = msgpack.unpackb(data, unicode_errors="surrogateescape")
+    if not isinstance(content, dict) or content.get("code") != PlanError.code:
         raise ValueError("not a refusal")
-    return told
+    return content
 
 
 _REFUSALS: Level[Mapping[str, Any]] = Level(

@@ -7,17 +7,18 @@ smaller way is tried.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from buildtool.base.errors import BuildtoolError, Hint, PlanError, suggest
 from buildtool.base.modes import Image, Objective
 from buildtool.plan.assemble.layerwise import plan as plan_layerwise
 from buildtool.plan.choose.limits import Limits
-from buildtool.plan.search.front import Front, front
+from buildtool.plan.search.front import Front
+from buildtool.plan.search.front import front as front_of
 from buildtool.plan.search.paths import Search, over_bound
-from buildtool.plan.search.priced import SCALE, priced
-from buildtool.plan.search.regions import INFINITE, Columns
+from buildtool.plan.search.regions import INFINITE
+from buildtool.plan.search.tables import Tables
 from buildtool.plan.summary.fit import available_bytes, check_state_fits
 from buildtool.plan.summary.summary import binding
 from buildtool.plan.types import Group, Plan, Region
@@ -25,109 +26,103 @@ from buildtool.target.choice import roomier
 from buildtool.target.costs import COST_UNITS
 
 MOST_PRICES = 12  # of work: each is between two plans of the hull, and rarely more than six are needed
+SCALE = 1024  # prices of work are in 1 / SCALE of a weight of cost
 LAST_WAYS = 3  # of least memory within a cost: moves may make the very last too dear once it is placed
 
 
-def best_plan(found: Front, limits: Limits) -> Plan:
+def best_plan(front: Front, limits: Limits) -> Plan:
     """The plan with the least cost (or memory) within the limits; never worse than layer by layer.
 
     PlanError where there is none, with what the nearest plans need.
     """
-    chosen, candidates = _choose(found, limits)
+    chosen, candidates = _choose(front, limits)
     if chosen is None:
-        raise refusal(found, candidates, limits)
+        raise refusal(front, candidates, limits)
     return chosen
 
 
-def plan_within(found: Front, limits: Limits) -> Plan | None:
-    """As `best_plan`; None where there is none."""
-    return _choose(found, limits)[0]
+def plan_within(front: Front, limits: Limits) -> Plan | None:
+    """As `best_plan`, but None where no plan keeps the limits."""
+    return _choose(front, limits)[0]
 
 
-def _choose(found: Front, limits: Limits) -> tuple[Plan | None, list[Plan]]:
+def _choose(front: Front, limits: Limits) -> tuple[Plan | None, list[Plan]]:
     """The best plan if there is one, and all the plans that were looked at."""
     candidates: list[Plan] = []
     by_cost = limits.objective == Objective.COST
     # What one operator needs that runs by itself is too much: then the plan of whole operators, wherever its
     # tensors lie and move to, does not fit either. (Constants that are loaded are not in that plan.)
-    wholes = found.space.tables.wholes if by_cost and not found.settings.loaded else None
+    wholes = front.space.boundaries.wholes if by_cost and not front.settings.loaded else None
     too_large = wholes is not None and max(wholes, default=0) > limits.ram
-    is_point = not by_cost and found.settings.image == Image.STREAM
+    is_point = not by_cost and front.settings.image == Image.STREAM
     if not too_large and not is_point:
-        whole = _operator_by_operator(found, limits)
-        if by_cost and limits.allow(whole) and not whole.moves and found.space.cost_tables.nothing_saves:
+        whole = _operator_by_operator(front, limits)
+        if by_cost and limits.allow(whole) and not whole.moves and front.space.cost_tables.nothing_saves:
             # No block weighs less than its operators do one by one.
             return whole, [whole]
         candidates.append(whole)
     if not by_cost:
-        candidates += smallest(found, limits)
+        candidates += smallest(front, limits)
         if limits.cost is not None and not any(map(limits.allow, candidates)):
             # The forms of least memory cost more than others do: those of least cost may keep the limits.
-            candidates += cheapest(found, limits)
-        allowed = filter(limits.allow, candidates)
-        chosen = min(allowed, key=lambda plan: (plan.arena_bytes, plan.cost), default=None)
+            candidates += cheapest(front, limits)
+        chosen = limits.best(candidates)
     else:
-        search = least_cost(found)
-        candidates += cheapest(found, limits, search)
-        candidates += cheaper_points(found, limits, candidates, search)
-        chosen = _cheapest_of(candidates, limits)
+        search = least_cost(front)
+        candidates += cheapest(front, limits, search)
+        candidates += cheaper_points(front, limits, candidates, search)
+        chosen = limits.best(candidates)
         if chosen is None and not math.isinf(limits.ram):
-            candidates += smallest(found, replace(limits, ram=math.inf))
-            chosen = _cheapest_of(candidates, limits)
+            candidates += smallest(front, replace(limits, ram=math.inf))
+            chosen = limits.best(candidates)
     if chosen is None and too_large:
-        candidates.insert(0, _operator_by_operator(found, limits))
+        candidates.insert(0, _operator_by_operator(front, limits))
     return chosen, candidates
 
 
-def _cheapest_of(plans: Iterable[Plan], limits: Limits) -> Plan | None:
-    """Of the plans within the limits the one of least cost; None where there is none."""
-    allowed = filter(limits.allow, plans)
-    return min(allowed, key=lambda plan: (plan.cost, plan.arena_bytes), default=None)
-
-
-def least_cost(found: Front) -> Search:
+def least_cost(front: Front) -> Search:
     """A search for the least cost."""
-    return Search(found.space.cost_columns, most_labels=found.settings.most_labels)
+    return Search(front.space.cost_tables, most_labels=front.settings.most_labels)
 
 
-def search_factor(found: Front, limits: Limits) -> float:
-    """How many times the least there is what `best_plan` has made least may be, before it is placed.
+def search_factor(front: Front, limits: Limits) -> float:
+    """By how much `best_plan` may miss the least cost or memory, before placing: a factor.
 
-    1 unless the budget ended a search. Of the least memory: see `front.Ways`.
+    It is 1 unless the budget ended a search. For the least memory see `space.Ways`.
     """
     if limits.objective == Objective.RAM:
-        return found.factor
+        return front.factor
     # of other limits where weights had to find room in the arena as well
-    return found.missed.get(_most(limits.ram), max(found.missed.values(), default=1.0))
+    return front.missed.get(_most(limits.ram), max(front.missed.values(), default=1.0))
 
 
 def _most(ram: float) -> int:
     return int(min(ram, INFINITE))
 
 
-def _operator_by_operator(found: Front, limits: Limits) -> Plan:
+def _operator_by_operator(front: Front, limits: Limits) -> Plan:
     """The plan of whole operators; tensors move where its arena has to be lower and the cost allows it."""
-    settings = found.settings
+    settings = front.settings
 
     def whole(enough: float) -> Plan:
         if settings.image == Image.STREAM:  # all of the image is delivered before the first operator
-            return found.assemble(
-                tuple(Region((Group((p,)),)) for p in found.space.elements.positions), enough
+            return front.assemble(
+                tuple(Region((Group((p,)),)) for p in front.space.elements.positions), enough
             )
         return plan_layerwise(
-            found.graph,
-            found.target,
+            front.graph,
+            front.target,
             in_place=settings.in_place,
             image=settings.image,
             enough=enough,
-            session=found.session,
+            session=front.session,
         )
 
     moved = whole(limits.ram if limits.objective == Objective.COST else 0)
     return whole(math.inf) if moved.moves and not limits.allow_work(moved) else moved
 
 
-def cheapest(found: Front, limits: Limits, search: Search | None = None) -> list[Plan]:
+def cheapest(front: Front, limits: Limits, search: Search | None = None) -> list[Plan]:
     """The plan of least cost within the memory; where it does too much work, also cheap ones that do not.
 
     `search`: one for the least cost, which was not asked for anything yet.
@@ -135,23 +130,23 @@ def cheapest(found: Front, limits: Limits, search: Search | None = None) -> list
     The least cost is exact over live bytes. With a limit on work that it breaks, what is found is
     exact on the lower convex hull of cost over work, and never dearer than the plan of least work.
     """
-    plans = _placed(found, search := search or least_cost(found), limits.ram)
+    plans = _place_ways(front, search := search or least_cost(front), limits.ram)
     most = _most(limits.ram)
-    if search.first is not None and most not in found.missed:  # what the search has proven of its first limit
+    if search.first is not None and most not in front.missed:  # what the search has proven of its first limit
         weight = search.first.weight
-        found.missed[most] = 1.0 if search.first_exact else over_bound(found.space.cost_columns, weight, most)
+        front.missed[most] = 1.0 if search.first_exact else over_bound(front.space.cost_tables, weight, most)
     if not plans or limits.f is None or limits.allow(plans[-1]) or plans[-1].arena_bytes > limits.ram:
         return plans
     dear = plans[-1]  # with too much work, but cheap
-    extra = found.space.most_extra(limits.f)
-    least = _placed(found, Search(found.space.columns, extra, found.settings.most_labels), limits.ram)
+    extra = front.space.most_extra(limits.f)
+    least = _place_ways(front, Search(front.space.tables, extra, front.settings.most_labels), limits.ram)
     plans += least
     if least and least[-1].arena_bytes <= limits.ram:
-        plans += _between(found, limits, dear, least[-1])
+        plans += _plans_between(front, limits, dear, least[-1])
     return plans
 
 
-def cheaper_points(found: Front, limits: Limits, known: Sequence[Plan], search: Search) -> list[Plan]:
+def cheaper_points(front: Front, limits: Limits, known: Sequence[Plan], search: Search) -> list[Plan]:
     """Plans of the front's points within the limits, as long as they may cost less than the plans known.
 
     With them no plan that is chosen is dearer than a point of its size; no point that is left out could win.
@@ -159,86 +154,87 @@ def cheaper_points(found: Front, limits: Limits, known: Sequence[Plan], search: 
     no more than the way of least cost within the memory, which `search` found first: only copies, or a way
     that could not be placed, are what a point may save.
     """
-    best = _cheapest_of(known, limits)
-    inside = [p.live_bytes for i, p in enumerate(found.points) if found.may_fit(i, limits.ram)]
+    best = limits.best(known)
+    inside = [p.live_bytes for i, p in enumerate(front.points) if front.may_fit(i, limits.ram)]
     if max(inside, default=0) <= limits.ram and (
         search.first is None
         or (search.exact and best is not None and best.cost * COST_UNITS <= search.first.weight)
     ):
         return []
-    made: list[Plan] = []
+    plans: list[Plan] = []
+
+    dearest = math.inf if limits.cost is None else math.nextafter(limits.cost, math.inf)
 
     def below() -> float:
-        dearest = math.inf if limits.cost is None else math.nextafter(limits.cost, math.inf)
         return dearest if best is None else min(best.cost, dearest)
 
     if search.most_bytes < max(inside, default=0):  # limits of a search never rise
-        search = least_cost(found)
-    for index in found.cheaper(limits.ram, search, below):
-        if best is not None and not found.session.work.goes_on():
+        search = least_cost(front)
+    for index in front.cheaper(limits.ram, search, below):
+        if best is not None and not front.session.work.goes_on():
             break
-        made.append(found.within(index, limits.ram))
-        if not limits.allow(made[-1]):
-            made.append(found.plan(index))  # as the front has it, in the least arena that was found
-        best = _cheapest_of([*made, *([best] if best else [])], limits)
-    return made
+        plans.append(front.within(index, limits.ram))
+        if not limits.allow(plans[-1]):
+            plans.append(front.plan(index))  # as the front has it, in the least arena that was found
+        best = limits.best([*plans, *known])
+    return plans
 
 
-def _between(found: Front, limits: Limits, over: Plan, under: Plan) -> list[Plan]:
+def _plans_between(front: Front, limits: Limits, over: Plan, under: Plan) -> list[Plan]:
     """Plans of less cost than `under`, and less work than `over`, which does more than is allowed."""
     plans: list[Plan] = []
     for _ in range(MOST_PRICES):
-        if not found.session.work.goes_on():
+        if not front.session.work.goes_on():
             break
         dearer, more = (under.cost - over.cost) * COST_UNITS, over.macs - under.macs
         if dearer <= 0 or more <= 0:
             break
-        tables = priced(found.space.cost_tables, math.ceil(SCALE * dearer / more))
-        search = Search(Columns(tables), most_labels=found.settings.most_labels)
-        plans += (made := _placed(found, search, limits.ram))
-        if not made or made[-1].arena_bytes > limits.ram:
+        tables = Tables(front.space.boundaries, SCALE, math.ceil(SCALE * dearer / more))
+        search = Search(tables, most_labels=front.settings.most_labels)
+        plans += (between := _place_ways(front, search, limits.ram))
+        if not between or between[-1].arena_bytes > limits.ram:
             break
-        if limits.allow_work(made[-1]) and made[-1].cost < under.cost:
-            under = made[-1]
-        elif not limits.allow_work(made[-1]) and made[-1].macs < over.macs:
-            over = made[-1]
+        if limits.allow_work(between[-1]) and between[-1].cost < under.cost:
+            under = between[-1]
+        elif not limits.allow_work(between[-1]) and between[-1].macs < over.macs:
+            over = between[-1]
         else:
             break
     return plans
 
 
-def _placed(found: Front, search: Search, ram: float) -> list[Plan]:
+def _place_ways(front: Front, search: Search, ram: float) -> list[Plan]:
     """Placed plans of the best ways within ever less live bytes, up to the first that keeps the limit."""
     plans: list[Plan] = []
     most = _most(ram)
     while (way := search.least(most)) is not None:
-        plans.append(found.cheap(way, enough=ram))
-        if plans[-1].arena_bytes <= ram or not found.session.work.goes_on():
+        plans.append(front.cheap(way, enough=ram))
+        if plans[-1].arena_bytes <= ram or not front.session.work.goes_on():
             break
         most = way.bytes - 1
     return plans
 
 
-def smallest(found: Front, limits: Limits) -> list[Plan]:
+def smallest(front: Front, limits: Limits) -> list[Plan]:
     """Plans among which the least arena is: by live bytes, ascending, until no later one can be smaller."""
     if limits.cost is not None:
-        return _smallest_by_cost(found, limits)
+        return _smallest_by_cost(front, limits)
     plans: list[Plan] = []
     least = math.inf
-    for i, point in enumerate(found.points):
-        if found.may_fit(i, least - 1) and limits.allow_f(point.f):
-            if plans and not found.session.work.goes_on():
+    for i, point in enumerate(front.points):
+        if front.may_fit(i, least - 1) and limits.allow_f(point.f):
+            if plans and not front.session.work.goes_on():
                 return plans
-            plans.append(found.plan(i))
+            plans.append(front.plan(i))
             least = min(least, plans[-1].arena_bytes)
     if not plans:
         return plans
     # Placing took more than the least live bytes: plans in less are those that a limit just below it is met
     # by, so that a refusal names the least that would do.
-    bytes_ = min(p.live_bytes for p in found.points if limits.allow_f(p.f))
-    while least > bytes_ and found.session.work.goes_on():
+    bytes_ = min(p.live_bytes for p in front.points if limits.allow_f(p.f))
+    while least > bytes_ and front.session.work.goes_on():
         lower = replace(limits, ram=least - 1, objective=Objective.COST)
-        plan = _cheapest_of(cheapest(found, lower), lower)
+        plan = lower.best(cheapest(front, lower))
         if plan is None:
             break
         plans.append(plan)
@@ -246,30 +242,30 @@ def smallest(found: Front, limits: Limits) -> list[Plan]:
     return plans
 
 
-def _smallest_by_cost(found: Front, limits: Limits) -> list[Plan]:
+def _smallest_by_cost(front: Front, limits: Limits) -> list[Plan]:
     """Plans near the least live bytes with which the cost (and the work) can be kept, by halving.
 
     With a limit on work besides, as exact as `cheapest` is.
     """
     assert limits.cost is not None
-    rounded = found.space.cost_tables.count  # weights of blocks are rounded to units
-    extra = int(limits.cost * COST_UNITS) + rounded - found.space.cost_tables.before[-1]
-    ways = list(Search(found.space.cost_columns, extra, found.settings.most_labels).falling())
+    rounded = front.space.elements.count  # weights of blocks are rounded to units
+    extra = int(limits.cost * COST_UNITS) + rounded - front.space.cost_tables.before[-1]
+    ways = list(Search(front.space.cost_tables, extra, front.settings.most_labels).falling())
     if limits.f is None:  # plans of the last ways, and of the points that may be smaller and keep the cost
-        plans = [found.lean(way) for way in ways[-LAST_WAYS:]]
+        plans = [front.lean(way) for way in ways[-LAST_WAYS:]]
         least = min((plan.arena_bytes for plan in plans if limits.allow_work(plan)), default=math.inf)
-        for i, point in enumerate(found.points if ways else ()):
-            may_win = point.live_bytes >= ways[-1].bytes and found.may_fit(i, least - 1)
-            if may_win and found.session.work.goes_on():
-                plans.append(found.plan(i))
+        for i, point in enumerate(front.points if ways else ()):
+            may_win = point.live_bytes >= ways[-1].bytes and front.may_fit(i, least - 1)
+            if may_win and front.session.work.goes_on():
+                plans.append(front.plan(i))
                 least = min(least, plans[-1].arena_bytes) if limits.allow_work(plans[-1]) else least
         return plans
-    sizes = sorted({way.bytes for way in ways} | {point.live_bytes for point in found.points})
+    sizes = sorted({way.bytes for way in ways} | {point.live_bytes for point in front.points})
     plans = []
     low, high = 0, len(sizes) - 1
-    while low <= high and (not plans or found.session.work.goes_on()):
+    while low <= high and (not plans or front.session.work.goes_on()):
         middle = (low + high) // 2
-        made = cheapest(found, replace(limits, ram=sizes[middle]))
+        made = cheapest(front, replace(limits, ram=sizes[middle]))
         plans += made
         if any(limits.allow_work(plan) and plan.arena_bytes <= sizes[middle] for plan in made):
             high = middle - 1
@@ -278,52 +274,49 @@ def _smallest_by_cost(found: Front, limits: Limits) -> list[Plan]:
     return plans
 
 
-def refusal(found: Front, tried: list[Plan], limits: Limits) -> PlanError:
+def refusal(front: Front, tried: list[Plan], limits: Limits) -> PlanError:
     """Required, available, excess, what binds, and the nearest settings that would do."""
     within = [plan for plan in tried if limits.allow_work(plan)]
-    board = found.target.board.name
-    if not within or min(plan.arena_bytes for plan in within) <= limits.ram:
-        return _too_much_work(found, limits)
-    least = min(within, key=lambda plan: (plan.arena_bytes, plan.f))
-    at = binding(least, found.graph, found.session)
-    target = found.target.board
+    least = min(within, key=lambda plan: (plan.arena_bytes, plan.f), default=None)
+    if least is None or least.arena_bytes <= limits.ram:
+        return _too_much_work(front, limits)
+    board, state = front.target.board, least.state_bytes
     # Another memory helps where it is the memory that binds, and not a limit that was asked for.
-    state, elsewhere, beside = least.state_bytes, list[Hint](), ""
-    room = available_bytes(target, state)
+    elsewhere, beside = list[Hint](), ""
+    room = available_bytes(board, state)
     if limits.ram >= room:
-        check_state_fits(target, state)
-        elsewhere, beside = roomier(target, least.arena_bytes, state), target.beside(target.arena)
+        check_state_fits(board, state)
+        elsewhere, beside = roomier(board, least.arena_bytes, state), board.beside(board.arena)
     # A larger limit helps only within what the board has.
     allowed = [suggest(f"F {least.f:.3f}", ram=least.arena_bytes)] if least.arena_bytes <= room else []
-    hints = [*allowed, *elsewhere, *_ways_out(found, limits)]
     return PlanError(
-        f"the arena requires {least.arena_bytes} bytes, {limits.ram} are available on '{board}'{beside}: "
-        f"{least.arena_bytes - limits.ram} too many",
-        operator=at.place,
-        hint=hints,
+        f"the arena requires {least.arena_bytes} bytes, {limits.ram} are available on '{board.name}'"
+        f"{beside}: {least.arena_bytes - limits.ram} too many",
+        operator=binding(least, front.graph, front.session).place,
+        hint=[*allowed, *elsewhere, *_ways_out(front, limits)],
     )
 
 
-def _too_much_work(found: Front, limits: Limits) -> PlanError:
+def _too_much_work(front: Front, limits: Limits) -> PlanError:
     """Memory would suffice, but for a limit on work or cost."""
     if limits.cost is None:
         asked = f"F of at most {limits.f}"
     elif limits.in_ms is None:
-        asked = f"a cost of at most {limits.cost:,.0f} {found.target.cost_unit}"
+        asked = f"a cost of at most {limits.cost:,.0f} {front.target.cost_unit}"
     else:
         asked = f"an estimated time of at most {limits.cost * limits.in_ms:,.4g} ms"
     within = "" if math.isinf(limits.ram) else f" of at most {limits.ram} bytes"
-    return PlanError(f"no plan{within} has {asked}", hint=_ways_out(found, limits))
+    return PlanError(f"no plan{within} has {asked}", hint=_ways_out(front, limits))
 
 
-def _ways_out(found: Front, limits: Limits) -> list[Hint]:
+def _ways_out(front: Front, limits: Limits) -> list[Hint]:
     """Settings that would do within the memory: more work, more cost, or an image delivered row by row."""
     ways: list[Hint] = []
-    for image in dict.fromkeys((found.settings.image, "overwritable", "stream")):
-        changed = replace(found.settings, image=image)
+    for image in dict.fromkeys((front.settings.image, "overwritable", "stream")):
+        changed = replace(front.settings, image=image)
         try:
-            same = image == found.settings.image
-            other = found if same else front(found.graph, found.target, changed, found.session)
+            same = image == front.settings.image
+            other = front if same else front_of(front.graph, front.target, changed, front.session)
         except BuildtoolError:
             continue  # this network's image cannot be streamed
         plan = _within_memory(other, limits)
@@ -332,14 +325,14 @@ def _ways_out(found: Front, limits: Limits) -> list[Hint]:
     return ways or [Hint("a board with more RAM, a smaller image or fewer channels")]
 
 
-def _within_memory(found: Front, limits: Limits) -> Plan | None:
+def _within_memory(front: Front, limits: Limits) -> Plan | None:
     """A plan within the memory that misses the limits on work and cost by little; None where none fits.
 
     With a limit on cost it is the cheapest one that keeps the limit on F, where there is one.
     """
-    free = replace(limits, cost=None)
-    kept = _cheapest_of(cheapest(found, free), free) if limits.cost is not None else None
+    free = replace(limits, cost=None, objective=Objective.COST)
+    kept = free.best(cheapest(front, free)) if limits.cost is not None else None
     if kept is not None:
         return kept
-    plans = _placed(found, Search(found.space.columns), limits.ram)
+    plans = _place_ways(front, Search(front.space.tables), limits.ram)
     return plans[-1] if plans and plans[-1].arena_bytes <= limits.ram else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from buildtool.base.errors import Hint, UsageError, Value, suggest
@@ -14,6 +15,11 @@ from buildtool.target.types import Target
 
 F_SLACK = 1e-9  # a limit that is a plan's own F, rounded, is kept by it
 MS_STEPS = 1000  # of a millisecond, to which one that is suggested is rounded up
+
+
+def merit(plan: Plan, objective: str) -> tuple[float, float]:
+    """What is to be least of a plan, and then the other of cost and memory."""
+    return (plan.arena_bytes, plan.cost) if objective == Objective.RAM else (plan.cost, plan.arena_bytes)
 
 
 @dataclass(frozen=True)
@@ -52,6 +58,10 @@ class Limits:
         """Whether a cost is within the limit on that."""
         return self.cost is None or cost <= self.cost
 
+    def best(self, plans: Iterable[Plan]) -> Plan | None:
+        """The best of the plans that keep all limits; None if no plan does."""
+        return min(filter(self.allow, plans), key=lambda plan: merit(plan, self.objective), default=None)
+
     def first_missed(self, plan: Plan) -> str:
         """The option whose limit a plan is beyond, the first of ram, max_f and max_cost; "": it keeps all."""
         if plan.arena_bytes > self.ram:
@@ -61,7 +71,7 @@ class Limits:
         return "" if self.allow_cost(plan.cost) else "max_cost"
 
     def wider(self, plan: Plan, **others: Value) -> Hint:
-        """The hint to take limits that a plan keeps, where the ones at hand are not, besides `others`."""
+        """The hint that names the limits which would allow a plan, and the settings `others`."""
         settings = dict(others)
         if plan.arena_bytes > self.ram:
             settings["ram"] = plan.arena_bytes
@@ -89,30 +99,25 @@ def cost_limit(options: PlanOptions, target: Target) -> float | None:
     """
     if options.max_ms is None:
         return options.max_cost
-    per_cost = target.cost_ms
-    if per_cost is None:
-        helps = [Hint(f"max_cost, which is a limit on the {target.cost_unit}"), suggest(max_ms=None)]
-        raise UsageError(_no_time(target), option="max_ms", hint=helps)
-    return options.max_ms / per_cost
+    if target.cost_ms is not None:
+        return options.max_ms / target.cost_ms
+    board, said = target.board, ""
+    if board.pipeline:
+        figures = (f"{name} = {getattr(board.pipeline, name)}" for name in ("model", *FIGURES))
+        said = f" with {', '.join(figures)} ([pipeline] of its file)"
+    text = (
+        f"costs on board '{board.name}' are {target.cost_unit}, which are not times: there are no formulas "
+        f"in cycles for its core '{board.core.name}'{said}"
+    )
+    if target.cost_unit is CostUnit.CYCLES:
+        text = f"the file of board '{board.name}' does not say its clock (clock_hz)"
+    helps = [Hint(f"max_cost, which is a limit on the {target.cost_unit}"), suggest(max_ms=None)]
+    raise UsageError(text, option="max_ms", hint=helps)
 
 
 def within_cost(options: PlanOptions, target: Target) -> PlanOptions:
     """The options with their limit of milliseconds as one on the cost; UsageError as `cost_limit`."""
     return replace(options, max_cost=cost_limit(options, target))
-
-
-def _no_time(target: Target) -> str:
-    board = target.board
-    if target.cost_unit is CostUnit.CYCLES:
-        return f"the file of board '{board.name}' does not say its clock (clock_hz)"
-    said = ""
-    if board.pipeline:
-        figures = (f"{name} = {getattr(board.pipeline, name)}" for name in ("model", *FIGURES))
-        said = f" with {', '.join(figures)} ([pipeline] of its file)"
-    return (
-        f"costs on board '{board.name}' are {target.cost_unit}, which are not times: there are no formulas "
-        f"in cycles for its core '{board.core.name}'{said}"
-    )
 
 
 def estimated_ms(cost: float, target: Target) -> float | None:

@@ -19,7 +19,7 @@ BETWEEN = 8  # goals between the least and what it came to
 
 
 def least_loading_cost(graph: Graph, target: Target) -> float:
-    """What bringing all constants into the arena adds to the cost of any plan, at the least."""
+    """The least that bringing all constants into the arena adds to the cost of a plan."""
     from buildtool.plan.assemble.arrivals import Constants, constants
     from buildtool.plan.place.arena import round_up
     from buildtool.plan.schedule.costs import CostModel
@@ -40,7 +40,7 @@ def least_loading_cost(graph: Graph, target: Target) -> float:
 
 
 def least_arena(bare: Plan, prepared: Prepared) -> int:
-    """Bytes that no arena of `bare` with its constants is below, however they come."""
+    """A lower bound of the arena of `bare` with its constants, however they come."""
     return _loading(bare, prepared).least if loads(prepared.target.board) else bare.arena_bytes
 
 

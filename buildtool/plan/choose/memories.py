@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from buildtool.base.errors import PlanError
 from buildtool.base.modes import Objective
+from buildtool.plan.choose.limits import merit
 from buildtool.plan.summary.fit import holds, rooms
 from buildtool.plan.types import Plan
 from buildtool.target.speeds import streamed
@@ -30,8 +31,8 @@ def waits(board: Board) -> tuple[float, ...]:
 
 def caches(board: Board) -> tuple[int, ...]:
     """Bytes of data that are kept in a cache before each of the arena's memories."""
-    found = [board.cache_of(board.memory(name)) for name in board.holders]
-    return tuple(cache.data_bytes if cache else 0 for cache in found)
+    before = [board.cache_of(board.memory(name)) for name in board.holders]
+    return tuple(cache.data_bytes if cache else 0 for cache in before)
 
 
 def waiting(plan: Plan, graph: Graph, target: Target, session: Session) -> float:
@@ -49,41 +50,43 @@ def spread(prepared: Prepared, planner: Callable[[Prepared], Plan]) -> Plan:
     divided, the planner's with the least memory of those tried; PlanError where it makes none.
     """
     capacities, options = rooms(prepared.target.board, prepared.state_bytes), prepared.options
-    found: list[Plan] = []
+    divided: list[Plan] = []
     asked, whole = prepared.ram, list[Plan]()
     least = 0  # no plan has so little, as far as it was tried
     for _ in range(TRIES):
         try:
-            made = planner(replace(prepared, options=replace(options, ram=asked)))
+            undivided = planner(replace(prepared, options=replace(options, ram=asked)))
         except PlanError:
             if not whole or asked is None:
                 raise
             least, asked = asked, (asked + whole[-1].arena_bytes) // 2
             continue
-        whole.append(made)
-        found += _divided(made, prepared)
-        if found:
+        whole.append(undivided)
+        divided += _divided(undivided, prepared)
+        if divided:
             break
-        below = made.arena_bytes - prepared.target.board.alignment
+        below = undivided.arena_bytes - prepared.target.board.alignment
         asked = max(*capacities, (least + below) // 2) if len(whole) == 1 else (least + below) // 2
         if below <= least or options.objective == Objective.RAM:
             break
-    found += _in_the_better(prepared, planner, found)
-    if not found:
+    divided += _in_the_better(prepared, planner, divided)
+    if not divided:
         return whole[-1]
     if options.objective == Objective.RAM:
-        return min(found, key=lambda plan: (plan.arena_bytes, plan.cost))
+        return min(divided, key=lambda plan: merit(plan, Objective.RAM))
     graph, target, session = prepared.graph, prepared.target, prepared.session
-    return min(found, key=lambda plan: (plan.cost + waiting(plan, graph, target, session), plan.arena_bytes))
+    return min(
+        divided, key=lambda plan: (plan.cost + waiting(plan, graph, target, session), plan.arena_bytes)
+    )
 
 
 def _in_the_better(
-    prepared: Prepared, planner: Callable[[Prepared], Plan], found: Sequence[Plan]
+    prepared: Prepared, planner: Callable[[Prepared], Plan], divided: Sequence[Plan]
 ) -> list[Plan]:
     """What the planner makes for the memory that costs less, divided: it may wait less than it costs more."""
     speeds, options = waits(prepared.target.board), prepared.options
     better = rooms(prepared.target.board, prepared.state_bytes)[speeds.index(min(speeds))]
-    waited = bool(found) and speeds[0] != speeds[1] and found[0].arena_bytes > better
+    waited = bool(divided) and speeds[0] != speeds[1] and divided[0].arena_bytes > better
     if not waited or options.objective == Objective.RAM:
         return []
     try:
@@ -103,22 +106,16 @@ def _divided(plan: Plan, prepared: Prepared) -> list[Plan]:
     # Without a difference that is known, the memory that is named first is the better one.
     prices = (0, 1) if speeds[0] == speeds[1] else (int(speeds[0] * _UNITS), int(speeds[1] * _UNITS))
     kept_first, kept_second = caches(target.board)
-    in_place, session, unit = prepared.options.in_place, prepared.session, plan.alignment
     over = [
         over_two(
-            plan,
-            graph,
-            target,
-            in_place,
-            (first, second),
-            prices,
-            session,
+            *(plan, graph, target, prepared.options.in_place, (first, second), prices, prepared.session),
             caches=(kept_first, kept_second),
             moving=moving,
         )
         for moving in ((False, True) if plan.moves else (False,))
     ]
-    alone = [in_one(plan, memory, unit) for memory in (0, 1) if plan.arena_bytes]
-    found = [one for one in (*over, *alone) if one is not None]
+    alone = [in_one(plan, memory, plan.alignment) for memory in (0, 1) if plan.arena_bytes]
     limits = prepared.limits(prepared.options.ram)
-    return [one for one in found if holds(target.board, one) and limits.allow(one)]
+    return [
+        plan for plan in filter(None, (*over, *alone)) if holds(target.board, plan) and limits.allow(plan)
+    ]

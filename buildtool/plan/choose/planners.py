@@ -17,7 +17,7 @@ from buildtool.graph.partviews import written_in_place
 from buildtool.graph.topology import topology_digest
 from buildtool.plan.choose import kept
 from buildtool.plan.choose.fronts import Point, layerwise, least_cost, points, searched
-from buildtool.plan.choose.limits import Limits, shown_cost
+from buildtool.plan.choose.limits import Limits, merit, shown_cost
 from buildtool.plan.choose.loads import with_loads
 from buildtool.plan.choose.memories import spread
 from buildtool.plan.choose.problem import Prepared
@@ -38,22 +38,22 @@ def plan_of(alone: Prepared) -> Plan:
     strategy = Strategy.LAYERWISE if written_in_place(alone.graph) else alone.options.strategy
     planner = _PLANNERS[strategy]
     if alone.target.board.second:
-        made = spread(alone, planner)
+        plan = spread(alone, planner)
     elif not loads(alone.target.board):
-        made = planner(alone)
+        plan = planner(alone)
     elif strategy == Strategy.BEST:
-        made = _best_with_loads(alone)
+        plan = _best_with_loads(alone)
     else:
-        made = _loaded(planner(alone), alone)
+        plan = _with_constants(planner(alone), alone)
     if strategy != Strategy.BEST:
-        _keep_limits(made, alone)
-    if holds(alone.target.board, made):
-        kept.checked(made, alone.graph, alone)
-    return made
+        _keep_limits(plan, alone)
+    if holds(alone.target.board, plan):
+        kept.checked(plan, alone.graph, alone)
+    return plan
 
 
 def factor_of(alone: Prepared) -> float:
-    """How many times the least there is what the plan just made has least may be: see `search_factor`."""
+    """By how much the plan just made may miss the least cost or memory: see `search_factor`."""
     if alone.options.strategy != Strategy.BEST or written_in_place(alone.graph):
         return 1.0
     from buildtool.plan.choose.least import search_factor
@@ -76,9 +76,9 @@ def _msf_cnn(alone: Prepared) -> Plan:
 
     options, limits = alone.options, replace(alone.limits(alone.options.ram), cost=None)
     tried = _every_plan(alone, plans)
-    made = _first_kept(tried, limits)
-    if made is not None:
-        return made
+    plan = _first_kept(tried, limits)
+    if plan is not None:
+        return plan
     nearest = min([p for p in tried if limits.allow_f(p.f)] or tried, key=lambda p: (p.arena_bytes, p.macs))
     if nearest.arena_bytes > limits.ram:
         raise PlanError(
@@ -111,9 +111,9 @@ def _xcore_strips(alone: Prepared) -> Plan:
     limits = replace(alone.limits(options.ram), cost=None)
     if options.ram is None and options.max_f is None:
         limits = replace(limits, f=STRIPS_F)
-    made = _first_kept(tried, limits)
-    if made is not None:
-        return made
+    plan = _first_kept(tried, limits)
+    if plan is not None:
+        return plan
     least = min(tried, key=lambda p: (p.arena_bytes, p.macs))
     limit = f"F {limits.f}" if options.ram is None else f"an arena of {options.ram} bytes"
     raise PlanError(
@@ -177,7 +177,7 @@ def _keep_limits(plan: Plan, alone: Prepared) -> None:
 # ---- the best plan together with what is loaded ----------------------------------------------------------
 
 
-def _loaded(bare: Plan, alone: Prepared) -> Plan:
+def _with_constants(bare: Plan, alone: Prepared) -> Plan:
     """A plan with its constants in the arena: in as many buffers as the limit allows, or as few as can be."""
     return with_loads(bare, alone, None if alone.options.objective == Objective.RAM else alone.ram)
 
@@ -190,15 +190,14 @@ def _best_with_loads(alone: Prepared) -> Plan:
     """
     if alone.options.objective == Objective.RAM:
         return _least_with_loads(alone)
-    made = _cheap_with_loads(alone)
-    if made is not None and made.cost <= least_cost(alone):
-        return made
-    below = math.inf if made is None else made.cost
-    found = [point.plan for point in points(alone, alone.ram, below, filled=True)]
-    if made is not None:
-        found.append(made)
-    if found:
-        return min(found, key=lambda plan: (plan.cost, plan.arena_bytes))
+    cheap = _cheap_with_loads(alone)
+    if cheap is not None and cheap.cost <= least_cost(alone):
+        return cheap
+    below = math.inf if cheap is None else cheap.cost
+    plans = [point.plan for point in points(alone, alone.ram, below, filled=True)]
+    plans += [] if cheap is None else [cheap]
+    if plans:
+        return min(plans, key=lambda plan: merit(plan, Objective.COST))
     with alone.session.budget(REFUSING):
         raise _too_large(alone, points(replace(alone, bounded=False), None, smallest=True))
 
@@ -207,17 +206,17 @@ def _least_with_loads(alone: Prepared) -> Plan:
     """The plan with the least memory whose constants are brought into the arena, within the limits."""
     nearest = points(replace(alone, bounded=False), None, smallest=True)
     most = alone.limits(alone.ram)
-    found = [point.plan for point in nearest if most.allow(point.plan)]
-    found += _smaller_with_loads(alone, found)
-    if not found:
+    plans = [point.plan for point in nearest if most.allow(point.plan)]
+    plans += _smaller_with_loads(alone, plans)
+    if not plans:
         raise _too_large(alone, nearest)
-    return min(found, key=lambda plan: (plan.arena_bytes, plan.cost))
+    return min(plans, key=lambda plan: merit(plan, Objective.RAM))
 
 
-def _smaller_with_loads(alone: Prepared, found: Sequence[Plan]) -> list[Plan]:
+def _smaller_with_loads(alone: Prepared, plans: Sequence[Plan]) -> list[Plan]:
     """Plans in less memory than those found, where the limit on cost leaves no smaller point of the front."""
-    made: list[Plan] = []
-    while alone.options.max_cost is not None and (known := [*found, *made]):
+    smaller: list[Plan] = []
+    while alone.options.max_cost is not None and (known := [*plans, *smaller]):
         if not alone.session.work.goes_on():
             break
         below = min(plan.arena_bytes for plan in known) - 1
@@ -225,8 +224,8 @@ def _smaller_with_loads(alone: Prepared, found: Sequence[Plan]) -> list[Plan]:
         plan = _cheap_with_loads(replace(alone, options=options, bounded=False))
         if plan is None:
             break
-        made.append(plan)
-    return made
+        smaller.append(plan)
+    return smaller
 
 
 def _cheap_with_loads(alone: Prepared) -> Plan | None:
@@ -235,21 +234,21 @@ def _cheap_with_loads(alone: Prepared) -> Plan | None:
     for _ in range(ATTEMPTS):
         try:
             options = replace(alone.options, ram=asked)
-            made = _loaded(_best(replace(alone, options=options)), alone)
+            plan = _with_constants(_best(replace(alone, options=options)), alone)
         except PlanError:
             return None
-        if alone.limits(alone.ram).allow(made):
-            return made
+        if alone.limits(alone.ram).allow(plan):
+            return plan
         if asked is None or alone.ram is None or not alone.session.work.goes_on():
             return None
-        asked -= max(alone.target.board.alignment, made.arena_bytes - alone.ram)
+        asked -= max(alone.target.board.alignment, plan.arena_bytes - alone.ram)
         if asked <= 0:
             return None
     return None
 
 
 def _too_large(alone: Prepared, free: Sequence[Point]) -> PlanError:
-    """What the least plan needs; `free`: plans without a limit on memory, least first, if there are any."""
+    """What the smallest plan needs; `free`: points without a limit on memory, smallest first."""
     if not free:
         return _too_much_work(alone)
     least_plan = [free[0].plan, *_smaller_with_loads(alone, [free[0].plan])][-1]

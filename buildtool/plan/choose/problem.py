@@ -40,8 +40,8 @@ from buildtool.target.types import Target
 
 if TYPE_CHECKING:
     from buildtool.graph import order as graph_order
-    from buildtool.plan.search.front import Settings
-    from buildtool.plan.search.passsearch import Passes
+    from buildtool.plan.search.passsearch import Lane, Passes
+    from buildtool.plan.search.space import Settings
     from buildtool.plan.types import Plan
 
 # What firmware takes of a board's memories beside the arena and the network's state, called with (graph,
@@ -147,7 +147,7 @@ class Prepared:
 
 def settings(alone: Prepared) -> Settings:
     """What the front of a problem of one graph depends on, of the options and the board."""
-    from buildtool.plan.search.front import Settings
+    from buildtool.plan.search.space import Settings
 
     options = alone.options
     # as little above the limit as `Limits` allows, so that a point keeps the limit that is its own F
@@ -167,8 +167,8 @@ def _loaded(alone: Prepared) -> tuple[tuple[int, int], ...]:
     if not loads(board):
         return ()
     blocks = constants(graph, select_all(alone.target, graph))
-    found = (blocks.get(position) for position in range(len(graph.ops)))
-    sizes = ((block.size, block.least_bytes()) if block else (0, 0) for block in found)
+    in_order = (blocks.get(position) for position in range(len(graph.ops)))
+    sizes = ((block.size, block.least_bytes()) if block else (0, 0) for block in in_order)
     return tuple(
         (round_up(whole, board.alignment), round_up(least, board.alignment)) for whole, least in sizes
     )
@@ -264,10 +264,10 @@ def _best_order(graph: Graph, budget: int, session: Session, *, of_chains: bool 
 
     def unpacked(data: bytes) -> Order:
         order, status, *numbers = msgpack.unpackb(data)
-        found = Order(tuple(order), status, *numbers)
-        if status not in ("optimal", "feasible") or not is_order(graph, found):
+        read = Order(tuple(order), status, *numbers)
+        if status not in ("optimal", "feasible") or not is_order(graph, read):
             raise ValueError("not an order of these operators")
-        return found
+        return read
 
     level = Level("orders", lambda found: bytes(msgpack.packb(list(vars(found).values()))), unpacked)
     parts = {"topology": topology_digest(graph), "budget": budget, **({"of": "chains"} if of_chains else {})}
@@ -336,7 +336,7 @@ def with_passes(alone: Prepared) -> tuple[Graph, ...]:
 
 
 def least_cost_with_passes(twice: Prepared) -> float:
-    """A cost that no plan within the problem's memory is below, whatever its second passes; 0: not known."""
+    """A lower bound of the cost of plans within the memory, whatever their second passes; 0 if unknown."""
     from buildtool.plan.search.passsearch import least_cost
     from buildtool.plan.search.regions import INFINITE
 
@@ -345,27 +345,31 @@ def least_cost_with_passes(twice: Prepared) -> float:
     return alone.session.remember(
         "least cost with passes",
         (*_parts(alone).values(), most),
-        lambda: least_cost(
-            alone.graph, alone.target, lambda one: settings(alone.of(one)), alone.session, most
-        ),
+        lambda: least_cost(_lanes(alone), settings(alone).most_labels, most),
+    )
+
+
+def _lanes(alone: Prepared) -> tuple[Lane, ...]:
+    """The network without passes, and with all that may pay, as they are searched."""
+    from buildtool.plan.search.passsearch import lanes_of
+    from buildtool.plan.search.space import space_of
+
+    return lanes_of(
+        alone.graph,
+        lambda graph: space_of(graph, alone.target, settings(alone.of(graph)), alone.session),
     )
 
 
 def _choices(alone: Prepared) -> tuple[Passes, ...]:
     from buildtool.plan.search.passsearch import worthwhile
 
-    session = alone.session
-    session.tell("looking for second passes that pay")
-    choices: dict[Passes, None] = {}
+    alone.session.tell("looking for second passes that pay")
     try:
-        for by_cost in (False, True):
-            of = worthwhile(
-                alone.graph, alone.target, lambda one: settings(alone.of(one)), session, by_cost=by_cost
-            )
-            choices.update(dict.fromkeys(of))
+        lanes = _lanes(alone)
     except UsageError:  # an image that cannot be streamed: whoever plans without passes says so
         return ()
-    return tuple(sorted(choices, key=len))
+    by_weight = (worthwhile(lanes, settings(alone), by_cost=by_cost) for by_cost in (False, True))
+    return tuple(sorted(dict.fromkeys(chain.from_iterable(by_weight)), key=len))
 
 
 def _parts(alone: Prepared) -> dict[str, str | int | float | None]:

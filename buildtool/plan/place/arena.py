@@ -11,7 +11,7 @@ and where a chain of items that lie on each other has to climb.
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from heapq import heappop, heappush
@@ -113,10 +113,8 @@ def _together(
     The items alive are kept in the order of their offsets. Few items lie on each other, so an overlap is
     looked for among items that begin below it and are no larger than the largest.
     """
-    live = sorted(
-        (i for i, item in enumerate(items) if item.lower < item.upper and sizes[i]),
-        key=lambda i: items[i].lower,
-    )
+    live = [i for i, item in enumerate(items) if item.lower < item.upper and sizes[i]]
+    live.sort(key=lambda i: items[i].lower)
     largest = max((sizes[i] for i in live), default=0)
     ends: list[tuple[int, int]] = []
     alive: list[tuple[int, int]] = []  # offset and item
@@ -219,7 +217,7 @@ _ENDLESS = 1 << 62  # higher than any end
 
 
 def _chains(problem: Problem, by_output: dict[int, list[Permission]], live: dict[int, int], best: int) -> int:
-    """The bound that chains give, `best` at the least: x1 may lie on x0 from d1 on, x2 on x1 from d2 on, ...
+    """The bound by chains, at least `best`: x1 may lie on x0 from d1 on, x2 on x1 from d2 on, ...
 
     Either two neighbours of the chain do not overlap, and what is live at their time is all of it
     side by side; or all do, and then they are one piece of memory in which x_k begins at d1 + ... + d_k
@@ -230,18 +228,7 @@ def _chains(problem: Problem, by_output: dict[int, list[Permission]], live: dict
     links = {o: link for o, link in found if link is not None and link.apart > best}
     if not links:
         return best
-    linked = {i for p in problem.permissions for i in (p.input, p.output)}
-    loose = [
-        (item, size)
-        for index, (item, size) in enumerate(zip(problem.items, problem.sizes, strict=True))
-        if index not in linked and item.upper - item.lower > 1
-    ]
-    beside, active = dict[int, list[_Sized]](), list[_Sized]()  # time of a link -> the loose items live then
-    waiting = sorted(loose, key=lambda sized: sized[0].lower, reverse=True)
-    for time in sorted({link.time for link in links.values()}):
-        while waiting and waiting[-1][0].lower <= time:
-            active.append(waiting.pop())
-        active = beside[time] = [sized for sized in active if time < sized[0].upper]
+    beside = _loose_at(problem, {link.time for link in links.values()})
     reach = _reaches(problem, links)
     sizes = problem.sizes
     for start, lowest in links.items():
@@ -263,24 +250,38 @@ def _chains(problem: Problem, by_output: dict[int, list[Permission]], live: dict
     return best
 
 
+def _loose_at(problem: Problem, times: Iterable[int]) -> dict[int, list[_Sized]]:
+    """Time -> the items live then that may overlap no other, but for those of a single moment."""
+    linked = {i for p in problem.permissions for i in (p.input, p.output)}
+    every = enumerate(zip(problem.items, problem.sizes, strict=True))
+    loose = (sized for i, sized in every if i not in linked and sized[0].upper - sized[0].lower > 1)
+    waiting = sorted(loose, key=lambda sized: sized[0].lower, reverse=True)
+    loose_at, active = dict[int, list[_Sized]](), list[_Sized]()
+    for time in sorted(times):
+        while waiting and waiting[-1][0].lower <= time:
+            active.append(waiting.pop())
+        active = loose_at[time] = [sized for sized in active if time < sized[0].upper]
+    return loose_at
+
+
 def _reaches(problem: Problem, links: Mapping[int, _Link]) -> dict[int, int]:
     """Item -> a lower bound of the highest end of the chain that begins with it, from its own start.
 
     `_ENDLESS` where the chain goes round.
     """
-    found: dict[int, int] = {}
+    reaches: dict[int, int] = {}
     for start in links:
         path, at = [], start
-        while at in links and at not in found:
-            found[at] = _ENDLESS  # until its chain has come to an end
+        while at in links and at not in reaches:
+            reaches[at] = _ENDLESS  # until its chain has come to an end
             path.append(at)
             at = links[at].input
-        reach = found.get(at, problem.sizes[at])
+        reach = reaches.get(at, problem.sizes[at])
         for item in reversed(path):
             if reach < _ENDLESS:
                 reach = max(problem.sizes[item], links[item].distance + reach)
-            found[item] = reach
-    return found
+            reaches[item] = reach
+    return reaches
 
 
 def _link(problem: Problem, permissions: Sequence[Permission], live: dict[int, int]) -> _Link | None:

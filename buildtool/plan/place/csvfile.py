@@ -41,9 +41,7 @@ def read_problem(data: bytes, *, path: str = "") -> Table:
         line = data.count(b"\n", 0, error.start) + 1
         raise ModelError("it is not a text file", path=path, line=line) from None
     rows = csv.reader(io.StringIO(text, newline=""), strict=True)
-    names: list[str] = []
-    items: list[Item] = []
-    seen: set[str] = set()
+    items: dict[str, Item] = {}
     try:
         columns = _columns(next(rows, []))
         for row in rows:
@@ -52,14 +50,12 @@ def read_problem(data: bytes, *, path: str = "") -> Table:
             if len(row) != len(columns):
                 raise ModelError(f"the line has {len(row)} values, the table {len(columns)} columns")
             values = {column: value.strip() for column, value in zip(columns, row, strict=True)}
-            if values["id"] in seen:
+            if values["id"] in items:
                 raise ModelError(f"the id '{values['id']}' occurs twice")
             if len(items) == MOST_ITEMS:
                 raise ModelError(f"the table has more than {MOST_ITEMS} buffers")
-            names.append(values["id"])
-            seen.add(values["id"])
             try:
-                items.append(_item(values))
+                items[values["id"]] = _item(values)
             except _ValueError as error:
                 before = row[: columns.index(error.name)]
                 has_quotes = b'"' in data.splitlines()[rows.line_num - 1]
@@ -69,11 +65,11 @@ def read_problem(data: bytes, *, path: str = "") -> Table:
         raise ModelError(f"it is not a table: {error}", path=path, line=rows.line_num) from None
     except ModelError as error:
         raise error.at(path=path, line=max(rows.line_num, 1)) from None
-    return Table(tuple(names), Problem(tuple(items)))
+    return Table(tuple(items), Problem(tuple(items.values())))
 
 
 class _ValueError(ModelError):
-    """A value is wrong; `name`: the table's column that it is in."""
+    """A wrong value; `name`: its column."""
 
     def __init__(self, text: str, column: str) -> None:
         super().__init__(text)

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from buildtool.base.compiled import load
+from buildtool.base.compiled import load, struct
 from buildtool.base.errors import UnsupportedError
 from buildtool.base.work import Work
 from buildtool.plan.place.arena import Permission, Problem, Solution, round_up
@@ -57,16 +57,12 @@ class Task:
 _ARRAYS = ("size", "alignment", "pinned", "start", "neighbour", "below", "above", "order")
 
 
-class _Problem(ctypes.Structure):
-    """struct greedy_problem."""
-
-    _fields_ = (
-        *((name, ctypes.c_int64) for name in ("items", "links", "ways", "orders")),
-        *((name, ctypes.c_void_p) for name in _ARRAYS),
-        *((name, ctypes.c_int64) for name in ("least", "variations")),
-    )
-
-
+# struct greedy_problem
+_Problem = struct(
+    (ctypes.c_int64, "items links ways orders"),
+    (ctypes.c_void_p, " ".join(_ARRAYS)),
+    (ctypes.c_int64, "least variations"),
+)
 _C = load(
     __file__,
     "greedy",

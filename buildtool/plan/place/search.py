@@ -33,7 +33,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from buildtool.base.compiled import load
+from buildtool.base.compiled import load, struct
 from buildtool.plan.place.instance import SEARCHED, Instance
 
 Sets = npt.NDArray[np.uint64]  # [item, word]: bit k of word w stands for the offset of 64 * w + k units
@@ -42,32 +42,21 @@ MOST_UNITS = 1 << 13  # of capacity: the sets are as long
 MOST_MEMBERS = 512  # items with sets of offsets
 WORD = 64  # bits
 _ARRAYS = (
-    *("first", "last", "size", "alignment", "pinned", "share_output", "share_input"),
-    *("share_first", "share_last", "share_units", "share_distance"),
+    "first last size alignment pinned share_output share_input share_first share_last share_units "
+    "share_distance"
+).split()
+
+# struct allowed_problem
+_Sets = struct(
+    (ctypes.c_int32, "items sections shares capacity"),
+    (ctypes.c_void_p, " ".join([*_ARRAYS, "slack paired sets found"])),
 )
-
-
-class _Sets(ctypes.Structure):
-    """allowed_problem."""
-
-    _fields_ = (
-        *((name, ctypes.c_int32) for name in ("items", "sections", "shares", "capacity")),
-        *((name, ctypes.c_void_p) for name in (*_ARRAYS, "slack", "paired", "sets", "found")),
-    )
-
-
-class _Problem(ctypes.Structure):
-    """struct search_problem."""
-
-    _fields_ = (
-        *(
-            (name, ctypes.c_int32)
-            for name in ("items", "sections", "links", "shares", "capacity", "table_bits")
-        ),
-        *((name, ctypes.c_void_p) for name in (*SEARCHED, "table", "allowed")),
-        ("words", ctypes.c_int32),
-    )
-
+# struct search_problem
+_Problem = struct(
+    (ctypes.c_int32, "items sections links shares capacity table_bits"),
+    (ctypes.c_void_p, " ".join([*SEARCHED, "table allowed"])),
+    (ctypes.c_int32, "words"),
+)
 
 _ALLOWED = load(
     __file__,

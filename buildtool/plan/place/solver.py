@@ -187,8 +187,7 @@ def improve(problem: Problem, solution: Solution, budget: int, work: Work | None
         return solution
     if work is not None:
         work.spend((SETTING_UP + result.nodes) * len(problem.items))
-    lowest = result.solution
-    return solution if lowest is None or lowest.height >= solution.height else lowest
+    return result.solution or solution
 
 
 def solved(problem: Problem, capacity: int | None, budget: int, session: Session | None = None) -> Result:
@@ -197,7 +196,7 @@ def solved(problem: Problem, capacity: int | None, budget: int, session: Session
     def make() -> Result:
         return solve(problem, budget) if capacity is None else decide(problem, capacity, budget)
 
-    return _kept(problem, "solve", budget, capacity, session, make)
+    return _keep(session, problem, make, how="solve", budget=budget, capacity=capacity)
 
 
 def improved(problem: Problem, budget: int, session: Session | None = None) -> Solution:
@@ -206,18 +205,13 @@ def improved(problem: Problem, budget: int, session: Session | None = None) -> S
     def make() -> Result:
         return Result(Status.FEASIBLE, improve(problem, greedy.solve(problem), budget), 0, 0)
 
-    solution = _kept(problem, "improve", budget, None, session, make).solution
+    solution = _keep(session, problem, make, how="improve", budget=budget, capacity=None).solution
     assert solution is not None
     return solution
 
 
-def _kept(
-    problem: Problem,
-    how: str,
-    budget: int,
-    capacity: int | None,
-    session: Session | None,
-    make: Callable[[], Result],
+def _keep(
+    session: Session | None, problem: Problem, make: Callable[[], Result], **how: str | int | None
 ) -> Result:
     """The result that a session has of the problem, or a new one."""
     if session is None:
@@ -226,9 +220,7 @@ def _kept(
         "schema": _SCHEMA,
         "items": [list(item) for item in problem.items],
         "permissions": [list(permission) for permission in problem.permissions],
-        "how": how,
-        "budget": budget,
-        "capacity": capacity,
+        **how,
     }
     return session.keep(Level("arenas", _packed, lambda data: _unpacked(data, problem)), parts, make)
 

@@ -6,8 +6,8 @@ some tensors whole in the arena.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 
@@ -25,6 +25,7 @@ from buildtool.plan.schedule.costs import CostModel
 from buildtool.plan.schedule.receptive import accumulates, axes, by_rows, columns, row_inputs, rows
 from buildtool.plan.types import Group, Region, Scheme
 from buildtool.target import catalogue
+from buildtool.target.costs import COST_UNITS
 from buildtool.target.types import Costs, KernelVariant
 
 
@@ -45,11 +46,6 @@ class Elements:
     in_place: str = InPlace.ROWS
     loaded: tuple[tuple[int, int], ...] = ()
 
-    @property
-    def key(self) -> tuple[Hashable, ...]:
-        """All that the search depends on."""
-        return tuple(getattr(self, one.name) for one in fields(self))
-
     @cached_property
     def graph(self) -> Graph:
         """The network without names, weights and quantisation, its tensors by canonical numbers."""
@@ -59,6 +55,11 @@ class Elements:
     def positions(self) -> tuple[int, ...]:
         """Element -> position in Graph.ops."""
         return tuple(i for i, op in enumerate(self.graph.ops) if op.kind not in ALIAS_KINDS)
+
+    @cached_property
+    def count(self) -> int:
+        """The number of elements."""
+        return len(self.positions)
 
     @cached_property
     def ops(self) -> tuple[Op, ...]:
@@ -100,21 +101,21 @@ class Elements:
     @cached_property
     def made_at(self) -> Mapping[int, int]:
         """Root -> the element that makes it, -1 for the network's inputs and states."""
-        found = dict.fromkeys((*self.graph.inputs, *(state.before for state in self.graph.states)), -1)
-        found.update((t, element) for element, op in enumerate(self.ops) for t in op.outputs)
-        return found
+        maker = dict.fromkeys((*self.graph.inputs, *(state.before for state in self.graph.states)), -1)
+        maker.update((t, element) for element, op in enumerate(self.ops) for t in op.outputs)
+        return maker
 
     @cached_property
     def last_read(self) -> Mapping[int, int]:
         """Root -> the last element that needs it, or one past the last of all."""
-        found = {t: max(self.readers.get(t, (made,))) for t, made in self.made_at.items()}
+        last = {t: max(self.readers.get(t, (made,))) for t, made in self.made_at.items()}
         kept = self.outputs | (frozenset(self.graph.inputs) if self.image == Image.RESIDENT else frozenset())
-        return found | dict.fromkeys(kept, len(self.positions))
+        return last | dict.fromkeys(kept, self.count)
 
     @cached_property
     def live(self) -> tuple[frozenset[int], ...]:
         """Cut -> the roots that have to be whole there; cut c is before element c."""
-        held: list[set[int]] = [set() for _ in range(len(self.positions) + 1)]
+        held: list[set[int]] = [set() for _ in range(self.count + 1)]
         for t, made in self.made_at.items():
             for cut in range(made + 1, self.last_read[t] + 1):
                 held[cut].add(t)
@@ -128,12 +129,8 @@ class Elements:
         return tuple(round_up(size, self.alignment) for size in sizes)
 
     def constants(self, first: int, last: int) -> int:
-        """Bytes of the arena for constants of elements of a streamed region, while these have their turn."""
+        """Bytes of the arena for constants of a block of a streamed region, while it has its turn."""
         return sum(self.loaded[p][0] for p in self.positions[first : last + 1]) if self.loaded else 0
-
-    def constants_alone(self, element: int) -> int:
-        """The least bytes of the arena for an element's constants while it runs alone."""
-        return self.loaded[self.positions[element]][1] if self.loaded else 0
 
     # ---- rows ------------------------------------------------------------------------------------
 
@@ -155,12 +152,12 @@ class Elements:
         """
         if self.loaded or self.in_place != InPlace.ROWS:
             return {}
-        found = {}
-        for one in fusions(self.graph):
-            if all(map(self._can_run_by_rows, range(one.first, one.last + 1))):
-                elements = range(self.positions.index(one.first), self.positions.index(one.last) + 1)
-                found.update(dict.fromkeys(elements, elements))
-        return found
+        elements_of = {}
+        for fusion in fusions(self.graph):
+            if all(map(self._can_run_by_rows, range(fusion.first, fusion.last + 1))):
+                elements = range(self.positions.index(fusion.first), self.positions.index(fusion.last) + 1)
+                elements_of.update(dict.fromkeys(elements, elements))
+        return elements_of
 
     def begins(self, element: int) -> bool:
         """Whether an element is not a later one of a fusion by slices."""
@@ -176,8 +173,8 @@ class Elements:
     @cached_property
     def feeds(self) -> tuple[bool, ...]:
         """Element -> whether its output goes straight into the next element, row by row."""
-        pairs = zip(self.by_rows, self.accumulates, self.makes, self.rows_read[1:], strict=False)
-        return (*(rows and not sums and made in after for rows, sums, made, after in pairs), False)
+        elements = zip(self.by_rows, self.accumulates, self.makes, (*self.rows_read[1:], ()), strict=True)
+        return tuple(rows and not sums and made in after for rows, sums, made, after in elements)
 
     @cached_property
     def accumulates(self) -> tuple[bool, ...]:
@@ -201,23 +198,17 @@ class Elements:
     @cached_property
     def main(self) -> tuple[int, ...]:
         """Element -> the activation that drives it: what the one before it makes, or the first it reads."""
-        found = []
+        main = []
         for op, by_row, before in zip(self.ops, self.rows_read, (-1, *self.makes), strict=False):
             any_read = [t for t in op.inputs if t in self.roots] or op.inputs
-            found.append(before if before in by_row else (by_row or any_read)[0])
-        return tuple(found)
-
-    def beside(self, first: int, last: int) -> Iterator[tuple[int, int]]:
-        """(element, tensor) of what the elements of a block read besides their main input."""
-        for e in range(first, last + 1):
-            yield from self._beside[e]
+            main.append(before if before in by_row else (by_row or any_read)[0])
+        return tuple(main)
 
     @cached_property
-    def _beside(self) -> tuple[tuple[tuple[int, int], ...], ...]:
-        return tuple(
-            tuple((e, t) for t in op.inputs if t in self.roots and t != self.main[e])
-            for e, op in enumerate(self.ops)
-        )
+    def beside(self) -> tuple[tuple[int, ...], ...]:
+        """Element -> the activations that it reads besides its main input."""
+        both = zip(self.ops, self.main, strict=True)
+        return tuple(tuple(t for t in op.inputs if t in self.roots and t != main) for op, main in both)
 
     @cached_property
     def axes_of(self) -> tuple[tuple[Axis, Axis], ...]:
@@ -252,7 +243,7 @@ class Elements:
 
     @remembered
     def scratch_for(self, element: int, columns: int) -> int:
-        """Aligned bytes of scratch of an element's kernel, for calls of at most this many columns."""
+        """Aligned bytes of scratch of an element's kernel, for calls of at most so many columns."""
         kernel = self.own_kernels[element]
         wanted = catalogue.scratch_bytes(kernel, self.graph, self.ops[element], columns) if kernel else 0
         return round_up(wanted, self.alignment)
@@ -275,11 +266,16 @@ class Elements:
         """
         return tuple(
             self.model.region(self.region_of(e), self.image) if self.begins(e) else 0.0
-            for e in range(len(self.positions))
+            for e in range(self.count)
         )
 
+    @cached_property
+    def cost_before(self) -> tuple[int, ...]:
+        """Cut -> cost of all elements before it, run alone, in 1 / COST_UNITS."""
+        return (0, *accumulate(round(cost * COST_UNITS) for cost in self.cost))
+
     def delivery(self, first: int, rows: int) -> float:
-        """What this many rows of the input of a region that begins here cost, if they are delivered."""
+        """The cost of delivering so many rows to a region that begins here; 0 if nothing is delivered."""
         return self.model.delivery(rows) if self.fed(first) else 0.0
 
     def fed(self, first: int) -> bool:

@@ -8,6 +8,7 @@ numbers parts are known here.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 
 import numpy as np
 
@@ -20,8 +21,8 @@ from buildtool.target.costs import Rings
 from buildtool.target.types import Contract
 
 
-class ChainWindows:
-    """The workspaces of chains; `lowest`: last element -> the first one of the longest chain that ends there.
+class ChainEnds:
+    """Workspaces and costs; `lowest`: last element -> the first one of the longest chain that ends there.
 
     Pixels are those that go from operator to operator, 0 for whole rows (strips).
     """
@@ -30,14 +31,17 @@ class ChainWindows:
         self._e, self._lowest = e, lowest
 
     @remembered
-    def of(self, last: int, step: int, pixels: int) -> list[int]:
+    def windows(self, last: int, step: int, pixels: int) -> list[int]:
         """By how many elements before the last one a chain begins: aligned bytes of its workspace.
 
         As `workspace` lays it out: with hand-offs of pixels all windows are kept; of strips each operator
         needs the windows before and after it, which are one where it may write over what it reads.
         """
-        made = self._of_pixels if pixels else self._of_strips
-        return made(self._shapes(last, step, pixels), self._scratch_of(last, pixels), last)
+        shapes, scratch = self._shapes(last, step, pixels), self._scratch_of(last, pixels)
+        if not pixels:
+            return self._of_strips(shapes, scratch, last)
+        kept = accumulate((round_up(size, self._e.alignment) for _, _, size in shapes), initial=0)
+        return [windows + most for windows, most in zip(kept, accumulate(scratch, max), strict=True)]
 
     def late(self, first: int, last: int, pixels: int) -> int:
         """A bit for each element of a chain, of the last one the lowest: whether it still runs when the last
@@ -55,23 +59,16 @@ class ChainWindows:
             late |= (begun < end) << (last - e + 1)
         return late
 
-    def _of_pixels(self, shapes: list[tuple[int, int, int]], scratch: list[int], last: int) -> list[int]:
-        found, kept, most = [scratch[0]], 0, scratch[0]
-        for (_, _, size), own in zip(shapes, scratch[1:], strict=True):
-            kept, most = kept + round_up(size, self._e.alignment), max(most, own)
-            found.append(kept + most)
-        return found
-
     def _of_strips(self, shapes: list[tuple[int, int, int]], scratch: list[int], last: int) -> list[int]:
-        found, most = [scratch[0]], 0
+        workspaces, most = [scratch[0]], 0
         for before, shape in enumerate(shapes):  # elements before the last one: `before` reads this window
             held = round_up(shape[2], self._e.alignment)
             inner = held + scratch[before]
             if before and not (shape == shapes[before - 1] and self._rewrites(last - before)):
                 inner += round_up(shapes[before - 1][2], self._e.alignment)
             most = max(most, inner)
-            found.append(max(most, held + scratch[before + 1]))
-        return found
+            workspaces.append(max(most, held + scratch[before + 1]))
+        return workspaces
 
     def _rewrites(self, element: int) -> bool:
         """Whether an element may write over the window that it reads, if both are alike."""
@@ -82,7 +79,7 @@ class ChainWindows:
 
     def _shapes(self, last: int, step: int, pixels: int) -> list[tuple[int, int, int]]:
         """The windows between the elements, last to first: rows, columns, bytes."""
-        found: list[tuple[int, int, int]] = []
+        shapes: list[tuple[int, int, int]] = []
         extent = step
         for e in range(last, self._lowest[last], -1):
             vertical, horizontal = self._e.axes_of[e]
@@ -91,8 +88,8 @@ class ChainWindows:
             extent, pixels = vertical.extent(extent), pixels * horizontal.stride
             kept = pixels + horizontal.kernel - horizontal.stride if pixels else width
             rows, columns = min(height, extent), min(width, kept)
-            found.append((rows, columns, rows * columns * tensor.pixel_bytes))
-        return found
+            shapes.append((rows, columns, rows * columns * tensor.pixel_bytes))
+        return shapes
 
     @remembered
     def _scratch_of(self, last: int, pixels: int) -> list[int]:
@@ -101,48 +98,39 @@ class ChainWindows:
         Columns that the next element steps over are not made.
         """
         made, each = self._e.widths[last], pixels or self._e.widths[last]
-        found = [self._e.scratch_for(last, min(made, each))]
+        scratch = [self._e.scratch_for(last, min(made, each))]
         for e in range(last, self._lowest[last], -1):
             axis, whole = self._e.axes_of[e][1], self._e.widths[e - 1]
             made, each = max(0, min(whole, axis.high(made))), each * axis.stride
-            found.append(self._e.scratch_for(e - 1, min(made, each) if pixels else made))
-        return found
+            scratch.append(self._e.scratch_for(e - 1, min(made, each) if pixels else made))
+        return scratch
 
-
-# ---- what calls cost ----------------------------------------------------------------------------------
-
-
-class ChainCosts:
-    """The costs of chains; `lowest`: last element -> the first element of the longest one that ends there."""
-
-    def __init__(self, e: Elements, lowest: Sequence[int]) -> None:
-        self._e, self._lowest = e, lowest
-        self._model = e.model
+    # ---- what calls cost -----------------------------------------------------------------------------
 
     @remembered
-    def of(self, last: int, step: int, pixels: int, made: int) -> list[float]:
+    def costs(self, last: int, step: int, pixels: int, made: int) -> list[float]:
         """By how many elements before the last one a chain begins: its cost, deliveries not counted.
 
         The first element reads whole rows, the others what windows keep of them.
         """
         rows, columns = self._row_parts(last, step, made), self._column_parts(last, pixels)
-        found, after = list[float](), 0.0
+        costs, after = list[float](), 0.0
         for i, (own, (first, later)) in enumerate(zip(rows, columns, strict=True)):
             position = self._e.positions[last - i]
-            found.append(after + self._model.cost(position, own, first))
+            costs.append(after + self._e.model.cost(position, own, first))
             if i + 1 < len(rows):
-                after += self._model.cost(position, own, later)
-        return found
+                after += self._e.model.cost(position, own, later)
+        return costs
 
     @remembered
     def _row_parts(self, last: int, step: int, made: int) -> list[int]:
         """Of a chain's elements, last to first: the rows of their calls (see CostModel)."""
-        ranges, found = in_steps(made, step), list[int]()
+        ranges, parts = in_steps(made, step), list[int]()
         for e in range(last, self._lowest[last] - 1, -1):
-            found.append(self._model.parts(self._e.positions[e], 0, ranges.without_empty()))
+            parts.append(self._e.model.parts(self._e.positions[e], 0, ranges.without_empty()))
             if e:
                 ranges = ranges.read(self._e.axes_of[e][0], self._e.heights[e - 1])
-        return found
+        return parts
 
     @remembered
     def _column_parts(self, last: int, pixels: int) -> list[tuple[int, int]]:
@@ -152,20 +140,20 @@ class ChainCosts:
         """
         width = self._e.widths[last]
         ends = np.arange(-self._ahead(last, pixels) * pixels, width, pixels or width) + (pixels or width)
-        ends, found, kept, each = np.minimum(ends, width), list[tuple[int, int]](), 0, pixels
+        ends, parts, kept, each = np.minimum(ends, width), list[tuple[int, int]](), 0, pixels
         for e in range(last, self._lowest[last] - 1, -1):
             ranges, axis = gained(ends).without_empty(), self._e.axes_of[e][1]
             position = self._e.positions[e]
-            first = later = self._model.parts(position, 1, ranges, Rings(0, kept))
+            first = later = self._e.model.parts(position, 1, ranges, Rings(0, kept))
             if e:
                 each *= axis.stride
                 before = min(self._e.widths[e - 1], each + axis.kernel - axis.stride) if pixels else 0
                 if before:
-                    later = self._model.parts(position, 1, ranges, Rings(before, kept))
+                    later = self._e.model.parts(position, 1, ranges, Rings(before, kept))
                 kept = before
                 ends = np.minimum(self._e.widths[e - 1], axis.highs(ends))
-            found.append((first, later))
-        return found
+            parts.append((first, later))
+        return parts
 
     def _ahead(self, last: int, pixels: int) -> int:
         """Hand-offs before the last element's first columns: see schedule.first_column."""

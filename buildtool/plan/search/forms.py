@@ -14,7 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from buildtool.plan.search.blocks import MOST_OPERATORS, MOST_REPETITION, STEPS, Blocks, Rows
+from buildtool.plan.schedule.axis import Numbers
+from buildtool.plan.search.blocks import MOST_OPERATORS, MOST_REPETITION, STEPS, Blocks
 from buildtool.plan.search.chain import Elements
 
 FAR = -1  # a tensor that feeds no element of the chain
@@ -23,9 +24,10 @@ _PLACE = b"rows"  # so that a chain without blocks has bytes, too
 
 
 class FormRow(NamedTuple):
-    """A block form in plain numbers: see Block, Form and BlockForm.
+    """A block form in plain numbers: see Block and Form.
 
-    `back`: elements before the last one that the block begins; `window`: without constants in the arena.
+    `back`: elements before the last one that the block begins; `window`: without constants in the arena;
+    `extra`, `least_extra`: weights (see Tables) if all rows are made, and if as few as are ever wanted.
     """
 
     back: int
@@ -47,20 +49,20 @@ _MOST = 1 << 60  # of any number in a row
 _LEAST = FormRow(0, 1, 0, 0, 0, 0, -_MOST, -_MOST, 0, 1, 1, 0, 0)
 
 
-def as_rows(rows: Iterable[FormRow]) -> Rows:
+def as_rows(rows: Iterable[FormRow]) -> Numbers:
     """Rows as one array."""
     return np.array([*rows], np.int64).reshape(-1, len(FormRow._fields))
 
 
-def packed(rows: Rows) -> bytes:
+def packed(rows: Numbers) -> bytes:
     """Rows as bytes."""
     return _PLACE + rows.astype("<i8").tobytes()
 
 
-def unpacked(data: bytes, longest: int) -> Rows:
-    """Rows from bytes; ValueError for numbers that no chain has which begins `longest` elements earlier.
+def unpacked(data: bytes, longest: int) -> Numbers:
+    """Rows from bytes; ValueError for numbers that no chain of `longest` + 1 elements has.
 
-    What reads them counts in them, in C: a wrong number must not get there.
+    C uses them as indices, so a wrong number must not get there.
     """
     if not data.startswith(_PLACE):
         raise ValueError("not the forms of a chain's blocks")
@@ -86,7 +88,7 @@ class ChainKeys:
         """The key of the chains that end at an element; a section's join has its own, which no other has."""
         if self.blocks.sections[last] is not None:
             return last
-        return self._numbers[self.blocks.lowest(last) : last + 1]
+        return self._numbers[self.blocks.lowest[last] : last + 1]
 
     @cached_property
     def _numbers(self) -> tuple[int, ...]:
@@ -106,7 +108,7 @@ class ChainKeys:
         the tables read of its kernel, the hand-offs and the alignment; with `cost` the costs' formulas, too.
         None for sections, and for kernels whose library is asked for its scratch.
         """
-        first, e = self.blocks.lowest(last), self._e
+        first, e = self.blocks.lowest[last], self._e
         kernels = e.own_kernels[first : last + 1]
         if self.blocks.sections[last] is not None or any(k is not None and k.asks for k in kernels):
             return None
@@ -122,7 +124,7 @@ class ChainKeys:
         operands = tuple(tuple(tensors[t]) if t >= 0 else None for t in (*of.inputs, *of.outputs, *seen))
         beside = tuple(
             (self._distance(element, t), e.roots[t] == t, t in e.rows_read[element])
-            for _, t in e.beside(element, element)
+            for t in e.beside[element]
         )
         asked = kernel and (kernel.scratch, kernel.asks, str(kernel.overlap), str(kernel.windows))
         delivered: tuple[Hashable, ...] = ()

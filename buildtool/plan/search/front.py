@@ -1,86 +1,39 @@
 """The front as the rest of the product sees it: points, each of which can be made into a plan.
 
-It is exact within a budget of labels: no plan in the space below beats a point of the front in both memory
+It is exact within a budget of labels: no plan in the space beats a point of the front in both memory
 and work. Beyond it the points are real ways still, and `Front.factor` says how much they may miss. For small
-networks tests/support/front_twin.py assembles and measures every plan of the space to check this.
+networks tests/oracles/front_twin.py assembles and measures every plan of the space to check this.
 
 Live bytes are aligned: of a region, all that it holds at any time (whole tensors, rings, accumulators,
 the largest workspace of its groups) counts for all of it, less the bytes of its output that may lie on
 the tensor that feeds it; of a way, the largest region's. A placement can need more, where the outputs
 and inputs of several regions in a row do not fit onto each other, but not less, unless an output may lie
 on a tensor that does not feed its region.
-
-The space: regions of the graph's operators in their order, each an operator in one step or a chain of
-groups that feed each other row by row; what is made inside a region is not read after it, and what a
-group reads besides its input, across a stride of its own, is whole. A group of several operators has at most
-MOST_OPERATORS, none of whose tensors but the last is read by another than the next, makes STEPS rows
-in one go, of HAND_OFFS pixels or whole rows, and repeats at most MOST_REPETITION of its work. Of the
-points, groups make more rows in one go only where that saves work. Branches between a fork and the join
-of all that it feeds are one group (see `sections`). A fusion in slices is a region by itself, in which its
-operators run by rows together (see `graph.fusions` and `Elements.fused`). What enlarges an image (or makes
-it less by a table of rows, see `schedule.receptive`) is a group by itself, or among branches, of one row a
-step. Where a later block leaves out rows of branches, the bytes inside of them are those of a group that
-makes all.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from buildtool.base.distinct import undominated
-from buildtool.base.errors import UsageError, suggest
-from buildtool.base.modes import Image, InPlace
-from buildtool.base.session import Session, remembered
-from buildtool.graph.macs import total_macs
-from buildtool.graph.topology import topology, topology_digest
+from buildtool.base.session import Session
+from buildtool.graph.topology import topology_digest
 from buildtool.graph.types import Graph
 from buildtool.plan.assemble.assemble import assemble
 from buildtool.plan.assemble.workspace import Regions, known_costs
-from buildtool.plan.schedule.receptive import by_rows
 from buildtool.plan.schedule.timeline import Timeline
-from buildtool.plan.search import blocks
-from buildtool.plan.search.blocks import Blocks
-from buildtool.plan.search.chain import Elements
-from buildtool.plan.search.paths import MOST_LABELS, Search, Way, factor
-from buildtool.plan.search.priced import Ties
-from buildtool.plan.search.regions import Candidate, Columns
-from buildtool.plan.search.tables import Objective, Tables
+from buildtool.plan.search.paths import Search, Way
+from buildtool.plan.search.regions import Candidate
+from buildtool.plan.search.space import Settings, Space, Ways, space_of
 from buildtool.plan.types import Plan, Region
-from buildtool.target import catalogue
 from buildtool.target.costs import COST_UNITS
 from buildtool.target.digest import planning_digest
-from buildtool.target.types import KernelVariant, Target
+from buildtool.target.types import Target
 
-HAND_OFFS = (1, 4, 8)  # pixels; whole rows are always tried
 STRATEGY = "best"
 MOST_ASSEMBLED = 256  # plans that a session keeps by their regions
 MOST_POINTS = 4096  # of all fronts, whose plans a session keeps
-MOST_FORMS = 200  # of all blocks: in larger networks a point's way is not looked for again by cost
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What a front depends on besides the graph and the target.
-
-    `hand_off`: least pixels that go from operator to operator inside a group; `max_f`: ways that do more than
-    this times the network's own work are left out; `most_labels`: a search is exact within this many labels.
-    `loaded`: see `Elements.loaded`.
-    """
-
-    in_place: str = InPlace.ROWS
-    image: str = Image.OVERWRITABLE
-    hand_off: int | None = None
-    max_f: float = blocks.MOST_REPETITION  # no way of the space does more
-    loaded: tuple[tuple[int, int], ...] = ()
-    most_labels: int = MOST_LABELS
-
-    @property
-    def hand_offs(self) -> tuple[int, ...]:
-        """The hand-offs that are tried, ascending."""
-        least = self.hand_off or HAND_OFFS[0]
-        return (least, *(n for n in HAND_OFFS if n > least))
 
 
 @dataclass(frozen=True)
@@ -93,82 +46,6 @@ class Point:
     work: int
     f: float
     way: Way
-
-
-@dataclass(frozen=True)
-class Ways:
-    """Ways of which no other has as few bytes and as little weight, least bytes first.
-
-    `factor`: 1 where no way of the space beats any of them. Where the budget ended the search: for every way
-    of the space one of these needs at most `factor` times its bytes, and does at most `factor` times its
-    work.
-    """
-
-    ways: tuple[Way, ...]
-    factor: float
-
-
-@dataclass(frozen=True, eq=False)
-class Space:
-    """What ways are searched in: the same for all networks of a topology, and for all boards with the same
-    kernels and alignment.
-    """
-
-    elements: Elements
-    hand_offs: tuple[int, ...]
-    session: Session  # what may know the forms of equal chains already
-
-    @cached_property
-    def blocks(self) -> Blocks:
-        """The blocks that ways are made of."""
-        return Blocks(self.elements, self.hand_offs, self.session)
-
-    @cached_property
-    def tables(self) -> Tables:
-        """What the search for the least work adds up."""
-        return Tables(self.elements, self.blocks, Objective.WORK)
-
-    @cached_property
-    def cost_tables(self) -> Tables:
-        """What the search for the least cost adds up."""
-        return Tables(self.elements, self.blocks, Objective.COST)
-
-    @cached_property
-    def columns(self) -> Columns:
-        """What searches for the least work share."""
-        return Columns(self.tables)
-
-    @cached_property
-    def cost_columns(self) -> Columns:
-        """What searches for the least cost share."""
-        return Columns(self.cost_tables)
-
-    @remembered
-    def cheapest(self, way: Way) -> Way | None:
-        """The cheapest of the ways that do as little work as this one; None in networks too large to look."""
-        return self._ties.cheapest(way) if self.tables.starts[-1] <= MOST_FORMS else None
-
-    @cached_property
-    def _ties(self) -> Ties:
-        return Ties(self.tables, self.cost_tables)
-
-    @cached_property
-    def once(self) -> int:
-        """Multiply-accumulates of the network run layer by layer, without second passes: an F of 1."""
-        return total_macs(self.elements.graph)
-
-    def most_extra(self, max_f: float) -> int:
-        """Work beyond the elements' own that a way of at most this F may do."""
-        return int(self.once * (max_f - 1.0)) + self.once - self.tables.before[-1]
-
-    @remembered
-    def ways(self, max_f: float, most_labels: int = MOST_LABELS) -> Ways:
-        """The undominated ways with at most this F, which a search of this many labels finds."""
-        extra = self.most_extra(max_f)
-        search = Search(self.columns, extra, most_labels)
-        found = tuple(undominated(search.falling(), lambda way: (way.bytes, way.weight)))
-        missed = 1.0 if search.exact else factor(self.columns, extra, found, search.exact_way)
-        return Ways(found, missed)
 
 
 @dataclass(frozen=True)
@@ -204,7 +81,7 @@ class Front:
         return self.space.ways(self.settings.max_f, self.settings.most_labels)
 
     def may_fit(self, index: int, most_bytes: float) -> bool:
-        """Whether the arena that `within` finds for a point may have at most this many bytes."""
+        """Whether the arena that `within` finds for a point may have at most so many bytes."""
         if self._floors[index] <= most_bytes:
             return True
         way = self.points[index].way
@@ -213,7 +90,7 @@ class Front:
 
     @cached_property
     def _floors(self) -> tuple[int, ...]:
-        """Of each point: bytes that no arena of its way is below, whichever forms `_cheap` takes.
+        """Of each point: a lower bound of the arena of its way, whichever forms `_cheap` takes.
 
         They are its live bytes, but for outputs that may lie on dying tensors which do not feed their region.
         Other forms do not make all of the largest regions smaller, as that would be a point of less
@@ -228,7 +105,7 @@ class Front:
         return tuple(floors)
 
     def _floor(self, way: Way, saved: Callable[[Candidate], int] = lambda _: 0) -> int:
-        """Bytes that the arena of a way is not below; `saved`: what a region's live bytes may fall by."""
+        """A lower bound of a way's arena; `saved`: by how much a region's live bytes may fall."""
         floor = 0
         for region in sorted(way.regions, key=lambda region: -region.bytes):
             if region.bytes <= floor:
@@ -240,21 +117,21 @@ class Front:
         """Most bytes that a region may save if its blocks have other forms than were found."""
         if not region.block_forms:
             return 0
-        source = self.space.tables.sources[region.first]
+        source = self.space.boundaries.sources[region.first]
         dies = source.last < region.end and not source.streamed
-        over = min(source.size, self.space.tables.sizes[region.end - 1]) if dies else 0
-        return over + max(block_form.window for block_form in region.block_forms)
+        over = min(source.size, self.space.boundaries.sizes[region.end - 1]) if dies else 0
+        return over + max(form.window for form in region.block_forms)
 
     def _beside(self, region: Candidate) -> int:
         """Most bytes that a region's output may share with what dies in it and does not feed it."""
-        e, tables = self.space.elements, self.space.tables
+        e, boundaries = self.space.elements, self.space.boundaries
         if not region.block_forms:
             return 0  # of a single operator all that it reads is counted
         inside = range(region.first, region.end)
         read = {e.roots[t] for k in inside for t in e.ops[k].inputs if t in e.roots}
-        read -= {tables.sources[region.first].tensor, *(e.makes[k] for k in inside)}
+        read -= {boundaries.sources[region.first].tensor, *(e.makes[k] for k in inside)}
         dying = sum(e.sizes[t] for t in read if e.last_read[t] < region.end)
-        return min(dying, tables.sizes[region.end - 1])
+        return min(dying, boundaries.sizes[region.end - 1])
 
     def plan(self, index: int) -> Plan:
         """The placed plan of a point, in the least arena that is found and as cheap as that allows.
@@ -334,7 +211,7 @@ class Front:
         return polished if polished.arena_bytes <= lean.arena_bytes else lean
 
     def calls_cost(self, way: Way) -> float:
-        """What a way's plan costs at the least, in whichever forms `cheap` takes: all but its copies."""
+        """The least that a way's plan costs without its copies, in whichever forms `cheap` takes."""
         e, settings = self.space.elements, self.settings
         known = Regions.of(
             self.graph, e.kernels, self.target, settings.image, settings.in_place, self.session
@@ -369,11 +246,11 @@ class Front:
 
     def _polished(self, region: Candidate, most_bytes: int) -> Region:
         """A region whose blocks run in the cheapest forms within `most_bytes`."""
-        blocks = [block_form.block for block_form in region.block_forms]
+        blocks = [form.block for form in region.block_forms]
         lean = region.region(self.space.elements)
         if not blocks:
             return lean
-        room = most_bytes - region.bytes + max(block_form.window for block_form in region.block_forms)
+        room = most_bytes - region.bytes + max(form.window for form in region.block_forms)
         groups = []
         for block, group in zip(blocks, lean.groups, strict=True):
             free = room - self.space.elements.constants(block.first, block.last)
@@ -392,36 +269,3 @@ def front(graph: Graph, target: Target, settings: Settings, session: Session | N
     elements = space.elements
     known_costs(session, graph, elements.kernels, target, elements.model)  # so that plans look them up
     return Front(graph, target, settings, space, session)
-
-
-def space_of(graph: Graph, target: Target, settings: Settings, session: Session) -> Space:
-    """What the ways of a graph are searched in; UsageError where its image cannot be streamed."""
-    kernels = catalogue.select_all(target, graph)
-    if settings.image == Image.STREAM:
-        refuse_unstreamable(graph, kernels)
-    known = Elements(
-        topology(graph),
-        kernels,
-        target.board.alignment,
-        target.costs,
-        settings.image,
-        settings.in_place,
-        settings.loaded,
-    )
-    key = (*known.key, settings.hand_offs, blocks.STEPS)
-    return session.remember("space", key, lambda: Space(known, settings.hand_offs, session))
-
-
-def refuse_unstreamable(graph: Graph, kernels: Sequence[KernelVariant | None]) -> None:
-    """UsageError unless the network has one image, read by one operator, in rows."""
-    hint = [suggest(image="overwritable"), suggest(image="resident")]
-    if len(graph.inputs) != 1:
-        raise UsageError(f"a network of {len(graph.inputs)} inputs cannot stream its image", hint=hint)
-    readers = graph.consumers().get(graph.inputs[0], ())
-    image = graph.tensors[graph.inputs[0]]
-    if len(readers) != 1 or graph.inputs[0] in graph.outputs:
-        raise UsageError(f"an image that {len(readers)} operators read cannot be streamed", hint=hint)
-    reader = readers[0]
-    by_row = by_rows(graph, graph.ops[reader], kernels[reader])
-    if len(image.shape) != 4 or image.shape[0] != 1 or not by_row:
-        raise UsageError("an input that is not read row by row cannot be streamed", hint=hint)

@@ -12,17 +12,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from buildtool.base.modes import Image
-from buildtool.base.session import Session
 from buildtool.graph.secondpass import once_positions, repeated_ops, with_second_passes
 from buildtool.graph.types import Graph, SecondPass
 from buildtool.plan.schedule.gates import gates
-from buildtool.plan.search.front import Settings, Space, space_of
-from buildtool.plan.search.paths import MOST_LABELS, Search
-from buildtool.plan.search.regions import INFINITE, Columns
+from buildtool.plan.search.paths import MOST_LABELS, Search, next_limit
+from buildtool.plan.search.regions import INFINITE
+from buildtool.plan.search.space import Settings, Space
 from buildtool.plan.search.tables import Tables
-from buildtool.target import catalogue
 from buildtool.target.costs import COST_UNITS
-from buildtool.target.types import Target
 
 Passes = tuple[SecondPass, ...]
 
@@ -50,60 +47,56 @@ class Lane:
 
 
 class _LaneSearch(Search):
-    """A search whose cuts' weights others may lower: `own` are those of ways that this lane found."""
+    """A search whose cuts' weights others may lower: `_own` are those of ways that this lane found."""
 
-    def __init__(self, columns: Columns, lane: Lane, most_extra: int | None, most_labels: int) -> None:
-        super().__init__(columns, most_extra, most_labels)
-        self.at, self.inside, self.reached = lane.at, lane.inside, 0
-        self.own = [0] + [-INFINITE] * self.t.count
-        self._shared = [-INFINITE] * (self.t.count + 1)
+    def __init__(self, lane: Lane, by_cost: bool, most_extra: int | None, most_labels: int) -> None:
+        tables = lane.space.cost_tables if by_cost else lane.space.tables
+        super().__init__(tables, most_extra, most_labels)
+        self.at, self.inside, self._reached = lane.at, lane.inside, 0
+        self._own = [0] + [-INFINITE] * self.t.e.count
 
     def begin(self, most_bytes: int) -> None:
-        """Starts at the first cut again, with a lower limit."""
-        self.most_bytes, self.reached = most_bytes, 0
-        self._rounds += 1
-        self._best[0] = 0
+        """As in Search."""
+        super().begin(most_bytes)
+        self._reached = 0
 
     def advance(self, cut: int) -> int:
-        """Goes on to a cut; its weight by ways of this lane, in full, INFINITE where there is none."""
-        for end in range(self.reached + 1, cut + 1):
-            self.own[end] = self._to(end, self.own[end])
-            self._set(end, self.own[end])
-        self.reached = cut
+        """Goes on to a cut; the weight of this lane's best way there, INFINITE where it has no way."""
+        for end in range(self._reached + 1, cut + 1):
+            self._own[end] = self._to(end, self._own[end])
+            self._set(end, self._own[end])
+        self._reached = cut
         return self.weight(cut)
 
     def weight(self, cut: int) -> int:
         """Weight of the best way of this lane to a cut."""
-        return INFINITE if self.own[cut] >= INFINITE else self.t.before[cut] + self.own[cut]
+        return INFINITE if self._own[cut] >= INFINITE else self.t.before[cut] + self._own[cut]
 
     def share(self, cut: int, weight: int) -> None:
         """The weight of the best way to a cut, whichever lane it is of."""
         self._set(cut, INFINITE if weight >= INFINITE else weight - self.t.before[cut])
 
-    def _set(self, cut: int, extra: int) -> None:
-        rose = extra != self._shared[cut]
-        self._best[cut] = self._shared[cut] = extra
-        version = self._version
-        version[cut + 1] = max(version[cut], version[cut + 1], self._rounds if rose else 0)
-
     def last(self, cut: int) -> tuple[int, int]:
         """First cut and bytes of the last region of the way to a cut."""
-        found = self._last[cut]
-        assert found is not None
-        return found.first, found.bytes
+        region = self._last[cut]
+        assert region is not None
+        return region.first, region.bytes
 
 
 class PassSearch:
-    """Ways of least weight for limits of bytes that never rise, over all choices of second passes."""
+    """Ways of least weight for limits of bytes that never rise, over all choices of second passes.
+
+    `by_cost`: weights are the target's cost, else work.
+    """
 
     def __init__(
         self,
         lanes: Sequence[Lane],
-        columns: Callable[[Space], Columns],
+        by_cost: bool = False,
         most_extra: int | None = None,
         most_labels: int = MOST_LABELS,
     ) -> None:
-        self._lanes = [_LaneSearch(columns(lane.space), lane, most_extra, most_labels) for lane in lanes]
+        self._lanes = [_LaneSearch(lane, by_cost, most_extra, most_labels) for lane in lanes]
         self._most_extra = most_extra
 
     @property
@@ -117,13 +110,13 @@ class PassSearch:
         return self._lanes[0].t
 
     def least(self, most_bytes: int) -> Choice | None:
-        """The way of least weight within this many bytes; None if there is none."""
+        """The way of least weight within so many bytes; None if no way fits."""
         if most_bytes < 0:
             return None
         for lane in self._lanes:
             lane.begin(most_bytes)
         weight = 0
-        for cut in range(1, self.tables.count + 1):
+        for cut in range(1, self.tables.e.count + 1):
             sharing = [(lane, at) for lane in self._lanes if (at := lane.at[cut]) is not None]
             weight = min(lane.advance(at) for lane, at in sharing)
             for lane, at in sharing:
@@ -132,7 +125,7 @@ class PassSearch:
         return self._choice(weight) if weight < INFINITE and weight <= most else None
 
     def _choice(self, weight: int) -> Choice:
-        cut, most, passes = self.tables.count, 0, set[SecondPass]()
+        cut, most, passes = self.tables.e.count, 0, set[SecondPass]()
         while cut:
             lane = min(
                 (lane for lane in self._lanes if lane.at[cut] is not None),
@@ -153,29 +146,26 @@ class PassSearch:
     def falling(self) -> Iterator[Choice]:
         """The ways within limits of bytes that fall, least weight first."""
         most_bytes = INFINITE
-        while (found := self.least(most_bytes)) is not None:
-            yield found
-            most_bytes = found.bytes - (1 if self.exact else max(1, found.bytes // 16))
+        while (choice := self.least(most_bytes)) is not None:
+            yield choice
+            most_bytes = next_limit(choice.bytes, self.exact)
 
 
-def lanes_of(
-    graph: Graph, target: Target, settings: Callable[[Graph], Settings], session: Session
-) -> tuple[Lane, ...]:
+def lanes_of(graph: Graph, space_for: Callable[[Graph], Space]) -> tuple[Lane, ...]:
     """The networks to be searched side by side, the first one without second passes; none without gates.
 
-    `settings`: those of a network, whose operators may be there twice.
+    `space_for`: what a network is searched in, whose operators may be there twice.
     """
-    own = settings(graph)
-    streamed = graph.inputs[:1] if own.image == Image.STREAM else ()
-    starts = gates(graph, catalogue.select_all(target, graph), streamed)
+    plain = space_for(graph)
+    streamed = graph.inputs[:1] if plain.elements.image == Image.STREAM else ()
+    starts = gates(graph, plain.elements.kernels, streamed)
     if not starts:
         return ()
-    plain = space_of(graph, target, own, session)
-    lanes = [Lane(plain, tuple(range(len(plain.elements.positions) + 1)), {})]
+    lanes = [Lane(plain, tuple(range(plain.elements.count + 1)), {})]
     for number in range(max(map(len, starts))):
         passes = tuple(among[number] for among in starts if number < len(among))
         changed = with_second_passes(graph, passes)
-        lanes.append(_lane(changed, space_of(changed, target, settings(changed), session)))
+        lanes.append(_lane(changed, space_for(changed)))
     return tuple(lanes)
 
 
@@ -195,36 +185,22 @@ def _lane(changed: Graph, space: Space) -> Lane:
     return Lane(space, tuple(at), inside)
 
 
-def worthwhile(
-    graph: Graph,
-    target: Target,
-    settings: Callable[[Graph], Settings],
-    session: Session,
-    *,
-    by_cost: bool = False,
-) -> tuple[Passes, ...]:
-    """The choices of second passes, none at all left out, that no other beats in bytes and weight.
+def worthwhile(lanes: Sequence[Lane], settings: Settings, *, by_cost: bool = False) -> tuple[Passes, ...]:
+    """The choices of at least one second pass that no other beats in bytes and weight.
 
-    By bytes, descending. `by_cost`: weights are the target's cost, else work. `settings`: see `lanes_of`.
+    By bytes, descending. `by_cost`: see PassSearch; `settings`: those of the network without passes.
     """
-    lanes = lanes_of(graph, target, settings, session)
     if not lanes:
         return ()
-    own = settings(graph)
-    extra = None if by_cost else lanes[0].space.most_extra(own.max_f)
-    search = PassSearch(
-        lanes, lambda space: space.cost_columns if by_cost else space.columns, extra, own.most_labels
-    )
-    return tuple(dict.fromkeys(found.passes for found in search.falling() if found.passes))
+    extra = None if by_cost else lanes[0].space.most_extra(settings.max_f)
+    search = PassSearch(lanes, by_cost, extra, settings.most_labels)
+    return tuple(dict.fromkeys(way.passes for way in search.falling() if way.passes))
 
 
-def least_cost(
-    graph: Graph, target: Target, settings: Callable[[Graph], Settings], session: Session, most_bytes: int
-) -> float:
-    """A cost that no way within this many bytes is below, whatever its second passes; 0: it is not known."""
-    lanes = lanes_of(graph, target, settings, session)
+def least_cost(lanes: Sequence[Lane], most_labels: int, most_bytes: int) -> float:
+    """A lower bound of the cost of ways within so many bytes, whatever their second passes; 0 if unknown."""
     if not lanes:
         return 0.0
-    search = PassSearch(lanes, lambda space: space.cost_columns, None, settings(graph).most_labels)
-    found = search.least(most_bytes)
-    return found.weight / COST_UNITS if found is not None and search.exact else 0.0
+    search = PassSearch(lanes, by_cost=True, most_labels=most_labels)
+    way = search.least(most_bytes)
+    return way.weight / COST_UNITS if way is not None and search.exact else 0.0

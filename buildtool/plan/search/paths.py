@@ -17,11 +17,13 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from buildtool.plan.search.regions import INFINITE, Candidate, Columns, Reached, Regions
+from buildtool.base.session import remembered
+from buildtool.plan.search.regions import INFINITE, Candidate, Reached, Regions
+from buildtool.plan.search.tables import Tables
 
 MOST_LABELS = 200_000  # of a search: then it is no longer exact
 LABELS_BEYOND = 50  # of each search for one cut, once those are spent
-FALL_BEYOND = 16  # by this part of the bytes limits fall then at the least, and those of a relaxed search
+FALL_BEYOND = 16  # limits then fall by at least this part of the bytes, as those of a relaxed search do
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,7 @@ class Search:
 
     def __init__(
         self,
-        columns: Columns,
+        tables: Tables,
         most_extra: int | None = None,
         most_labels: int = MOST_LABELS,
         relaxed: bool = False,
@@ -47,16 +49,15 @@ class Search:
 
         `relaxed`: no ways are looked for, but a weight that none is below (see `lower_bound`).
         """
-        self.t = tables = columns.t
+        self.t = tables
         self.most_extra = most_extra = INFINITE // 4 if most_extra is None else most_extra
-        count = tables.count
+        count = tables.e.count
         self._best = (ctypes.c_int64 * (count + 1))(*[-INFINITE] * (count + 1))
         # cut -> the round in which the best of any cut before it last rose
         self._version = (ctypes.c_int64 * (count + 2))()
         # `spare`: what blocks that leave rows out may win back later
-        self._regions = Regions(columns, most_extra + tables.spare, self._best, self._version)
+        self._regions = Regions(tables, most_extra + tables.spare, self._best, self._version)
         self._last: list[Reached | None] = [None] * (count + 1)
-        self._candidates: dict[int, tuple[Reached, Candidate]] = {}  # by cut: the last, in full
         self._rounds = 0
         self._most_labels, self._relaxed = most_labels, relaxed
         self.searched = self.labels = 0
@@ -67,33 +68,47 @@ class Search:
         self.exact_way: Way | None = None  # of the last limit until then
 
     def least(self, most_bytes: int) -> Way | None:
-        """The way of least weight that needs at most this many bytes; None if there is none.
+        """The way of least weight that needs at most so many bytes; None if no way fits.
 
         Where `exact` is no longer true afterwards, there may be one although none was found, or a better one.
         """
         if not self._pass(most_bytes):
             return None
-        found = self._way()
+        regions: list[Candidate] = []
+        cut = self.t.e.count
+        while cut:
+            last = self._last[cut]
+            assert last is not None
+            regions.append(self._region(cut, last))
+            cut = last.first
+        most = max((region.bytes for region in regions), default=0)
+        way = Way(most, self.t.before[-1] + self._best[self.t.e.count], tuple(reversed(regions)))
         if self._rounds == 1:
-            self.first, self.first_exact = found, self.exact
+            self.first, self.first_exact = way, self.exact
         if self.exact:
-            self.exact_way = found
-        return found
+            self.exact_way = way
+        return way
 
     def _pass(self, most_bytes: int) -> bool:
         """Goes through all cuts with a limit; whether anything is left of the ways."""
         if most_bytes < 0:  # not even a network of aliases, which needs none
             return False
-        best, version, count = self._best, self._version, self.t.count
+        self.begin(most_bytes)
+        for end in range(1, self.t.e.count + 1):
+            self._set(end, self._to(end, self._best[end]))
+        return self._best[self.t.e.count] <= self.most_extra
+
+    def begin(self, most_bytes: int) -> None:
+        """Starts at the first cut again, with a lower limit."""
         self.most_bytes = most_bytes
         self._rounds += 1
-        best[0] = 0
-        for end in range(1, count + 1):
-            before = best[end]
-            best[end] = now = self._to(end, before)
-            risen = self._rounds if now != before else 0
-            version[end + 1] = max(version[end], version[end + 1], risen)
-        return best[count] <= self.most_extra
+        self._best[0] = 0
+
+    def _set(self, cut: int, extra: int) -> None:
+        """The least weight to a cut, beyond the elements' own."""
+        version, risen = self._version, self._rounds if extra != self._best[cut] else 0
+        self._best[cut] = extra
+        version[cut + 1] = max(version[cut], version[cut + 1], risen)
 
     def _to(self, end: int, before: int) -> int:
         """The least weight of the ways to a cut; `before`: with more bytes."""
@@ -103,69 +118,64 @@ class Search:
         if before >= INFINITE:
             return INFINITE
         most = 1 if self._relaxed else max(LABELS_BEYOND, self._most_labels - self.labels)
-        found = self._regions.reach(most_bytes, self._rounds, end, before, most)
+        reached = self._regions.reach(most_bytes, self._rounds, end, before, most)
         self.searched += 1
-        self.labels += found.labels
-        self._last[end] = found if found.first >= 0 else None
+        self.labels += reached.labels
+        self._last[end] = reached if reached.first >= 0 else None
         if self._relaxed:
-            return max(before, found.least)
-        self.exact &= found.least == found.weight
-        return found.weight
+            return max(before, reached.least)
+        self.exact &= reached.least == reached.weight
+        return reached.weight
 
     def lower_bound(self, most_bytes: int) -> int | None:
-        """A weight that no way within this many bytes is below, by a relaxed search; None: there is none."""
+        """A lower bound of the weight of ways within so many bytes (relaxed search); None if none fits."""
         if not self._pass(most_bytes):
             return None
-        return self.t.before[-1] + self._best[self.t.count]
+        return self.t.before[-1] + self._best[self.t.e.count]
 
-    def _way(self) -> Way:
-        regions: list[Candidate] = []
-        cut = self.t.count
-        while cut:
-            last = self._last[cut]
-            assert last is not None
-            known = self._candidates.get(cut)
-            if known is None or known[0] is not last:
-                known = self._candidates[cut] = last, last.candidate(self.t, cut)
-            regions.append(known[1])
-            cut = last.first
-        regions.reverse()
-        most = max((region.bytes for region in regions), default=0)
-        return Way(most, self.t.before[-1] + self._best[self.t.count], tuple(regions))
+    @remembered
+    def _region(self, end: int, last: Reached) -> Candidate:
+        """The last region of a way to a cut, in full."""
+        return Candidate(last.first, end, last.bytes, tuple(map(self.t.form, last.forms)))
 
     def falling(self) -> Iterator[Way]:
         """The ways within ever less bytes, least weight first; undominated as long as it is exact."""
-        found, most_bytes = None, INFINITE
+        kept, most_bytes = None, INFINITE
         while (way := self.least(most_bytes)) is not None:
-            if found is not None and way.weight > found.weight:
-                yield found
-            found = way
-            most_bytes = way.bytes - (1 if self.exact else max(1, way.bytes // FALL_BEYOND))
-        if found is not None:
-            yield found
+            if kept is not None and way.weight > kept.weight:
+                yield kept
+            kept = way
+            most_bytes = next_limit(way.bytes, self.exact)
+        if kept is not None:
+            yield kept
+
+
+def next_limit(size: int, exact: bool) -> int:
+    """The bytes that are asked for after a way of this size."""
+    return size - (1 if exact else max(1, size // FALL_BEYOND))
 
 
 # ---- by how much ways may miss -----------------------------------------------------------------------
 
 
-def factor(columns: Columns, most_extra: int | None, ways: Sequence[Way], exact: Way | None) -> float:
+def factor(tables: Tables, most_extra: int | None, ways: Sequence[Way], exact: Way | None) -> float:
     """By how much a front that a budget ended may miss: for every way of the space one of `ways` needs at
-    most this many times its bytes, and weighs at most this many times its weight.
+    most so many times its bytes, and weighs at most so many times its weight.
 
     `exact`: no way with as many bytes or more is missed. A relaxed search proves it, for limits of bytes that
-    fall by a sixteenth: within each no way weighs less than the bound, and above the next one every way needs
-    that many bytes at the least.
+    fall by a sixteenth: no way within a limit weighs less than the bound, and every way above the next limit
+    needs more bytes than that.
     """
     missed = 1.0
-    for size, weight in _corners(columns, most_extra, ways, exact):
+    for size, weight in _corners(tables, most_extra, ways, exact):
         nearest = min((max(way.bytes / size, _over(way.weight, weight)) for way in ways), default=math.inf)
         missed = max(missed, nearest)
     return missed
 
 
-def over_bound(columns: Columns, weight: int, most_bytes: int) -> float:
+def over_bound(tables: Tables, weight: int, most_bytes: int) -> float:
     """How many times the least weight of all ways within some bytes a weight may be."""
-    bound = Search(columns, relaxed=True).lower_bound(most_bytes)
+    bound = Search(tables, relaxed=True).lower_bound(most_bytes)
     return 1.0 if bound is None else _over(weight, bound)
 
 
@@ -176,15 +186,15 @@ def _over(weight: int, bound: int) -> float:
 
 
 def _corners(
-    columns: Columns, most_extra: int | None, ways: Sequence[Way], exact: Way | None
+    tables: Tables, most_extra: int | None, ways: Sequence[Way], exact: Way | None
 ) -> Iterator[tuple[int, int]]:
     """(bytes, weight): every way that may be missed needs and weighs at least as much as one of these."""
-    relaxed = Search(columns, most_extra, relaxed=True)
+    relaxed = Search(tables, most_extra, relaxed=True)
     limit = INFINITE if exact is None else exact.bytes - 1
     known = 0 if exact is None else exact.weight  # of fewer bytes nothing weighs less
     while (bound := relaxed.lower_bound(limit)) is not None:
         largest = max((way.bytes for way in ways), default=limit)
-        below = min(limit, largest) - max(1, min(limit, largest) // FALL_BEYOND)
+        below = next_limit(min(limit, largest), False)
         yield max(1, below + 1), max(bound, known)
         if below < 1:
             return

@@ -11,7 +11,7 @@ are chains.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from itertools import accumulate
 
 from buildtool.base.errors import PlanError
 from buildtool.plan.place.arena import round_up
@@ -47,32 +47,29 @@ class Section:
 
 def section(e: Elements, last: int) -> Section | None:
     """The smallest section with this last element, if there is one."""
-    if e.uneven[last]:
-        return _alone(e, last)
     first = _first(e, last)
     if first is None:
         return None
-    group = Group(e.positions[first : last + 1], Scheme.BRANCHES, 1)
-    source = e.main[first]
+    group, source = Group(e.positions[first : last + 1], Scheme.BRANCHES, 1), e.main[first]
+    if first == last:
+        group = replace(group, scheme=Scheme.OPERATOR)
     try:
         axis = needs(e.graph, group)[source][0]
         lanes = branches(e.graph, group, source)
     except PlanError:  # ways of different strides
         return None
+    if first == last:  # it asks for all that its next row needs at once
+        lanes = replace(lanes, pace=lanes.height)
     return _run(e, first, last, group, Axis() if isinstance(axis, AxisTable) else axis, lanes)
 
 
-def _alone(e: Elements, element: int) -> Section | None:
-    """An element whose rows follow a table, which asks for all that its next row needs at once."""
-    if not e.by_rows[element]:
-        return None
-    group, source = Group((e.positions[element],), Scheme.OPERATOR, 1), e.main[element]
-    lanes = branches(e.graph, group, source)
-    return _run(e, element, element, group, Axis(), replace(lanes, pace=lanes.height))
-
-
 def _first(e: Elements, last: int) -> int | None:
-    """Its first element, going back until nothing but one tensor comes from outside row by row."""
+    """The section's first element: from there on, one tensor alone comes from outside row by row.
+
+    An element whose rows follow a table is a section by itself.
+    """
+    if e.uneven[last]:
+        return last if e.by_rows[last] else None
     if len(e.rows_read[last]) < 2 or not e.by_rows[last]:
         return None
     outside, whole = set(e.rows_read[last]), set(e.read_whole[last])
@@ -109,36 +106,24 @@ def _run(e: Elements, first: int, last: int, group: Group, axis: Axis, lanes: Br
 
 def _lows(reads: list[tuple[int, bool, int]], lanes: Branches) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Section.read_after and .read_from."""
-    height = lanes.lanes[-1].height
+    height, low = lanes.lanes[-1].height, NEVER
     after, starting = [NEVER] * (height + 1), [NEVER] * height
-    low = NEVER
     for made, joins, row in reversed(reads):
-        low = min(low, row)
-        after[made] = low
+        after[made] = low = min(low, row)
         if joins:
             starting[made] = low
-    for made in range(height - 1, -1, -1):
-        after[made] = min(after[made], after[made + 1])
-        starting[made] = min(starting[made], after[made + 1])
-    return tuple(after), tuple(starting)
+    after = [*accumulate(reversed(after), min)][::-1]
+    return tuple(after), tuple(map(min, starting, after[1:]))
 
 
-class BlockProgress(NamedTuple):
-    """By row of a block's input: rows of its output that are made before it; the lowest row still read.
+def section_progress(section: Section, tall: int) -> tuple[list[int], list[int]]:
+    """By row of the input, of which there are `tall`: rows of the output that are made before it; the lowest
+    row still read.
 
     A ring is filled some rows at a time. While rows from x on are made, it has to hold all from the lowest
-    one that is still read by then.
+    one that is still read by then. Rows that the section leaves out count as read.
     """
-
-    made: tuple[int, ...]
-    low: tuple[int, ...]
-
-
-def section_progress(section: Section, tall: int) -> BlockProgress:
-    """As the section runs; rows that it leaves out count as read."""
-    progress = Progress(section.lanes)
-    made: list[int] = []
-    low: list[int] = []
+    progress, made, low = Progress(section.lanes), list[int](), list[int]()
     while progress.made[-1] < section.lanes.lanes[-1].height:
         at = progress.made[-1], progress.lowest(INPUT, tall)
         more = max(0, progress.ask() - len(made))
@@ -147,4 +132,4 @@ def section_progress(section: Section, tall: int) -> BlockProgress:
         for _ in progress.advance():
             pass
     rest = tall - len(made)
-    return BlockProgress((*made, *[progress.made[-1]] * rest), (*low, *[tall] * rest))
+    return made + [progress.made[-1]] * rest, low + [tall] * rest

@@ -10,13 +10,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from namednets import wide_branches
 
 from buildtool.api import handle
 from buildtool.base.errors import PlanError
 from buildtool.base.session import Session
 from buildtool.fronts.cli import main as cli
-from buildtool.graph.tflite.writer import write_model
 from buildtool.graph.types import Graph
 from buildtool.plan.schedule import timeline as timelines
 from buildtool.plan.schedule.schedule import Run
@@ -189,14 +187,29 @@ def test_every_setting_that_a_refusal_names_does(
         assert made["arena_bytes"] <= {**limits, **settings}.get("ram", made["arena_bytes"])
 
 
-def test_where_the_board_is_too_small_no_larger_limit_is_named(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("model", "memories", "text"),
+    [
+        (
+            "ds_cnn",
+            'extends = "cortex-m4"\n[memory.psram]\nsize = 4400\n[roles]\narenas = ["psram"]\n',
+            "are available on 'small'",
+        ),
+        # one operator's constants alone are more than the chip leaves
+        ("resnet8", 'extends = "xcore"\n[memory.ram]\nsize = 160000\n', "constants that are loaded into it"),
+    ],
+)
+def test_where_the_board_is_too_small_no_larger_limit_is_named(
+    tmp_path: Path, model: str, memories: str, text: str
+) -> None:
     path = tmp_path / "small.toml"
-    path.write_text('extends = "cortex-m4"\n[memory.psram]\nsize = 4400\n[roles]\narenas = ["psram"]\n')
-    ask = Asker("ds_cnn", str(path))
-    with pytest.raises(PlanError, match="are available on 'small'") as caught:
+    path.write_text(memories)
+    ask = Asker(model, str(path))
+    with pytest.raises(PlanError, match=text) as caught:
         ask("plan")
     hints = [dict(hint.settings) for hint in caught.value.hints if hint.settings]
-    assert hints and not any("ram" in settings for settings in hints)
+    assert not any("ram" in settings for settings in hints)
+    assert hints or model == "resnet8"
     for settings in hints:
         ask("plan", **settings)
 
@@ -224,23 +237,6 @@ def test_the_command_lists_only_points_that_fit(capsys: pytest.CaptureFixture[st
     assert json.loads(capsys.readouterr().out)["error"]["code"] == "PLAN"
 
 
-def test_the_best_order_is_on_the_front(branches: str) -> None:
-    ask = Asker(branches, "host")
-    for options in ({}, {"in_place": "none"}):
-        given = ask("front", **options)["points"]
-        best = ask("front", order="best", **options)["points"]
-        assert best[0]["arena_bytes"] == ask("plan", objective="ram", order="best", **options)["arena_bytes"]
-        assert best[0]["arena_bytes"] <= given[0]["arena_bytes"]
-
-
-@pytest.fixture(scope="module")
-def branches(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A file whose operators need less memory in another order."""
-    path = tmp_path_factory.mktemp("branches") / "branches.tflite"
-    path.write_bytes(write_model(wide_branches()))
-    return str(path)
-
-
 @pytest.mark.parametrize("kind", ["plan", "emit"])
 @pytest.mark.parametrize(
     "options", [{"strategy": "xcore-strips", "segments": "0-2x4"}, {"strategy": "layerwise"}]
@@ -257,11 +253,8 @@ def test_a_request_makes_each_schedule_once_and_the_checker_once_more(
 
     monkeypatch.setattr(timelines, "run", counted)
     handle({"kind": kind, "model": "ds_cnn", "board": "cortex-m4", "options": options})
-    beside_it = {"plan": 1, "emit": 0}[kind] if options["strategy"] != "layerwise" else 0
-    whole = [region for region in made if not region.is_streamed]
-    streamed = [region for region in made if region.is_streamed]
-    assert bool(streamed) == ("segments" in options)
-    assert {made[region] for region in streamed} <= {2}
     # `plan` tells beside it what a plan layer by layer needs, which has a check of its own: a region that
     # both have is made once for both, and once for each check.
-    assert {made[region] for region in whole} <= {2, 2 + beside_it}
+    most = 3 if kind == "plan" and "segments" in options else 2
+    assert any(region.is_streamed for region in made) == ("segments" in options)
+    assert all(times in (2, 2 if region.is_streamed else most) for region, times in made.items())

@@ -7,7 +7,6 @@ import functools
 import pytest
 
 from buildtool.api import handle
-from buildtool.base.errors import PlanError
 from buildtool.base.modes import Objective
 from buildtool.base.session import Session
 from buildtool.firmware.planned import planned
@@ -33,15 +32,6 @@ def test_the_least_memory_is_no_more_than_layer_by_layer(in_place):
     whole, _, _ = arena(strategy="layerwise", in_place=in_place)
     assert f <= 1.0
     assert least <= whole
-
-
-def test_where_the_board_is_too_small_no_larger_limit_is_named(tmp_path):
-    """One operator's constants alone are more than the chip leaves."""
-    path = tmp_path / "small.toml"
-    path.write_text('extends = "xcore"\n[memory.ram]\nsize = 160000\n')
-    with pytest.raises(PlanError, match="constants that are loaded into it") as caught:
-        handle({"kind": "plan", "model": "resnet8", "board": str(path)})
-    assert not any(name == "ram" for hint in caught.value.hints for name, _ in hint.settings)
 
 
 @pytest.mark.slow

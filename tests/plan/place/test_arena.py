@@ -8,7 +8,7 @@ import itertools
 import random
 
 import pytest
-from exactlib import apart, lowest, small_problems
+from exactlib import apart, lowest, problems
 from greedy_twin import PythonRuns
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -32,24 +32,15 @@ def exhaustive(problem):
     return lowest(problem, sum(problem.sizes))
 
 
-@settings(derandomize=True, deadline=None, max_examples=200)
-@given(small_problems())
-def test_no_placement_is_lower_than_the_bound(problem):
-    least = exhaustive(problem)
+@settings(derandomize=True, deadline=None, max_examples=300)
+@given(problems() | problems(alignments=(2, 4)))
+def test_placements_are_legal_and_none_is_lower_than_the_bound(problem):
     found = solve(problem)
-    assert problem.bound.bytes <= least <= found.height
+    least = lowest(problem, found.height)
+    assert least is not None and problem.bound.bytes <= least
     assert is_legal(problem, found.offsets)
     assert found.height == height(problem, found.offsets)
     validate(problem, found.offsets)
-
-
-@settings(derandomize=True, deadline=None, max_examples=100)
-@given(small_problems(alignments=(2, 4)))
-def test_mixed_alignments_are_kept_and_the_bound_still_holds(problem):
-    found = solve(problem)
-    assert all(o % i.alignment == 0 for o, i in zip(found.offsets, problem.items, strict=True))
-    assert is_legal(problem, found.offsets)
-    assert problem.bound.bytes <= exhaustive(problem) <= found.height
 
 
 def _seeded(count):
@@ -130,24 +121,23 @@ def test_hard_problems_are_placed_legally_above_their_bound(name):
     assert problem.bound.bytes == live <= found.height
 
 
-@st.composite
-def crowded(draw):
-    """More items than can be searched through, some of them pinned, some that may overlap."""
-    count, state = draw(st.integers(1, 40)), random.Random(draw(st.integers(0, 1 << 30)))
-    alignment = draw(st.sampled_from([(1,), (4,), (1, 4, 16)]))
-    pinned = draw(st.sampled_from([0.0, 0.1]))
-    items = []
-    for _ in range(count):
-        lower, aligned = state.randrange(12), state.choice(alignment)
-        offset = 16 * state.randrange(20) if state.random() < pinned else None
-        items.append(Item(lower, lower + state.randrange(6), state.randrange(60), aligned, offset))
-    pairs = {frozenset(state.sample(range(count), 2)) for _ in range(count // 3)} if count > 1 else set()
-    ordered = [state.sample(sorted(pair), 2) for pair in sorted(pairs, key=sorted)]
-    return Problem(tuple(items), tuple(Permission(a, b, state.randrange(-3, 50)) for a, b in ordered))
+CROWDS = {
+    "most": 40,
+    "lower": (0, 11),
+    "life": (0, 5),
+    "sizes": (0, 59),
+    "distances": (-3, 49),
+    "overlaps": 13,
+}
 
 
 @settings(derandomize=True, deadline=None, max_examples=150)
-@given(crowded(), st.sampled_from([None, 0]))
+@given(
+    problems(**CROWDS)
+    | problems(**CROWDS, alignments=(1, 4, 16))
+    | problems(**CROWDS, alignments=(4, 16), pins=80),
+    st.sampled_from([None, 0]),
+)
 def test_placing_in_c_is_placing_in_python(problem, enough):
     in_c = solve(problem, variations=40, enough=enough)
     with pytest.MonkeyPatch.context() as patch:
@@ -184,19 +174,13 @@ def assert_legal(problem, found, capacities):
         assert top <= found.heights[which] <= capacities[which]
 
 
-@st.composite
-def spreads(draw):
-    """A problem, a price for each item in both memories, and two capacities."""
-    problem = draw(small_problems())
-    numbers = st.integers(0, 9)
-    prices = [(draw(numbers), draw(numbers)) for _ in problem.items]
-    return problem, prices, (draw(numbers), draw(numbers))
+PRICES = st.integers(0, 9)
 
 
 @settings(max_examples=40)
-@given(spreads())
-def test_no_choice_of_memories_is_cheaper(case):
-    problem, prices, capacities = case
+@given(problems(), st.lists(st.tuples(PRICES, PRICES), min_size=5, max_size=5), st.tuples(PRICES, PRICES))
+def test_no_choice_of_memories_is_cheaper(problem, prices, capacities):
+    prices = prices[: len(problem.items)]
     found, least = spread(problem, prices, capacities), cheapest(problem, prices, capacities)
     if least is None:
         assert found is None

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from allowed_twin import allowed_offsets as twin_offsets
 from allowed_twin import as_sets
-from exactlib import lowest, placements, same_runs
+from exactlib import lowest, placements, problems, same_runs
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -25,34 +25,26 @@ TOP = 40  # above every height of what `problems` makes
 deterministic = settings(derandomize=True, deadline=None, max_examples=120)
 
 
-@st.composite
-def problems(
-    draw: st.DrawFn, *, pins: bool = False, alignments: bool = False, overlaps: bool = False
-) -> Problem:
-    """Up to six items of up to five bytes, live within eight steps."""
-    items = []
-    for _ in range(draw(st.integers(1, 6))):
-        lower = draw(st.integers(0, 6))
-        upper = draw(st.integers(lower + 1, 8))
-        alignment = draw(st.sampled_from((1, 2, 3, 4))) if alignments else 1
-        pin = draw(st.none() | st.integers(0, 2)) if pins else None
-        offset = None if pin is None else pin * alignment
-        items.append(Item(lower, upper, draw(st.integers(1, 5)), alignment, offset))
-    permissions = []
-    for later in range(len(items)):
-        for earlier in range(later):
-            if overlaps and draw(st.booleans()):
-                permissions.append(Permission(later, earlier, draw(st.integers(0, 3))))
-    return Problem(tuple(items), tuple(permissions))
-
-
+SMALL = {"most": 6, "lower": (0, 5), "sizes": (1, 5), "distances": (0, 3)}
 ANY = (
-    problems()
-    | problems(pins=True)
-    | problems(alignments=True)
-    | problems(overlaps=True)
-    | problems(pins=True, alignments=True, overlaps=True)
+    problems(**SMALL, overlaps=0)
+    | problems(**SMALL, overlaps=0, pins=2)
+    | problems(**SMALL, overlaps=0, alignments=(1, 2, 3, 4))
+    | problems(**SMALL, overlaps=9)
+    | problems(**SMALL, overlaps=9, pins=2, alignments=(1, 2, 3, 4))
 )
+# All that an item can have; some are never live, some have no size.
+WIDE = {"most": 14, "lower": (-3, 10), "life": (0, 6), "distances": (-2, 40), "pins": 9, "overlaps": 6}
+
+
+def solved(problem: Problem) -> Solution:
+    """The lowest placement, which is legal and proven."""
+    result = solve(problem, BUDGET)
+    assert result.status is Status.OPTIMAL
+    assert result.solution is not None
+    assert result.solution.height == result.bound
+    arena.validate(problem, result.solution.offsets)
+    return result.solution
 
 
 @pytest.mark.slow
@@ -79,12 +71,9 @@ def test_minimises_to_the_least_height(problem: Problem) -> None:
     if least is None:
         assert solve(problem, BUDGET).status is Status.INFEASIBLE
         return
-    result = solve(problem, BUDGET)
-    assert result.status is Status.OPTIMAL
-    assert result.solution is not None
-    assert (result.solution.height, result.bound) == (least, least)
-    arena.validate(problem, result.solution.offsets)
-    assert improve(problem, result.solution, BUDGET) == result.solution
+    solution = solved(problem)
+    assert solution.height == least
+    assert improve(problem, solution, BUDGET) == solution
 
 
 @deterministic
@@ -94,31 +83,10 @@ def test_the_twins_visit_the_same_nodes_run_after_run(problem: Problem, slack: i
     assert list(same_runs(problem, capacity, count=9, limit=2))
 
 
-@st.composite
-def wide(draw: st.DrawFn) -> Problem:
-    """Up to fourteen items with all that an item can have, some never live, some without size."""
-    items, granule = [], draw(st.sampled_from((1, 4, 16)))
-    for _ in range(draw(st.integers(1, 14))):
-        lower = draw(st.integers(-3, 10))
-        alignment = draw(st.sampled_from((1, 1, 2, 3, 8))) * granule
-        offset = draw(st.none() | st.integers(0, 9))
-        items.append(
-            Item(
-                lower,
-                lower + draw(st.integers(0, 6)),
-                draw(st.integers(0, 5)) * granule + draw(st.sampled_from((0, 0, 0, 1))),
-                alignment,
-                None if offset is None else offset * 24 * granule,
-            )
-        )
-    places = st.integers(0, len(items) - 1)
-    pairs = draw(st.lists(st.tuples(places, places, st.integers(-2, 40)), max_size=6))
-    found = {(a, b): Permission(a, b, distance) for a, b, distance in pairs if a != b}
-    return Problem(tuple(items), tuple(found.values()))
-
-
 @settings(derandomize=True, deadline=None, max_examples=150)
-@given(wide() | ANY)
+@given(
+    ANY | problems(**WIDE, alignments=(1, 2, 3, 8)) | problems(**WIDE, alignments=(4, 8, 48), sizes=(0, 21))
+)
 def test_the_twins_make_the_same_arrays_of_a_problem(problem: Problem) -> None:
     one, other = instance_twin.compile_problem(problem), compile_problem(problem)
     for name in (field.name for field in fields(one) if field.name != "order"):
@@ -203,27 +171,27 @@ def test_proves_that_the_bound_cannot_be_met() -> None:
         assert decide(problem, least, BUDGET).solution is not None
 
 
-def test_a_fixed_offset_is_kept_and_gaps_below_it_are_used() -> None:
-    problem = Problem((Item(0, 2, 4, offset=3), Item(0, 2, 3), Item(1, 3, 2), Item(2, 4, 7)))
-    result = solve(problem, BUDGET)
-    assert result.status is Status.OPTIMAL
-    assert result.solution is not None
-    assert result.solution.offsets[:2] == (3, 0)
-    assert result.solution.height == 9
+@pytest.mark.parametrize(
+    ("items", "begin", "height"),
+    [
+        # a fixed offset is kept, and the gap below it is used
+        ((Item(0, 2, 4, offset=3), Item(0, 2, 3), Item(1, 3, 2), Item(2, 4, 7)), (3, 0), 9),
+        # alignments that do not divide each other
+        ((Item(0, 3, 5, 4), Item(0, 3, 5, 6), Item(0, 3, 1, 9)), (), 17),
+    ],
+)
+def test_fixed_offsets_and_alignments_are_kept(
+    items: tuple[Item, ...], begin: tuple[int, ...], height: int
+) -> None:
+    solution = solved(Problem(items))
+    assert solution.offsets[: len(begin)] == begin
+    assert solution.height == lowest(Problem(items), TOP) == height
 
 
 def test_fixed_offsets_that_collide_are_infeasible_at_any_capacity() -> None:
     problem = Problem((Item(0, 2, 4, offset=3), Item(1, 3, 4, offset=5)))
     assert decide(problem, 10**9, BUDGET).status is Status.INFEASIBLE
     assert solve(problem, BUDGET).status is Status.INFEASIBLE
-
-
-def test_alignments_that_do_not_divide_each_other_are_kept() -> None:
-    problem = Problem((Item(0, 3, 5, 4), Item(0, 3, 5, 6), Item(0, 3, 1, 9)))
-    result = solve(problem, BUDGET)
-    assert result.solution is not None
-    assert all(o % i.alignment == 0 for o, i in zip(result.solution.offsets, problem.items, strict=True))
-    assert result.solution.height == lowest(problem, TOP) == 17
 
 
 def test_a_permission_with_a_negative_distance_is_used_but_nothing_is_proven_without_it() -> None:

@@ -148,20 +148,16 @@ def problem_file(name: str) -> Problem:
 
 
 @pytest.mark.parametrize("name", "ABCDEF")
-def test_hard_problems_are_solved_within_their_capacity(name: str) -> None:
-    problem = problem_file(f"{name}.{CAPACITY}.csv")
-    result = decide(problem, CAPACITY, COMMON_NODES // 10)
-    assert result.solution is not None
-    assert result.solution.height <= CAPACITY
-    arena.validate(problem, result.solution.offsets)
-
-
-@pytest.mark.parametrize("name", "ABCEF")
 def test_hard_problems_are_solved_down_to_their_bound(name: str) -> None:
-    result = solve(problem_file(f"{name}.{CAPACITY}.csv"), COMMON_NODES // 10)
-    assert result.status is Status.OPTIMAL
+    problem = problem_file(f"{name}.{CAPACITY}.csv")
+    if name == "D":  # whose bound nobody has met
+        result = decide(problem, CAPACITY, COMMON_NODES // 10)
+    else:
+        result = solve(problem, COMMON_NODES // 10)
+        assert result.status is Status.OPTIMAL
     assert result.solution is not None
-    assert result.solution.height == result.bound
+    assert result.solution.height <= (CAPACITY if name == "D" else result.bound)
+    arena.validate(problem, result.solution.offsets)
 
 
 @pytest.mark.slow

@@ -216,7 +216,7 @@ def test_a_whole_network_of_branches_streams_without_repetition(module):
     plan = found.plan(found.points.index(point))
     check(plan, graph, found.target)
     assert max(b.size for b in plan.buffers if b.kind is BufferKind.TENSOR) <= 24 * 4
-    assert plan.arena_bytes < max(found.space.tables.wholes) / 2
+    assert plan.arena_bytes < max(found.space.boundaries.wholes) / 2
 
 
 @pytest.mark.parametrize("module", [_fire, _projection, _inception])

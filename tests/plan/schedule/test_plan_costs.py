@@ -60,7 +60,7 @@ def test_search_plan_and_summary_have_the_same_cost(graph):
     for index, point in enumerate(found.points):
         lean = found.lean(point.way)
         searched = sum(
-            found.space.blocks.block_cost(used.block, used.form.group)
+            found.space.blocks.block_cost(used.block, used.group)
             for region in point.way.regions
             for used in region.block_forms
         )
@@ -82,7 +82,7 @@ def test_search_plan_and_summary_have_the_same_cost(graph):
 
 def _all_rows(found, candidate) -> bool:
     """Whether every block of a region makes all rows of its output."""
-    return found.space.tables.least_wanted[1:] == tuple(found.space.elements.heights)
+    return found.space.boundaries.least_wanted[1:] == tuple(found.space.elements.heights)
 
 
 @settings(derandomize=True, deadline=None, max_examples=200)

@@ -17,9 +17,9 @@ from buildtool.base.errors import UsageError
 from buildtool.base.session import Session
 from buildtool.graph.numbering import numbered
 from buildtool.plan.assemble.workspace import workspace
-from buildtool.plan.search.blocks import Blocks
+from buildtool.plan.search.forms import FormRow
 from buildtool.plan.search.front import Settings, front
-from buildtool.plan.search.priced import priced
+from buildtool.plan.search.tables import Tables
 from buildtool.plan.types import Region
 
 
@@ -43,7 +43,7 @@ def test_a_form_needs_the_workspace_that_is_laid_out(graph, target, in_place):
         for block in made.space.blocks.ending_at(last):
             if block.section is not None:
                 continue
-            for form, _ in made.space.blocks.forms(block):
+            for form in made.space.blocks.forms(block):
                 most = _columns(e, block, form.group)
                 region = Region((form.group,))
                 laid = workspace(e.graph, region, e.kernels, e.alignment, in_place, most)
@@ -64,27 +64,30 @@ def test_what_another_network_left_in_a_session_is_what_would_be_made(graphs, ta
             (shared.space.tables, alone.space.tables),
             (shared.space.cost_tables, alone.space.cost_tables),
         ):
-            for last in range(tables.count):
-                assert tables.rows_of(last).tolist() == own.rows_of(last).tolist()
-                assert tables.endings(last) == own.endings(last)
-        own = alone.space.cost_tables
-        least = min(form.least_extra for last in range(own.count) for form in own.endings(last))
+            assert _rows(tables) == _rows(own)
+            assert _forms(tables) == _forms(own)
+        least = min(row.least_extra for row in _rows(alone.space.cost_tables))
         assert shared.space.cost_tables.nothing_saves == (least >= 0)
+
+
+def _rows(tables):
+    return [FormRow(*row) for last in range(tables.e.count) for row in tables.rows_of(last).tolist()]
+
+
+def _forms(tables):
+    return [tables.form(number) for number in range(tables.starts[-1])]
 
 
 @settings(derandomize=True, deadline=None, max_examples=15)
 @given(networks(2, 7), targets, st.sampled_from([1, 1 << 20]), st.booleans())
 def test_a_price_on_work_takes_no_costs_for_its_own_weights_and_leaves_none(graph, target, price, late):
     shared, alone = (front(graph, target, Settings(), session) for session in (Session(), None))
-    dear, own = (priced(found.space.cost_tables, price) for found in (shared, alone))
+    dear = Tables(shared.space.boundaries, 1024, price)
     if late:  # costs are there already
         shared.space.cost_tables.spare  # noqa: B018 - makes the rows
-    for last in range(own.count):
-        forms = dear.endings(last)
-        assert [form.extra for form in forms] == [
-            dear.extra(form.block, form.form, dear.e.heights[last]) for form in forms
-        ]
-        assert shared.space.cost_tables.endings(last) == alone.space.cost_tables.endings(last)
+    weights = [dear.extra(form, dear.e.heights[form.block.last]) for form in _forms(dear)]
+    assert [row.extra for row in _rows(dear)] == weights
+    assert _rows(shared.space.cost_tables) == _rows(alone.space.cost_tables)
 
 
 @settings(derandomize=True, deadline=None, max_examples=15)
@@ -92,26 +95,7 @@ def test_a_price_on_work_takes_no_costs_for_its_own_weights_and_leaves_none(grap
 def test_a_price_on_work_changes_no_bytes_where_constants_are_loaded(graph, target, size):
     loaded = tuple((size + op, size // 2) for op in range(len(graph.ops)))
     own = front(graph, target, Settings(loaded=loaded)).space.cost_tables
-    dear = priced(own, 1)
-    for last in range(own.count):
-        for one, other in zip(dear.endings(last), own.endings(last), strict=True):
-            assert (one.window, one.form) == (other.window, other.form)
-
-
-def test_networks_with_equal_chains_share_their_forms(monkeypatch):
-    asked = []
-    ending_at = Blocks.ending_at
-    monkeypatch.setattr(Blocks, "ending_at", lambda self, last: asked.append(last) or ending_at(self, last))
-    session = Session()
-    for channels in (8, 9):
-        net = Net((1, 24, 24, 3))
-        x = net.inputs[0]
-        for _ in range(3):
-            x = net.depthwise(net.conv(x, 16))
-        chosen = net.graph(net.conv(x, channels))
-        asked.clear()
-        front(chosen, make_target(), Settings(), session).space.tables.spare  # noqa: B018 - makes the forms
-        assert asked == (list(range(7)) if channels == 8 else [6])
+    assert _forms(Tables(own.boundaries, 1024, 1)) == _forms(own)
 
 
 # ---- spaces: networks in other guises share one ------------------------------------------------------

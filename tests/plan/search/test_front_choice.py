@@ -1,8 +1,13 @@
-"""The choice under limits on memory, work and cost at once, against every sequence of regions."""
+"""The choice under limits on memory, work and cost at once, against every sequence of regions.
+
+Within a limit on memory tensors are copied only where the limit asks for it, and no more than it asks for.
+"""
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 from front_twin import COST_UNITS, Space, Twin
@@ -143,6 +148,11 @@ def test_a_plan_of_a_tied_way_is_not_left_out():
     assert found.may_fit(1, plan.arena_bytes) and not found.may_fit(1, plan.arena_bytes - 1)
 
 
+def front_of(model, image="overwritable", board="host"):
+    graph = load_network(model, Session()).graph
+    return front(graph, registry.make_target(registry.load_board(board)), Settings(image=image))
+
+
 @pytest.mark.parametrize(
     ("model", "board", "image"),
     [
@@ -153,8 +163,38 @@ def test_a_plan_of_a_tied_way_is_not_left_out():
     ],
 )
 def test_without_limits_a_plan_is_as_cheap_as_the_search_finds(model, board, image):
-    graph = load_network(model, Session()).graph
-    found = front(graph, registry.make_target(registry.load_board(board)), Settings(image=image))
+    found = front_of(model, image, board)
     plan = best_plan(found, Limits(1 << 40))
-    least = Search(found.space.cost_columns).least(1 << 40)
+    least = Search(found.space.cost_tables).least(1 << 40)
     assert plan.cost * COST_UNITS == least.weight
+
+
+# ---- copies of tensors ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("model", "image", "ram"),
+    [
+        ("ds_cnn", "overwritable", 8880),
+        ("ds_cnn", "overwritable", 11840),
+        pytest.param("mcunet_vww5", "stream", 11712, marks=pytest.mark.slow),
+        pytest.param("mcunet_vww5", "stream", 28544, marks=pytest.mark.slow),
+    ],
+)
+def test_tensors_move_only_where_the_limit_asks_for_it(model, image, ram):
+    plan = best_plan(front_of(model, image), Limits(ram))
+    still = front_of(model, image).assemble(plan.regions, enough=math.inf)
+    assert not still.moves
+    assert plan.arena_bytes <= ram
+    assert bool(plan.moves) == (still.arena_bytes > ram)
+    assert plan.cost >= still.cost
+
+
+def test_the_more_memory_there_is_the_less_is_copied():
+    found, copied = front_of("ds_cnn"), []
+    for ram in (8640, 9200, 9664, 11840):
+        plan = best_plan(found, Limits(ram))
+        assert max(b.offset + b.size for b in plan.buffers) <= plan.arena_bytes <= ram
+        copied.append(sum(plan.buffers[move.source].size for move in plan.moves))
+    assert copied[-1] == 0
+    assert all(more > less for more, less in pairwise(copied))

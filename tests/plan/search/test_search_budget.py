@@ -1,4 +1,7 @@
-"""A search that its budget ends gives real ways, and a factor by which they miss the exact front at most."""
+"""A search that its budget ends gives real ways, and a factor by which they miss the exact front at most.
+
+The budget suffices for networks with branches.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +11,9 @@ from itertools import pairwise
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from namednets import blazeface, u_net
 from plan_nets import make_target
 from test_front import IMAGES, IN_PLACE, networks, targets
-from test_label_search import dense
 from zeronet import Net
 
 from buildtool.api import handle
@@ -20,6 +23,8 @@ from buildtool.base.session import Session
 from buildtool.fronts.texts import front as front_report
 from buildtool.fronts.texts import plan as plan_report
 from buildtool.graph import order
+from buildtool.graph.rewrite import rewrite
+from buildtool.graph.types import Pad
 from buildtool.options.values import PlanOptions
 from buildtool.plan.check.check import check
 from buildtool.plan.choose import problem
@@ -27,9 +32,29 @@ from buildtool.plan.choose.choose import choice
 from buildtool.plan.choose.least import best_plan, search_factor
 from buildtool.plan.choose.limits import Limits
 from buildtool.plan.choose.problem import Prepared
-from buildtool.plan.search import paths
+from buildtool.plan.models import load_network
+from buildtool.plan.search import blocks, paths
 from buildtool.plan.search.front import Settings, front
-from buildtool.plan.search.paths import Search, over_bound
+from buildtool.plan.search.paths import MOST_LABELS, Search, over_bound
+
+
+def dense(layers):
+    """Layers of a 1x1 and a 3x3 convolution, each joined to all before it; a pooling halfway."""
+    net = Net((1, 16, 16, 3))
+    x = net.conv(net.inputs[0], 8, (3, 3), pad=Pad(1, 1, 1, 1))
+    for layer in range(layers):
+        x = net.max_pool(x) if 2 * layer == layers else x
+        x = net.concat([x, net.conv(net.conv(x, 16), 4, (3, 3), pad=Pad(1, 1, 1, 1))])
+    return net.graph(net.mean(x))
+
+
+NETWORKS = {
+    "dense": lambda: dense(8),
+    "detector": lambda: rewrite(blazeface()),
+    "nearest": lambda: rewrite(u_net(64, 8, 2, "nearest")),
+    "transpose": lambda: rewrite(u_net(64, 8, 2, "transpose")),
+    "resnet8": lambda: load_network("resnet8", Session()).graph,
+}
 
 
 @pytest.fixture
@@ -67,13 +92,13 @@ def test_a_front_misses_by_no_more_than_its_factor(graph, target, image, in_plac
 
 
 def _cost_misses_by_no_more(found, most_bytes, most_labels):
-    least = Search(found.space.cost_columns).least(most_bytes)
-    search = Search(found.space.cost_columns, most_labels=most_labels)
+    least = Search(found.space.cost_tables).least(most_bytes)
+    search = Search(found.space.cost_tables, most_labels=most_labels)
     way = search.least(most_bytes)
     if way is None:
         assert not search.exact
         return
-    over = over_bound(found.space.cost_columns, way.weight, most_bytes)
+    over = over_bound(found.space.cost_tables, way.weight, most_bytes)
     assert least.weight <= way.weight <= over * least.weight
     assert way.bytes <= most_bytes
 
@@ -155,3 +180,44 @@ def test_answers_say_that_the_orders_budget_ended_the_search(monkeypatch):
         answer = handle({"kind": kind, **asked})
         assert answer["order_status"] == "feasible"
         assert "budget for orders" in text(answer)
+
+
+# ---- the search in C (labels.c) ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("image", IMAGES)
+@pytest.mark.parametrize("network", NETWORKS)
+def test_a_quarter_of_the_budget_suffices_for_the_least_cost_and_every_bound_holds(network, image):
+    tables = front(NETWORKS[network](), make_target(), Settings(image=image)).space.cost_tables
+    search, ended = (Search(tables, most_labels=most) for most in (MOST_LABELS // 4, 1))
+    bounds = Search(tables, relaxed=True)
+    ways = list(search.falling())
+    assert search.exact and len(ways) > 10
+    assert all(a.bytes > b.bytes and a.weight < b.weight for a, b in pairwise(ways))
+    for way in ended.falling():
+        assert any(best.bytes <= way.bytes and best.weight <= way.weight for best in ways)
+    for way in ways:
+        assert bounds.lower_bound(way.bytes) <= way.weight
+    assert bounds.lower_bound(ways[-1].bytes // 16) is None
+
+
+@pytest.mark.parametrize("image", IMAGES)
+def test_dense_networks_need_few_labels(image):
+    search = Search(front(dense(8), make_target(), Settings(image=image)).space.tables)
+    found = list(search.falling())
+    assert search.exact and len(found) > 1 and search.labels < 3 * search.searched
+
+
+def test_an_error_in_a_table_ends_the_search(monkeypatch):
+    net = Net((1, 9, 9, 2))
+    graph = net.graph(net.conv(net.depthwise(net.inputs[0]), 4, (2, 2), (2, 2)))  # nobody reads the last row
+    monkeypatch.setattr(blocks, "MOST_OPERATORS", 1)
+    made = front(graph, make_target(), Settings())
+
+    def fails(*_):
+        raise ZeroDivisionError
+
+    made.space.tables.starts  # noqa: B018 - made before
+    monkeypatch.setattr(type(made.space.tables), "extra", fails)
+    with pytest.raises(ZeroDivisionError):
+        list(Search(made.space.tables).falling())

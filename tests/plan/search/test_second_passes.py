@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from namednets import efficient_net
 from plan_nets import make_target
+from test_front import IMAGES, targets
 from zeronet import Net
 
 from buildtool.base.errors import UsageError
@@ -18,8 +20,9 @@ from buildtool.graph.macs import total_macs
 from buildtool.graph.rewrite import rewrite
 from buildtool.graph.secondpass import with_second_passes
 from buildtool.graph.types import ElementwiseAttrs, OpKind, Pad, SecondPass
-from buildtool.plan.search.front import Settings, front
+from buildtool.plan.search.front import front
 from buildtool.plan.search.passsearch import PassSearch, lanes_of, worthwhile
+from buildtool.plan.search.space import Settings, space_of
 
 SPACE = Space(steps=(1,), hand_offs=(1,), most_operators=2)
 
@@ -95,20 +98,19 @@ def compare(graph, target, image, in_place):
         session = Session()
         choices = every_choice(graph, set(graph.inputs) if image == "stream" else set())
         networks = [with_second_passes(graph, passes) for passes in choices]
-        lanes = lanes_of(graph, target, lambda _: own, session)
+        lanes = lanes_of(graph, lambda graph: space_of(graph, target, own, session))
         if len(choices) == 1:
             assert not lanes
             return 0
         twins = [Twin(network, target, image, in_place, SPACE) for network in networks]
         for weight in (Twin.work, Twin.cost):
-            by_cost = weight is Twin.cost
-            search = PassSearch(lanes, lambda space, c=by_cost: space.cost_columns if c else space.columns)
+            search = PassSearch(lanes, weight is Twin.cost)
             found = undominated((way.bytes, way.weight) for way in search.falling())
             assert found == undominated(point for twin in twins for point in twin.front(weight)), (
                 weight.__name__
             )
         # The fronts of the choices that pay are all there is, and F counts a second pass.
-        paying = [(), *worthwhile(graph, target, lambda _: own, session)]
+        paying = [(), *worthwhile(lanes, own)]
         made = [front(with_second_passes(graph, passes), target, own, session) for passes in paying]
         points = undominated((p.live_bytes, p.work) for one in made for p in one.points)
         assert points == undominated(point for twin in twins for point in twin.front(Twin.work))
@@ -116,23 +118,16 @@ def compare(graph, target, image, in_place):
         return sum(map(len, paying))
 
 
-targets = st.builds(
-    make_target, scratch=st.sampled_from(["0", "40 * ow"]), alignment=st.sampled_from([1, 16])
-)
-
-
 @settings(derandomize=True, deadline=None, max_examples=5)
 @given(
     gated_networks(),
     targets,
-    st.sampled_from(["overwritable", "resident", "stream"]),
+    st.sampled_from(IMAGES),
     st.sampled_from(["rows", "none"]),
 )
 def test_the_choice_of_second_passes_is_exact(graph, target, image, in_place):
-    try:
+    with contextlib.suppress(UsageError):  # an image that several operators read
         compare(graph, target, image, in_place)
-    except UsageError:  # an image that several operators read
-        return
 
 
 @pytest.mark.slow
@@ -140,6 +135,7 @@ def test_efficient_net_takes_half_the_memory_for_a_seventh_more_work():
     graph, target, own, session = rewrite(efficient_net(96)), make_target(), Settings(), Session()
     once = front(graph, target, own, session).points[-1]
     assert once.f == 1
-    choices = worthwhile(graph, target, lambda _: own, session)
+    lanes = lanes_of(graph, lambda graph: space_of(graph, target, own, session))
+    choices = worthwhile(lanes, own)
     points = [p for c in choices for p in front(with_second_passes(graph, c), target, own, session).points]
     assert min(p.f for p in points if p.live_bytes <= once.live_bytes / 2) < 1.14

@@ -1,0 +1,262 @@
+"""What surrounds a region: what is live at its ends, what feeds it, and elements that run alone.
+
+A region's memory is the sum of everything in it: tensors that cross it, its input and output (which
+may overlap row by row), its rings, accumulators, and the largest of its blocks' windows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from buildtool.base.modes import Image, InPlace
+from buildtool.plan.place.arena import round_up
+from buildtool.plan.schedule.axis import Numbers
+from buildtool.plan.schedule.overlap import distance, slices_in_place
+from buildtool.plan.search.blocks import Blocks
+from buildtool.plan.search.chain import Elements
+from buildtool.plan.search.forms import ChainKeys
+from buildtool.plan.search.sections import section_progress
+from buildtool.target.types import Contract
+
+_CONTRACTS: dict[InPlace, tuple[Contract, ...]] = {
+    InPlace.ROWS: (Contract.ROW, Contract.PIXEL, Contract.PARTS),
+    InPlace.ELEMENTWISE: (Contract.PIXEL,),
+    InPlace.NONE: (),
+}
+
+
+@dataclass(frozen=True)
+class Source:
+    """The tensor through which a region that begins here is fed.
+
+    `rows` of `row` bytes, as it is read; `size`: aligned bytes of the whole; `last`: the last element that
+    needs it; `streamed`: delivered row by row, so that a ring is enough.
+    """
+
+    tensor: int
+    rows: int
+    row: int
+    size: int
+    last: int
+    streamed: bool
+
+
+@dataclass(frozen=True)
+class Boundaries:
+    """What the search asks of a network's cuts and elements beside the blocks."""
+
+    blocks: Blocks
+
+    @property
+    def e(self) -> Elements:
+        """The elements."""
+        return self.blocks.e
+
+    @cached_property
+    def chain_keys(self) -> ChainKeys:
+        """The keys of chains, but for the rows that are wanted of them."""
+        return ChainKeys(self.blocks)
+
+    @cached_property
+    def keys(self) -> tuple[Hashable, ...]:
+        """Last element -> the key of its chains: equal ones have equal block forms."""
+        return tuple((self.chain_keys.of(last), self.least_wanted[last + 1]) for last in range(self.e.count))
+
+    @cached_property
+    def least_wanted(self) -> tuple[int, ...]:
+        """Cut -> the least rows of the tensor before it that any region's later elements want of it."""
+        e = self.e
+        wanted = [0, *e.heights]
+        for cut in range(e.count - 1, 0, -1):
+            if e.feeds[cut - 1]:
+                wanted[cut] = min(wanted[cut], max(0, e.axes_of[cut][0].high(wanted[cut + 1])))
+                for section in filter(None, self.blocks.sections):
+                    if section.first == cut:
+                        wanted[cut] = min(wanted[cut], section.lanes.wanted(wanted[section.last + 1])[-1])
+        return tuple(wanted)
+
+    @cached_property
+    def sizes(self) -> tuple[int, ...]:
+        """Element -> aligned bytes of its output."""
+        return tuple(self.e.sizes[t] for t in self.e.makes)
+
+    @cached_property
+    def least_rows(self) -> tuple[int, ...]:
+        """Cut -> the least rows of a ring there, which additions read later."""
+        least = [1] * (self.e.count + 1)
+        for cut in range(1, self.e.count):
+            for reader in self.e.readers.get(self.e.makes[cut - 1], ()):
+                if reader > cut and all(self.e.feeds[cut:reader]):  # else a section counts it
+                    least[cut] = max(least[cut], self._ahead(cut, reader))
+        return tuple(least)
+
+    def _ahead(self, cut: int, reader: int) -> int:
+        """Rows of the tensor at a cut that are there when `reader` reads them, which it feeds, too."""
+        elements = range(cut, reader + 1)
+        steps = [self.e.axes_of[e][0] for e in elements]
+        if not any(self.e.uneven[e] for e in elements):
+            return 1 + sum(a.kernel - 1 - a.pad for a in steps)
+        rows = np.arange(1, self.least_wanted[reader + 1] + 1)
+        there = rows
+        for e, axis in zip(reversed(elements), reversed(steps), strict=True):
+            there = np.clip(axis.highs(there), 0, self.e.input_rows(e))
+        return int((there - rows).max(initial=0)) + 1
+
+    # ---- regions ---------------------------------------------------------------------------------
+
+    @cached_property
+    def live(self) -> tuple[int, ...]:
+        """Cut -> aligned bytes of what has to be whole there."""
+        return tuple(sum(self.e.sizes[t] for t in held) for held in self.e.live)
+
+    @cached_property
+    def held(self) -> tuple[int, ...]:
+        """Region's end -> aligned bytes of its output and of what has to be whole there."""
+        both = zip(self.e.live, ((), *((t,) for t in self.e.makes)), strict=True)
+        return tuple(sum(self.e.sizes[t] for t in live.union(own)) for live, own in both)
+
+    @cached_property
+    def lowest_first(self) -> tuple[int, ...]:
+        """Region's end -> the lowest first element; else something made inside were read after it."""
+        both = zip(self.e.live, (-1, *self.e.makes), strict=True)
+        return tuple(max((self.e.made_at[t] for t in live - {own}), default=-1) + 1 for live, own in both)
+
+    @cached_property
+    def sources(self) -> tuple[Source, ...]:
+        """First element -> what feeds a region that begins with it."""
+        sources = []
+        for read in self.e.main:
+            root, tensor = self.e.roots[read], self.e.graph.tensors[read]
+            streamed = root in self.e.graph.inputs and self.e.image == Image.STREAM
+            sizes = tensor.nhwc[1], tensor.row_bytes, self.e.sizes[root]
+            sources.append(Source(root, *sizes, self.e.last_read[root], streamed))
+        return tuple(sources)
+
+    @cached_property
+    def wholes(self) -> tuple[int, ...]:
+        """Element -> bytes while it runs alone, all rows in one step; of a fusion by slices, all of it."""
+        fused = self.e.fused
+        return tuple(
+            self._whole_fusion(fused[e]) if e in fused else self._whole(e) for e in range(self.e.count)
+        )
+
+    def _whole_fusion(self, elements: range) -> int:
+        """Each slice lies where a branch's end lay, and a row of the joined map lies beside them."""
+        row = self.e.graph.tensors[self.e.makes[elements.start]].row_bytes
+        scratch = max(self.e.scratch[element] for element in elements)
+        return self.live[elements.start] + round_up(row, self.e.alignment) + scratch
+
+    def _whole(self, element: int) -> int:
+        e, saved = self.e, self._saved(element)
+        held = e.live[element] | {e.roots[t] for t in e.ops[element].outputs}
+        least = sum(e.sizes[t] for t in held) + e.scratch[element] - saved
+        if not e.loaded:
+            return least
+        whole, part = e.loaded[e.positions[element]]  # bytes of all constants, of as few as come at a time
+        if part < whole and not self._slices_in_place(element):
+            part += saved
+        return least + min(whole, part)
+
+    def _slices_in_place(self, element: int) -> bool:
+        """Whether an operator that computes slices of its channels may write over its input in each of them.
+
+        A depthwise convolution may, where its output lies whole pixels below its input.
+        """
+        op = self.e.ops[element]
+        apart = self._apart(element, op.inputs[0])
+        if apart is None or not slices_in_place(self.e.graph, op):
+            return False
+        pixel = self.e.graph.tensors[op.outputs[0]].pixel_bytes
+        return round_up(max(0, apart), self.e.alignment) % pixel == 0
+
+    def _saved(self, element: int) -> int:
+        """Bytes that a kernel over whole tensors may save by writing over its input."""
+        e = self.e
+        op, kernel = e.ops[element], e.own_kernels[element]
+        allowed = _CONTRACTS[InPlace(e.in_place)]
+        if kernel is None or kernel.overlap not in allowed or len(op.outputs) != 1:
+            return 0
+        own, lows = e.sizes[op.outputs[0]], list[tuple[int, int]]()  # lowest offset over the output's, bytes
+        for t in op.inputs:
+            if t not in e.roots or [e.roots.get(u) for u in op.inputs].count(e.roots[t]) > 1:
+                continue
+            apart = None if e.last_read[e.roots[t]] > element else self._apart(element, t)
+            if apart is not None:
+                lows.append((round_up(max(0, apart), e.alignment), e.sizes[e.roots[t]]))
+        if kernel.overlap is Contract.PARTS:
+            return _saved_by_parts(own, [(low, size) for low, size in lows if low < own])
+        return max((own + size - max(own, low + size) for low, size in lows), default=0)
+
+    def _apart(self, element: int, operand: int) -> int | None:
+        kernel = self.e.own_kernels[element]
+        return distance(self.e.graph, self.e.ops[element], operand, kernel.overlap) if kernel else None
+
+    # ---- the same as arrays, whose columns labels.c names ------------------------------------------
+
+    @cached_property
+    def element_rows(self) -> Numbers:
+        """A row for each element."""
+        e, rows = self.e, list[tuple[int, ...]]()
+        for k, (read, made, source) in enumerate(zip(e.main, e.makes, self.sources, strict=True)):
+            axis, fed, output = e.axes_of[k][0], e.graph.tensors[read], e.graph.tensors[made]
+            rows.append(
+                (
+                    *(e.heights[k], source.rows, axis.kernel, axis.stride, axis.pad),
+                    *(output.nhwc[1], output.row_bytes, made, fed.row_bytes, read in e.read_whole[k]),
+                    *(source.tensor, source.row, source.last, source.size, source.streamed),
+                    *(e.feeds[k], e.last_read[made], self.sizes[k], self.wholes[k], e.accumulates[k]),
+                )
+            )
+        return table(rows, 20)
+
+    @cached_property
+    def cut_columns(self) -> tuple[Sequence[int], ...]:
+        """Columns of a row for each cut; the last one: the first row of `read_besides`."""
+        firsts = np.cumsum([0, *map(len, self.e.beside)]).tolist()
+        return self.live, self.held, self.lowest_first, self.least_rows, self.least_wanted, firsts
+
+    @cached_property
+    def read_besides(self) -> Numbers:
+        """What elements read besides: root, bytes of a row, whether a ring will do, whether all is needed."""
+        e, rows = self.e, list[tuple[int, ...]]()
+        for element, beside in enumerate(e.beside):
+            for tensor in beside:
+                root = e.roots[tensor]
+                in_ring = root == tensor and tensor in e.rows_read[element]
+                row_bytes = e.graph.tensors[tensor].row_bytes
+                rows.append((root, row_bytes, in_ring, tensor in e.read_whole[element]))
+        return table(rows, 4)
+
+    @cached_property
+    def section_rows(self) -> tuple[Numbers, Numbers]:
+        """Of each section where its lists begin, and all lists one behind the other."""
+        rows, begins = list[int](), list[list[int]]()
+        for section in filter(None, self.blocks.sections):
+            progress = section_progress(section, self.sources[section.first].rows)
+            heights = range(section.lanes.lanes[-1].height + 1)  # of the output
+            wanted = [section.lanes.wanted(height)[-1] for height in heights]  # of the input
+            begins.append([])
+            for numbers in (wanted, *progress, section.read_from, section.read_after):
+                begins[-1].append(len(rows))
+                rows += numbers
+        return table(begins, 5), np.array([*rows, 0], np.int64)
+
+
+def table(rows: Iterable[Sequence[int]], columns: int) -> Numbers:
+    """Rows of numbers, at least one so that there is something to point at."""
+    return np.ascontiguousarray([*rows, (0,) * columns], np.int64)
+
+
+def _saved_by_parts(own: int, lows: Sequence[tuple[int, int]]) -> int:
+    """Bytes saved where the parts of a concatenation of `own` bytes lie side by side as low as they may.
+
+    `lows`: of each part the lowest offset over the output's, and its bytes.
+    """
+    end = 0
+    for low, size in lows:
+        end = max(low, end) + size
+    return own + sum(size for _, size in lows) - max(own, end)
