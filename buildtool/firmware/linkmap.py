@@ -43,11 +43,6 @@ class Share(NamedTuple):
     bytes: int
     address: int = -1
 
-    @property
-    def is_merged(self) -> bool:
-        """Whether equal constants of several objects may be here just once."""
-        return re.search(r"\.cst\d+$", self.section) is not None
-
 
 def portable(table: bytes) -> bytes:
     """A map without the paths of this machine: absolute ones are cut to their last part."""

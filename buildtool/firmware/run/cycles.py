@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from buildtool.base.session import Session
     from buildtool.schema.runs import CycleEstimate, CycleParts
     from buildtool.target.plugin import Timer
-    from buildtool.target.types import Board
+    from buildtool.target.types import Board, RunResult
 
 
 class Parts(NamedTuple):
@@ -147,14 +147,10 @@ def parts_answer(parts: Parts) -> CycleParts:
     return keys
 
 
-def estimate(timing: Timing, executed: Executed, board: Board) -> CycleEstimate:
+def estimate(timing: Timing, counted: RunResult, board: Board) -> CycleEstimate:
     """The parts of a run's estimate, for an answer."""
-    waits: dict[str, list[int]] = {memory.name: [0, 0] for memory in board.memories if memory.speed}
-    for work in executed.work.values():
-        for wait in work.waited:
-            waits[wait.memory][0] += wait.code
-            waits[wait.memory][1] += wait.data
-    assert board.pipeline is not None
+    assert board.pipeline is not None and counted.executed is not None
+    waits = [wait for work in counted.executed.work.values() for wait in work.waited]
     roles = dict.fromkeys((board.code, board.data, board.arena, board.weights))
     return {
         "model": timing.identity,
@@ -165,6 +161,14 @@ def estimate(timing: Timing, executed: Executed, board: Board) -> CycleEstimate:
         "taken_branch_cycles": board.pipeline.taken_branch_cycles,
         "parts": parts_answer(timing.total),
         "between": timing.parts.get(OUTSIDE, Parts()).cycles,
-        "waits": [{"memory": name, "code": code, "data": data} for name, (code, data) in waits.items()],
+        "waits": [
+            {
+                "memory": memory.name,
+                "code": sum(wait.code for wait in waits if wait.memory == memory.name),
+                "data": sum(wait.data for wait in waits if wait.memory == memory.name),
+            }
+            for memory in board.memories
+            if memory.speed
+        ],
         "ideal": [name for name in roles if board.memory(name).speed is None],
     }

@@ -13,7 +13,7 @@ from buildtool.firmware.datasets.arrays import inputs_of, sequences
 from buildtool.firmware.firmware import arena_map, map_of
 from buildtool.firmware.flashfiles import flash_files
 from buildtool.firmware.linkmap import portable
-from buildtool.firmware.run.desk import flashing, takes_binary
+from buildtool.firmware.run.attached import flashing, takes_binary
 from buildtool.firmware.run.execute import built, image_of, input_file, linked, subject
 from buildtool.firmware.run.levels import BOARD, named, reality
 from buildtool.firmware.stack.need import stack_report

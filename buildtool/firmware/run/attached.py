@@ -1,4 +1,4 @@
-"""A run on a board on the desk: its flash is written, then it answers over a wire."""
+"""A run on an attached board: its flash is written, then it answers over a wire."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FLASH_SECONDS = 300.0
 SHOWN_LINES = 12  # of a tool's output
 
 
-def run_on_desk(made: Planned, image: Path, request: RunRequest, wanted: OnDesk) -> RunResult:
+def run_attached(made: Planned, image: Path, request: RunRequest, wanted: OnDesk) -> RunResult:
     """Runs the image over the wire that the request chose; ToolError, ProgramError."""
     board = made.target.board
     if not (wanted.is_emulated or wanted.is_flashed):
@@ -34,8 +34,8 @@ def run_on_desk(made: Planned, image: Path, request: RunRequest, wanted: OnDesk)
             flash(how, image)
     made.session.tell(f"waiting for {board.name}")
     run = _method(board, "run_on_board", "on")
-    desk = Desk(wire_of(made.choice, board), wanted.port, wanted.is_emulated)
-    result: RunResult = run(board, image, request, desk)
+    wire = Desk(wire_of(made.choice, board), wanted.port, wanted.is_emulated)
+    result: RunResult = run(board, image, request, wire)
     return result
 
 
