@@ -28,7 +28,7 @@ _DEEP = ("I", "F", "I;16", "I;16B", "I;16L", "I;16N")  # modes of more than 8 bi
 
 
 def mode(tensor: Tensor, path: str) -> str:
-    """Pillow's mode of images for an input; UsageError for an input that is no image."""
+    """Pillow's mode of images for an input; UsageError for an input that is not an image."""
     shape = tensor.shape
     found = MODES.get(shape[-1]) if len(shape) == 4 and shape[0] == 1 else None
     if found is None:
@@ -48,17 +48,17 @@ def pillow() -> Any:
 
 
 def check_image(path: Path) -> None:
-    """UsageError for a file that is no image by its first bytes."""
+    """UsageError for a file that is not an image by its first bytes."""
     try:
         with warnings.catch_warnings(action="ignore"), pillow().open(path):
             pass
     except ToolError:
         raise
     except Exception:
-        raise _none(str(path)) from None
+        raise _not_an_image(str(path)) from None
 
 
-def _none(path: str) -> UsageError:
+def _not_an_image(path: str) -> UsageError:
     hint = "a folder of a data set holds images (PNG, JPEG, BMP, ...) or .npy files alone"
     return UsageError("the file is not an image, or is damaged", path=path, hint=hint)
 
@@ -85,7 +85,7 @@ def image(data: bytes, tensor: Tensor, how: Resize, path: str) -> Array:
     except UsageError:
         raise
     except Exception:  # a damaged file makes Pillow raise a dozen kinds
-        raise _none(path) from None
+        raise _not_an_image(path) from None
     return np.asarray(sized, np.uint8).reshape(height, width, channels)
 
 
