@@ -7,19 +7,16 @@ from __future__ import annotations
 
 import io
 import warnings
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from buildtool.base.errors import ToolError, UsageError, suggest
 from buildtool.base.modes import Resize
 from buildtool.firmware.datasets.arrays import Array, quantisation
+from buildtool.graph.types import Tensor
 from buildtool.options.parsers import NAMED, Normalise
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from buildtool.graph.types import Tensor
 
 MODES = {1: "L", 3: "RGB", 4: "RGBA"}  # of Pillow, by the input's channels
 MOST_BYTES = 1 << 28  # of an image's file

@@ -7,19 +7,16 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from buildtool.api.requests.parts import OnDesk
 from buildtool.base.errors import Hint, ToolError, UsageError, suggest
 from buildtool.base.locks import scratch
 from buildtool.firmware.flashfiles import flash_files
+from buildtool.firmware.planned import Planned
 from buildtool.target.choice import wire_of
 from buildtool.target.registry import plugin
-from buildtool.target.types import Desk, Flashing
-
-if TYPE_CHECKING:
-    from buildtool.api.requests.parts import OnDesk
-    from buildtool.firmware.planned import Planned
-    from buildtool.target.types import Board, RunRequest, RunResult
+from buildtool.target.types import Board, Desk, Flashing, RunRequest, RunResult
 
 FLASH_SECONDS = 300.0
 SHOWN_LINES = 12  # of a tool's output

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,9 +12,7 @@ import numpy.typing as npt
 from buildtool.base.errors import ToolError
 from buildtool.base.modes import Reference
 from buildtool.graph.types import DType, Graph, Tensor
-
-if TYPE_CHECKING:
-    from buildtool.schema.runs import DifferenceAnswer
+from buildtool.schema.runs import DifferenceAnswer
 
 Array = npt.NDArray[np.generic]
 # Inputs, and whether the state is reset first -> every known tensor of the graph. The state stays with the

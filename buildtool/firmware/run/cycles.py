@@ -14,23 +14,20 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import msgpack
 
 from buildtool.base.errors import ToolError
 from buildtool.base.modes import Level as Real
-from buildtool.base.session import Level
+from buildtool.base.session import Level, Session
 from buildtool.firmware.run.levels import reality
+from buildtool.schema.runs import CycleEstimate, CycleParts
 from buildtool.target.executed import OUTSIDE, BlockTime, Executed, Work
+from buildtool.target.plugin import Timer
 from buildtool.target.registry import plugin
 from buildtool.target.speeds import Pipeline
-
-if TYPE_CHECKING:
-    from buildtool.base.session import Session
-    from buildtool.schema.runs import CycleEstimate, CycleParts
-    from buildtool.target.plugin import Timer
-    from buildtool.target.types import Board, RunResult
+from buildtool.target.types import Board, RunResult
 
 
 class Parts(NamedTuple):

@@ -11,34 +11,31 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from buildtool.api.requests.kinds import Validate, ValidateData
+from buildtool.api.requests.parts import Data, OnDesk
 from buildtool.base.errors import ToolError, UsageError, suggest
 from buildtool.base.modes import Level
 from buildtool.base.plain import duration
+from buildtool.base.session import Session
 from buildtool.emit.ctext import shape
+from buildtool.firmware.datasets.arrays import DataSet
 from buildtool.firmware.datasets.opened import chosen, opened
+from buildtool.firmware.firmware import Firmware
+from buildtool.firmware.planned import Planned
 from buildtool.firmware.run.accuracy import accuracy, check_labels, prediction, scores
 from buildtool.firmware.run.compare import Array, Difference, difference
 from buildtool.firmware.run.execute import TIMEOUT, Outcome, execute, image_of, subject
 from buildtool.firmware.run.judge import Judge, judging
 from buildtool.firmware.run.levels import named, reality
 from buildtool.firmware.run.validation import bounds_of, is_rounded, sanitizer_flags, within
+from buildtool.graph.types import Graph
 from buildtool.plan.models import load_model, read_graph
+from buildtool.schema.datasets import DatasetAnswer, DifferingInput, Share, ThroughFirmware
+from buildtool.schema.runs import OperatorBound
 from buildtool.target.choice import load_board
-
-if TYPE_CHECKING:
-    from buildtool.api.requests.kinds import Validate, ValidateData
-    from buildtool.api.requests.parts import Data, OnDesk
-    from buildtool.base.session import Session
-    from buildtool.firmware.datasets.arrays import DataSet
-    from buildtool.firmware.firmware import Firmware
-    from buildtool.firmware.planned import Planned
-    from buildtool.graph.types import Graph
-    from buildtool.schema.datasets import DatasetAnswer, DifferingInput, Share, ThroughFirmware
-    from buildtool.schema.runs import OperatorBound
 
 RUN_SECONDS = 30.0  # of one start of the emulator, by estimate
 MOST_INPUTS, MOST_BYTES = 500, 1 << 26  # of one start

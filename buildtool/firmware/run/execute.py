@@ -12,33 +12,30 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from buildtool.api.requests.kinds import Debug, Flash, Profile, Validate
+from buildtool.api.requests.parts import OnDesk
 from buildtool.base.errors import Hint, ToolError, UsageError, suggest
+from buildtool.base.files import File
 from buildtool.base.locks import scratch
+from buildtool.base.session import Session
 from buildtool.emit.sources import Sources, emit
 from buildtool.firmware.firmware import Firmware, build_firmware
 from buildtool.firmware.planned import Planned, given_plan, planned_or_given, refuse_unless_fits
 from buildtool.firmware.run.attached import run_attached
+from buildtool.firmware.run.compare import Array
 from buildtool.firmware.run.identity import MOST_IMAGE_BYTES, check_image
 from buildtool.firmware.run.levels import reality
 from buildtool.firmware.stack.need import refuse_unless_enough
 from buildtool.firmware.tools import toolchain
+from buildtool.graph.types import Graph
 from buildtool.target.choice import answers_by_files, wire_of
 from buildtool.target.plugin import Harness, ProgramError
 from buildtool.target.registry import asked
 from buildtool.target.registry import plugin as find_plugin
 from buildtool.target.types import Reality, RunRequest, RunResult
-
-if TYPE_CHECKING:
-    from buildtool.api.requests.kinds import Debug, Flash, Profile, Validate
-    from buildtool.api.requests.parts import OnDesk
-    from buildtool.base.files import File
-    from buildtool.base.session import Session
-    from buildtool.firmware.run.compare import Array
-    from buildtool.graph.types import Graph
 
 TIMEOUT = 600.0  # seconds for all inputs of one run
 

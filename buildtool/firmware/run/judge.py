@@ -15,19 +15,16 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 from buildtool.base.errors import BuildtoolError, Hint, ToolError, suggest
+from buildtool.base.files import Named
 from buildtool.base.identity import home
 from buildtool.base.modes import Reference
 from buildtool.firmware.run.compare import NOT_INSTALLED, Array, Referrer, referrer
-from buildtool.plan.models import is_onnx, tflite_file
-
-if TYPE_CHECKING:
-    from buildtool.base.files import Named
-    from buildtool.graph.types import Graph
-    from buildtool.plan.models import Model
-    from buildtool.schema.runs import ReferenceAnswer
+from buildtool.graph.types import Graph
+from buildtool.plan.models import Model, is_onnx, tflite_file
+from buildtool.schema.runs import ReferenceAnswer
 
 _OWN = "buildtool's own executor"
 _ASKED = "--reference litert compares with LiteRT's reference kernels"

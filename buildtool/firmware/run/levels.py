@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from buildtool.base.modes import Level
+from buildtool.schema.boards import LevelAnswer
+from buildtool.target.plugin import VendorBuild
 from buildtool.target.registry import plugin
-from buildtool.target.types import Reality
-
-if TYPE_CHECKING:
-    from buildtool.schema.boards import LevelAnswer
-    from buildtool.target.plugin import VendorBuild
-    from buildtool.target.types import Board
+from buildtool.target.types import Board, Reality
 
 HOST = Reality(Level.HOST, "host")
 EMULATED = Reality(Level.EMULATOR, "emulated")

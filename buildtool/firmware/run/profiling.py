@@ -2,53 +2,40 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from buildtool.api.requests.kinds import Profile
 from buildtool.base.errors import ToolError
 from buildtool.base.modes import Level
+from buildtool.base.session import Session
 from buildtool.emit.ctext import shape
+from buildtool.emit.sources import Sources
 from buildtool.firmware.datasets.arrays import inputs_of
-from buildtool.firmware.run.compare import difference
-from buildtool.firmware.run.cycles import (
-    Parts,
-    Timing,
-    estimate,
-    find_timer,
-    in_ms,
-    parts_answer,
-    timed,
-)
+from buildtool.firmware.planned import Planned
+from buildtool.firmware.run.compare import Array, difference
+from buildtool.firmware.run.cycles import Parts, Timing, estimate, find_timer, in_ms, parts_answer, timed
 from buildtool.firmware.run.execute import Outcome, built, execute, image_of, subject
 from buildtool.firmware.run.judge import Judge, judging
 from buildtool.firmware.run.levels import named, reality
 from buildtool.firmware.run.validation import bounds_of, run_answer
+from buildtool.graph.types import Tensor
 from buildtool.plan.summary.summary import summarize
+from buildtool.schema.boards import Estimate
+from buildtool.schema.runs import (
+    IssueCount,
+    IssueSummary,
+    LayerProfile,
+    OutputTop,
+    ProfileAnswer,
+    ProfileLine,
+    PublishedProfile,
+)
+from buildtool.target.hardware import PublishedPart
+from buildtool.target.plugin import Timer
 from buildtool.target.registry import plugin
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from buildtool.api.requests.kinds import Profile
-    from buildtool.base.session import Session
-    from buildtool.emit.sources import Sources
-    from buildtool.firmware.planned import Planned
-    from buildtool.firmware.run.compare import Array
-    from buildtool.graph.types import Tensor
-    from buildtool.schema.boards import Estimate
-    from buildtool.schema.runs import (
-        IssueCount,
-        IssueSummary,
-        LayerProfile,
-        OutputTop,
-        ProfileAnswer,
-        ProfileLine,
-        PublishedProfile,
-    )
-    from buildtool.target.hardware import PublishedPart
-    from buildtool.target.plugin import Timer
-    from buildtool.target.types import Board, Issues
+from buildtool.target.types import Board, Issues
 
 SOURCE = "counted in a model of the VPU"
 LOADS = "LOAD"  # among the operator kinds of a published profile: loading weights

@@ -7,35 +7,32 @@ requantised otherwise stays within the bound that its kernel's family has proven
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypedDict
+from typing import TypedDict
 
 import numpy as np
 import numpy.typing as npt
 
 from buildtool.api.answers.estimate import facts
+from buildtool.api.requests.kinds import Validate
+from buildtool.api.requests.parts import OnDesk
 from buildtool.base.errors import BuildtoolError, UsageError, suggest
 from buildtool.base.modes import Level, Requantise
+from buildtool.base.session import Session
 from buildtool.emit.packing import Bound, proven_bound
+from buildtool.emit.sources import Sources
 from buildtool.firmware.datasets.arrays import Array, inputs_of, sequences
+from buildtool.firmware.planned import Planned
 from buildtool.firmware.run.compare import Difference, computed, difference
 from buildtool.firmware.run.execute import Outcome, built, execute, image_of, subject
 from buildtool.firmware.run.judge import judging
 from buildtool.firmware.run.levels import named, reality
 from buildtool.graph.ops import ALIAS_KINDS
 from buildtool.graph.reference import execute_op, initially, next_held
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from buildtool.api.requests.kinds import Validate
-    from buildtool.api.requests.parts import OnDesk
-    from buildtool.base.session import Session
-    from buildtool.emit.sources import Sources
-    from buildtool.firmware.planned import Planned
-    from buildtool.graph.types import Graph
-    from buildtool.schema.runs import DifferenceAnswer, OperatorBound, ReferenceAnswer, Run, ValidationAnswer
-    from buildtool.target.types import Board
+from buildtool.graph.types import Graph
+from buildtool.schema.runs import DifferenceAnswer, OperatorBound, ReferenceAnswer, Run, ValidationAnswer
+from buildtool.target.types import Board
 
 SEQUENCE = 8  # random inputs of a network with state, where no number is given
 SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g1")
