@@ -48,7 +48,7 @@ class Piece(NamedTuple):
         return self.address + len(self.data)
 
 
-def joined(pieces: Iterable[Piece]) -> list[Piece]:
+def join_pieces(pieces: Iterable[Piece]) -> list[Piece]:
     """Pieces by address, those that touch as one. ToolError where two of them overlap."""
     whole: list[Piece] = []
     for piece in sorted(piece for piece in pieces if piece.data):
@@ -64,7 +64,7 @@ def joined(pieces: Iterable[Piece]) -> list[Piece]:
 def binary(pieces: Iterable[Piece], start: int) -> bytes:
     """All bytes from the address `start` on; no piece begins before it."""
     flat = bytearray()
-    for piece in joined(pieces):
+    for piece in join_pieces(pieces):
         if piece.address < start:
             raise ToolError(f"the image has bytes at {piece.address:#x}, before {start:#x}")
         gap = piece.address - start - len(flat)
@@ -85,8 +85,8 @@ def intel_hex(pieces: Iterable[Piece]) -> bytes:
         body = bytes((len(data), address >> 8, address & 0xFF, kind)) + data
         return f":{body.hex()}{-sum(body) & 0xFF:02x}\n".upper()
 
-    for piece in joined(pieces):
-        for address, data in _rows(piece, _HEX_ROW):
+    for piece in join_pieces(pieces):
+        for address, data in _split_rows(piece, _HEX_ROW):
             if address >> 16 != upper:
                 upper = address >> 16
                 text += record(_UPPER, 0, upper.to_bytes(2, "big"))
@@ -94,7 +94,7 @@ def intel_hex(pieces: Iterable[Piece]) -> bytes:
     return (text + record(_END, 0, b"")).encode()
 
 
-def _rows(piece: Piece, size: int) -> Iterator[tuple[int, bytes]]:
+def _split_rows(piece: Piece, size: int) -> Iterator[tuple[int, bytes]]:
     """The piece in rows that end at multiples of `size`."""
     at = piece.address
     while at < piece.end:
@@ -106,8 +106,8 @@ def _rows(piece: Piece, size: int) -> Iterator[tuple[int, bytes]]:
 def uf2(pieces: Iterable[Piece], family: int) -> bytes:
     """Blocks of 512 bytes, each with a page of 256 at a multiple of 256."""
     pages: dict[int, bytearray] = {}
-    for piece in joined(pieces):
-        for address, data in _rows(piece, _PAGE):
+    for piece in join_pieces(pieces):
+        for address, data in _split_rows(piece, _PAGE):
             page = pages.setdefault(address - address % _PAGE, bytearray(FILL * _PAGE))
             page[address % _PAGE : address % _PAGE + len(data)] = data
     return b"".join(
@@ -243,7 +243,7 @@ def flash_files(
         parts[FlashPart.SIGNED] = [signing.sign(code, board)]
     wanted = suffixes(board, formats, signed=signing is not None)
     files = {
-        f"{stem}{part}.{name}": _file(name, part, pieces, board)
+        f"{stem}{part}.{name}": _write(name, part, pieces, board)
         for part, pieces in parts.items()
         for name in Format
         if f"{part}.{name}" in wanted and pieces
@@ -256,7 +256,7 @@ def flash_files(
     return files
 
 
-def _file(name: Format, part: FlashPart, pieces: list[Piece], board: Board) -> bytes:
+def _write(name: Format, part: FlashPart, pieces: list[Piece], board: Board) -> bytes:
     """The pieces as a file of the format."""
     if name == Format.HEX:
         return intel_hex(pieces)
@@ -291,4 +291,4 @@ def _parts(data: bytes, board: Board) -> tuple[list[Piece], list[Piece]]:
             weights.append(piece)
         elif not around or any(keeping):
             code.append(piece)
-    return joined(weights), joined(code)
+    return join_pieces(weights), join_pieces(code)

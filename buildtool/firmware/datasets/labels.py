@@ -31,7 +31,7 @@ def of_inputs(file: File, names: Sequence[str], classes: Sequence[str] = ()) -> 
         with file.opened("the labels", MOST_BYTES) as data:
             array: Array | Member
             if suffix == "npz":
-                array = _only(members(data, file.path, "the labels"), file.path)
+                array = _find_labels(members(data, file.path, "the labels"), file.path)
             else:
                 array = parsed(data.read(), file.path, "the array of labels")
             return of_array(array, len(names), file.path, classes)
@@ -40,10 +40,10 @@ def of_inputs(file: File, names: Sequence[str], classes: Sequence[str] = ()) -> 
 
 def lines(file: File) -> list[str]:
     """The lines of a text file that are not empty."""
-    return [line.strip() for line in _text(file).splitlines() if line.strip()]
+    return [line.strip() for line in _decode(file).splitlines() if line.strip()]
 
 
-def _text(file: File) -> str:
+def _decode(file: File) -> str:
     """A file's text; UsageError where it is no text."""
     try:
         return file.read("the labels", MOST_BYTES).decode("utf-8-sig")
@@ -74,7 +74,7 @@ def of_array(array: Array | Member, count: int, path: str, classes: Sequence[str
     return tuple(found)
 
 
-def _only(arrays: Mapping[str, Member], path: str) -> Member:
+def _find_labels(arrays: Mapping[str, Member], path: str) -> Member:
     """The array of labels of an archive: by its name, or the only one there is."""
     for name in LABELS:
         if name in arrays:
@@ -105,7 +105,7 @@ def _read_words(words: Sequence[str], count: int, path: str, classes: Sequence[s
 def _read_table(file: File, names: Sequence[str], classes: Sequence[str]) -> tuple[int, ...]:
     """Of a CSV file: labels in the inputs' order (one column), or by the inputs' names (two columns)."""
     try:
-        rows = [[cell.strip() for cell in row] for row in csv.reader(io.StringIO(_text(file))) if any(row)]
+        rows = [[cell.strip() for cell in row] for row in csv.reader(io.StringIO(_decode(file))) if any(row)]
     except csv.Error as error:
         raise UsageError(f"the labels are not a table: {error}", path=file.path, hint=_KINDS) from None
     widths = {len(row) for row in rows}

@@ -43,9 +43,9 @@ def opened(wanted: Wanted, graph: Graph, choose: Choice | None = None) -> DataSe
     inputs = tuple(graph.tensors[t] for t in graph.inputs)
     file = wanted.file
     if file.data is None and Path(file.path).is_dir():
-        return _of_folder(wanted, inputs)
+        return _open_folder(wanted, inputs)
     with file.opened("the data set", MOST_BYTES) as data:
-        return _of_archive(members(data, file.path), wanted, inputs, choose or range)
+        return _open_archive(members(data, file.path), wanted, inputs, choose or range)
 
 
 def chosen(count: int, limit: int | None, seed: int) -> list[int]:
@@ -58,7 +58,7 @@ def chosen(count: int, limit: int | None, seed: int) -> list[int]:
 # ---- archives ------------------------------------------------------------------------------------------
 
 
-def _of_archive(
+def _open_archive(
     arrays: dict[str, Member], wanted: Wanted, inputs: tuple[Tensor, ...], choose: Choice
 ) -> DataSet:
     """The arrays of an archive, of which one may hold labels and one the classes' names."""
@@ -146,7 +146,7 @@ def _make_reader(
 # ---- folders -------------------------------------------------------------------------------------------
 
 
-def _of_folder(wanted: Wanted, inputs: tuple[Tensor, ...]) -> DataSet:
+def _open_folder(wanted: Wanted, inputs: tuple[Tensor, ...]) -> DataSet:
     """The data set of a folder; UsageError for a network with several inputs."""
     root = wanted.file.path
     if len(inputs) != 1:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import io
 import warnings
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -78,7 +78,7 @@ def image(data: bytes, tensor: Tensor, how: Resize, path: str) -> Array:
                 text = f"the image has {opened.width} x {opened.height} pixels, more than {MOST_PIXELS:,}"
                 raise UsageError(text, path=path)
             turned = ImageOps.exif_transpose(opened).convert(MODES[channels])
-            sized = _sized(turned, (width, height), how, path)
+            sized = _fit(turned, (width, height), how, path)
     except UsageError:
         raise
     except Exception:  # a damaged file makes Pillow raise a dozen kinds
@@ -86,7 +86,7 @@ def image(data: bytes, tensor: Tensor, how: Resize, path: str) -> Array:
     return np.asarray(sized, np.uint8).reshape(height, width, channels)
 
 
-def _sized(opened: Any, size: tuple[int, int], how: Resize, path: str) -> Any:
+def _fit(opened: Any, size: tuple[int, int], how: Resize, path: str) -> Any:
     """An image in the input's width and height, by bilinear filtering."""
     from PIL import Image, ImageOps
 
@@ -144,14 +144,12 @@ def table(tensor: Tensor, how: Normalise) -> Array:
     )
     real = (np.arange(256, dtype=np.float64)[None, :] / how.divisor - means) / deviations
     steps = np.round(real / tensor.quant.scale) + tensor.quant.zero_point
-    found: Array = np.clip(steps, ends.min, ends.max).astype(tensor.dtype.value)
-    return found
+    return cast(Array, np.clip(steps, ends.min, ends.max).astype(tensor.dtype.value))
 
 
 def quantised(pixels: Array, values: Array) -> Array:
     """Pixels [..., channels] as quantised values of the same shape, by a table."""
-    found: Array = values[np.arange(values.shape[0]), pixels]
-    return found
+    return cast(Array, values[np.arange(values.shape[0]), pixels])
 
 
 def words(tensor: Tensor, how: Normalise) -> str:

@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from buildtool.api.requests.parts import OnDesk
 from buildtool.base.errors import Hint, ToolError, UsageError, suggest
@@ -30,16 +30,13 @@ def run_attached(made: Planned, image: Path, request: RunRequest, wanted: OnDesk
         with flashable(board, image, wanted.tool) as how:
             flash(how, image)
     made.session.tell(f"waiting for {board.name}")
-    run = _method(board, "run_on_board", "on")
     wire = Desk(wire_of(made.choice, board), wanted.port, wanted.is_emulated)
-    result: RunResult = run(board, image, request, wire)
-    return result
+    return cast(RunResult, _method(board, "run_on_board", "on")(board, image, request, wire))
 
 
 def flashing(board: Board, image: Path, tool: str) -> Flashing:
     """The plugin's way to write an image to the board's flash; UsageError if it has none."""
-    how: Flashing = _method(board, "flashing", "board")(board, image, tool)
-    return how
+    return cast(Flashing, _method(board, "flashing", "board")(board, image, tool))
 
 
 def takes_binary(how: Flashing, image: Path) -> bool:

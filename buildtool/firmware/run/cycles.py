@@ -14,7 +14,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import msgpack
 
@@ -69,10 +69,9 @@ def find_timer(board: Board) -> Timer | str:
     if board.pipeline is None or find is None:
         return f"the file of board '{board.name}' names no model of its core's pipeline: LLVM has none"
     try:
-        found: Timer = find(board)
+        return cast(Timer, find(board))
     except ToolError as error:
-        return "; ".join([error.text, *(str(hint) for hint in error.hints)])
-    return found
+        return "; ".join([error.text, *map(str, error.hints)])
 
 
 def timed(executed: Executed, board: Board, timer: Timer, session: Session) -> Timing:
@@ -100,7 +99,7 @@ def block_times(blocks: Sequence[bytes], timer: Timer, session: Session) -> list
     """As `Timer.time`; times are kept in the session by block, and by the keeper as a whole."""
     unique = sorted(set(blocks))
     digest = hashlib.sha256(msgpack.packb(unique)).hexdigest()
-    level = Level("blocktimes", _packed, lambda data: _unpacked(data, len(unique)))
+    level = Level("blocktimes", _pack, lambda data: _unpack(data, len(unique)))
     parts = {"timer": timer.identity, "blocks": digest}
 
     def ask() -> list[BlockTime]:
@@ -116,14 +115,12 @@ def block_times(blocks: Sequence[bytes], timer: Timer, session: Session) -> list
     return [times[block] for block in blocks]
 
 
-def _packed(times: list[BlockTime]) -> bytes:
-    data: bytes = msgpack.packb(
-        [[*one.cycles.as_integer_ratio(), list(one.skipped), list(one.words)] for one in times]
-    )
-    return data
+def _pack(times: list[BlockTime]) -> bytes:
+    rows = [[*time.cycles.as_integer_ratio(), time.skipped, time.words] for time in times]
+    return cast(bytes, msgpack.packb(rows))
 
 
-def _unpacked(data: bytes, count: int) -> list[BlockTime]:
+def _unpack(data: bytes, count: int) -> list[BlockTime]:
     times = [
         BlockTime(Fraction(n, d), tuple(map(str, skipped)), tuple(map(int, words)))
         for n, d, skipped, words in msgpack.unpackb(data)
@@ -140,8 +137,7 @@ def in_ms(cycles: int, board: Board) -> float | None:
 
 def parts_answer(parts: Parts) -> CycleParts:
     """The keys of an answer."""
-    keys: CycleParts = parts._asdict()  # type: ignore[assignment]
-    return keys
+    return cast(CycleParts, parts._asdict())
 
 
 def estimate(timing: Timing, counted: RunResult, board: Board) -> CycleEstimate:

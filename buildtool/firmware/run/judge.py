@@ -15,7 +15,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from typing import IO, Any
+from typing import IO, Any, cast
 
 from buildtool.base.errors import BuildtoolError, Hint, ToolError, suggest
 from buildtool.base.files import Named
@@ -55,13 +55,13 @@ class Judge:
         self._graph = graph
         if self._child is None:
             return
-        file = tflite_file(model, source)
+        child, file = self._child, tflite_file(model, source)
         try:
-            self._child.start(file, source, graph, None if every else graph.outputs)
-            self._version = self._child.version
+            child.start(file, source, graph, None if every else graph.outputs)
         except ToolError as error:
-            self._version = self._child.version
+            self._version = child.version
             self._without_litert(error)
+        self._version = child.version
 
     def refer(self, inputs: Sequence[Array], reset: bool) -> Mapping[int, Array]:
         """Tensor index -> its right value; `reset`: the state is reset first."""
@@ -159,8 +159,7 @@ class _Child:
     def refer(self, inputs: Sequence[Array], reset: bool) -> Mapping[int, Array]:
         """As a `Referrer`."""
         self._ask((inputs, reset))
-        values: Mapping[int, Array] = self._answer()
-        return values
+        return cast(Mapping[int, Array], self._answer())
 
     def close(self) -> None:
         """Ends it."""
