@@ -47,6 +47,7 @@ CODE, VARIABLES = (".text", ".rodata"), (".data", ".bss")
 TIGHT = ("autoencoder", "ds_cnn", "mobilenetv1_025_96", "resnet8")  # planned in the least memory as well
 STREAMED = ("ds_cnn", "resnet8")
 MARGIN = 1.02  # of a fitted bound, over every network that it was fitted to
+_MERGED = re.compile(r"\.cst\d+$")  # sections of constants that may be merged with those of other objects
 RUNTIME = re.compile(r"_nn_(image|crc32)\.o$")  # objects of the runtime, which is part of the firmware
 STUB = "void reset_handler(void);\nvoid reset_handler(void) {}\n"
 
@@ -109,7 +110,7 @@ def kernels(target: Target, tools: Toolchain) -> Kernels:
     code = {name: merged_[file] for file, name in names.items()}
     for share in shares:
         file = Path(share.file).name
-        if file in names and share.output in CODE and not share.is_merged:
+        if file in names and share.output in CODE and not _MERGED.search(share.section):
             code[names[file]] += share.bytes
     if not all(code.values()):
         raise SystemExit(f"the linker's map lists no code of {[n for n, size in code.items() if not size]}")
@@ -192,7 +193,7 @@ def _sample(sources: Sources, plan: Plan, target: Target, image: LinkedImage, kn
 def _taken(image: LinkedImage, files: set[str], sections: Sequence[str]) -> int:
     """Bytes that objects bring to sections, without constants that may be merged."""
     found = (s for s in image.shares if s.file in files and s.output in sections)
-    return sum(share.bytes for share in found if not share.is_merged)
+    return sum(share.bytes for share in found if not _MERGED.search(share.section))
 
 
 def bound(rows: Sequence[Sequence[int]], sizes: Sequence[int]) -> tuple[float, ...]:

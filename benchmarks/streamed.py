@@ -40,7 +40,7 @@ from buildtool.emit.sources import Sources, emit
 from buildtool.firmware.datasets.arrays import seeded
 from buildtool.firmware.firmware import build_firmware
 from buildtool.firmware.planned import Planned, planned
-from buildtool.firmware.run.compare import difference, reference
+from buildtool.firmware.run.compare import difference, referrer
 from buildtool.firmware.run.execute import read_outcome
 from buildtool.firmware.run.levels import reality
 from buildtool.graph.types import Graph
@@ -97,7 +97,7 @@ def count(model: str, board: str, how: PlanOptions, folder: Path) -> Counted:
     addresses = files.pop("addresses.txt")
     result = RunResult(files, text, by_operator, total)
     outcome = read_outcome(made.graph, result, 1, firmware.compiler, reality(made.target.board))
-    expected = reference("numpy", made.model.data, made.source, made.graph, inputs[0])
+    expected = referrer("numpy", made.model.data, made.source, made.graph)(inputs[0], False)
     if difference(made.graph, 0, outcome.outputs[0], expected):
         raise SystemExit(f"{model} on {board} differs from the executor")
     by_part = _parts(_functions(firmware.elf, addresses), made, sources)

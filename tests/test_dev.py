@@ -68,10 +68,8 @@ class Machine:
     """A checkout with the real ./dev, and a PATH that holds nothing but what a test puts there."""
 
     def __init__(self, home: Path) -> None:
-        self.root = home / "checkout"
-        self.bin = home / "bin"
-        self.calls_file = home / "calls"
-        self.lists = home / "lists"
+        self.root, self.bin, self.lists = home / "checkout", home / "bin", home / "lists"
+        self.calls_file, fake = home / "calls", home / "fake"
         self.root.mkdir()
         self.bin.mkdir()
         (self.lists / "partial").mkdir(parents=True)
@@ -80,13 +78,12 @@ class Machine:
             shutil.copy(ROOT / name, self.root / name)
         for name in REAL.split():
             (self.bin / name).symlink_to(shutil.which(name))
-        self.fake_file = home / "fake"
-        self.fake_file.write_text(FAKE)
+        fake.write_text(FAKE)
         self.env = {
             "PATH": str(self.bin),
             "BIN": str(self.bin),
             "CALLS": str(self.calls_file),
-            "FAKE": str(self.fake_file),
+            "FAKE": str(fake),
             "DEV_APT_LISTS": str(self.lists),
             "OFFERED": f"clang-16 lld-16 {WANTED} clang-22 python3-venv {EXTRAS}",
         }
@@ -127,6 +124,17 @@ class Machine:
         with self.start(*command, **env) as child:
             out, err = child.communicate(timeout=HANG_SECONDS)
         return subprocess.CompletedProcess(command, child.returncode, out, err)
+
+    def refuse(self, *words: str, **env: str) -> str:
+        """What ./dev says when it refuses to run a command."""
+        done = self.dev(*words, "true", **env)
+        assert done.returncode == 1
+        return done.stderr
+
+    def change(self, name: str) -> None:
+        """Changes a file of the checkout."""
+        with (self.root / name).open("a") as file:
+            file.write("\n# changed\n")
 
     def verbs(self) -> list[str]:
         """What each call of apt-get ended with, since the last time asked."""
@@ -191,8 +199,7 @@ def test_what_is_left_of_the_packages_old_name_is_removed(ready: Machine) -> Non
     site = ready.root / ".venv/lib/python3.11/site-packages"
     (site / "buildtool-0.1.0.dist-info").mkdir(parents=True)
     (site / "buildtool_mcu-0.1.0.dist-info").mkdir()
-    with (ready.root / "pyproject.toml").open("a") as file:
-        file.write("\n# changed\n")
+    ready.change("pyproject.toml")
     assert ready.dev("true").returncode == 0
     pip = [call.partition("--no-input ")[2] for call in ready.calls() if "--no-input" in call]
     assert pip[1] == "uninstall -y buildtool"
@@ -219,8 +226,7 @@ def test_the_second_call_starts_no_python_and_no_apt(ready: Machine) -> None:
 
 @pytest.mark.parametrize("name", SET_UP_FILES)
 def test_a_changed_file_repeats_the_set_up(ready: Machine, name: str) -> None:
-    with (ready.root / name).open("a") as file:
-        file.write("\n# changed\n")
+    ready.change(name)
     assert ready.dev("true").returncode == 0
     calls = ready.calls()
     assert any("install -r" in call for call in calls)
@@ -237,27 +243,22 @@ def test_a_moved_checkout_gets_a_new_environment(ready: Machine) -> None:
 
 def test_an_old_python_is_refused_with_help(machine: Machine) -> None:
     machine.add_tools()
-    done = machine.dev("true", OLD_PYTHON="yes")
-    assert done.returncode == 1
-    assert "no Python >= 3.11 found" in done.stderr and "hint: install python3.11 or newer" in done.stderr
+    said = machine.refuse(OLD_PYTHON="yes")
+    assert "no Python >= 3.11 found" in said and "hint: install python3.11 or newer" in said
 
 
 def test_a_removed_tool_is_noticed(ready: Machine) -> None:
     (ready.bin / "qemu-system-arm").unlink()
-    done = ready.dev("true")
-    assert done.returncode == 1
-    assert "qemu-system-arm, version 7 or newer" in done.stderr
+    assert "qemu-system-arm, version 7 or newer" in ready.refuse()
 
 
 def test_without_apt_it_lists_what_is_missing(machine: Machine) -> None:
     machine.add("python3", PYTHON)
     machine.add("gcc")
-    done = machine.dev("true")
-    assert done.returncode == 1
-    assert "no apt-get here" in done.stderr
-    assert "clang and ld.lld, version 16 or newer" in done.stderr
-    assert "qemu-system-arm" in done.stderr
-    assert "- gcc" not in done.stderr
+    said = machine.refuse()
+    for words in ("no apt-get here", "clang and ld.lld, version 16 or newer", "qemu-system-arm"):
+        assert words in said
+    assert "- gcc" not in said
 
 
 def test_an_unnumbered_clang_is_taken_if_it_is_new_enough(machine: Machine) -> None:
@@ -265,7 +266,7 @@ def test_an_unnumbered_clang_is_taken_if_it_is_new_enough(machine: Machine) -> N
     for name in ("clang", "ld.lld"):
         (machine.bin / f"{name}-22").rename(machine.bin / name)
     machine.add("clang", "#!/bin/sh\necho 'clang version 15.0.7'\n")
-    assert machine.dev("true").returncode == 1
+    machine.refuse()
     machine.add("clang", "#!/bin/sh\necho 'clang version 17.0.1'\n")
     assert machine.dev("true").returncode == 0
 
@@ -273,9 +274,7 @@ def test_an_unnumbered_clang_is_taken_if_it_is_new_enough(machine: Machine) -> N
 def test_without_rights_it_prints_the_line_to_run(machine: Machine) -> None:
     machine.add("python3", PYTHON)
     machine.add_apt(user=1000)
-    done = machine.dev("true")
-    assert done.returncode == 1
-    assert f"run: sudo apt-get install -y --no-install-recommends {WANTED}\n" in done.stderr
+    assert f"run: sudo apt-get install -y --no-install-recommends {WANTED}\n" in machine.refuse()
     assert machine.calls() == []
 
 
@@ -322,10 +321,9 @@ def test_old_lists_serve_where_they_cannot_be_updated(machine: Machine) -> None:
 def test_a_folder_that_may_not_be_written_is_said_plainly(machine: Machine) -> None:
     machine.add_tools()
     (machine.root / ".venv").write_text("")  # in the way, for root too, whom no permission stops
-    done = machine.dev("true")
-    assert done.returncode == 1
-    assert "cannot be written" in done.stderr
-    assert "rm:" not in done.stderr and "mkdir:" not in done.stderr
+    said = machine.refuse()
+    assert "cannot be written" in said
+    assert "rm:" not in said and "mkdir:" not in said
     assert machine.calls() == []
 
 
@@ -412,17 +410,14 @@ def test_an_extra_whose_program_was_removed_is_installed_again(served: Machine) 
 def test_an_extra_outlives_no_new_set_up(served: Machine) -> None:
     """The set-up may have changed the packages that the extra's stand on."""
     assert served.dev("--with", "split").returncode == 0
-    with (served.root / "requirements.txt").open("a") as file:
-        file.write("\n# changed\n")
+    served.change("requirements.txt")
     served.calls()
     assert served.dev("--with", "split").returncode == 0
     assert any(" tensorflow-cpu==" in call for call in served.calls())
 
 
 def test_without_apt_an_extra_says_what_to_install(ready: Machine) -> None:
-    done = ready.dev("--with", "browser", "true")
-    assert done.returncode == 1
-    assert "install chromium chromedriver by hand" in done.stderr
+    assert "install chromium chromedriver by hand" in ready.refuse("--with", "browser")
 
 
 def test_ci_runs_what_a_newcomer_runs_and_lets_no_test_vanish() -> None:

@@ -8,7 +8,7 @@ from paths import ROOT
 
 from buildtool.base.errors import ToolError, UsageError
 from buildtool.base.toml import read_toml
-from buildtool.firmware.run import desk
+from buildtool.firmware.run import attached
 from buildtool.fronts.cli import debugger
 from buildtool.target.board_file import WHAT, parse_board
 from buildtool.target.registry import load_board
@@ -50,17 +50,17 @@ def test_other_tools_get_the_files_that_they_take():
 
 def test_a_tool_for_binaries_gets_one_of_the_very_image(tmp_path, monkeypatch):
     """Of the image alone: another build's may lie beside it, or none."""
-    monkeypatch.setattr(desk, "flash_files", lambda data, board, stem: {f"{stem}.bin": data + b"!"})
+    monkeypatch.setattr(attached, "flash_files", lambda data, board, stem: {f"{stem}.bin": data + b"!"})
     table = read_toml(ROOT / "plugins/buildtool_plugins/riscv/boards/hifive1.toml", WHAT)
     probe = {"esptool": ["--chip", "esp32c3"], "openocd": ["-f", "x.cfg"]}
     board = parse_board({**table, "probe": probe}, "mine", "mine.toml")
     image = tmp_path / "net.elf"
     image.write_bytes(b"image")
     (tmp_path / "net.bin").write_bytes(b"old")
-    with desk.flashable(board, image, "esptool") as how:
+    with attached.flashable(board, image, "esptool") as how:
         assert Path(how.command[-1]).read_bytes() == b"image!"
     assert (tmp_path / "net.bin").read_bytes() == b"old"
-    with desk.flashable(board, image, "openocd") as how:
+    with attached.flashable(board, image, "openocd") as how:
         assert str(image) in how.command[-1]
 
 

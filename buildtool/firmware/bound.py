@@ -75,15 +75,16 @@ def bound(sources: Sources, plan: Plan, target: Target, compiler: str) -> Footpr
     if not chosen and not compiler:
         first = next(iter(target.board.toolchains), "")
         chosen = [entry for entry in entries if entry.toolchain == first][-1:]
-    parts = [_code(sources, plan, target, entry) for entry in chosen or entries]
-    if None in parts:
-        return None
-    code: Counter[str] = Counter()
-    for found in parts:
-        code |= Counter(found)
-    variables = max(entry.variables for entry in chosen or entries)
-    uses = _uses(plan, target, len(sources.image.data), code, variables, _guard(target.board))
-    return Footprint(" or ".join(entry.compiler for entry in chosen or entries), False, uses)
+    chosen = chosen or list(entries)
+    code = Counter[str]()
+    for entry in chosen:
+        own = _code(sources, plan, target, entry)
+        if own is None:
+            return None
+        code |= Counter(own)
+    variables = max(entry.variables for entry in chosen)
+    uses = _uses(plan, target, len(sources.image.data), code, variables, _guard_bytes(target.board))
+    return Footprint(" or ".join(entry.compiler for entry in chosen), False, uses)
 
 
 def estimate(sources: Sources, plan: Plan, target: Target) -> Footprint | None:
@@ -98,12 +99,12 @@ def estimate(sources: Sources, plan: Plan, target: Target) -> Footprint | None:
     if entry is None or board.code != board.arena:
         return None
     own = _network_code(sources, entry)
-    code = _likened(kernel_sources(plan, target), max(int(own), _LEAST_NETWORK), target, entry)
+    code = _liken(kernel_sources(plan, target), max(int(own), _LEAST_NETWORK), target, entry)
     uses = _uses(plan, target, len(sources.image.data), code, entry.variables, 0)
     return Footprint(f"{LIKENED_FACTOR:g} times RV32IMAC", False, uses)
 
 
-def _likened(paths: Sequence[Path], own: int, target: Target, entry: Recorded) -> Counter[str]:
+def _liken(paths: Sequence[Path], own: int, target: Target, entry: Recorded) -> Counter[str]:
     """Code and constants by owner, from another core's sizes; `own`: bytes of the network's code there."""
     plain = {name: size for name, size in entry.code.items() if name.startswith(LIKENED_KERNELS)}
     kernels = [path for path in paths if path.name not in RUNTIME]  # that is part of the firmware
@@ -167,7 +168,7 @@ def firmware(
     entries = read(*LIKENED)[1] if is_estimated(target) else recorded(board.core)
     parts = {name: Counter({needs.AROUND: _AROUND_ARENA}) for name in arena_memories(board)}
     variables = max((entry.variables for entry in entries), default=0)
-    parts.setdefault(board.data, Counter()).update(_data(board, _guard(board), variables))
+    parts.setdefault(board.data, Counter()).update(_data_parts(board, _guard_bytes(board), variables))
     if board.data in board.holders:
         parts[board.data][needs.ALIGNMENT] = _GAPS
     if board.weights in board.holders:
@@ -186,15 +187,14 @@ def firmware(
     return tuple(taken)
 
 
-def _data(board: Board, guard: int, variables: int) -> dict[str, int]:
+def _data_parts(board: Board, guard: int, variables: int) -> dict[str, int]:
     """The parts of firmware in the memory of data, beside an arena and state."""
     return {needs.STACK: board.stack_bytes, needs.GUARD: guard, f"{needs.VARIABLES} of all": variables}
 
 
-def _guard(board: Board) -> int:
+def _guard_bytes(board: Board) -> int:
     """Bytes below the stack that catch its overflow."""
-    found: int = getattr(registry.plugin(board), "guard_bytes", lambda _: 0)(board)
-    return found
+    return int(getattr(registry.plugin(board), "guard_bytes", lambda _: 0)(board))
 
 
 def _code_beside(
@@ -205,14 +205,14 @@ def _code_beside(
     if plan is not None:
         found = foreseen(graph, plan, target, session)
         of_code = found.use(board.code).parts if found else ()
-        counted = {needs.ARENA, needs.AROUND, needs.STATE, needs.WEIGHTS, *_data(board, 0, 0)}
+        counted = {needs.ARENA, needs.AROUND, needs.STATE, needs.WEIGHTS, *_data_parts(board, 0, 0)}
         code = {part.name: part.bytes for part in of_code if part.name not in counted}
         if needs.ALIGNMENT in code and board.data == board.code:
             code[needs.ALIGNMENT] -= _GAPS  # that is counted with the variables
         return code
     paths = source_files(target, [kernel for kernel in catalogue.select_all(target, graph) if kernel])
     if is_estimated(target):
-        return _likened(paths, _LEAST_NETWORK, target, read(*LIKENED)[1][0])
+        return _liken(paths, _LEAST_NETWORK, target, read(*LIKENED)[1][0])
     names = [f"{path.parent.name}/{path.name}" for path in paths if not is_runtime(path)]
     entries = recorded(board.core)
     kernels = (sum(entry.code.get(name, 0) for name in names) for entry in entries)
@@ -257,7 +257,7 @@ def _uses(
     for memory, named in (
         (board.code, dict(code)),
         (board.weights, {needs.WEIGHTS: weights}),
-        (board.data, {**_data(board, guard, variables), needs.STATE: plan.state_bytes}),
+        (board.data, {**_data_parts(board, guard, variables), needs.STATE: plan.state_bytes}),
         *arenas,
     ):
         parts.setdefault(memory, Counter()).update(named)

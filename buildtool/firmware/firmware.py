@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 from buildtool.base.errors import ToolError
 from buildtool.base.locks import scratch
@@ -191,5 +192,4 @@ def compiled_by_maker(
         return None
     with scratch() as name:
         write_files(files, Path(name))
-        build: VendorBuild | None = compile_(net, Path(name), tell)
-        return build
+        return cast("VendorBuild | None", compile_(net, Path(name), tell))

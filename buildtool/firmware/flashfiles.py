@@ -21,7 +21,7 @@ from typing import NamedTuple
 from buildtool.base.errors import ToolError, UsageError, suggest
 from buildtool.base.locks import scratch
 from buildtool.base.modes import FlashPart, Format
-from buildtool.firmware.sizes import open_elf, placed_sections
+from buildtool.firmware.sizes import lies_in, open_elf, placed_sections
 from buildtool.target.hardware import MemoryKind
 from buildtool.target.partitions import regions, weights_before_code
 from buildtool.target.types import Board
@@ -48,7 +48,7 @@ class Piece(NamedTuple):
         return self.address + len(self.data)
 
 
-def joined(pieces: Iterable[Piece]) -> list[Piece]:
+def join_pieces(pieces: Iterable[Piece]) -> list[Piece]:
     """Pieces by address, those that touch as one. ToolError where two of them overlap."""
     whole: list[Piece] = []
     for piece in sorted(piece for piece in pieces if piece.data):
@@ -64,7 +64,7 @@ def joined(pieces: Iterable[Piece]) -> list[Piece]:
 def binary(pieces: Iterable[Piece], start: int) -> bytes:
     """All bytes from the address `start` on; no piece begins before it."""
     flat = bytearray()
-    for piece in joined(pieces):
+    for piece in join_pieces(pieces):
         if piece.address < start:
             raise ToolError(f"the image has bytes at {piece.address:#x}, before {start:#x}")
         gap = piece.address - start - len(flat)
@@ -85,8 +85,8 @@ def intel_hex(pieces: Iterable[Piece]) -> bytes:
         body = bytes((len(data), address >> 8, address & 0xFF, kind)) + data
         return f":{body.hex()}{-sum(body) & 0xFF:02x}\n".upper()
 
-    for piece in joined(pieces):
-        for address, data in _rows(piece, _HEX_ROW):
+    for piece in join_pieces(pieces):
+        for address, data in _split_rows(piece, _HEX_ROW):
             if address >> 16 != upper:
                 upper = address >> 16
                 text += record(_UPPER, 0, upper.to_bytes(2, "big"))
@@ -94,7 +94,7 @@ def intel_hex(pieces: Iterable[Piece]) -> bytes:
     return (text + record(_END, 0, b"")).encode()
 
 
-def _rows(piece: Piece, size: int) -> Iterator[tuple[int, bytes]]:
+def _split_rows(piece: Piece, size: int) -> Iterator[tuple[int, bytes]]:
     """The piece in rows that end at multiples of `size`."""
     at = piece.address
     while at < piece.end:
@@ -106,8 +106,8 @@ def _rows(piece: Piece, size: int) -> Iterator[tuple[int, bytes]]:
 def uf2(pieces: Iterable[Piece], family: int) -> bytes:
     """Blocks of 512 bytes, each with a page of 256 at a multiple of 256."""
     pages: dict[int, bytearray] = {}
-    for piece in joined(pieces):
-        for address, data in _rows(piece, _PAGE):
+    for piece in join_pieces(pieces):
+        for address, data in _split_rows(piece, _PAGE):
             page = pages.setdefault(address - address % _PAGE, bytearray(FILL * _PAGE))
             page[address % _PAGE : address % _PAGE + len(data)] = data
     return b"".join(
@@ -134,7 +134,7 @@ class Signing:
     key: bytes
     version: str = "0.0.0"
 
-    def signed(self, code: list[Piece], board: Board) -> Piece:
+    def sign(self, code: list[Piece], board: Board) -> Piece:
         """The firmware with MCUboot's header and trailer, at the start of the board's slot.
 
         ToolError where imgtool is missing or refuses.
@@ -145,21 +145,23 @@ class Signing:
             text = "imgtool, which signs images for MCUboot, is not installed"
             raise ToolError(text, hint="run: pip install imgtool")
         slot = board.memory(board.code).base + board.image.code_start
-        plain = binary(code, slot + boot.header_bytes)
+        words = [
+            *("--header-size", str(boot.header_bytes), "--pad-header", "--align", str(boot.align)),
+            *("--slot-size", str(boot.slot_bytes), "--version", self.version),
+        ]
+        return Piece(slot, self._imgtool(words, binary(code, slot + boot.header_bytes)))
+
+    def _imgtool(self, words: list[str], code: bytes) -> bytes:
+        """What imgtool makes of the code; ToolError with its last line."""
         with scratch() as name:
             folder = Path(name)
             (folder / "key.pem").touch(0o600)
             (folder / "key.pem").write_bytes(self.key)
-            (folder / "code.bin").write_bytes(plain)
-            words = [
-                *(sys.executable, "-P", "-m", "imgtool.main", "sign", "--key", "key.pem"),
-                *("--header-size", str(boot.header_bytes), "--pad-header", "--align", str(boot.align)),
-                *("--slot-size", str(boot.slot_bytes), "--version", self.version),
-                *("code.bin", "signed.bin"),
-            ]
+            (folder / "code.bin").write_bytes(code)
+            command = (sys.executable, "-P", "-m", "imgtool.main", "sign", "--key", "key.pem")
             try:
                 done = subprocess.run(
-                    words,
+                    [*command, *words, "code.bin", "signed.bin"],
                     cwd=folder,
                     stdin=subprocess.DEVNULL,
                     capture_output=True,
@@ -170,7 +172,7 @@ class Signing:
             except (OSError, subprocess.TimeoutExpired) as error:
                 raise ToolError(f"imgtool did not sign the firmware: {error}") from None
             if done.returncode == 0 and (folder / "signed.bin").is_file():
-                return Piece(slot, (folder / "signed.bin").read_bytes())
+                return (folder / "signed.bin").read_bytes()
         lines = [line.strip() for line in (done.stderr or done.stdout).splitlines() if line.strip()]
         last = lines[-1][:_MOST_SHOWN] if lines else "it said nothing"  # behind a trace
         hint = "check the key: an unencrypted private key of ed25519, ECDSA or RSA, as PEM"
@@ -192,8 +194,8 @@ def check_formats(board: Board, formats: Iterable[Format], *, signed: bool = Fal
         asked = [name for name in formats if name not in DEFAULT]
         if asked or signed:
             option = "formats" if asked else "sign"
-            what = f"images for board '{board.name}' are programs of this machine, and not flashed"
-            raise UsageError(what, option=option, hint=suggest(**{option: None}))
+            text = f"images for board '{board.name}' are programs of this machine, and not flashed"
+            raise UsageError(text, option=option, hint=suggest(**{option: None}))
     if Format.UF2 in formats and not board.image.uf2_family:
         raise UsageError(
             f"no UF2 family number is known of board '{board.name}'",
@@ -238,22 +240,23 @@ def flash_files(
     whole = [*code, *weights]
     parts = {FlashPart.ALL: whole, FlashPart.WEIGHTS: weights, FlashPart.CODE: code}
     if signing:
-        parts[FlashPart.SIGNED] = [signing.signed(code, board)]
-    wanted = set(suffixes(board, formats, signed=signing is not None))
-    files = {}
-    for part, pieces in parts.items():
-        for name in Format:
-            if f"{part}.{name}" in wanted and pieces:
-                files[f"{stem}{part}.{name}"] = _file(name, part, pieces, board)
+        parts[FlashPart.SIGNED] = [signing.sign(code, board)]
+    wanted = suffixes(board, formats, signed=signing is not None)
+    files = {
+        f"{stem}{part}.{name}": _write(name, part, pieces, board)
+        for part, pieces in parts.items()
+        for name in Format
+        if f"{part}.{name}" in wanted and pieces
+    }
     # NET_MEMORY.bin of memories that hold neither code nor weights: an application's own sections
     for memory in board.memories if Format.BIN in formats else ():
-        own = [piece for piece in whole if _in(board, memory.name, piece)]
+        own = [piece for piece in whole if lies_in(memory, piece.address)]
         if own and memory.kind is MemoryKind.ROM and memory.name not in (board.code, board.weights):
             files[f"{stem}_{memory.name}.bin"] = binary(own, memory.base)
     return files
 
 
-def _file(name: Format, part: FlashPart, pieces: list[Piece], board: Board) -> bytes:
+def _write(name: Format, part: FlashPart, pieces: list[Piece], board: Board) -> bytes:
     """The pieces as a file of the format."""
     if name == Format.HEX:
         return intel_hex(pieces)
@@ -267,34 +270,25 @@ def _file(name: Format, part: FlashPart, pieces: list[Piece], board: Board) -> b
         start = memory.base + board.image.code_start
     # Weights that lie before the firmware are in their own file alone.
     own = [piece for piece in pieces if piece.address >= start or not weights_before_code(board)]
-    return binary([piece for piece in own if _in(board, board.code, piece)], start)
-
-
-def _in(board: Board, name: str, piece: Piece) -> bool:
-    memory = board.memory(name)
-    return memory.base <= piece.address < memory.base + memory.size
+    return binary([piece for piece in own if lies_in(memory, piece.address)], start)
 
 
 def _parts(data: bytes, board: Board) -> tuple[list[Piece], list[Piece]]:
-    """The weights, and all else that is flashed."""
+    """The weights, and all else that is flashed.
+
+    Code lies in memory that keeps it, which may be RAM of an emulated board, or in none of the board's
+    memories: that is taken for flash which its file leaves out.
+    """
     elf = open_elf(data)
     weights, code = list[Piece](), list[Piece]()
     for section in placed_sections(elf):
         if not section.is_stored:
             continue
         piece = Piece(section.load_address, bytes(elf.get_section(section.index).data()))
+        around = [memory for memory in board.memories if lies_in(memory, piece.address)]
+        keeping = (m.kind is MemoryKind.ROM or m.name in (board.code, board.weights) for m in around)
         if section.name == _SECTION:
             weights.append(piece)
-        elif _is_flashed(board, piece):
+        elif not around or any(keeping):
             code.append(piece)
-    return joined(weights), joined(code)
-
-
-def _is_flashed(board: Board, piece: Piece) -> bool:
-    """Whether it lies in memory that keeps it, which may be RAM of an emulated board.
-
-    A place in none of the board's memories is taken for flash that its file leaves out.
-    """
-    around = [memory for memory in board.memories if _in(board, memory.name, piece)]
-    kept = (memory.kind is MemoryKind.ROM or memory.name in (board.code, board.weights) for memory in around)
-    return not around or any(kept)
+    return join_pieces(weights), join_pieces(code)

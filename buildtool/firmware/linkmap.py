@@ -43,11 +43,6 @@ class Share(NamedTuple):
     bytes: int
     address: int = -1
 
-    @property
-    def is_merged(self) -> bool:
-        """Whether equal constants of several objects may be here just once."""
-        return re.search(r"\.cst\d+$", self.section) is not None
-
 
 def portable(table: bytes) -> bytes:
     """A map without the paths of this machine: absolute ones are cut to their last part."""
@@ -80,18 +75,18 @@ def map_text(elf: File, named: File | None) -> str:
 
 def contributions(text: str) -> list[Share]:
     """The bytes that each object brings, by the text of a linker's map."""
-    return [line for line in _lines(text) if isinstance(line, Share) and line.bytes]
+    return [line for line in _read(text) if isinstance(line, Share) and line.bytes]
 
 
 def outputs(text: str) -> list[Output]:
     """The sections of the image, by the text of a linker's map."""
-    return [line for line in _lines(text) if isinstance(line, Output)]
+    return [line for line in _read(text) if isinstance(line, Output)]
 
 
-def _lines(text: str) -> Iterator[Share | Output]:
+def _read(text: str) -> Iterator[Share | Output]:
     lines, output = text.splitlines(), ""
     if not lines or lines[0].split()[-3:] != ["Out", "In", "Symbol"]:
-        yield from _gnu_lines(lines)
+        yield from _read_gnu(lines)
         return
     for columns in filter(None, map(_LLD.match, lines[1:])):
         address, size, rest = int(columns[1], 16), int(columns[2], 16), columns[3]
@@ -102,19 +97,19 @@ def _lines(text: str) -> Iterator[Share | Output]:
             yield Share(output, named[2], named[1], size, address)
 
 
-def _gnu_lines(lines: list[str]) -> Iterator[Share | Output]:
+def _read_gnu(lines: list[str]) -> Iterator[Share | Output]:
     output = ""
-    for line in _whole_lines(lines):
+    for line in _join_long_names(lines):
         if not line.startswith(" "):
-            section = _GNU_OUTPUT.match(line)
-            output = section[1] if section else ""
-            if section:
+            output = ""
+            if section := _GNU_OUTPUT.match(line):
+                output = section[1]
                 yield Output(output, int(section[2], 16), int(section[3], 16))
         elif (named := _GNU_INPUT.match(line)) is not None and not named[1].startswith("*"):
             yield Share(output, named[1], named[4], int(named[3], 16), int(named[2], 16))
 
 
-def _whole_lines(lines: list[str]) -> Iterator[str]:
+def _join_long_names(lines: list[str]) -> Iterator[str]:
     """The lines of GNU ld's memory map; the line of a long name and the next one are joined."""
     begun, name = False, ""
     for line in lines:

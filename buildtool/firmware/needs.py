@@ -152,20 +152,17 @@ def _limits(plan: Plan, target: Target, image_bytes: int, options: PlanOptions) 
 def refuse_weights(target: Target, options: PlanOptions, image_bytes: int) -> None:
     """PlanError when the weights do not fit the board, or what `max_flash` allows of it."""
     board = target.board
-    memory = board.memory(board.weights)
-    room = weights_room(board)
+    memory, room = board.memory(board.weights), weights_room(board)
     most = room if options.max_flash is None else min(options.max_flash, room)
     if image_bytes <= most:
         return
-    where, help_ = f"memory '{memory.name}' of {board.name}", Hint(_MORE_FLASH)
+    where, hint = f"memory '{memory.name}' of {board.name}", Hint(_MORE_FLASH)
     if room < memory.size:  # of a partition, or of what the shortest code leaves
         where = f"the weights' {'slot' if board.image.slot_bytes else 'partition'} in {where}"
-        help_ = Hint(_MORE_ROOM)
+        hint = Hint(_MORE_ROOM)
     limit = f"{where} has {most:,}"
     if most < room:
         limit = f"{most:,} are allowed"
-        help_ = suggest(max_flash=image_bytes) if image_bytes <= room else help_
-    raise PlanError(
-        f"the weight image requires {image_bytes:,} bytes, {limit}: {image_bytes - most:,} too many",
-        hint=help_,
-    )
+        hint = suggest(max_flash=image_bytes) if image_bytes <= room else hint
+    text = f"the weight image requires {image_bytes:,} bytes, {limit}: {image_bytes - most:,} too many"
+    raise PlanError(text, hint=hint)

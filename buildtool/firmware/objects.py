@@ -100,13 +100,12 @@ class _Known:
         """The object's key, and the files that it reads; None if either is not known, or nothing is kept."""
         if self._session.keeper is None:
             return None
-        found = self._reads(unit)
         # Definitions for networks are no part of the compiler's identity: kernels do without most of them.
         flags = (*self._compiler.flags, *unit.flags)
         plain = tuple(flag for flag in flags if not flag.startswith("-DNN_"))
         if plain not in self._identities:
             self._identities[plain] = identify([self._compiler.cc, *plain], environment())
-        identity = self._identities[plain]
+        found, identity = self._reads(unit), self._identities[plain]
         if found is None or identity is None:
             return None
         folders = [unit.source.parent, *unit.includes] if self._compiler.renames else []
@@ -130,17 +129,15 @@ class _Known:
 
     def keep(self, recipe: Recipe, named: Reads, unit: Unit, target: Path, read: list[str]) -> None:
         """Keeps a new object, unless its sources have changed meanwhile."""
-        if self._reads(unit) != named:
-            return
         paths = [os.path.join(unit.source.parent.absolute(), path) for path in read]  # noqa: PTH118
         known = {str(path.resolve()) for path in named.paths}
         others = [path for path in paths if os.path.realpath(path) not in known]
         try:
-            if named.misses((*self._compiler.flags, *unit.flags), others):
-                return  # the key has not all that the object is made of
+            is_whole = not named.misses((*self._compiler.flags, *unit.flags), others)
         except OSError:
             return
-        recipe.keep(self._session, target.read_bytes(), others)
+        if is_whole and self._reads(unit) == named:  # else the key has not all that the object is made of
+            recipe.keep(self._session, target.read_bytes(), others)
 
     def _reads(self, unit: Unit) -> Reads | None:
         return reads(unit.source, list(_include_folders(self._compiler, unit)))
@@ -149,8 +146,7 @@ class _Known:
 def _include_folders(compiler: Compiler, unit: Unit) -> Iterator[Path]:
     """The folders of the unit's headers, without the compiler's own and the source's folder."""
     yield from unit.includes
-    flags = (*compiler.flags, *unit.flags)
-    for flag, after in itertools.zip_longest(flags, flags[1:], fillvalue=""):
+    for flag, after in itertools.pairwise((*compiler.flags, *unit.flags, "")):
         if flag in ("-I", "-isystem", "-iquote", "-idirafter"):
             yield Path(after)
         elif flag.startswith("-I"):
@@ -163,16 +159,8 @@ def _compile(compiler: Compiler, unit: Unit, target: Path) -> list[str] | None:
     rule = target.with_suffix(".d")
     # the source is named relative to its own folder: no path of this machine gets into the object
     command = [
-        compiler.cc,
-        *compiler.flags,
-        *unit.flags,
-        *compiler.renames,
-        *includes,
-        *("-MD", "-MF", str(rule)),
-        "-c",
-        unit.source.name,
-        "-o",
-        str(target),
+        *(compiler.cc, *compiler.flags, *unit.flags, *compiler.renames, *includes),
+        *("-MD", "-MF", str(rule), "-c", unit.source.name, "-o", str(target)),
     ]
     said = run(command, f"compiling {unit.source.name}", cwd=unit.source.parent)
     refuse_unless_made(target, f"compiling {unit.source.name}", compiler.cc, said)
@@ -276,7 +264,7 @@ class Reads:
         if not flag.startswith("-DNN_"):
             return True
         values = (one.partition("=")[2] if one.startswith("-DNN_") else one for one in flags)
-        within = frozenset[str]().union(*(_names(os.fsencode(value)) for value in values))
+        within = frozenset[str]().union(*(_find_names(os.fsencode(value)) for value in values))
         return _is_mentioned(flag, self.names | within)
 
     def misses(self, flags: Iterable[str], others: Iterable[str]) -> bool:
@@ -296,28 +284,39 @@ def _is_mentioned(flag: str, names: Collection[str]) -> bool:
     return name in names or any(known.endswith("##") for known in names)
 
 
-def _names(data: bytes) -> frozenset[str]:
+def _find_names(data: bytes) -> frozenset[str]:
     return frozenset(name.decode() for name in _OWN_NAME.findall(data))
 
 
-def _parsed(data: bytes) -> _Text:
+def _parse(data: bytes) -> _Text:
     named = tuple(
         ((quoted or bracketed).decode(errors="surrogateescape"), bool(quoted))
         for quoted, bracketed in _NAMED.findall(data)
     )
-    return _Text(hashlib.sha256(data).hexdigest(), named, bool(_HIDDEN.search(data)), _names(data))
+    return _Text(hashlib.sha256(data).hexdigest(), named, bool(_HIDDEN.search(data)), _find_names(data))
 
 
-_TEXTS = Memo(lambda path: _parsed(Path(path).read_bytes()), 4096)
+_TEXTS = Memo(lambda path: _parse(Path(path).read_bytes()), 4096)
 
 
 def _read(path: Path) -> _Text:
     try:
         return _TEXTS.of(str(path))
     except FileNotFoundError:
-        raise TargetError(
-            "a catalogue or plugin names this file, which is not there", path=str(path)
-        ) from None
+        text = "a catalogue or plugin names this file, which is not there"
+        raise TargetError(text, path=str(path)) from None
+
+
+def _walk(waiting: list[tuple[str, Path]], folders: Sequence[Path]) -> Iterator[tuple[str, Path, _Text]]:
+    """Files by name, and all that they include from `folders`, directly or not, each once."""
+    seen: set[Path] = set()
+    while waiting:
+        name, path = waiting.pop()
+        if path not in seen:
+            seen.add(path)
+            text = _read(path)
+            yield name, path, text
+            waiting += _resolve(text, path.parent, folders)
 
 
 def reads(source: Path, folders: Sequence[Path]) -> Reads | None:
@@ -325,43 +324,27 @@ def reads(source: Path, folders: Sequence[Path]) -> Reads | None:
 
     None: the text does not tell (a macro names a file, data is included).
     """
-    files: list[tuple[str, str]] = []
-    names: set[str] = set()
-    seen: set[Path] = set()
-    waiting = [(source.name, source)]
-    while waiting:
-        name, path = waiting.pop()
-        if path in seen:
-            continue
-        seen.add(path)
-        text = _read(path)
+    files, names, paths = [], set[str](), set[Path]()
+    for name, path, text in _walk([(source.name, source)], folders):
         if text.hides:
             return None
         files.append((name, text.digest))
         names |= text.names
-        waiting += _resolved(text, path.parent, folders)
-    return Reads(tuple(files), frozenset(names), frozenset(seen))
+        paths.add(path)
+    return Reads(tuple(files), frozenset(names), frozenset(paths))
 
 
 def closure(texts: Iterable[bytes], sources: Iterable[Path], folders: Sequence[Path]) -> list[Path]:
     """The headers of `folders` that these texts and files include, directly or not, sorted."""
-    found: set[Path] = set()
-    waiting = [path for data in texts for _, path in _resolved(_parsed(data), None, folders)]
+    first = [found for data in texts for found in _resolve(_parse(data), None, folders)]
     for source in sources:
-        waiting += [path for _, path in _resolved(_read(source), source.parent, folders)]
-    while waiting:
-        path = waiting.pop()
-        if path not in found:
-            found.add(path)
-            waiting += [other for _, other in _resolved(_read(path), path.parent, folders)]
-    return sorted(found)
+        first += _resolve(_read(source), source.parent, folders)
+    return sorted(path for _, path, _ in _walk(first, folders))
 
 
-def _resolved(text: _Text, own: Path | None, folders: Sequence[Path]) -> Iterator[tuple[str, Path]]:
+def _resolve(text: _Text, own: Path | None, folders: Sequence[Path]) -> Iterator[tuple[str, Path]]:
     """The file of each name that the compiler finds first; `own`: the text's own folder."""
     for name, quoted in text.included:
-        for folder in (own, *folders) if quoted and own else folders:
-            path = folder / name
-            if path.is_file():
-                yield name, path
-                break
+        paths = (folder / name for folder in ((own, *folders) if quoted and own else folders))
+        if found := next(filter(Path.is_file, paths), None):
+            yield name, found

@@ -8,11 +8,12 @@ padding.
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
-from typing import Any
+from typing import Any, TypeVar
 
 from buildtool.firmware.linkmap import Share, contributions, outputs
 from buildtool.firmware.sizes import (
@@ -50,36 +51,41 @@ def parts(data: bytes, board: Board, nets: Sequence[str], table: str = "") -> Pa
     elf = open_elf(data)
     sections = placed_sections(elf)
     shares = _shares(table, sections)
+    found = _pieces_by_section(elf, sections, shares)
+    every = [piece for own in found.values() for piece in own]
+    owners = _Owners(nets, every)
+    rows = Counter[tuple[str, ...]]()
+    for memory, section, is_copy in in_memories(sections, board):
+        is_constant = section.is_stored and not section.is_writable
+        kind = CODE if section.is_code else CONSTANTS if is_constant else VARIABLES
+        for piece in found[section.index]:
+            whose = (owners.of(section, piece), piece.library, piece.file, piece.symbol)
+            rows[memory, section.name, INITIAL if is_copy else kind, *whose] += piece.end - piece.begin
+    places = {memory: place for place, memory in enumerate(dict.fromkeys(key[0] for key in rows))}
+    ordered = sorted(rows.items(), key=lambda row: (places[row[0][0]], -row[1], row[0]))
+    source = "map" if shares else "symbols" if any(piece.file for piece in every) else ""
+    return Parts([_part(*key, size=size) for key, size in ordered], source)
+
+
+def _pieces_by_section(
+    elf: Any, sections: Sequence[Placed], shares: dict[tuple[str, int], list[Share]]
+) -> dict[int, list[Piece]]:
+    """Number of a section -> its pieces."""
     named: dict[int, list[Symbol]] = {}
     for symbol in symbols(elf):
         named.setdefault(symbol.section, []).append(symbol)
-    if not shares:  # then debug information may know the files of code
-        files = DebugFiles(elf)
-        for index in {section.index for section in sections if section.is_code} & named.keys():
-            named[index] = [replace(s, file=files.file(s.address) or s.file) for s in named[index]]
-    found: dict[int, list[Piece]] = {}
+    files = None if shares else DebugFiles(elf)  # debug information may know the files of code
+    found = {}
     for section in sections:
         # Beside code, a local symbol of no size marks a place and names no bytes.
         naming = [s for s in named.get(section.index, ()) if s.size or s.is_global or section.is_code]
+        if files and section.is_code:
+            naming = [replace(s, file=files.file(s.address) or s.file) for s in naming]
         of_map = shares.get((section.name, section.address), [])
         own = pieces(section.address, section.size, _content(elf, section), naming, of_map)
         assert sum(piece.end - piece.begin for piece in own) == section.size, section
         found[section.index] = own
-    owners = _Owners(nets, [piece for own in found.values() for piece in own])
-    rows: dict[tuple[str, ...], int] = {}
-    for memory, section, is_copy in in_memories(sections, board):
-        for piece in found[section.index]:
-            owner = owners.of(section, piece)
-            is_constant = section.is_stored and not section.is_writable
-            kind = CODE if section.is_code else CONSTANTS if is_constant else VARIABLES
-            kind = INITIAL if is_copy else kind
-            key = (memory, section.name, kind, owner, piece.library, piece.file, piece.symbol)
-            rows[key] = rows.get(key, 0) + piece.end - piece.begin
-    has_files = any(piece.file for own in found.values() for piece in own)
-    places = {memory: place for place, memory in enumerate(dict.fromkeys(key[0] for key in rows))}
-    ordered = sorted(rows.items(), key=lambda row: (places[row[0][0]], -row[1], row[0]))
-    source = "map" if shares else "symbols" if has_files else ""
-    return Parts([_part(*key, size=size) for key, size in ordered], source)
+    return found
 
 
 def _part(
@@ -185,27 +191,21 @@ class Piece:
     symbol: str
 
 
-@dataclass(frozen=True)
-class Origin:
-    """The source of an object: an archive's name and its member, or "" and the object's path."""
+def origin(path: str) -> tuple[str, str]:
+    """The archive of an object in a linker's map, "" without, and the object's name.
 
-    library: str
-    file: str
-
-
-def origin(path: str) -> Origin:
-    """The source of an object in a linker's map: obj/net.o, libc.a(memcpy.o), libc.a:memcpy.o."""
+    Such as obj/net.o, libc.a(memcpy.o), libc.a:memcpy.o.
+    """
     if _OPTIMISED.search(path):
-        return Origin("", OPTIMISED)
+        return "", OPTIMISED
     member = _MEMBER.match(path)
     if member is not None:
-        return Origin(member[1], member[2] or member[3] or "")
+        return member[1], member[2] or member[3] or ""
     if path.startswith("<internal>") or path == "linker stubs":
-        return Origin("", "(linker)")
+        return "", "(linker)"
     if path.startswith("/"):
-        return Origin("", path.rpartition("/")[2])
-    path = re.sub(r"^(\./)+", "", path)
-    return Origin("", _NUMBERED.sub("", path))
+        return "", path.rpartition("/")[2]
+    return "", _NUMBERED.sub("", re.sub(r"^(\./)+", "", path))
 
 
 def pieces(
@@ -215,87 +215,70 @@ def pieces(
 
     `shares`: those of the section in this image's map; empty without a map.
     """
-    apart, reached = list[Share](), address
-    for share in sorted(shares, key=lambda s: (s.address, -s.bytes, s.file, s.section)):
-        begin, end = max(share.address, reached), min(share.address + share.bytes, address + size)
-        if begin < end:
-            apart.append(share._replace(address=begin, bytes=end - begin))
-            reached = end
-    return list(_Section(address, size, content, apart).pieces(symbols))
+    by_place = sorted(shares, key=lambda s: (s.address, -s.bytes, s.file, s.section))
+    every = ((share.address, share.address + share.bytes, share) for share in by_place)
+    apart = [(begin, end, s) for begin, end, s in _cover(address, address + size, every) if s is not None]
+    return list(_Section(address, content, apart).pieces(symbols, address + size))
+
+
+T = TypeVar("T")
+Span = tuple[int, int, T]  # begin, end, what is there
+
+
+def _cover(low: int, high: int, spans: Iterable[Span[T]]) -> Iterator[Span[T | None]]:
+    """[low, high) in parts: the spans, the first where several overlap, and None between them."""
+    for span_begin, span_end, what in spans:
+        begin, end = max(span_begin, low), min(span_end, high)
+        if begin >= end:
+            continue
+        if low < begin:
+            yield low, begin, None
+        yield begin, end, what
+        low = end
+    if low < high:
+        yield low, high, None
 
 
 class _Section:
     """The pieces of one section; `shares` are by address, and do not overlap."""
 
-    def __init__(self, address: int, size: int, content: bytes, shares: list[Share]) -> None:
-        self.address, self.end, self.content = address, address + size, content
-        self.shares, self.begins = shares, [share.address for share in shares]
+    def __init__(self, address: int, content: bytes, shares: list[Span[Share]]) -> None:
+        self.address, self.content, self.shares = address, content, shares
+        self.begins = [begin for begin, _, _ in shares]
+        self.labels: list[Symbol] = []  # symbols without a size, by address
 
-    def pieces(self, symbols: Sequence[Symbol]) -> Iterator[Piece]:
-        """Those of symbols, and those between them."""
-        every = [s for s in symbols if self.address <= s.address < self.end]
+    def pieces(self, symbols: Iterable[Symbol], end: int) -> Iterator[Piece]:
+        """Those of symbols up to the address `end`, and those between them."""
+        every = [s for s in symbols if self.address <= s.address < end]
         # of several at one place the largest, and of these the one that all may name
         sized = sorted(
             (s for s in every if s.size), key=lambda s: (s.address, -s.size, not s.is_global, s.name)
         )
-        labels = sorted((s for s in every if not s.size), key=lambda s: (s.address, not s.is_global, s.name))
-        reached, label = self.address, 0
-        for symbol in sized:
-            begin, end = max(symbol.address, reached), min(symbol.end, self.end)
-            if begin >= end:
+        labels = (s for s in every if not s.size)
+        self.labels = sorted(labels, key=lambda s: (s.address, not s.is_global, s.name))
+        for low, high, symbol in _cover(self.address, end, ((s.address, s.end, s) for s in sized)):
+            if symbol is not None:
+                yield self._of(symbol, low, high)
                 continue
-            while label < len(labels) and labels[label].address < reached:
-                label += 1
-            upto = bisect_right(labels, begin - 1, lo=label, key=lambda s: s.address)
-            yield from self._between(reached, begin, labels[label:upto])
-            label = upto
-            yield self._of(symbol, begin, end)
-            reached = end
-        yield from self._between(reached, self.end, [s for s in labels[label:] if s.address >= reached])
+            first, last = max(0, bisect_right(self.begins, low) - 1), bisect_left(self.begins, high)
+            for begin, until, share in _cover(low, high, self.shares[first:last]):
+                if share is None and self.shares:
+                    yield self._nobody(begin, until)
+                else:
+                    yield from self._labelled(begin, until, share)
 
-    def _between(self, low: int, high: int, labels: Sequence[Symbol]) -> Iterator[Piece]:
-        """Bytes that no symbol with a size covers."""
-        if low >= high:
-            return
-        if not self.shares:
-            yield from self._labelled(low, high, labels, None)
-            return
-        index = max(0, bisect_right(self.begins, low) - 1)
-        for share in self.shares[index:]:
-            begin, end = max(share.address, low), min(share.address + share.bytes, high)
-            if begin >= high:
-                break
-            if begin >= end:
-                continue
-            if low < begin:
-                yield self._nobody(low, begin)
-            inside = [s for s in labels if begin <= s.address < end]
-            yield from self._labelled(begin, end, inside, share)
-            low = end
-        if low < high:
-            yield self._nobody(low, high)
-
-    def _labelled(
-        self, low: int, high: int, labels: Sequence[Symbol], share: Share | None
-    ) -> Iterator[Piece]:
-        """Bytes that symbols without a size may name, from one to the next."""
-        reached = low
-        for place, symbol in enumerate(labels):
-            end = labels[place + 1].address if place + 1 < len(labels) else high
-            if end <= symbol.address:
-                continue
-            if reached < symbol.address:
-                yield self._unnamed(reached, symbol.address, share)
-            yield self._of(symbol, symbol.address, end)
-            reached = end
-        if reached < high:
-            yield self._unnamed(reached, high, share)
-
-    def _unnamed(self, low: int, high: int, share: Share | None) -> Piece:
-        if share is None:
-            return self._nobody(low, high)
-        found = origin(share.file)
-        return Piece(low, high, found.library, found.file, f"({share.section})")
+    def _labelled(self, low: int, high: int, share: Share | None) -> Iterator[Piece]:
+        """Bytes of a share that symbols without a size may name, from one to the next."""
+        first, last = (bisect_left(self.labels, at, key=lambda s: s.address) for at in (low, high))
+        ends = [*(s.address for s in self.labels[first + 1 : last]), high]
+        spans = ((s.address, end, s) for s, end in zip(self.labels[first:last], ends, strict=False))
+        for begin, end, symbol in _cover(low, high, spans):
+            if symbol is not None:
+                yield self._of(symbol, begin, end)
+            elif share is None:
+                yield self._nobody(begin, end)
+            else:
+                yield Piece(begin, end, *origin(share.file), f"({share.section})")
 
     def _nobody(self, low: int, high: int) -> Piece:
         """Bytes of no object: padding if the map has nothing there, or if they are zeros."""
@@ -305,8 +288,8 @@ class _Section:
 
     def _of(self, symbol: Symbol, begin: int, end: int) -> Piece:
         index = bisect_right(self.begins, begin) - 1
-        if index < 0 or begin >= self.shares[index].address + self.shares[index].bytes:
+        if index < 0 or begin >= self.shares[index][1]:
             return Piece(begin, end, "", symbol.file, symbol.name)
-        found = origin(self.shares[index].file)
-        known = symbol.file if found.file == OPTIMISED else ""
-        return Piece(begin, end, found.library, known or found.file, symbol.name)
+        library, file = origin(self.shares[index][2].file)
+        known = symbol.file if file == OPTIMISED else ""
+        return Piece(begin, end, library, known or file, symbol.name)

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import zip_longest
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import msgpack
 
@@ -49,8 +49,6 @@ if TYPE_CHECKING:
     from buildtool.emit.sources import Sources
 
 MOST_PLAN_BYTES = 1 << 28
-
-
 _AGAIN = Hint("make a plan that fits: buildtool plan MODEL --board BOARD --out FILE")
 
 
@@ -108,11 +106,8 @@ def planned_or_given(
     if lock is None:
         return planned(spec, choice, options, session)
     made = given_plan(spec, choice, lock.file, session)
-    try:
-        _keep(made.plan, options, made.target, lock.image)
-        _keep_cost(made.plan, options, made.target)
-    except PlanError as error:
-        raise error.at(path=lock.file.path) from None
+    if why := _beyond(made.plan, options, made.target, lock.image):
+        raise PlanError(why, path=lock.file.path, hint=_AGAIN)
     return replace(made, options=options)
 
 
@@ -154,32 +149,26 @@ def _difference(locked: Locked, graph: Graph) -> str:
     return "an operator's geometry (strides, padding, connections) differs"
 
 
-def _keep(plan: Plan, options: PlanOptions, target: Target, image: Image | None) -> None:
-    """PlanError for a plan beyond a limit, or with another image mode."""
+def _beyond(plan: Plan, options: PlanOptions, target: Target, image: Image | None) -> str:
+    """Which limit a plan exceeds, or what else was asked for that it does not have; "" if nothing."""
     if image is not None and plan.image != image:
-        raise PlanError(f"the plan has image {plan.image}, {image} is asked for", hint=_AGAIN)
+        return f"the plan has image {plan.image}, {image} is asked for"
     missed = Limits.of(options, target, options.ram).first_missed(plan)
     if missed == "ram":
         over = plan.arena_bytes - (options.ram or 0)
-        raise PlanError(
-            f"the plan's arena requires {plan.arena_bytes} bytes, {options.ram} are allowed: {over} too many",
-            hint=_AGAIN,
+        return (
+            f"the plan's arena requires {plan.arena_bytes} bytes, {options.ram} are allowed: {over} too many"
         )
     if missed == "max_f":
-        raise PlanError(f"the plan's F is {plan.f:.3f}, {options.max_f} is allowed", hint=_AGAIN)
-
-
-def _keep_cost(plan: Plan, options: PlanOptions, target: Target) -> None:
-    """PlanError for a plan beyond the limit on its cost, or with a cost in another unit."""
+        return f"the plan's F is {plan.f:.3f}, {options.max_f} is allowed"
     limit = cost_limit(options, target)
-    if limit is None:
-        return
-    if plan.cost_unit != target.cost_unit:
+    if limit is not None and plan.cost_unit != target.cost_unit:
         text = f"the plan's cost was estimated in {plan.cost_unit}, and costs on board"
-        raise PlanError(f"{text} '{target.board.name}' are in {target.cost_unit}", hint=_AGAIN)
-    if plan.cost > limit:
+        return f"{text} '{target.board.name}' are in {target.cost_unit}"
+    if limit is not None and plan.cost > limit:
         was, allowed = (shown_cost(cost, target) for cost in (plan.cost, limit))
-        raise PlanError(f"the plan's cost was {was}, {allowed} is allowed", hint=_AGAIN)
+        return f"the plan's cost was {was}, {allowed} is allowed"
+    return ""
 
 
 def _ordered_for(plan: Plan, graph: Graph) -> Graph:
@@ -250,13 +239,6 @@ def emitted(made: Planned, name: str) -> Sources:
 
     made.session.tell("packing weights and writing sources")
     image = _image(made)
-    files: list[Sources] = []
-
-    def text() -> Text:
-        files.append(emit(made.graph, made.plan, made.target, name, made.session, image))
-        others = {path: data for path, data in files[0].files.items() if not path.endswith(".bin")}
-        return others, files[0].c_files
-
     parts = {
         "model": made.model.digest,
         "plan": digest(made.plan),
@@ -264,10 +246,13 @@ def emitted(made: Planned, name: str) -> Sources:
         "name": name,
         "layout": image.layout,
     }
-    others, c_files = made.session.keep(_CODE, parts, text)
-    if files:
-        return files[0]
-    net = identifier(name)
+    known = made.session.kept(_CODE, parts)
+    if known is None:
+        sources = emit(made.graph, made.plan, made.target, name, made.session, image)
+        others = {path: data for path, data in sources.files.items() if not path.endswith(".bin")}
+        made.session.hold(_CODE, parts, (others, sources.c_files))
+        return sources
+    net, (others, c_files) = identifier(name), known
     return Sources(net, {**others, f"{net}_weights.bin": image.data}, c_files, image)
 
 
@@ -288,12 +273,7 @@ def _image(made: Planned) -> WeightImage:
     return made.session.keep(level, parts, lambda: weight_image(made.graph, kernels))
 
 
-def _packed(text: Text) -> bytes:
-    data: bytes = msgpack.packb([text[0], list(text[1])])
-    return data
-
-
-def _unpacked(data: bytes) -> Text:
+def _unpack(data: bytes) -> Text:
     files, c_files = msgpack.unpackb(data)
     right = isinstance(files, dict) and all(isinstance(v, bytes) and "/" not in k for k, v in files.items())
     if not right or not all(name in files for name in c_files):
@@ -301,4 +281,4 @@ def _unpacked(data: bytes) -> Text:
     return files, tuple(c_files)
 
 
-_CODE: Level[Text] = Level("code", _packed, _unpacked)
+_CODE: Level[Text] = Level("code", lambda text: cast(bytes, msgpack.packb(text)), _unpack)

@@ -59,7 +59,8 @@ def _instead(data: bytes) -> str:
     return f"it looks like {looks}: give the image that the linker wrote for the board" if looks else ""
 
 
-def _in(memory: Memory, address: int) -> bool:
+def lies_in(memory: Memory, address: int) -> bool:
+    """Whether an address is in a memory."""
     return memory.base <= address < memory.base + memory.size
 
 
@@ -91,12 +92,12 @@ def in_memories(sections: Sequence[Placed], board: Board) -> Iterator[tuple[str,
         return
     for memory in board.memories:
         for section in sections:
-            if _in(memory, section.address):
+            if lies_in(memory, section.address):
                 yield memory.name, section, False
-            elif _in(memory, section.load_address):
+            elif lies_in(memory, section.load_address):
                 yield memory.name, section, True
     for section in sections:
-        if not any(_in(memory, section.address) for memory in board.memories):
+        if not any(lies_in(memory, section.address) for memory in board.memories):
             yield ELSEWHERE, section, False
 
 
@@ -129,10 +130,14 @@ def placed_sections(elf: Any) -> list[Placed]:
     for index, section in enumerate(elf.iter_sections()):
         flags, size, address = (int(section[key]) for key in ("sh_flags", "sh_size", "sh_addr"))
         if flags & _ALLOCATED and size:
-            stored = section["sh_type"] != "SHT_NOBITS"
-            load = -1 if not stored else _load_address(loads, address) if is_linked else address
-            is_code = bool(flags & _EXECUTABLE)
-            placed.append(Placed(section.name, address, size, load, bool(flags & _WRITABLE), index, is_code))
+            load = address
+            if section["sh_type"] == "SHT_NOBITS":
+                load = -1
+            elif is_linked:
+                inside = (start + address - low for low, start, n in loads if low <= address < low + n)
+                load = next(inside, -1)
+            kinds = bool(flags & _WRITABLE), index, bool(flags & _EXECUTABLE)
+            placed.append(Placed(section.name, address, size, load, *kinds))
     return placed if elf.num_sections() else list(_segments(elf))
 
 
@@ -149,19 +154,12 @@ def _segments(elf: Any) -> Iterator[Placed]:
             yield Placed(rest, address + stored, size - stored, -1, is_writable, -2 * number - 3, is_code)
 
 
-def _load_address(loads: list[tuple[int, int, int]], address: int) -> int:
-    for virtual, physical, size in loads:
-        if virtual <= address < virtual + size:
-            return physical + address - virtual
-    return -1
-
-
 # ---- symbols -------------------------------------------------------------------------------------------
 
 
-_NOTYPE, _OBJECT, _FUNC, _SECTION, _FILE, _COMMON, _TLS, _IFUNC = 0, 1, 2, 3, 4, 5, 6, 10
+_NOTYPE, _OBJECT, _FUNC, _FILE, _COMMON, _TLS, _IFUNC = 0, 1, 2, 4, 5, 6, 10
 _NAMED = (_NOTYPE, _OBJECT, _FUNC, _COMMON, _TLS, _IFUNC)
-_LOCAL, _GLOBAL = 0, 1
+_LOCAL = 0
 _LAST_SECTION = 0xFEFF  # numbers above it are no sections
 _THREAD_LOCAL = 0x400  # flag of a section
 _TABLES = ("SHT_SYMTAB", "SHT_DYNSYM")  # the second one is what a stripped program keeps
@@ -220,9 +218,7 @@ def _read(elf: Any, data: bytes, names: bytes) -> Iterator[Symbol]:
             file = _name(names, name_at)
         if binding != _LOCAL:
             file = ""  # local symbols come first, file by file
-        if kind not in _NAMED or not 0 < section <= _LAST_SECTION:
-            continue
-        name = _name(names, name_at)
+        name = _name(names, name_at) if kind in _NAMED and 0 < section <= _LAST_SECTION else ""
         if not name:
             continue
         is_thumb = is_arm and kind in (_FUNC, _IFUNC) and address & 1  # no part of the address
@@ -269,9 +265,7 @@ class DebugFiles:
     def file(self, address: int) -> str:
         """The source file of the code at an address; "" if it is not known."""
         index = bisect_right(self._begins, address) - 1
-        if index < 0 or address >= self._ranges[index][1]:
-            return ""
-        return self._ranges[index][2]
+        return self._ranges[index][2] if index >= 0 and address < self._ranges[index][1] else ""
 
 
 def _ranges(dwarf: Any) -> Iterator[tuple[int, int, str]]:

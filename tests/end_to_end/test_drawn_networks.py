@@ -5,6 +5,7 @@ planned, between the sanitizer's red zones, and full of junk before each run.
 """
 
 import dataclasses
+import functools
 from collections.abc import Callable
 from pathlib import Path
 
@@ -72,18 +73,21 @@ def at_point(
     return prepare(graph, name, seed=7, planner=planner, change=change)
 
 
-def jobs_at_points(drawn_ones: list) -> list[Job]:
-    return [at_point(f"n{i}", graph, *point) for i, (graph, point) in enumerate(drawn_ones)]
+def jobs_at_points(drawn_ones: list, change: Callable[[str], Change] = lambda image: None) -> list[Job]:
+    return [at_point(f"n{i}", graph, *of, change(of[0])) for i, (graph, of) in enumerate(drawn_ones)]
 
 
-@pytest.mark.parametrize(("examples", "count"), [(1, 10), pytest.param(3, 12, marks=slow)])
-def test_branching_networks(examples, count, tmp_path_factory):
-    @settings(BATCHES, max_examples=examples)
-    @given(drawn_ones=lists(st.tuples(branching_networks(), points), count))
+def examples(strategy: st.SearchStrategy, count: int, check: Callable[[list], object], most: int = 1) -> None:
+    """Calls `check` with batches of so many drawn ones, the same every time."""
+    settings(BATCHES, max_examples=most)(given(drawn_ones=lists(strategy, count))(check))()
+
+
+@pytest.mark.parametrize(("most", "count"), [(1, 10), pytest.param(3, 12, marks=slow)])
+def test_branching_networks(most, count, tmp_path_factory):
     def check(drawn_ones):
         assert_exact(jobs_at_points(drawn_ones), tmp_path_factory.mktemp("batch"))
 
-    check()
+    examples(st.tuples(branching_networks(), points), count, check, most)
 
 
 @slow
@@ -110,7 +114,7 @@ def test_networks_with_second_passes(drawn_ones, tmp_path_factory):
 
         return change
 
-    jobs = [at_point(f"n{i}", graph, *point, twice(point[0])) for i, (graph, point) in enumerate(drawn_ones)]
+    jobs = jobs_at_points(drawn_ones, twice)
     assert sum(len(job.plan.second_passes) for job in jobs) > 3
     assert_exact(jobs, tmp_path_factory.mktemp("batch"))
 
@@ -126,16 +130,12 @@ def with_all_views(is_joined: bool) -> Change:
     return viewed
 
 
-def layer_by_layer(in_place: str) -> Callable:
-    return lambda graph, target: plan_layerwise(graph, target, in_place=in_place, image="resident", enough=0)
-
-
 def view_jobs(drawn_ones: list, is_whole: bool) -> list[Job]:
     jobs = []
     for i, (graph, (image, in_place, part), is_joined) in enumerate(drawn_ones):
         if is_whole:
-            change, planner = with_all_views(is_joined), layer_by_layer(in_place)
-            jobs.append(prepare(graph, f"n{i}", seed=7, planner=planner, change=change))
+            planner = functools.partial(plan_layerwise, in_place=in_place, image="resident", enough=0)
+            jobs.append(prepare(graph, f"n{i}", seed=7, planner=planner, change=with_all_views(is_joined)))
         else:
             jobs.append(at_point(f"n{i}", graph, image, in_place, part, with_all_views(is_joined=False)))
     assert sum(len(job.plan.views) for job in jobs) > 3
@@ -145,12 +145,10 @@ def view_jobs(drawn_ones: list, is_whole: bool) -> list[Job]:
 @slow
 @pytest.mark.parametrize(("batch", "count", "is_whole"), [(1, 8, False), (1, 8, True), (2, 6, True)])
 def test_networks_with_views(batch, count, is_whole, tmp_path_factory):
-    @settings(BATCHES, max_examples=4)
-    @given(drawn_ones=lists(st.tuples(sliced_networks(batch=batch), points, st.booleans()), count))
     def check(drawn_ones):
         assert_exact(view_jobs(drawn_ones, is_whole), tmp_path_factory.mktemp("batch"))
 
-    check()
+    examples(st.tuples(sliced_networks(batch=batch), points, st.booleans()), count, check, most=4)
 
 
 # What planning options make of small networks.
@@ -193,7 +191,7 @@ def check_image(job: Job, runs: list[Run]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("strategy", "examples", "count", "blocks"),
+    ("strategy", "most", "count", "blocks"),
     [
         ("layerwise", 1, 10, 4),
         ("best", 1, 8, 4),
@@ -201,13 +199,11 @@ def check_image(job: Job, runs: list[Run]) -> None:
         pytest.param("best", 5, 12, 7, marks=slow),
     ],
 )
-def test_small_networks(strategy, examples, count, blocks, tmp_path_factory):
-    @settings(BATCHES, max_examples=examples)
-    @given(drawn_ones=lists(st.tuples(small_networks(max_blocks=blocks), _options(strategy)), count))
-    def check(drawn_ones):
-        check_planned(drawn_ones, tmp_path_factory.mktemp("batch"))
-
-    check()
+def test_small_networks(strategy, most, count, blocks, tmp_path_factory):
+    drawn = st.tuples(small_networks(max_blocks=blocks), _options(strategy))
+    examples(
+        drawn, count, lambda drawn_ones: check_planned(drawn_ones, tmp_path_factory.mktemp("batch")), most
+    )
 
 
 def _one_of_each():
@@ -289,12 +285,8 @@ def is_untouched(job: Job, one: Run, junk: int) -> bool:
     return all(byte == junk for byte, mine in zip(one.arena, owned, strict=True) if not mine)
 
 
-@pytest.mark.parametrize(("examples", "count", "blocks"), [(1, 6, 4), pytest.param(8, 12, 7, marks=slow)])
-def test_points_of_small_networks_run_as_planned(examples, count, blocks, tmp_path_factory):
-    graphs = small_networks(firmware=True, max_blocks=blocks)
-
-    @settings(BATCHES, max_examples=examples)
-    @given(drawn_ones=lists(st.tuples(graphs, chosen_points()), count))
+@pytest.mark.parametrize(("most", "count", "blocks"), [(1, 6, 4), pytest.param(8, 12, 7, marks=slow)])
+def test_points_of_small_networks_run_as_planned(most, count, blocks, tmp_path_factory):
     def check(drawn_ones):
         planners = [(g, planner_of(*of, apart), seed) for g, (*of, seed) in drawn_ones for apart in (0, 1)]
         jobs = [prepare(graph, f"n{i}", seed=seed, planner=p) for i, (graph, p, seed) in enumerate(planners)]
@@ -304,7 +296,7 @@ def test_points_of_small_networks_run_as_planned(examples, count, blocks, tmp_pa
                 assert is_untouched(job, one, junk), (job.plan, job.source)
             check_image(job, runs)
 
-    check()
+    examples(st.tuples(small_networks(firmware=True, max_blocks=blocks), chosen_points()), count, check, most)
 
 
 # Shapes that are seldom drawn.
@@ -331,9 +323,8 @@ def test_operators_whose_first_operand_is_a_constant_in_streamed_plans(tmp_path)
 
 
 def conv(net: NetBuilder, x: int, channels: int, stride: int = 1) -> int:
-    return net.conv(
-        x, channels, kernel=(3, 3), stride=(stride, stride), same=True, activation=Activation.RELU
-    )
+    relu = Activation.RELU
+    return net.conv(x, channels, kernel=(3, 3), stride=(stride, stride), same=True, activation=relu)
 
 
 def squeezed(net: NetBuilder, x: int, block: int) -> int:
@@ -348,38 +339,39 @@ def unfolded(net: NetBuilder, x: int, block: int) -> int:
     return net.move(OpKind.DEPTH_TO_SPACE, x, shape, g.BlockAttrs(block))
 
 
-def stem(block: int, rows: int, columns: int, seed: int) -> Graph:
+def stem(net: NetBuilder, block: int, rows: int, columns: int) -> int:
     """As detectors begin: the image in squares, then a pyramid."""
-    net = NetBuilder(seed)
     x = squeezed(net, net.input((1, rows * block, columns * block, 3)), block)
-    return net.graph([conv(net, conv(net, conv(net, x, 7), 9, 2), 5)])
+    return conv(net, conv(net, conv(net, x, 7), 9, 2), 5)
 
 
-def super_resolution(block: int, rows: int, columns: int, seed: int) -> Graph:
+def super_resolution(net: NetBuilder, block: int, rows: int, columns: int) -> int:
     """Convolutions, then channels become pixels, and a last convolution of those."""
-    net = NetBuilder(seed)
     x = conv(net, conv(net, net.input((1, rows, columns, 1)), 8), 3 * block**2)
-    return net.graph([conv(net, unfolded(net, x, block), 2)])
+    return conv(net, unfolded(net, x, block), 2)
 
 
-def both(block: int, rows: int, columns: int, seed: int) -> Graph:
+def both(net: NetBuilder, block: int, rows: int, columns: int) -> int:
     """Into squares and out of them, with the image added."""
-    net = NetBuilder(seed)
     image = net.unary(OpKind.TANH, net.input((1, rows * block, columns * block, 2)))
     x = conv(net, conv(net, squeezed(net, image, block), 11), 2 * block**2)
-    return net.graph([conv(net, net.elementwise(OpKind.ADD, unfolded(net, x, block), image), 3)])
+    return conv(net, net.elementwise(OpKind.ADD, unfolded(net, x, block), image), 3)
 
 
 @slow
 def test_squares_of_pixels_stream(tmp_path):
     cases = [
-        (stem(2, 13, 11, 1), ("stream", "rows", 0.0)),
-        (stem(3, 8, 11, 4), ("overwritable", "rows", 0.5)),
-        (super_resolution(3, 12, 7, 2), ("overwritable", "rows", 0.0)),
-        (super_resolution(4, 9, 6, 5), ("stream", "rows", 0.0)),
-        (both(2, 11, 9, 3), ("resident", "rows", 0.0)),
-        (both(3, 8, 5, 6), ("overwritable", "rows", 0.0)),
+        (stem, 2, 13, 11, "stream", 0.0),
+        (stem, 3, 8, 11, "overwritable", 0.5),
+        (super_resolution, 3, 12, 7, "overwritable", 0.0),
+        (super_resolution, 4, 9, 6, "stream", 0.0),
+        (both, 2, 11, 9, "resident", 0.0),
+        (both, 3, 8, 5, "overwritable", 0.0),
     ]
-    jobs = jobs_at_points(cases)
+    drawn = []
+    for seed, (make, *sizes, image, part) in enumerate(cases):
+        net = NetBuilder(seed)
+        drawn.append((net.graph([make(net, *sizes)]), (image, "rows", part)))
+    jobs = jobs_at_points(drawn)
     assert streamed_kinds(jobs, groups=2) >= SQUARES
     assert_exact(jobs, tmp_path)

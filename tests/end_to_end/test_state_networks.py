@@ -13,10 +13,9 @@ from loaded import load_target
 from nativebatch import LAYERWISE, TARGET, differences, prepare, run
 
 from buildtool.api.requests import parse
-from buildtool.api.requests.kinds import Validate
-from buildtool.base.session import Session
 from buildtool.firmware.datasets.arrays import sequences
-from buildtool.firmware.run.dataset import _chosen, _Job
+from buildtool.firmware.run.dataset import choose_sequences
+from buildtool.firmware.run.judge import Judge
 from buildtool.fronts.cli.main import run as command
 from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.tflite.writer import write_model
@@ -69,21 +68,22 @@ def test_a_keyword_spotter_goes_the_whole_road_on_an_emulated_core(tmp_path, cap
     assert answer["state_bytes"] == 48 + 64 + 32  # 6x6, 5x2x5 and 7x1x4, each a multiple of 16
 
 
-def test_inputs_of_a_data_set_stand_by_themselves_unless_they_are_said_to_be_a_sequence(tmp_path, capsys):
+def test_inputs_of_a_data_set_stand_by_themselves_unless_they_are_said_to_be_a_sequence(
+    tmp_path, capsys, monkeypatch
+):
     model, data = tmp_path / "ring.tflite", tmp_path / "rows.npz"
     model.write_bytes(statenets.ring_file())
     np.savez(data, x=np.arange(21, dtype=np.int8).reshape(7, 1, 1, 3))
-    values = {}
-    for sequence in ("1", "3", "all"):
+    resets, refer = [], Judge.refer
+    monkeypatch.setattr(Judge, "refer", lambda j, x, reset: resets.append(reset) or refer(j, x, reset))
+    for sequence, begins in (("1", range(7)), ("3", (0, 3, 6)), ("all", (0,))):
         asked = ["--board", "host", "--data", str(data), "--sequence", sequence, "--reference-only"]
         assert command(["validate", str(model), *asked, "--reference", "litert", "--json"]) == 0
-        values[sequence] = json.loads(capsys.readouterr().out)["inputs"]
-    assert values == {"1": 7, "3": 7, "all": 7}
-    request = {"kind": "validate", "model": str(model), "board": "host", "sequence": 3, "inputs": 7}
-    made = parse(request)
-    assert isinstance(made, Validate) and sequences(read_model(model.read_bytes()), 7, made.sequence) == [
-        at in (3, 6) for at in range(7)
-    ]
-    job = _Job(Session(), None, None, list(range(7)), None, None, 3)
-    assert job.resets([0, 1, 2, 3, 4, 5, 6]) == [True, False, False, True, False, False, True]
-    assert _chosen(7, 4, 0, 3) in ([0, 1, 2], [3, 4, 5], [6]) and _chosen(7, None, 0, 3) == list(range(7))
+        assert json.loads(capsys.readouterr().out)["inputs"] == 7
+        assert resets == [at in begins for at in range(7)]
+        resets.clear()
+    made = parse({"kind": "validate", "model": str(model), "board": "host", "sequence": 3, "inputs": 7})
+    graph = read_model(model.read_bytes())
+    assert sequences(graph, 7, made.sequence) == [at in (3, 6) for at in range(7)]
+    assert choose_sequences(7, 4, 0, 3) in ([0, 1, 2], [3, 4, 5], [6])
+    assert choose_sequences(7, None, 0, 3) == list(range(7))

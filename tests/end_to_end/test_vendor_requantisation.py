@@ -14,7 +14,7 @@ from needs import needs_package, needs_shared, needs_tool
 from buildtool.api import handle
 from buildtool.base.modes import Reference
 from buildtool.firmware.datasets.arrays import seeded
-from buildtool.firmware.run.compare import reference
+from buildtool.firmware.run.compare import referrer
 from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.tflite.writer import write_model
 from buildtool.plan.models import load_model, read_graph
@@ -55,7 +55,7 @@ def test_differences_are_at_most_the_vendors(name, left_out, tmp_path):
     source, graph = read_graph(load_model(str(path)))
     inputs, largest, values = seeded(graph, INPUTS, 0), 0, 0
     for one, made in zip(inputs, vendors(compiled, inputs), strict=True):
-        want = reference(Reference.LITERT, path.read_bytes(), source, graph, one)[graph.outputs[0]]
+        want = referrer(Reference.LITERT, path.read_bytes(), source, graph)(one, False)[graph.outputs[0]]
         off = np.abs(made - want.reshape(-1))
         largest, values = max(largest, int(off.max())), values + int(np.count_nonzero(off))
     request = {"kind": "validate", "model": str(path), "board": "xcore", "requantise": "vpu16"}

@@ -57,12 +57,11 @@ def tree(tmp_path):
     """A source that includes a header of its own folder, one of -I and one of -isystem."""
     for name in ("src", "include", "system", "out"):
         (tmp_path / name).mkdir()
-    (tmp_path / "src" / "a.c").write_text(
-        '#include "own.h"\n#include "given.h"\n#include <sys_given.h>\nint a = OWN + GIVEN + SYSTEM;\n'
-    )
-    (tmp_path / "src" / "own.h").write_text("#define OWN 1\n")
-    (tmp_path / "include" / "given.h").write_text("#define GIVEN 10\n")
-    (tmp_path / "system" / "sys_given.h").write_text("#define SYSTEM 100\n")
+    includes = '#include "own.h"\n#include "given.h"\n#include <sys_given.h>\n'
+    (tmp_path / "src/a.c").write_text(includes + "int a = OWN + GIVEN + SYSTEM;\n")
+    (tmp_path / "src/own.h").write_text("#define OWN 1\n")
+    (tmp_path / "include/given.h").write_text("#define GIVEN 10\n")
+    (tmp_path / "system/sys_given.h").write_text("#define SYSTEM 100\n")
     return tmp_path
 
 
@@ -258,18 +257,13 @@ def test_an_object_that_another_user_could_have_planted_is_not_taken(tree, cache
 
 
 def test_no_switch_leaves_objects_out(tree, cache, runs, monkeypatch):
-    compiled(tree)
-    compiled(tree, use=Use.OFF)
-    compiled(tree, use=Use.RENEW)
+    for use in (Use.ON, Use.OFF, Use.RENEW):
+        compiled(tree, use=use)
     assert len(runs) == 3
-    monkeypatch.setenv("BUILDTOOL_CACHE", "off")
-    compiled(tree)
-    monkeypatch.setenv("BUILDTOOL_CACHE", "plans")
-    compiled(tree)
-    assert len(runs) == 5
-    monkeypatch.setenv("BUILDTOOL_CACHE", "plans,objects")
-    compiled(tree)
-    assert len(runs) == 5
+    for levels, started in (("off", 4), ("plans", 5), ("plans,objects", 5)):
+        monkeypatch.setenv("BUILDTOOL_CACHE", levels)
+        compiled(tree)
+        assert len(runs) == started
 
 
 def test_clear_verify_and_stats_are_about_objects_too(tree, cache, runs):
@@ -329,13 +323,10 @@ def test_a_changed_header_is_compiled_anew(tree, cache, runs, header, text):
         file.write(
             '# include "deep/more.h"\nstatic const int more = MORE;\nint of_more(void) { return more; }\n'
         )
-    before, old = compiled(tree), (tree / header).read_text() if (tree / header).exists() else None
+    before, old = compiled(tree), (tree / header).read_text() if (tree / header).exists() else ""
     (tree / header).write_text(text)
     assert compiled(tree) != before
-    if old is None:
-        (tree / header).unlink()
-    else:
-        (tree / header).write_text(old)
+    (tree / header).write_text(old) if old else (tree / header).unlink()
     assert compiled(tree) == before
     assert len(runs) == 2
 
@@ -441,25 +432,25 @@ def test_the_first_words_of_a_compiler_are_in_the_error(tree, cache):
         compiled(tree)
 
 
-def test_a_compiler_that_is_missing_is_named(tree, cache):
-    with pytest.raises(ToolError, match="cannot start /nowhere/cc"):
-        compile_all(Compiler("/nowhere/cc", "cc", ()), [Unit(tree / "src" / "a.c")], tree / "out")
+def refuse(tree, cc):
+    """The error of a compiler that makes no object; nothing is kept for the next time."""
+    with pytest.raises(ToolError) as caught:
+        compile_all(
+            Compiler(str(cc), "fake 1", ()), [Unit(tree / "src/a.c", (tree / "include",))], tree / "out"
+        )
+    assert entries(tree / "cache") == []
+    return caught.value
+
+
+def test_a_compiler_that_is_missing_or_ended_by_a_signal_is_told(tree, cache):
+    assert "cannot start /nowhere/cc" in refuse(tree, "/nowhere/cc").text
+    assert "File size limit exceeded" in refuse(tree, script(tree / "fakecc", "kill -XFSZ $$")).text
 
 
 @pytest.mark.parametrize("prints", ["", "int a;"])
 @pytest.mark.parametrize("makes", ["", "int a;"])
 def test_a_compiler_that_reports_success_and_makes_no_object_is_an_error(tree, cache, prints, makes):
     wanted = f'for last; do :; done; printf "{makes}" > "$last"' if makes else ":"
-    fake = script(tree / "fakecc", f'printf "{prints}"\n{wanted}')
-    unit = Unit(tree / "src" / "a.c", (tree / "include",))
-    with pytest.raises(ToolError, match="fakecc reported success, but made no object") as caught:
-        compile_all(Compiler(str(fake), "fake 1", ()), [unit], tree / "out")
-    assert "core.cflags" in caught.value.hint
-    assert ("it printed:\nint a;" in caught.value.text) == bool(prints)
-    assert entries(cache) == []  # it is not kept for the next time either
-
-
-def test_a_compiler_that_a_signal_ends_is_told_with_the_signal(tree, cache):
-    fake = script(tree / "fakecc", "kill -XFSZ $$")
-    with pytest.raises(ToolError, match="File size limit exceeded"):
-        compile_all(Compiler(str(fake), "fake 1", ()), [Unit(tree / "src" / "a.c")], tree / "out")
+    error = refuse(tree, script(tree / "fakecc", f'printf "{prints}"\n{wanted}'))
+    assert "fakecc reported success, but made no object" in error.text and "core.cflags" in error.hint
+    assert ("it printed:\nint a;" in error.text) == bool(prints)

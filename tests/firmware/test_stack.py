@@ -15,7 +15,7 @@ from buildtool.client import place
 from buildtool.emit.sources import emit
 from buildtool.firmware.counting import link_anyway
 from buildtool.firmware.datasets.arrays import seeded
-from buildtool.firmware.planned import planned, prepare
+from buildtool.firmware.planned import planned
 from buildtool.firmware.run.execute import built, execute
 from buildtool.firmware.sizes import open_elf
 from buildtool.firmware.stack import riscv, thumb, xtensa
@@ -23,8 +23,6 @@ from buildtool.firmware.stack.body import Code
 from buildtool.firmware.stack.need import Stacks
 from buildtool.fronts.texts import builds as report
 from buildtool.options.values import PlanOptions
-from buildtool.plan.choose.choose import nearest
-from buildtool.plan.models import load_network
 from buildtool.target.kernels import all_kernel_sources, kernel_includes
 from buildtool.target.registry import load_target, toolchain
 
@@ -118,16 +116,6 @@ def test_the_size_report_warns_of_a_stack_that_is_too_small(needed, said):
     assert ("warning" in text) == (needed == 2056)
 
 
-def _image(board, model, folder):
-    """A linked image."""
-    session, target = Session(), load_target(board)
-    network = load_network(model, session)
-    graph, plan = nearest(prepare(network, target, PlanOptions(), session))
-    sources = emit(graph, plan, target, network.model.name, session)
-    tools = toolchain(target, "")
-    return link_anyway(sources, plan, target, tools, folder).elf
-
-
 def _stated(header):
     (found,) = re.findall(r"^#define \w+_STACK_BYTES (\d+)$", header, flags=re.MULTILINE)
     return int(found)
@@ -191,9 +179,10 @@ def test_what_ran_stays_within_the_stack_that_was_counted(model, board):
 @pytest.mark.parametrize("board", ["qemu-virt-rv32"])
 def test_frames_are_those_that_the_compiler_states(tmp_path, board):
     """-fstack-usage has each function's own frame, from the compiler itself."""
-    elf = _image(board, "resnet8", tmp_path)
     target = load_target(board)
-    tools, stacks = toolchain(target, ""), Stacks(open_elf(elf))
+    tools, made = toolchain(target, ""), planned("resnet8", board, PlanOptions())
+    sources = emit(made.graph, made.plan, made.target, "resnet8", made.session)
+    stacks = Stacks(open_elf(link_anyway(sources, made.plan, target, tools, tmp_path).elf))
     includes = [f"-I{folder}" for folder in kernel_includes(target)]
     compared = 0
     for source in all_kernel_sources(target):

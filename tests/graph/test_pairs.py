@@ -7,7 +7,7 @@ from samplefiles import Sheet, Tensor
 
 from buildtool.base.errors import BuildtoolError, ToolError, UnsupportedError
 from buildtool.base.modes import Reference
-from buildtool.firmware.run.compare import reference
+from buildtool.firmware.run.compare import referrer
 from buildtool.graph.consistency import check_graph
 from buildtool.graph.limits import MAX_EXPONENTIALS, MAX_SQUARES
 from buildtool.graph.reference import execute
@@ -161,4 +161,4 @@ def test_where_litert_stops_the_answer_says_so():
     y = net.op(OpKind.SQRT, (x,), Attrs(), quant(0.1, 0))
     graph = net.graph([y])
     with pytest.raises(ToolError, match=r"LiteRT stops: .*non-negative"):
-        reference(Reference.LITERT, write_model(graph), graph, graph, [EVERY])
+        referrer(Reference.LITERT, write_model(graph), graph, graph)([EVERY], False)

@@ -10,7 +10,7 @@ from buildtool.api.checking.cases import WIDE, network
 from buildtool.base.errors import UnsupportedError
 from buildtool.base.modes import Reference
 from buildtool.firmware.datasets.arrays import seeded
-from buildtool.firmware.run.compare import reference
+from buildtool.firmware.run.compare import referrer
 from buildtool.graph import types as g
 from buildtool.graph.reference import execute
 from buildtool.graph.rewrite import rewrite
@@ -128,5 +128,5 @@ def test_a_depthwise_layer_with_an_int32_bias_is_compared_with_litert():
     graph = net.graph([net.conv(net.input((1, 4, 5, 3)), 0, kernel=(3, 3), depth_multiplier=1)])
     model, inputs = _with_int32_biases(graph), seeded(graph, 1, 2)[0]
     source, modes = read_model(model), (Reference.NUMPY, Reference.LITERT)
-    values = [reference(mode, model, source, source, inputs)[source.outputs[0]] for mode in modes]
+    values = [referrer(mode, model, source, source)(inputs, False)[source.outputs[0]] for mode in modes]
     assert np.array_equal(*values)

@@ -23,7 +23,7 @@ from buildtool.base.session import Session
 from buildtool.emit.sources import Sources, emit
 from buildtool.firmware.datasets.arrays import seeded
 from buildtool.firmware.planned import Planned, planned, refuse_unless_fits
-from buildtool.firmware.run.compare import Array, difference, reference
+from buildtool.firmware.run.compare import Array, difference, referrer
 from buildtool.firmware.run.execute import Outcome, built, execute
 from buildtool.graph.secondpass import with_second_passes
 from buildtool.graph.tflite.writer import write_model
@@ -68,8 +68,8 @@ def _expected(
 
 def _values(file: bytes, source: Graph, graph: Graph, given: list[Array]) -> dict[int, Array]:
     """What LiteRT makes; of tensors that its file does not have, what our executor makes."""
-    own = reference(Reference.NUMPY, file, source, graph, given)
-    return {**own, **reference(Reference.LITERT, file, source, graph, given)}
+    own = referrer(Reference.NUMPY, file, source, graph)(given, False)
+    return {**own, **referrer(Reference.LITERT, file, source, graph)(given, False)}
 
 
 def _computed(made: Planned) -> set[int]:

@@ -4,7 +4,7 @@
 `sliced_networks` parts of channels that are read alone, `gated_networks` squeeze and excite.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 
 from hypothesis import strategies as st
@@ -27,10 +27,6 @@ _channels = st.integers(1, MAX_CHANNELS)
 _few = st.integers(1, 6)
 _pools = st.sampled_from([OpKind.MAX_POOL_2D, OpKind.AVERAGE_POOL_2D])
 _seeds = st.integers(0, 2**31 - 1)
-
-
-def _one_of(draw: Draw, blocks: Sequence[Block], net: NetBuilder, x: int) -> int:
-    return draw(st.sampled_from(blocks))(draw, net, x)
 
 
 # ---- one behind the other --------------------------------------------------------------------------
@@ -351,29 +347,32 @@ def small_networks(draw: Draw, *, firmware: bool = False, max_blocks: int = 6) -
     return net.graph(outputs)
 
 
+def _image(draw: Draw, low: int, high: int, batch: int = 1) -> tuple[NetBuilder, int]:
+    """A network with an image of up to four channels."""
+    net, side = NetBuilder(draw(_seeds)), st.integers(low, high)
+    return net, net.input((batch, draw(side), draw(side), draw(st.integers(1, 4))))
+
+
 @st.composite
 def branching_networks(draw: Draw, modules: int = 3) -> Graph:
     """One image, some modules with operators between them, at the end perhaps a classifier."""
-    net, side = NetBuilder(draw(_seeds)), st.integers(5, 15)
-    x = net.input((1, draw(side), draw(side), draw(st.integers(1, 4))))
+    net, x = _image(draw, 5, 15)
     x = net.conv(x, draw(_few), kernel=(3, 3), same=True)
-    for _ in range(draw(st.integers(1, modules))):
-        x = _one_of(draw, _BRANCHING, net, x)
-        if draw(st.booleans()):
-            x = _link(draw, net, x)
+    for block in draw(st.lists(st.sampled_from(_BRANCHING), min_size=1, max_size=modules)):
+        x = block(draw, net, x)
+        x = _link(draw, net, x) if draw(st.booleans()) else x
     return net.graph([net.dense(net.mean(x), 4) if draw(st.booleans()) else x])
 
 
 @st.composite
 def sliced_networks(draw: Draw, modules: int = 3, batch: int = 1) -> Graph:
     """One image, some modules that read parts of channels, at the end perhaps a classifier or such a part."""
-    net, side = NetBuilder(draw(_seeds)), st.integers(4, 11)
-    x = net.input((batch, draw(side), draw(side), draw(st.integers(1, 4))))
+    net, x = _image(draw, 4, 11, batch)
     if draw(st.integers(0, 3)) < 3:  # else parts of the image
         x = net.conv(x, draw(st.integers(4, 11)), kernel=(3, 3), same=True)
     outputs = []
-    for _ in range(draw(st.integers(1, modules))):
-        x = _one_of(draw, _SLICING, net, x)
+    for block in draw(st.lists(st.sampled_from(_SLICING), min_size=1, max_size=modules)):
+        x = block(draw, net, x)
         if net.shape(x)[3] > 1 and draw(st.integers(0, 4)) == 0:
             outputs.append(taken(net, x, 1, net.shape(x)[3] - 1))
     return net.graph([net.dense(net.mean(x), 4) if draw(st.booleans()) else x, *outputs])
@@ -382,8 +381,7 @@ def sliced_networks(draw: Draw, modules: int = 3, batch: int = 1) -> Graph:
 @st.composite
 def gated_networks(draw: Draw) -> Graph:
     """One to three gates, each behind operators that widen, fork or shrink; residuals around some."""
-    net, side = NetBuilder(draw(st.integers(0, 1000))), st.integers(5, 14)
-    x = net.input((1, draw(side), draw(side), draw(st.integers(1, 4))))
+    net, x = _image(draw, 5, 14)
     if draw(st.booleans()):
         x = net.conv(x, draw(st.integers(1, 4)), kernel=(3, 3), same=True)
     for _ in range(draw(st.integers(1, 3))):

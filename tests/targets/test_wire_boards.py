@@ -28,7 +28,7 @@ from buildtool.base.modes import Reference
 from buildtool.base.session import Session
 from buildtool.firmware.datasets.arrays import seeded
 from buildtool.firmware.run import execute
-from buildtool.firmware.run.compare import reference
+from buildtool.firmware.run.compare import referrer
 from buildtool.firmware.run.execute import built, input_file, subject
 from buildtool.target.registry import load_board
 from buildtool.target.types import Board, Desk, RunRequest
@@ -80,7 +80,7 @@ def firmware(board, wire="serial", **options):
     request = parse({"kind": "flash", "model": NET, "board": board, "wire": wire, "options": options})
     made, sources = subject(request, Session())
     inputs = seeded(made.graph, 2, 7)
-    want = [reference(Reference.NUMPY, b"", made.source, made.graph, one) for one in inputs]
+    want = [referrer(Reference.NUMPY, b"", made.source, made.graph)(one, False) for one in inputs]
     outputs = b"".join(np.ascontiguousarray(one[t]).tobytes() for one in want for t in made.graph.outputs)
     with built(made, sources) as image:
         yield Built(made.target.board, image.elf, input_file(made.graph, inputs), outputs)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 Array = npt.NDArray[np.generic]
 MOST_INPUT_BYTES = 1 << 30  # of a .npy file with one input
 MOST_BYTES = 1 << 31  # of all arrays of an archive, unpacked
-_STEP = 1 << 20  # bytes that are read at a time
+_STEP = 1 << 20  # bytes that are skipped at a time
 _NPY, _NPZ = "numpy.save makes such a file", "numpy.savez makes such a file"
 
 
@@ -86,24 +86,13 @@ def _header(file: IO[bytes], size: int, path: str, what: str) -> Header:
 
 
 @dataclass(frozen=True)
-class Member:
+class Member(Header):
     """An array of an archive, of which only the header has been read."""
 
     archive: zipfile.ZipFile
     entry: zipfile.ZipInfo
-    header: Header
     path: str  # of the archive
     what: str  # names the archive in errors
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The array's dimensions."""
-        return self.header.shape
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """The elements' type."""
-        return self.header.dtype
 
     def whole(self) -> Array:
         """All elements."""
@@ -112,16 +101,16 @@ class Member:
 
     def rows(self, positions: Sequence[int]) -> Array:
         """The elements at some positions of the first dimension, in ascending order; others are not kept."""
-        if self.header.by_columns:  # the elements of a row lie apart
+        if self.by_columns:  # the elements of a row lie apart
             return self.whole()[list(positions)]
-        row = self.header.elements_bytes // max(self.shape[0], 1)
+        row = self.elements_bytes // max(self.shape[0], 1)
         kept = np.empty((len(positions), row), np.uint8)
         with _reading(self.path, self.what), self.archive.open(self.entry) as file:
-            at = -self.header.bytes  # in the elements
             for place, position in enumerate(positions):
-                _read(file, position * row - at)
-                _read(file, row, memoryview(kept[place]))
-                at = (position + 1) * row
+                begin = self.bytes + position * row
+                while file.tell() < begin and file.read(min(begin - file.tell(), _STEP)):
+                    pass
+                kept[place] = np.frombuffer(file.read(row), np.uint8)
         return kept.reshape(-1).view(self.dtype).reshape(len(positions), *self.shape[1:])
 
 
@@ -137,7 +126,8 @@ def members(file: IO[bytes], path: str, what: str = "the data") -> dict[str, Mem
             name = one.filename.removesuffix(".npy")
             with archive.open(one) as opened:
                 head = _header(opened, one.file_size, path, f"the array '{name}'")
-            arrays[name] = Member(archive, one, head, path, what)
+            fields = (head.shape, head.dtype, head.by_columns, head.bytes)
+            arrays[name] = Member(*fields, archive, one, path, what)
     return arrays
 
 
@@ -148,18 +138,6 @@ def _reading(path: str, what: str) -> Iterator[None]:
         yield
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, OSError, ValueError):
         raise UsageError(f"{what} is not a .npz file, or a damaged one", path=path, hint=_NPZ) from None
-
-
-def _read(file: IO[bytes], count: int, place: memoryview | None = None) -> None:
-    """Reads `count` bytes into `place`, or past them."""
-    done = 0
-    while done < count:
-        data = file.read(min(count - done, _STEP))
-        if not data:
-            raise EOFError
-        if place is not None:
-            place[done : done + len(data)] = data
-        done += len(data)
 
 
 # ---- values of an input --------------------------------------------------------------------------------
@@ -241,14 +219,14 @@ def inputs_of(wanted: Inputs, graph: Graph, in_sequence: int = 1) -> list[list[A
 def seeded(graph: Graph, count: int, seed: int) -> list[list[Array]]:
     """`count` sets of inputs, every quantised value equally likely."""
     random = np.random.default_rng(seed)
-    return [[_random(graph.tensors[t], random) for t in graph.inputs] for _ in range(count)]
 
+    def draw(tensor: Tensor) -> Array:
+        if tensor.dtype is DType.BOOL:
+            return np.asarray(random.integers(0, 2, tensor.shape) != 0)
+        limits = np.iinfo(tensor.dtype.value)
+        return random.integers(limits.min, limits.max + 1, tensor.shape, dtype=np.dtype(tensor.dtype.value))
 
-def _random(tensor: Tensor, random: np.random.Generator) -> Array:
-    if tensor.dtype is DType.BOOL:
-        return np.asarray(random.integers(0, 2, tensor.shape) != 0)
-    limits = np.iinfo(tensor.dtype.value)
-    return random.integers(limits.min, limits.max + 1, tensor.shape, dtype=np.dtype(tensor.dtype.value))
+    return [[draw(graph.tensors[t]) for t in graph.inputs] for _ in range(count)]
 
 
 def sequences(graph: Graph, count: int, length: int) -> list[bool]:

@@ -26,23 +26,24 @@ def of_inputs(file: File, names: Sequence[str], classes: Sequence[str] = ()) -> 
     """
     suffix = file.path.lower().rpartition(".")[2]
     if suffix == "csv":
-        return _of_table(file, names, classes)
+        return _read_table(file, names, classes)
     if suffix in ("npy", "npz"):
         with file.opened("the labels", MOST_BYTES) as data:
+            array: Array | Member
             if suffix == "npz":
-                member = _only(members(data, file.path, "the labels"), file.path)
-                return of_array(member, len(names), file.path, classes)
-            array = parsed(data.read(), file.path, "the array of labels")
-        return of_array(array, len(names), file.path, classes)
-    return _numbered(lines(file), len(names), file.path, classes)
+                array = _find_labels(members(data, file.path, "the labels"), file.path)
+            else:
+                array = parsed(data.read(), file.path, "the array of labels")
+            return of_array(array, len(names), file.path, classes)
+    return _read_words(lines(file), len(names), file.path, classes)
 
 
 def lines(file: File) -> list[str]:
     """The lines of a text file that are not empty."""
-    return [line.strip() for line in _text(file).splitlines() if line.strip()]
+    return [line.strip() for line in _decode(file).splitlines() if line.strip()]
 
 
-def _text(file: File) -> str:
+def _decode(file: File) -> str:
     """A file's text; UsageError where it is no text."""
     try:
         return file.read("the labels", MOST_BYTES).decode("utf-8-sig")
@@ -55,21 +56,25 @@ def of_array(array: Array | Member, count: int, path: str, classes: Sequence[str
     shape = array.shape
     hint = "labels.argmax(axis=1) if they are one-hot" if len(shape) == 2 and min(shape) > 1 else ""
     if math.prod(shape) != count or hint:
-        raise _count(f"of shape {shape}", count, path, hint)
+        raise _wrong_count(f"of shape {shape}", count, path, hint)
     if isinstance(array, Member):
         array = array.whole()
     flat = array.reshape(-1)
     if array.dtype.kind == "U":
-        return _numbered([str(word) for word in flat], count, path, classes)
+        return _read_words([str(word) for word in flat], count, path, classes)
     whole = np.issubdtype(array.dtype, np.integer)
     if not whole and np.issubdtype(array.dtype, np.floating) and np.isfinite(flat).all():
         whole = bool(np.array_equal(np.round(flat.astype(np.float64)), flat))
     if not whole:
         raise UsageError("the labels are not whole numbers", path=path, hint=_KINDS)
-    return _checked([int(value) for value in flat], path)
+    found = [int(value) for value in flat]
+    if min(found, default=0) < 0:
+        which = found.index(min(found)) + 1
+        raise UsageError(f"label {which:,} is below 0: {min(found)}", path=path, hint=_KINDS)
+    return tuple(found)
 
 
-def _only(arrays: Mapping[str, Member], path: str) -> Member:
+def _find_labels(arrays: Mapping[str, Member], path: str) -> Member:
     """The array of labels of an archive: by its name, or the only one there is."""
     for name in LABELS:
         if name in arrays:
@@ -80,10 +85,10 @@ def _only(arrays: Mapping[str, Member], path: str) -> Member:
     return next(iter(arrays.values()))
 
 
-def _numbered(words: Sequence[str], count: int, path: str, classes: Sequence[str]) -> tuple[int, ...]:
+def _read_words(words: Sequence[str], count: int, path: str, classes: Sequence[str]) -> tuple[int, ...]:
     """Numbers, or names of classes, one for each input."""
     if len(words) != count:
-        raise _count(f"{len(words):,}", count, path)
+        raise _wrong_count(f"{len(words):,}", count, path)
     number = {name: index for index, name in enumerate(classes)}
     found = []
     for place, word in enumerate(words, 1):
@@ -94,20 +99,20 @@ def _numbered(words: Sequence[str], count: int, path: str, classes: Sequence[str
         else:
             wanted = "the name of a class" if classes else "a whole number"
             raise UsageError(f"label {place:,}, '{word[:40]}', is not {wanted}", path=path, hint=_KINDS)
-    return _checked(found, path)
+    return tuple(found)
 
 
-def _of_table(file: File, names: Sequence[str], classes: Sequence[str]) -> tuple[int, ...]:
+def _read_table(file: File, names: Sequence[str], classes: Sequence[str]) -> tuple[int, ...]:
     """Of a CSV file: labels in the inputs' order (one column), or by the inputs' names (two columns)."""
     try:
-        rows = [[cell.strip() for cell in row] for row in csv.reader(io.StringIO(_text(file))) if any(row)]
+        rows = [[cell.strip() for cell in row] for row in csv.reader(io.StringIO(_decode(file))) if any(row)]
     except csv.Error as error:
         raise UsageError(f"the labels are not a table: {error}", path=file.path, hint=_KINDS) from None
     widths = {len(row) for row in rows}
     if widths == {1}:
         words = [row[0] for row in rows]
         has_title = len(words) == len(names) + 1 and not words[0].isdecimal()
-        return _numbered(words[1:] if has_title else words, len(names), file.path, classes)
+        return _read_words(words[1:] if has_title else words, len(names), file.path, classes)
     if widths != {2}:
         text = "the table of labels has neither one column (label) nor two (input's name, label)"
         raise UsageError(text, path=file.path, hint=_KINDS)
@@ -120,16 +125,9 @@ def _of_table(file: File, names: Sequence[str], classes: Sequence[str]) -> tuple
         text = f"{len(missing):,} of {len(names):,} inputs have no label, such as '{missing[0]}'"
         hint = "the first column has the inputs' names: folder/file.png"
         raise UsageError(text, path=file.path, hint=hint)
-    return _numbered([by_name[name] for name in names], len(names), file.path, classes)
+    return _read_words([by_name[name] for name in names], len(names), file.path, classes)
 
 
-def _checked(found: list[int], path: str) -> tuple[int, ...]:
-    if found and min(found) < 0:
-        which = found.index(min(found)) + 1
-        raise UsageError(f"label {which:,} is below 0: {min(found)}", path=path, hint=_KINDS)
-    return tuple(found)
-
-
-def _count(have: str, count: int, path: str, hint: str = "") -> UsageError:
+def _wrong_count(have: str, count: int, path: str, hint: str = "") -> UsageError:
     text = f"the labels ({have}) do not match the {count:,} inputs"
     return UsageError(text, path=path, hint=hint or _KINDS)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,7 +25,6 @@ from buildtool.firmware.datasets.arrays import (
 )
 
 if TYPE_CHECKING:
-    from buildtool.base.modes import Resize
     from buildtool.graph.types import Graph, Tensor
     from buildtool.options.parsers import Normalise
     from buildtool.options.values import Wanted
@@ -45,9 +43,9 @@ def opened(wanted: Wanted, graph: Graph, choose: Choice | None = None) -> DataSe
     inputs = tuple(graph.tensors[t] for t in graph.inputs)
     file = wanted.file
     if file.data is None and Path(file.path).is_dir():
-        return _of_folder(wanted, inputs)
+        return _open_folder(wanted, inputs)
     with file.opened("the data set", MOST_BYTES) as data:
-        return _of_archive(members(data, file.path), wanted, inputs, choose or range)
+        return _open_archive(members(data, file.path), wanted, inputs, choose or range)
 
 
 def chosen(count: int, limit: int | None, seed: int) -> list[int]:
@@ -60,7 +58,7 @@ def chosen(count: int, limit: int | None, seed: int) -> list[int]:
 # ---- archives ------------------------------------------------------------------------------------------
 
 
-def _of_archive(
+def _open_archive(
     arrays: dict[str, Member], wanted: Wanted, inputs: tuple[Tensor, ...], choose: Choice
 ) -> DataSet:
     """The arrays of an archive, of which one may hold labels and one the classes' names."""
@@ -69,8 +67,8 @@ def _of_archive(
     name = next((name for name in labels.LABELS if name in arrays and name not in own), "")
     inner = arrays.pop(name) if name else None
     named = arrays.pop(CLASSES) if CLASSES in arrays and CLASSES not in own else None
-    pairs = list(zip(_of_inputs(arrays, inputs, path), inputs, strict=True))
-    counts = [_samples(array.shape, tensor, path) for array, tensor in pairs]
+    pairs = list(zip(_match_inputs(arrays, inputs, path), inputs, strict=True))
+    counts = [_count_samples(array.shape, tensor, path) for array, tensor in pairs]
     if len(set(counts)) > 1:
         each = ", ".join(f"{n:,} of '{t.name}'" for n, t in zip(counts, inputs, strict=True))
         raise UsageError(f"the arrays do not hold as many inputs each: {each}", path=path)
@@ -82,12 +80,12 @@ def _of_archive(
     elif inner is not None:
         numbers = labels.of_array(inner, counts[0], path, classes)
     taken = choose(counts[0])
-    readers = [_reader(array.rows(taken), taken, t, wanted.normalise, path) for array, t in pairs]
+    readers = [_make_reader(array.rows(taken), taken, t, wanted.normalise, path) for array, t in pairs]
     how = tuple(words for _, words in readers)
     return DataSet(names, numbers, classes, how, lambda at: [read(at) for read, _ in readers])
 
 
-def _of_inputs(arrays: Mapping[str, Member], inputs: Sequence[Tensor], path: str) -> list[Member]:
+def _match_inputs(arrays: Mapping[str, Member], inputs: Sequence[Tensor], path: str) -> list[Member]:
     """An array for each input of a network: by the inputs' names, or in the archive's order."""
     names = [tensor.name for tensor in inputs]
     if all(name in arrays for name in names):
@@ -103,7 +101,7 @@ def _of_inputs(arrays: Mapping[str, Member], inputs: Sequence[Tensor], path: str
     return list(arrays.values())
 
 
-def _samples(shape: tuple[int, ...], tensor: Tensor, path: str) -> int:
+def _count_samples(shape: tuple[int, ...], tensor: Tensor, path: str) -> int:
     """The number of inputs in an array: its first dimension, before the tensor's shape."""
     if shape and shape[0] and same_shape(shape[1:], tensor) and math.prod(shape[1:]) == tensor.elements:
         return shape[0]
@@ -117,7 +115,7 @@ def _samples(shape: tuple[int, ...], tensor: Tensor, path: str) -> int:
     raise UsageError(text, path=path, hint=hint)
 
 
-def _reader(
+def _make_reader(
     array: Array, positions: Sequence[int], tensor: Tensor, normalise: Normalise | None, path: str
 ) -> tuple[Callable[[int], Array], str]:
     """A function from a position in the archive to that input, and in words what is done with the values.
@@ -148,28 +146,51 @@ def _reader(
 # ---- folders -------------------------------------------------------------------------------------------
 
 
-def _of_folder(wanted: Wanted, inputs: tuple[Tensor, ...]) -> DataSet:
+def _open_folder(wanted: Wanted, inputs: tuple[Tensor, ...]) -> DataSet:
     """The data set of a folder; UsageError for a network with several inputs."""
     root = wanted.file.path
     if len(inputs) != 1:
         text = f"the network has {len(inputs)} inputs, and the files of a folder are one each"
         raise UsageError(text, path=root, hint="give a .npz file with an array for each input")
-    names, classes_of = _listed_files(root, wanted.labels)
-    files, how = _files(names, wanted, inputs[0])
-    numbers, classes = _labels(names, classes_of, wanted)
-    return DataSet(names, numbers, classes, (how,), files.read, files.check)
+    (tensor,) = inputs
+    names, classes_of = _list_files(root, wanted.labels)
+    values, how = None, "arrays (.npy)"  # values: the table for pixels
+    if not all(map(_is_array, names)):
+        pixels.pillow()
+        mode, rule = pixels.mode(tensor, root), pixels.rule(tensor, wanted.normalise, root)
+        height, width, _ = tensor.shape[1:]
+        how = f"images, {mode} of {width} x {height} pixels ({wanted.resize}), {pixels.words(tensor, rule)}"
+        values = pixels.table(tensor, rule)
+
+    def check(at: int) -> None:
+        if not _is_array(names[at]):
+            pixels.check_image(Path(root, names[at]))
+
+    def read(at: int) -> list[Array]:
+        path = str(Path(root, names[at]))
+        data = File(path).read("the input", pixels.MOST_BYTES)
+        if values is None or _is_array(path):
+            return [input_values(data, tensor, path)]
+        image = pixels.image(data, tensor, wanted.resize, path)
+        return [pixels.quantised(image, values).reshape(tensor.shape)]
+
+    numbers, classes = _read_labels(names, classes_of, wanted)
+    return DataSet(names, numbers, classes, (how,), read, check)
 
 
-def _listed_files(root: str, apart: File | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _is_array(name: str) -> bool:
+    return name.lower().endswith(".npy")
+
+
+def _list_files(root: str, apart: File | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The files of a folder by their names in it, sorted, and the class of each ("": it has none).
 
     Hidden files, and the file `apart`, are left out.
     """
     folder = Path(root)
     try:
-        tops = _listed(folder)
         skipped = apart.path if apart is not None and apart.data is None else ""
-        tops = [one for one in tops if str(folder / one) != skipped]
+        tops = [one for one in _visible(folder) if str(folder / one) != skipped]
         inner = [one for one in tops if (folder / one).is_dir()]
         if inner and len(inner) < len(tops):
             stray = next(one for one in tops if one not in inner)
@@ -177,7 +198,7 @@ def _listed_files(root: str, apart: File | None) -> tuple[tuple[str, ...], tuple
             raise UsageError(
                 text, path=root, hint="move them away: what has no class is not part of a data set"
             )
-        names = [f"{top}/{one}" for top in inner for one in _listed(folder / top)] if inner else tops
+        names = [f"{top}/{one}" for top in inner for one in _visible(folder / top)] if inner else tops
     except OSError as error:
         text = f"cannot read the folder: {error.strerror}"
         raise UsageError(text, path=root, hint="check the path") from None
@@ -195,56 +216,12 @@ def _listed_files(root: str, apart: File | None) -> tuple[tuple[str, ...], tuple
     return tuple(names), tuple(name.partition("/")[0] if inner else "" for name in names)
 
 
-def _listed(folder: Path) -> list[str]:
+def _visible(folder: Path) -> list[str]:
     """The names of what is in a folder, hidden files left out."""
     return sorted(one.name for one in folder.iterdir() if not one.name.startswith("."))
 
 
-@dataclass(frozen=True)
-class _Files:
-    """The files of a data set as the one input. `values`: the table for pixels, None for arrays alone."""
-
-    root: Path
-    names: tuple[str, ...]
-    tensor: Tensor
-    resize: Resize
-    values: Array | None
-
-    def check(self, at: int) -> None:
-        """UsageError for a file that is no image by its head."""
-        path = self.root / self.names[at]
-        if not _is_array(path.name):
-            pixels.check_image(path)
-
-    def read(self, at: int) -> list[Array]:
-        """The input at a position."""
-        path = str(self.root / self.names[at])
-        data = File(path).read("the input", pixels.MOST_BYTES)
-        if _is_array(path):
-            return [input_values(data, self.tensor, path)]
-        assert self.values is not None
-        image = pixels.image(data, self.tensor, self.resize, path)
-        return [pixels.quantised(image, self.values).reshape(self.tensor.shape)]
-
-
-def _is_array(name: str) -> bool:
-    return name.lower().endswith(".npy")
-
-
-def _files(names: tuple[str, ...], wanted: Wanted, tensor: Tensor) -> tuple[_Files, str]:
-    """The reader of the files, and in words what is done with their values."""
-    root = wanted.file.path
-    if all(map(_is_array, names)):
-        return _Files(Path(root), names, tensor, wanted.resize, None), "arrays (.npy)"
-    pixels.pillow()
-    mode = pixels.mode(tensor, root)
-    rule = pixels.rule(tensor, wanted.normalise, root)
-    height, width, _ = tensor.shape[1:]
-    how = f"images, {mode} of {width} x {height} pixels ({wanted.resize}), {pixels.words(tensor, rule)}"
-    return _Files(Path(root), names, tensor, wanted.resize, pixels.table(tensor, rule)), how
-
-
-def _labels(
+def _read_labels(
     names: tuple[str, ...], classes_of: tuple[str, ...], wanted: Wanted
 ) -> tuple[tuple[int, ...], tuple[str, ...]]:
     """The classes' numbers of all inputs, and the classes' names."""

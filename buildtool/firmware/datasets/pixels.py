@@ -7,19 +7,16 @@ from __future__ import annotations
 
 import io
 import warnings
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 
 from buildtool.base.errors import ToolError, UsageError, suggest
 from buildtool.base.modes import Resize
 from buildtool.firmware.datasets.arrays import Array, quantisation
+from buildtool.graph.types import Tensor
 from buildtool.options.parsers import NAMED, Normalise
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from buildtool.graph.types import Tensor
 
 MODES = {1: "L", 3: "RGB", 4: "RGBA"}  # of Pillow, by the input's channels
 MOST_BYTES = 1 << 28  # of an image's file
@@ -28,7 +25,7 @@ _DEEP = ("I", "F", "I;16", "I;16B", "I;16L", "I;16N")  # modes of more than 8 bi
 
 
 def mode(tensor: Tensor, path: str) -> str:
-    """Pillow's mode of images for an input; UsageError for an input that is no image."""
+    """Pillow's mode of images for an input; UsageError for an input that is not an image."""
     shape = tensor.shape
     found = MODES.get(shape[-1]) if len(shape) == 4 and shape[0] == 1 else None
     if found is None:
@@ -48,17 +45,17 @@ def pillow() -> Any:
 
 
 def check_image(path: Path) -> None:
-    """UsageError for a file that is no image by its first bytes."""
+    """UsageError for a file that is not an image by its first bytes."""
     try:
         with warnings.catch_warnings(action="ignore"), pillow().open(path):
             pass
     except ToolError:
         raise
     except Exception:
-        raise _none(str(path)) from None
+        raise _not_an_image(str(path)) from None
 
 
-def _none(path: str) -> UsageError:
+def _not_an_image(path: str) -> UsageError:
     hint = "a folder of a data set holds images (PNG, JPEG, BMP, ...) or .npy files alone"
     return UsageError("the file is not an image, or is damaged", path=path, hint=hint)
 
@@ -81,15 +78,15 @@ def image(data: bytes, tensor: Tensor, how: Resize, path: str) -> Array:
                 text = f"the image has {opened.width} x {opened.height} pixels, more than {MOST_PIXELS:,}"
                 raise UsageError(text, path=path)
             turned = ImageOps.exif_transpose(opened).convert(MODES[channels])
-            sized = _sized(turned, (width, height), how, path)
+            sized = _fit(turned, (width, height), how, path)
     except UsageError:
         raise
     except Exception:  # a damaged file makes Pillow raise a dozen kinds
-        raise _none(path) from None
+        raise _not_an_image(path) from None
     return np.asarray(sized, np.uint8).reshape(height, width, channels)
 
 
-def _sized(opened: Any, size: tuple[int, int], how: Resize, path: str) -> Any:
+def _fit(opened: Any, size: tuple[int, int], how: Resize, path: str) -> Any:
     """An image in the input's width and height, by bilinear filtering."""
     from PIL import Image, ImageOps
 
@@ -147,14 +144,12 @@ def table(tensor: Tensor, how: Normalise) -> Array:
     )
     real = (np.arange(256, dtype=np.float64)[None, :] / how.divisor - means) / deviations
     steps = np.round(real / tensor.quant.scale) + tensor.quant.zero_point
-    found: Array = np.clip(steps, ends.min, ends.max).astype(tensor.dtype.value)
-    return found
+    return cast(Array, np.clip(steps, ends.min, ends.max).astype(tensor.dtype.value))
 
 
 def quantised(pixels: Array, values: Array) -> Array:
     """Pixels [..., channels] as quantised values of the same shape, by a table."""
-    found: Array = values[np.arange(values.shape[0]), pixels]
-    return found
+    return cast(Array, values[np.arange(values.shape[0]), pixels])
 
 
 def words(tensor: Tensor, how: Normalise) -> str:

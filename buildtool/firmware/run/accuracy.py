@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from buildtool.base.errors import UsageError, did_you_mean
-
-if TYPE_CHECKING:
-    from buildtool.graph.types import Graph, Tensor
-    from buildtool.schema.datasets import Accuracy, ClassFigures, Top1
+from buildtool.graph.types import Graph, Tensor
+from buildtool.schema.datasets import Accuracy, ClassFigures, Top1
 
 
 def scores(graph: Graph, wanted: str) -> tuple[int | None, str]:
@@ -94,19 +91,17 @@ def _top1(pairs: Sequence[tuple[int, int]]) -> Top1:
 
 def _classes(pairs: Counter[tuple[int, int]], names: Sequence[str]) -> list[ClassFigures]:
     """Every class that is a label or a prediction."""
-    labels, predicted = Counter[int](), Counter[int]()
-    for (label, found), n in pairs.items():
-        labels[label] += n
-        predicted[found] += n
+    labels = Counter(label for label, _ in pairs.elements())
+    predicted = Counter(found for _, found in pairs.elements())
     return [
         {
-            "label": one,
-            "name": names[one] if one < len(names) else str(one),
-            "inputs": labels[one],
-            "predicted": predicted[one],
-            "correct": pairs[one, one],
-            "precision": pairs[one, one] / predicted[one] if predicted[one] else None,
-            "recall": pairs[one, one] / labels[one] if labels[one] else None,
+            "label": label,
+            "name": names[label] if label < len(names) else str(label),
+            "inputs": labels[label],
+            "predicted": predicted[label],
+            "correct": pairs[label, label],
+            "precision": pairs[label, label] / predicted[label] if predicted[label] else None,
+            "recall": pairs[label, label] / labels[label] if labels[label] else None,
         }
-        for one in sorted(labels.keys() | predicted.keys())
+        for label in sorted(labels.keys() | predicted.keys())
     ]

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from buildtool.base.errors import ToolError
 from buildtool.base.modes import Reference
-from buildtool.graph.types import DType, Graph
-
-if TYPE_CHECKING:
-    from buildtool.schema.runs import DifferenceAnswer
+from buildtool.graph.types import DType, Graph, Tensor
+from buildtool.schema.runs import DifferenceAnswer
 
 Array = npt.NDArray[np.generic]
 # Inputs, and whether the state is reset first -> every known tensor of the graph. The state stays with the
@@ -48,15 +46,8 @@ class Difference:
         }
 
 
-def reference(
-    which: Reference, model: bytes, source: Graph, graph: Graph, inputs: Sequence[Array]
-) -> dict[int, Array]:
-    """Tensor index in `graph` (rewritten) -> its right value, for one set of inputs after init."""
-    return referrer(which, model, source, graph)(inputs, False)
-
-
 def referrer(which: Reference, model: bytes, source: Graph, graph: Graph) -> Referrer:
-    """As `reference`, for any number of sets.
+    """Computes the right value of each tensor of `graph`, which is the file's `source` rewritten.
 
     LiteRT runs in this process, which it ends if a check of its own fails (see `judge`).
     """
@@ -68,13 +59,13 @@ def referrer(which: Reference, model: bytes, source: Graph, graph: Graph) -> Ref
 
         model = write_model(source)
         places = {t.source.index: i for i, t in enumerate(source.tensors) if t.source is not None}
-    interpreter = _opened(model, ready=True)
+    interpreter = _open(model, ready=True)
 
     def refer(inputs: Sequence[Array], reset: bool) -> dict[int, Array]:
         nonlocal interpreter
         if reset and graph.states:
             # nothing else gives variables the values of CALL_ONCE again
-            interpreter = _opened(model, ready=True)
+            interpreter = _open(model, ready=True)
         return _litert(interpreter, source, graph, inputs, places)
 
     return refer
@@ -102,11 +93,11 @@ def _has_narrow_biases(model: bytes, source: Graph) -> bool:
     wide = [t.source.index for t in source.tensors if t.dtype is DType.INT64 and t.source is not None]
     if not wide:
         return False
-    types = {detail["index"]: np.dtype(detail["dtype"]) for detail in _opened(model).get_tensor_details()}
+    types = {detail["index"]: np.dtype(detail["dtype"]) for detail in _open(model).get_tensor_details()}
     return any(types.get(index) == np.int32 for index in wide)
 
 
-def _opened(model: bytes, *, ready: bool = False) -> Any:
+def _open(model: bytes, *, ready: bool = False) -> Any:
     """LiteRT with its reference kernels, keeping every tensor, `ready` to run; ToolError if it refuses."""
     try:
         from ai_edge_litert.interpreter import Interpreter, OpResolverType
@@ -121,8 +112,7 @@ def _opened(model: bytes, *, ready: bool = False) -> Any:
         if ready:
             interpreter.allocate_tensors()
     except (RuntimeError, ValueError) as error:
-        said = " ".join(str(error).split())
-        raise ToolError(f"LiteRT does not run the network: {said}") from None
+        raise ToolError(f"LiteRT does not run the network: {' '.join(str(error).split())}") from None
     return interpreter
 
 
@@ -157,6 +147,11 @@ def _litert(
     return found
 
 
+def computed(mask: bytes, tensor: Tensor) -> npt.NDArray[np.bool_]:
+    """Which elements of a tensor were computed; `mask`: 1 for every byte that was."""
+    return np.frombuffer(mask, np.bool_)[:: tensor.dtype.size]
+
+
 def difference(
     graph: Graph,
     input_set: int,
@@ -170,18 +165,16 @@ def difference(
     """
     found = []
     producers = graph.producers()
-    for t, raw in got.items():
-        if t not in expected:
-            continue
+    for t in (t for t in got if t in expected):
         tensor = graph.tensors[t]
         want = np.ascontiguousarray(expected[t]).reshape(-1).view(tensor.dtype.value)
-        have = np.frombuffer(raw, tensor.dtype.value)
+        have = np.frombuffer(got[t], tensor.dtype.value)
         if have.size != want.size:
             text = f"{have.size} elements were returned, {want.size} were expected"
             raise ToolError(text, tensor=tensor.name)
         unequal = have != want
         if t in partial:
-            unequal &= np.frombuffer(partial[t], np.uint8)[:: tensor.dtype.size] != 0
+            unequal &= computed(partial[t], tensor)
         wrong = np.flatnonzero(unequal)
         if wrong.size:
             worst = int(np.abs(have[wrong].astype(np.int32) - want[wrong].astype(np.int32)).max())

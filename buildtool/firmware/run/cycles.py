@@ -14,23 +14,20 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple, cast
 
 import msgpack
 
 from buildtool.base.errors import ToolError
 from buildtool.base.modes import Level as Real
-from buildtool.base.session import Level
+from buildtool.base.session import Level, Session
 from buildtool.firmware.run.levels import reality
+from buildtool.schema.runs import CycleEstimate, CycleParts
 from buildtool.target.executed import OUTSIDE, BlockTime, Executed, Work
+from buildtool.target.plugin import Timer
 from buildtool.target.registry import plugin
 from buildtool.target.speeds import Pipeline
-
-if TYPE_CHECKING:
-    from buildtool.base.session import Session
-    from buildtool.schema.runs import CycleEstimate, CycleParts
-    from buildtool.target.plugin import Timer
-    from buildtool.target.types import Board
+from buildtool.target.types import Board, RunResult
 
 
 class Parts(NamedTuple):
@@ -72,10 +69,9 @@ def find_timer(board: Board) -> Timer | str:
     if board.pipeline is None or find is None:
         return f"the file of board '{board.name}' names no model of its core's pipeline: LLVM has none"
     try:
-        found: Timer = find(board)
+        return cast(Timer, find(board))
     except ToolError as error:
-        return "; ".join([error.text, *(str(hint) for hint in error.hints)])
-    return found
+        return "; ".join([error.text, *map(str, error.hints)])
 
 
 def timed(executed: Executed, board: Board, timer: Timer, session: Session) -> Timing:
@@ -103,7 +99,7 @@ def block_times(blocks: Sequence[bytes], timer: Timer, session: Session) -> list
     """As `Timer.time`; times are kept in the session by block, and by the keeper as a whole."""
     unique = sorted(set(blocks))
     digest = hashlib.sha256(msgpack.packb(unique)).hexdigest()
-    level = Level("blocktimes", _packed, lambda data: _unpacked(data, len(unique)))
+    level = Level("blocktimes", _pack, lambda data: _unpack(data, len(unique)))
     parts = {"timer": timer.identity, "blocks": digest}
 
     def ask() -> list[BlockTime]:
@@ -119,14 +115,12 @@ def block_times(blocks: Sequence[bytes], timer: Timer, session: Session) -> list
     return [times[block] for block in blocks]
 
 
-def _packed(times: list[BlockTime]) -> bytes:
-    data: bytes = msgpack.packb(
-        [[*one.cycles.as_integer_ratio(), list(one.skipped), list(one.words)] for one in times]
-    )
-    return data
+def _pack(times: list[BlockTime]) -> bytes:
+    rows = [[*time.cycles.as_integer_ratio(), time.skipped, time.words] for time in times]
+    return cast(bytes, msgpack.packb(rows))
 
 
-def _unpacked(data: bytes, count: int) -> list[BlockTime]:
+def _unpack(data: bytes, count: int) -> list[BlockTime]:
     times = [
         BlockTime(Fraction(n, d), tuple(map(str, skipped)), tuple(map(int, words)))
         for n, d, skipped, words in msgpack.unpackb(data)
@@ -143,18 +137,13 @@ def in_ms(cycles: int, board: Board) -> float | None:
 
 def parts_answer(parts: Parts) -> CycleParts:
     """The keys of an answer."""
-    keys: CycleParts = parts._asdict()  # type: ignore[assignment]
-    return keys
+    return cast(CycleParts, parts._asdict())
 
 
-def estimate(timing: Timing, executed: Executed, board: Board) -> CycleEstimate:
+def estimate(timing: Timing, counted: RunResult, board: Board) -> CycleEstimate:
     """The parts of a run's estimate, for an answer."""
-    waits: dict[str, list[int]] = {memory.name: [0, 0] for memory in board.memories if memory.speed}
-    for work in executed.work.values():
-        for wait in work.waited:
-            waits[wait.memory][0] += wait.code
-            waits[wait.memory][1] += wait.data
-    assert board.pipeline is not None
+    assert board.pipeline is not None and counted.executed is not None
+    waits = [wait for work in counted.executed.work.values() for wait in work.waited]
     roles = dict.fromkeys((board.code, board.data, board.arena, board.weights))
     return {
         "model": timing.identity,
@@ -165,6 +154,14 @@ def estimate(timing: Timing, executed: Executed, board: Board) -> CycleEstimate:
         "taken_branch_cycles": board.pipeline.taken_branch_cycles,
         "parts": parts_answer(timing.total),
         "between": timing.parts.get(OUTSIDE, Parts()).cycles,
-        "waits": [{"memory": name, "code": code, "data": data} for name, (code, data) in waits.items()],
+        "waits": [
+            {
+                "memory": memory.name,
+                "code": sum(wait.code for wait in waits if wait.memory == memory.name),
+                "data": sum(wait.data for wait in waits if wait.memory == memory.name),
+            }
+            for memory in board.memories
+            if memory.speed
+        ],
         "ideal": [name for name in roles if board.memory(name).speed is None],
     }

@@ -6,39 +6,36 @@ are written here, not from a clock: the same command takes the same inputs on ev
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from buildtool.api.requests.kinds import Validate, ValidateData
+from buildtool.api.requests.parts import Data, OnDesk
 from buildtool.base.errors import ToolError, UsageError, suggest
 from buildtool.base.modes import Level
 from buildtool.base.plain import duration
+from buildtool.base.session import Session
 from buildtool.emit.ctext import shape
+from buildtool.firmware.datasets.arrays import DataSet
 from buildtool.firmware.datasets.opened import chosen, opened
+from buildtool.firmware.firmware import Firmware
+from buildtool.firmware.planned import Planned
 from buildtool.firmware.run.accuracy import accuracy, check_labels, prediction, scores
 from buildtool.firmware.run.compare import Array, Difference, difference
 from buildtool.firmware.run.execute import TIMEOUT, Outcome, execute, image_of, subject
 from buildtool.firmware.run.judge import Judge, judging
 from buildtool.firmware.run.levels import named, reality
 from buildtool.firmware.run.validation import bounds_of, is_rounded, sanitizer_flags, within
+from buildtool.graph.types import Graph
 from buildtool.plan.models import load_model, read_graph
+from buildtool.schema.datasets import DatasetAnswer, DifferingInput, Share, ThroughFirmware
+from buildtool.schema.runs import OperatorBound
 from buildtool.target.choice import load_board
-
-if TYPE_CHECKING:
-    from buildtool.api.requests.kinds import Validate, ValidateData
-    from buildtool.api.requests.parts import Data, OnDesk
-    from buildtool.base.session import Session
-    from buildtool.firmware.datasets.arrays import DataSet
-    from buildtool.firmware.firmware import Firmware
-    from buildtool.firmware.planned import Planned
-    from buildtool.graph.types import Graph
-    from buildtool.schema.datasets import DatasetAnswer, DifferingInput, Share, ThroughFirmware
-    from buildtool.schema.runs import OperatorBound
-    from buildtool.target.types import Board
 
 RUN_SECONDS = 30.0  # of one start of the emulator, by estimate
 MOST_INPUTS, MOST_BYTES = 500, 1 << 26  # of one start
@@ -75,9 +72,9 @@ class Estimate:
         return self.work / self.rate
 
 
-def _estimate(made: Planned, desk: OnDesk | None) -> Estimate | None:
-    """The work by the plan; None for a board on the desk, which has its own speed."""
-    if desk is not None and not desk.is_emulated:
+def _estimate(made: Planned, attached: OnDesk | None) -> Estimate | None:
+    """The work by the plan; None for an attached board, which has its own speed."""
+    if attached is not None and not attached.is_emulated:
         return None
     board = made.target.board
     if reality(board).level in (Level.HOST, Level.MODEL):
@@ -87,7 +84,7 @@ def _estimate(made: Planned, desk: OnDesk | None) -> Estimate | None:
     return Estimate(int(made.plan.cost) + 1, rate)
 
 
-def _counted(made: Planned, firmware: Firmware, first: Sequence[Array], by_plan: Estimate) -> Estimate:
+def _count(made: Planned, firmware: Firmware, first: Sequence[Array], by_plan: Estimate) -> Estimate:
     """The instructions of an input, counted in the emulator; by the plan where that is not possible."""
     if reality(made.target.board).level is not Level.EMULATOR:
         return by_plan
@@ -116,31 +113,43 @@ def _share(by: str, count: int, each: Estimate | None) -> Share:
     }
 
 
-class _Progress:
-    """Tells the current input and the time left, estimated from the time that its like has taken so far."""
+@dataclass(frozen=True)
+class _Pace:
+    """Inputs wanted and done, and the seconds that these took; `nominal`: seconds of one by estimate."""
 
-    def __init__(self, session: Session, firmware: int, reference: int, nominal: float) -> None:
+    wanted: int
+    nominal: float = 0.0
+    done: int = 0
+    took: float = 0.0
+
+    def after(self, began: float, count: int) -> _Pace:
+        """The same with `count` more inputs, run since the time `began`."""
+        return replace(self, done=self.done + count, took=self.took + time.monotonic() - began)
+
+    @property
+    def left(self) -> float:
+        """Seconds that the others will take."""
+        each = self.took / self.done if self.done else self.nominal
+        return (self.wanted - self.done) * each
+
+
+class _Progress:
+    """Tells the current input and the time left."""
+
+    def __init__(self, session: Session, firmware: _Pace, reference: _Pace) -> None:
         self._session = session
-        self._wanted = {"firmware": firmware, "reference": reference}
-        self._nominal = {"firmware": nominal, "reference": 0.0}  # seconds of an input
-        self._done = {"firmware": 0, "reference": 0}
-        self._took = {"firmware": 0.0, "reference": 0.0}
+        self._paces = {"firmware": firmware, "reference": reference}
 
     def running(self, which: str, began: float, now: int) -> None:
         """`now` more inputs have been run since the time `began`."""
-        seconds = {**self._took, which: self._took[which] + time.monotonic() - began}
-        done = {**self._done, which: self._done[which] + now}
-        left = sum(
-            (self._wanted[one] - done[one]) * (seconds[one] / done[one] if done[one] else self._nominal[one])
-            for one in done
-        )
-        at = min(done[which] + 1, self._wanted[which])
-        self._session.tell(f"{which}: input {at:,} of {self._wanted[which]:,}, {duration(left)} left")
+        paces = {**self._paces, which: self._paces[which].after(began, now)}
+        wanted, left = paces[which].wanted, duration(sum(pace.left for pace in paces.values()))
+        at = min(paces[which].done + 1, wanted)
+        self._session.tell(f"{which}: input {at:,} of {wanted:,}, {left} left")
 
     def ended(self, which: str, began: float, count: int) -> None:
         """`count` inputs have been run since the time `began`, and that run is over."""
-        self._took[which] += time.monotonic() - began
-        self._done[which] += count
+        self._paces[which] = self._paces[which].after(began, count)
 
 
 # ---- the runs ------------------------------------------------------------------------------------------
@@ -150,7 +159,7 @@ class _Progress:
 class _Job:
     """The inputs that are taken of a data set, the judge of their outputs, and what was found so far.
 
-    Positions are those among the inputs that are taken.
+    Positions are those among the inputs that are taken. `made`: None where nothing goes through firmware.
     """
 
     session: Session
@@ -159,7 +168,9 @@ class _Job:
     taken: list[int]
     graph: Graph
     output: int | None  # the position among the graph's outputs of that with the classes
-    sequence: int = 1  # inputs from one reset of a network's state to the next
+    sequence: int  # inputs from one reset of a network's state to the next
+    made: Planned | None = None
+    bounds: list[OperatorBound] = field(default_factory=list)
     by_reference: dict[int, int] = field(default_factory=dict)
     by_firmware: dict[int, int] = field(default_factory=dict)
     differences: list[Difference] = field(default_factory=list)
@@ -206,35 +217,32 @@ class _Job:
 
 def dataset_validation(request: ValidateData, session: Session) -> DatasetAnswer:
     """The answer to a `validate` request with a data set."""
+    data = request.data
     with judging(request.reference, request.model) as judge:
-        return _judged(request, request.data, judge, session)
+        model = load_model(request.model, session)
+        source, graph = read_graph(model, session)
+        session.tell("opening the data set")
+        sequence = request.sequence or 1 if graph.states else 1
+
+        def choose(count: int) -> list[int]:
+            return choose_sequences(count, data.wanted.limit, data.wanted.seed, sequence)
+
+        given = opened(data.wanted, graph, choose)
+        taken = choose(len(given.names))
+        output, no_accuracy = _output(graph, given, data)
+        for at in taken:
+            given.check(at)
+        job = _Job(session, judge, given, taken, graph, output, sequence)
+        if data.through == 0:
+            judge.hear(model, source, graph, every=False)
+            job.refer(range(len(taken)), _Progress(session, _Pace(0), _Pace(len(taken))))
+            share = _share("asked", len(taken), None)
+        else:
+            share = _run_firmware(request, data, job)
+        return _answer(request, data, model.name, job, share, no_accuracy)
 
 
-def _judged(request: Validate, data: Data, judge: Judge, session: Session) -> DatasetAnswer:
-    model = load_model(request.model, session)
-    source, graph = read_graph(model, session)
-    session.tell("opening the data set")
-    each = request.sequence or 1 if graph.states else 1
-
-    def choose(count: int) -> list[int]:
-        return _chosen(count, data.wanted.limit, data.wanted.seed, each)
-
-    given = opened(data.wanted, graph, choose)
-    taken = choose(len(given.names))
-    output, no_accuracy = _output(graph, given, data)
-    for at in taken:
-        given.check(at)
-    job = _Job(session, judge, given, taken, graph, output, each)
-    if data.through == 0:
-        judge.hear(model, source, graph, every=False)
-        job.refer(range(len(taken)), _Progress(session, 0, len(taken), 0.0))
-        found = _Found(load_board(request.target.board), _share("asked", len(taken), None), None, [])
-    else:
-        found = _through_firmware(request, data, job)
-    return _answer(request, data, model.name, job, found, no_accuracy)
-
-
-def _chosen(count: int, limit: int | None, seed: int, sequence: int) -> list[int]:
+def choose_sequences(count: int, limit: int | None, seed: int, sequence: int) -> list[int]:
     """Which of `count` inputs are taken: whole sequences, of at most `limit` inputs but at least one."""
     most = None if limit is None or limit >= count else max(1, limit // sequence)
     units = chosen(-(-count // sequence), most, seed)
@@ -256,68 +264,42 @@ def _output(graph: Graph, given: DataSet, data: Data) -> tuple[int | None, str]:
     return graph.outputs.index(tensor), ""
 
 
-@dataclass(frozen=True)
-class _Found:
-    """A request's board, and what a run on it gave; `made`: None where nothing ran on it."""
-
-    board: Board
-    share: Share
-    made: Planned | None
-    bounds: list[OperatorBound]
-
-
-def _through_firmware(request: Validate, data: Data, job: _Job) -> _Found:
+def _run_firmware(request: Validate, data: Data, job: _Job) -> Share:
     """Runs a part of the inputs, or all, through the firmware, and all through the reference."""
     made, sources = subject(request, job.session)
     flags = sanitizer_flags(request, made.target.board)
     job.judge.hear(made.model, made.source, made.graph, every=False)
-    job.graph = made.graph
+    job.made, job.graph, attached = made, made.graph, request.desk
     with image_of(request, made, sources, flags) as firmware:
-        each = _estimate(made, request.desk)
+        each = _estimate(made, attached)
         if data.through is None and each and len(job.taken) * each.seconds > SHORT_SECONDS:
             job.session.tell("counting the instructions of an input")
-            each = _counted(made, firmware, job.read(0), each) if request.desk is None else each
+            each = _count(made, firmware, job.read(0), each) if attached is None else each
         count = min(data.through or through(len(job.taken), each), len(job.taken))
-        positions = _chosen(len(job.taken), count, data.wanted.seed, job.sequence)
+        positions = choose_sequences(len(job.taken), count, data.wanted.seed, job.sequence)
         seconds = each.seconds if each else 0.0
-        progress = _Progress(job.session, len(positions), len(job.taken), seconds)
-        desk = request.desk
+        progress = _Progress(job.session, _Pace(len(positions), seconds), _Pace(len(job.taken)))
         for part in _starts(positions, made.graph, seconds, job.sequence):
-            _run(job, part, made, firmware, desk, seconds, progress)
-            if desk is not None and not desk.is_emulated:
-                desk = desk._replace(is_flashed=True)
+            inputs, began = [job.read(at) for at in part], time.monotonic()
+            progress.running("firmware", began, 0)
+            outcome = execute(
+                made,
+                firmware,
+                inputs,
+                attached=attached,
+                resets=job.resets(part),
+                timeout=max(TIMEOUT, LATE * seconds * len(part)),
+                ran=functools.partial(progress.running, "firmware", began),
+            )
+            progress.ended("firmware", began, len(part))
+            job.refer(part, progress, list(zip(inputs, outcome.outputs, strict=True)))
+            job.inputs_run += len(part)
+            job.outcomes.append(replace(outcome, outputs=[], traces=[]))
+            if attached is not None and not attached.is_emulated:
+                attached = attached._replace(is_flashed=True)
     job.refer(sorted(set(range(len(job.taken))) - set(positions)), progress)
-    inputs = [job.read(at) for at in positions[:BOUNDED]]
-    bounds = bounds_of(made, sources, inputs, request.desk, flags)
-    by = "estimate" if data.through is None else "asked"
-    return _Found(made.target.board, _share(by, len(job.taken), each), made, bounds)
-
-
-def _run(
-    job: _Job,
-    part: Sequence[int],
-    made: Planned,
-    firmware: Firmware,
-    desk: OnDesk | None,
-    seconds: float,
-    progress: _Progress,
-) -> None:
-    """The inputs of one start of the emulator through the firmware, then through the reference."""
-    inputs, began = [job.read(at) for at in part], time.monotonic()
-    progress.running("firmware", began, 0)
-    outcome = execute(
-        made,
-        firmware,
-        inputs,
-        desk=desk,
-        resets=job.resets(part),
-        timeout=max(TIMEOUT, LATE * seconds * len(part)),
-        ran=lambda done: progress.running("firmware", began, done),
-    )
-    progress.ended("firmware", began, len(part))
-    job.refer(part, progress, list(zip(inputs, outcome.outputs, strict=True)))
-    job.inputs_run += len(part)
-    job.outcomes.append(replace(outcome, outputs=[], traces=[]))
+    job.bounds = bounds_of(made, sources, [job.read(at) for at in positions[:BOUNDED]], request.desk, flags)
+    return _share("estimate" if data.through is None else "asked", len(job.taken), each)
 
 
 def _starts(positions: Sequence[int], graph: Graph, seconds: float, sequence: int) -> Iterator[list[int]]:
@@ -335,20 +317,20 @@ def _starts(positions: Sequence[int], graph: Graph, seconds: float, sequence: in
 
 
 def _answer(
-    request: Validate, data: Data, model: str, job: _Job, found: _Found, no_accuracy: str
+    request: Validate, data: Data, model: str, job: _Job, share: Share, no_accuracy: str
 ) -> DatasetAnswer:
-    given, graph, made = job.given, job.graph, found.made
-    differing = [_differing(job, one) for one in sorted(job.differences, key=lambda d: d.input_set)]
-    rounded = made is not None and is_rounded(made)
+    given, graph, made = job.given, job.graph, job.made
+    board = made.target.board if made else load_board(request.target.board)
     measured = None
     if job.output is not None:
         labels = [given.labels[at] for at in job.taken]
         by_reference = [job.by_reference[at] for at in range(len(job.taken))]
         tensor = graph.tensors[graph.outputs[job.output]]
         measured = accuracy(tensor, labels, given.classes, by_reference, job.by_firmware)
+    exact = not job.differences if made else None
     return {
         "model": model,
-        "board": found.board.name,
+        "board": board.name,
         "data": Path(data.wanted.file.path).name,
         "inputs": len(job.taken),
         "inputs_there": len(given.names),
@@ -359,28 +341,28 @@ def _answer(
         ],
         "reference": job.judge.told(),
         "requantise": str(made.target.requantise if made else request.target.requantise),
-        "share": found.share,
+        "share": share,
         "firmware": _firmware(made, job) if made else None,
-        "exact": not differing if made else None,
-        "within_bounds": None if made is None else within(found.bounds) if rounded else not differing,
-        "bounds": found.bounds,
-        "differing": differing,
+        "exact": exact,
+        "within_bounds": within(job.bounds) if made and is_rounded(made) else exact,
+        "bounds": job.bounds,
+        "differing": [_differing(job, one) for one in sorted(job.differences, key=lambda d: d.input_set)],
         "accuracy": measured,
         "no_accuracy": no_accuracy,
-        "note": found.board.note,
+        "note": board.note,
     }
 
 
 def _differing(job: _Job, one: Difference) -> DifferingInput:
-    index, told = job.taken[one.input_set], one.json()
+    index = job.taken[one.input_set]
     return {
         "index": index,
         "name": job.given.names[index],
-        "tensor": told["tensor"],
-        "operator": told["operator"],
-        "elements": told["elements"],
-        "max_abs_diff": told["max_abs_diff"],
-        "first_element": told["first_element"],
+        "tensor": one.name,
+        "operator": one.operator,
+        "elements": one.elements,
+        "max_abs_diff": one.max_abs,
+        "first_element": one.first,
     }
 
 

@@ -5,38 +5,37 @@ The firmware is one that is built here, or the linked image that a build made.
 
 from __future__ import annotations
 
+import io
 import struct
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from buildtool.api.requests.kinds import Debug, Flash, Profile, Validate
+from buildtool.api.requests.parts import OnDesk
 from buildtool.base.errors import Hint, ToolError, UsageError, suggest
+from buildtool.base.files import File
 from buildtool.base.locks import scratch
+from buildtool.base.session import Session
 from buildtool.emit.sources import Sources, emit
 from buildtool.firmware.firmware import Firmware, build_firmware
 from buildtool.firmware.planned import Planned, given_plan, planned_or_given, refuse_unless_fits
-from buildtool.firmware.run.desk import run_on_desk
+from buildtool.firmware.run.attached import run_attached
+from buildtool.firmware.run.compare import Array
 from buildtool.firmware.run.identity import MOST_IMAGE_BYTES, check_image
 from buildtool.firmware.run.levels import reality
 from buildtool.firmware.stack.need import refuse_unless_enough
 from buildtool.firmware.tools import toolchain
+from buildtool.graph.types import Graph
 from buildtool.target.choice import answers_by_files, wire_of
 from buildtool.target.plugin import Harness, ProgramError
 from buildtool.target.registry import asked
 from buildtool.target.registry import plugin as find_plugin
 from buildtool.target.types import Reality, RunRequest, RunResult
-
-if TYPE_CHECKING:
-    from buildtool.api.requests.kinds import Debug, Flash, Profile, Validate
-    from buildtool.api.requests.parts import OnDesk
-    from buildtool.base.files import File
-    from buildtool.base.session import Session
-    from buildtool.firmware.run.compare import Array
-    from buildtool.graph.types import Graph
 
 TIMEOUT = 600.0  # seconds for all inputs of one run
 
@@ -60,6 +59,10 @@ class Outcome:
     compiler: str
     reality: Reality
     counted: RunResult
+
+    def tensors(self, number: int) -> dict[int, bytes]:
+        """The outputs of an input set, and every other tensor of a trace build."""
+        return {**(self.traces[number] if self.traces else {}), **self.outputs[number]}
 
 
 def subject(request: Validate | Profile | Debug | Flash, session: Session) -> tuple[Planned, Sources]:
@@ -157,51 +160,59 @@ def execute(
     trace: bool = False,
     count: bool = False,
     blocks: bool = False,
-    desk: OnDesk | None = None,
+    attached: OnDesk | None = None,
     resets: Sequence[bool] | None = None,
     timeout: float = TIMEOUT,
     ran: Callable[[int], None] | None = None,
 ) -> Outcome:
     """Runs the test firmware on every set of inputs; `trace`: it was built to hand out its tensors.
 
-    `count`: also counts each operator's instructions; `blocks`: and the code that they ran. `desk`: runs over
-    a wire, where cycles are counted and no instructions. `resets`: before which inputs the state is reset
-    (None: before each). `timeout`: seconds for all inputs. `ran` hears how many have been run, in place of
-    the session.
+    `count`: also counts each operator's instructions; `blocks`: and the code that they ran. `attached`: runs
+    on an attached board or its emulator over a wire, where cycles are counted and no instructions. `resets`:
+    before which inputs the state is reset (None: before each). `timeout`: seconds for all inputs. `ran` hears
+    how many have been run, in place of the session.
     """
-    board = planned.target.board
-    if desk is not None and desk.is_emulated and board.is_stand_in:
-        text = f"the emulator of board '{board.name}' is another machine: it has none of the board's ports"
-        raise UsageError(text, option="wire", hint=suggest(wire=None))
-    outputs = ("output.bin", "report.txt", *(("trace.bin",) if trace else ()))
-    each = max(1, sum(planned.graph.tensors[t].size for t in planned.graph.outputs))
-    what = f"on {board.name}{', every tensor' if trace else ''}{', counting' if count else ''}"
+    graph, board = planned.graph, planned.target.board
+    each = max(1, sum(graph.tensors[t].size for t in graph.outputs))
+    where = f"on {board.name}{', every tensor' if trace else ''}{', counting' if count else ''}"
 
     def written(size: int) -> None:
         if ran is not None:
             ran(min(size // each, len(inputs)))
-            return
-        done = min(size // each + 1, len(inputs))
-        planned.session.tell(f"running input {done} of {len(inputs)} {what}")
-
-    files = {"input.bin": input_file(planned.graph, inputs, resets)}
-    counts = count and desk is None
-    request = RunRequest(
-        files, outputs, timeout=timeout, count=counts, blocks=blocks and counts, written=written
-    )
-    try:
-        if desk is not None:
-            result = run_on_desk(planned, firmware.elf, request, desk)
         else:
-            family = find_plugin(board)
-            result = asked(board.family, "run", lambda: family.run(board, firmware.elf, request), RunResult)
-            missing = [file for file in outputs if file not in result.files]
-            if missing:
-                raise ToolError(f"the target plugin '{board.family}': run gives no file '{missing[0]}'")
-    except ProgramError as error:
-        raise _placed(error, planned) from None
+            done = min(size // each + 1, len(inputs))
+            planned.session.tell(f"running input {done} of {len(inputs)} {where}")
+
+    request = RunRequest(
+        {"input.bin": input_file(graph, inputs, resets)},
+        ("output.bin", "report.txt", *(("trace.bin",) if trace else ())),
+        timeout=timeout,
+        count=count and attached is None,
+        blocks=count and blocks and attached is None,
+        written=written,
+    )
+    result = _run(planned, firmware.elf, request, attached)
     runs_on = result.reality or reality(board)
-    return read_outcome(planned.graph, result, len(inputs), firmware.compiler, runs_on)
+    return read_outcome(graph, result, len(inputs), firmware.compiler, runs_on)
+
+
+def _run(planned: Planned, elf: Path, request: RunRequest, attached: OnDesk | None) -> RunResult:
+    """Runs an image where the request says; the error of a failed program names the operator."""
+    board = planned.target.board
+    if attached is not None and attached.is_emulated and board.is_stand_in:
+        text = f"the emulator of board '{board.name}' is another machine: it has none of the board's ports"
+        raise UsageError(text, option="wire", hint=suggest(wire=None))
+    try:
+        if attached is not None:
+            return run_attached(planned, elf, request, attached)
+        plugin = find_plugin(board)
+        result: RunResult = asked(board.family, "run", lambda: plugin.run(board, elf, request), RunResult)
+    except ProgramError as error:
+        raise _name_operator(error, planned) from None
+    missing = [file for file in request.outputs if file not in result.files]
+    if missing:
+        raise ToolError(f"the target plugin '{board.family}': run gives no file '{missing[0]}'")
+    return result
 
 
 def input_file(
@@ -218,7 +229,7 @@ def input_file(
     return b"".join(head + one for head, one in zip(heads, raw, strict=True))
 
 
-def _placed(error: ProgramError, planned: Planned) -> ToolError:
+def _name_operator(error: ProgramError, planned: Planned) -> ToolError:
     """The error of a failed run, with the operator and the kernel that ran."""
     stack = planned.target.board.stack_bytes
     hint = f"the board's file gives the stack {stack:,} bytes" if "stack overflow" in error.text else ""
@@ -231,19 +242,16 @@ def _placed(error: ProgramError, planned: Planned) -> ToolError:
 
 def read_outcome(graph: Graph, result: RunResult, sets: int, compiler: str, runs_on: Reality) -> Outcome:
     """Reads the files that the test firmware wrote."""
-    report = _report(result.files["report.txt"].decode("ascii", "replace"))
+    report = _read_report(result.files["report.txt"].decode("ascii", "replace"))
     if report.get("sets") != sets:
         raise ToolError(f"the firmware ran {report.get('sets')} of {sets} inputs:\n{result.text[-2000:]}")
     if not report.get("guard_ok"):
         raise ToolError(
             "the network wrote outside its arena", hint="this is an error in buildtool: please report it"
         )
-    traces, computed, partial = _traces(result.files.get("trace.bin", b""), sets, graph)
     return Outcome(
-        _outputs(graph, result.files["output.bin"], sets),
-        traces,
-        computed,
-        partial,
+        _read_outputs(graph, result.files["output.bin"], sets),
+        *_read_traces(result.files.get("trace.bin", b""), sets, graph),
         report["arena_high_water"],
         report.get("stack_high_water") or None,
         compiler,
@@ -252,7 +260,7 @@ def read_outcome(graph: Graph, result: RunResult, sets: int, compiler: str, runs
     )
 
 
-def _report(text: str) -> dict[str, int]:
+def _read_report(text: str) -> dict[str, int]:
     pairs = (line.partition("=") for line in text.splitlines() if "=" in line)
     try:
         numbers = {name: int(value) for name, _, value in pairs}
@@ -263,27 +271,23 @@ def _report(text: str) -> dict[str, int]:
     return numbers
 
 
-def _cut_off(what: str) -> ToolError:
+def _cut_off(file: str) -> ToolError:
     hint = "check that the folder for temporary files (TMPDIR) is not full"
-    return ToolError(f"the firmware's {what} is cut off or damaged", hint=hint)
+    return ToolError(f"the firmware's {file} is cut off or damaged", hint=hint)
 
 
-def _outputs(graph: Graph, data: bytes, sets: int) -> list[dict[int, bytes]]:
-    outputs: list[dict[int, bytes]] = [{} for _ in range(sets)]
-    place = 0
-    for one in outputs:
-        for t in graph.outputs:
-            one[t] = data[place : place + graph.tensors[t].size]
-            place += graph.tensors[t].size
-    if place != len(data):
-        raise ToolError(f"the firmware wrote {len(data)} bytes of output, {place} were expected")
-    return outputs
+def _read_outputs(graph: Graph, data: bytes, sets: int) -> list[dict[int, bytes]]:
+    expected = sets * sum(graph.tensors[t].size for t in graph.outputs)
+    if expected != len(data):
+        raise ToolError(f"the firmware wrote {len(data)} bytes of output, {expected} were expected")
+    stream = io.BytesIO(data)
+    return [{t: stream.read(graph.tensors[t].size) for t in graph.outputs} for _ in range(sets)]
 
 
 Record = tuple[int, int, bytes]  # tensor, offset in it, data
 
 
-def _records(data: bytes) -> Iterator[Record]:
+def _read_records(data: bytes) -> Iterator[Record]:
     place = 0
     while place < len(data):
         start = place + 12
@@ -294,28 +298,28 @@ def _records(data: bytes) -> Iterator[Record]:
         yield tensor, offset, data[start:place]
 
 
-def _traces(
+def _read_traces(
     data: bytes, sets: int, graph: Graph
 ) -> tuple[list[dict[int, bytes]], dict[int, int], dict[int, bytes]]:
     """Every traced tensor of each set; the bytes computed of each tensor in one set; masks of partial ones.
 
     Each set has as many records, of the same parts. Parts that are computed again must come out the same.
     """
-    records = list(_records(data))
+    records = list(_read_records(data))
     each, rest = divmod(len(records), sets)
     if rest or any(t >= len(graph.tensors) for t, _, _ in records):
         text = f"the trace is incomplete or damaged: it has {len(records)} records for {sets} inputs"
         raise ToolError(text)
-    tensors = [_assembled(records[i * each : (i + 1) * each], graph) for i in range(sets)]
+    tensors = [_join_records(records[i * each : (i + 1) * each], graph) for i in range(sets)]
     if any(masks != tensors[0][1] for _, masks in tensors):
         raise ToolError("the invokes did not all compute the same parts of the tensors")
-    computed: dict[int, int] = {}
+    computed = Counter[int]()
     for tensor, _, part in records[:each]:
-        computed[tensor] = computed.get(tensor, 0) + len(part)
-    return [values for values, _ in tensors] if data else [], computed, tensors[0][1]
+        computed[tensor] += len(part)
+    return [values for values, _ in tensors] if data else [], dict(computed), tensors[0][1]
 
 
-def _assembled(records: Sequence[Record], graph: Graph) -> tuple[dict[int, bytes], dict[int, bytes]]:
+def _join_records(records: Sequence[Record], graph: Graph) -> tuple[dict[int, bytes], dict[int, bytes]]:
     """Tensors put together; and where a tensor is partial, which bytes were computed.
 
     A streamed plan hands out some hundred thousand parts of a few bytes each: hence no arrays here.

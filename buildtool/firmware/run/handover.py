@@ -6,29 +6,25 @@ Nothing is started here.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from buildtool.api.requests.kinds import Debug, Flash
 from buildtool.base.errors import ToolError
+from buildtool.base.session import Session
+from buildtool.emit.sources import Sources
 from buildtool.firmware.datasets.arrays import inputs_of, sequences
-from buildtool.firmware.firmware import arena_map, map_of
+from buildtool.firmware.firmware import Firmware, arena_map, map_of
 from buildtool.firmware.flashfiles import flash_files
 from buildtool.firmware.linkmap import portable
-from buildtool.firmware.run.desk import flashing, takes_binary
+from buildtool.firmware.planned import Planned
+from buildtool.firmware.run.attached import flashing, takes_binary
 from buildtool.firmware.run.execute import built, image_of, input_file, linked, subject
 from buildtool.firmware.run.levels import BOARD, named, reality
 from buildtool.firmware.stack.need import stack_report
 from buildtool.firmware.tools import Origins, called
 from buildtool.plan.codec import to_bytes
+from buildtool.schema.runs import DebugAnswer, FlashAnswer
 from buildtool.target.registry import plugin
-
-if TYPE_CHECKING:
-    from buildtool.api.requests.kinds import Debug, Flash
-    from buildtool.base.session import Session
-    from buildtool.emit.sources import Sources
-    from buildtool.firmware.firmware import Firmware
-    from buildtool.firmware.planned import Planned
-    from buildtool.schema.runs import DebugAnswer, FlashAnswer
-    from buildtool.target.types import DebugServer
+from buildtool.target.types import DebugServer
 
 INPUT = "input.bin"
 OUTPUTS = ("output.bin", "report.txt")

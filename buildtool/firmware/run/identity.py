@@ -1,8 +1,7 @@
 """The networks in a linked image, their plans, and whether its weights are a model's.
 
 The emitted C leaves a line of text in section .nn_identity (kernels/include/nn_identity.h), and the weights
-are there as they were emitted. A wrong image is refused before it runs: its outputs say nothing about the
-model.
+are there as they were emitted.
 """
 
 from __future__ import annotations
@@ -60,7 +59,7 @@ def check_image(
     from buildtool.plan.codec import digest
 
     try:
-        linked = _planned(data, digest(plan), weights.layout.hex())
+        linked = _find(data, digest(plan), weights.layout.hex())
         _check_weights(data, weights)
         _check_firmware(_lines(data), over_wire)
     except BuildtoolError as error:
@@ -91,11 +90,10 @@ def _lines(data: bytes) -> list[str]:
     return [line.decode("ascii", "replace") for line in text.split(b"\0") if line]
 
 
-def _planned(data: bytes, plan: str, layout: str) -> Linked:
+def _find(data: bytes, plan: str, layout: str) -> Linked:
     there = networks(data)
-    for linked in there:
-        if (linked.plan, linked.layout) == (plan, layout):
-            return linked
+    if linked := next((one for one in there if (one.plan, one.layout) == (plan, layout)), None):
+        return linked
     if not there:
         raise ToolError(
             "the image holds no network of buildtool's",
@@ -118,7 +116,15 @@ def _check_weights(data: bytes, weights: WeightImage) -> None:
     if any(weights.data in section for section in loaded):
         return
     expected = _CRC.unpack_from(weights.data, _CRC_AT)[0]
-    others = [crc for section in loaded for crc in _checksums(section, weights.layout)]
+    # with numpy, for which the report of an image's sizes need not wait
+    from buildtool.emit.image import HEADER_BYTES, MAGIC
+
+    headers = (
+        section[match.start() : match.start() + HEADER_BYTES]
+        for section in loaded
+        for match in re.finditer(re.escape(MAGIC), section)
+    )
+    others = [_CRC.unpack_from(h, _CRC_AT)[0] for h in headers if h[_LAYOUT_AT:].startswith(weights.layout)]
     if expected in others:
         raise ToolError("the image's weights are damaged: their CRC-32 is the model's, their bytes are not")
     if not others:
@@ -129,13 +135,3 @@ def _check_weights(data: bytes, weights: WeightImage) -> None:
         f"the image holds other weights than the model: expected CRC-32 {expected:08x}, found {found}",
         hint="build the image again from this model (if the build finds nothing to do: touch the model)",
     )
-
-
-def _checksums(section: bytes, layout: bytes) -> list[int]:
-    """The payload's CRC-32 of every weight image of this layout in the section."""
-    # with numpy, for which the report of an image's sizes need not wait
-    from buildtool.emit.image import HEADER_BYTES, MAGIC
-
-    places = (match.start() for match in re.finditer(re.escape(MAGIC), section))
-    headers = (section[place : place + HEADER_BYTES] for place in places)
-    return [_CRC.unpack_from(h, _CRC_AT)[0] for h in headers if h[_LAYOUT_AT:].startswith(layout)]

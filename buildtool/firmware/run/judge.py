@@ -15,19 +15,16 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any, cast
 
 from buildtool.base.errors import BuildtoolError, Hint, ToolError, suggest
+from buildtool.base.files import Named
 from buildtool.base.identity import home
 from buildtool.base.modes import Reference
 from buildtool.firmware.run.compare import NOT_INSTALLED, Array, Referrer, referrer
-from buildtool.plan.models import is_onnx, tflite_file
-
-if TYPE_CHECKING:
-    from buildtool.base.files import Named
-    from buildtool.graph.types import Graph
-    from buildtool.plan.models import Model
-    from buildtool.schema.runs import ReferenceAnswer
+from buildtool.graph.types import Graph
+from buildtool.plan.models import Model, is_onnx, tflite_file
+from buildtool.schema.runs import ReferenceAnswer
 
 _OWN = "buildtool's own executor"
 _ASKED = "--reference litert compares with LiteRT's reference kernels"
@@ -58,13 +55,13 @@ class Judge:
         self._graph = graph
         if self._child is None:
             return
-        file = tflite_file(model, source)
+        child, file = self._child, tflite_file(model, source)
         try:
-            self._child.start(file, source, graph, None if every else graph.outputs)
-            self._version = self._child.version
+            child.start(file, source, graph, None if every else graph.outputs)
         except ToolError as error:
-            self._version = self._child.version
+            self._version = child.version
             self._without_litert(error)
+        self._version = child.version
 
     def refer(self, inputs: Sequence[Array], reset: bool) -> Mapping[int, Array]:
         """Tensor index -> its right value; `reset`: the state is reset first."""
@@ -162,8 +159,7 @@ class _Child:
     def refer(self, inputs: Sequence[Array], reset: bool) -> Mapping[int, Array]:
         """As a `Referrer`."""
         self._ask((inputs, reset))
-        values: Mapping[int, Array] = self._answer()
-        return values
+        return cast(Mapping[int, Array], self._answer())
 
     def close(self) -> None:
         """Ends it."""

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import cast
 
 from buildtool.base.modes import Level
+from buildtool.schema.boards import LevelAnswer
+from buildtool.target.plugin import VendorBuild
 from buildtool.target.registry import plugin
-from buildtool.target.types import Reality
-
-if TYPE_CHECKING:
-    from buildtool.schema.boards import LevelAnswer
-    from buildtool.target.plugin import VendorBuild
-    from buildtool.target.types import Board
+from buildtool.target.types import Board, Reality
 
 HOST = Reality(Level.HOST, "host")
 EMULATED = Reality(Level.EMULATOR, "emulated")
@@ -22,16 +19,15 @@ def reality(board: Board) -> Reality:
     """What runs a board's images where no board is connected: its plugin knows, or its file."""
     own = getattr(plugin(board), "reality", None)
     if own is not None:
-        found: Reality = own(board)
-        return found
+        return cast(Reality, own(board))
     return HOST if board.emulator is not None and board.emulator.kind == "native" else EMULATED
 
 
 def built(board: Board, own: VendorBuild | None) -> Reality:
     """What a build made: programs that a compiler of the chip's own instruction set made, or less."""
-    there = reality(board)
     if own is not None:
         return Reality(Level.COMPILED, "compiled by the vendor's tool")
+    there = reality(board)
     return there if there.level in (Level.HOST, Level.MODEL) else Reality(Level.COMPILED, "compiled")
 
 

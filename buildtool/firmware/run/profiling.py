@@ -2,54 +2,40 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypedDict
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from buildtool.api.answers.estimate import facts
+from buildtool.api.requests.kinds import Profile
 from buildtool.base.errors import ToolError
 from buildtool.base.modes import Level
+from buildtool.base.session import Session
 from buildtool.emit.ctext import shape
+from buildtool.emit.sources import Sources
 from buildtool.firmware.datasets.arrays import inputs_of
-from buildtool.firmware.run.compare import difference
-from buildtool.firmware.run.cycles import (
-    Parts,
-    Timing,
-    estimate,
-    find_timer,
-    in_ms,
-    parts_answer,
-    timed,
-)
+from buildtool.firmware.planned import Planned
+from buildtool.firmware.run.compare import Array, difference
+from buildtool.firmware.run.cycles import Parts, Timing, estimate, find_timer, in_ms, parts_answer, timed
 from buildtool.firmware.run.execute import Outcome, built, execute, image_of, subject
 from buildtool.firmware.run.judge import Judge, judging
 from buildtool.firmware.run.levels import named, reality
-from buildtool.firmware.run.validation import bounds_of, is_rounded, within
-from buildtool.plan.summary.summary import Summary, summarize
+from buildtool.firmware.run.validation import bounds_of, run_answer
+from buildtool.graph.types import Tensor
+from buildtool.plan.summary.summary import summarize
+from buildtool.schema.boards import Estimate
+from buildtool.schema.runs import (
+    IssueCount,
+    IssueSummary,
+    LayerProfile,
+    OutputTop,
+    ProfileAnswer,
+    ProfileLine,
+    PublishedProfile,
+)
+from buildtool.target.hardware import PublishedPart
+from buildtool.target.plugin import Timer
 from buildtool.target.registry import plugin
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from buildtool.api.requests.kinds import Profile
-    from buildtool.base.session import Session
-    from buildtool.emit.sources import Sources
-    from buildtool.firmware.planned import Planned
-    from buildtool.firmware.run.compare import Array
-    from buildtool.schema.boards import Estimate
-    from buildtool.schema.runs import (
-        CycleParts,
-        IssueCount,
-        IssueSummary,
-        LayerProfile,
-        OutputTop,
-        ProfileAnswer,
-        ProfileLine,
-        PublishedProfile,
-    )
-    from buildtool.target.hardware import PublishedPart
-    from buildtool.target.plugin import Timer
-    from buildtool.target.types import Board, Issues
+from buildtool.target.types import Board, Issues
 
 SOURCE = "counted in a model of the VPU"
 LOADS = "LOAD"  # among the operator kinds of a published profile: loading weights
@@ -63,66 +49,52 @@ def profiling(request: Profile, session: Session) -> ProfileAnswer:
     estimated, if there is a model of the core.
     """
     with judging(request.reference, request.model) as judge:
-        return _judged(request, judge, session)
+        made, sources = subject(request, session)
+        board, plan = made.target.board, made.plan
+        inputs = inputs_of(request.inputs, made.graph)
+        timer = find_timer(board) if request.desk is None else ""
+        run, plain = _runs(request, made, sources, inputs, not isinstance(timer, str))
+        timing, no_cycles = _timing(run, timer, made)
+        counting = _count_issues(made, sources, inputs[0]) if request.desk is None else None
+        if counting is not None and counting.outputs[0] != run.outputs[0]:
+            raise ToolError("the firmware that counts issues gives other outputs", hint="please report this")
+        exact = _is_exact(made, judge, run, plain, inputs)
+        bounds = bounds_of(made, sources, inputs, request.desk)
+        known = run_answer(made, plain, judge.told(), exact, bounds)
+        rows, measured = _rows(made, run, timing, counting), run.counted.total_cycles
+        total = timing.total.cycles if timing else measured
+        return {
+            **known,
+            **named(run.reality),
+            "instructions": run.counted.total_instructions,
+            "cycles": total,
+            "cycles_are": "estimated" if timing else "measured" if total is not None else "",
+            "no_cycles": no_cycles,
+            "estimated_ms": in_ms(timing.total.cycles, board) if timing else None,
+            "estimated_by": estimate(timing, run.counted, board) if timing else None,
+            "seconds": measured / board.clock_hz if measured is not None and board.clock_hz else None,
+            "issues": _issues(rows, board) if counting else None,
+            "published": beside_published(made, rows, known["estimate"]),
+            "macs": plan.macs,
+            "macs_layerwise": plan.macs_layerwise,
+            "f": plan.f,
+            "flash_bytes": len(sources.image.data),
+            "per_operator": rows,
+            "outputs": [_top(made.graph.tensors[t], plain.outputs[0][t]) for t in made.graph.outputs],
+        }
 
 
-def _judged(request: Profile, judge: Judge, session: Session) -> ProfileAnswer:
-    made, sources = subject(request, session)
-    board = made.target.board
-    inputs = inputs_of(request.inputs, made.graph)
-    emulated = reality(board).level is Level.EMULATOR
-    timer = find_timer(board) if request.desk is None else ""
+def _runs(
+    request: Profile, made: Planned, sources: Sources, inputs: list[list[Array]], blocks: bool
+) -> tuple[Outcome, Outcome]:
+    """The run on the first input, which is counted (`blocks`: its code as well), and that on all inputs."""
     with image_of(request, made, sources) as firmware:
         if request.desk is not None:
-            run = plain = execute(made, firmware, inputs, desk=request.desk)
-        else:
-            run = execute(made, firmware, inputs[:1], count=emulated, blocks=not isinstance(timer, str))
-            plain = execute(made, firmware, inputs) if len(inputs) > 1 else run
-    timing, no_cycles = _timing(run, timer, made)
-    counting = _counted_issues(made, sources, inputs[0]) if request.desk is None else None
-    if counting is not None and counting.outputs[0] != run.outputs[0]:
-        raise ToolError("the firmware that counts issues gives other outputs", hint="please report this")
-    exact = _is_exact(made, judge, run, plain, inputs)
-    bounds = bounds_of(made, sources, inputs, request.desk)
-    summary = summarize(
-        made.plan, made.graph, made.target.named(made.plan.kernels), made.target.costs, made.session
-    )
-    rows, known = _rows(made, run, timing, summary, counting), facts(made)
-    executed, measured = run.counted.executed, run.counted.total_cycles
-    total = timing.total.cycles if timing else measured
-    return {
-        "model": made.model.name,
-        "board": board.name,
-        **named(run.reality),
-        "compiler": run.compiler,
-        "strategy": made.plan.strategy,
-        "instructions": run.counted.total_instructions,
-        "cycles": total,
-        "cycles_are": "estimated" if timing else "measured" if total is not None else "",
-        "no_cycles": no_cycles,
-        "estimated_ms": in_ms(timing.total.cycles, board) if timing else None,
-        "estimated_by": estimate(timing, executed, board) if timing and executed else None,
-        "seconds": measured / board.clock_hz if measured is not None and board.clock_hz else None,
-        "issues": _issues(rows, board) if counting else None,
-        "published": beside_published(made, rows, known["estimate"]),
-        "macs": made.plan.macs,
-        "macs_layerwise": made.plan.macs_layerwise,
-        "f": made.plan.f,
-        "arena_bytes": made.plan.arena_bytes,
-        "arena_high_water": plain.arena_high_water,
-        "state_bytes": made.plan.state_bytes,
-        "stack_high_water": plain.stack_high_water,
-        "flash_bytes": len(sources.image.data),
-        "inputs": len(inputs),
-        "reference": judge.told(),
-        "exact": exact,
-        "requantise": str(made.target.requantise),
-        "within_bounds": within(bounds) if is_rounded(made) else exact,
-        "bounds": bounds,
-        "per_operator": rows,
-        "outputs": _top(made, plain),
-        **known,
-    }
+            plain = execute(made, firmware, inputs, attached=request.desk)
+            return plain, plain
+        emulated = reality(made.target.board).level is Level.EMULATOR
+        run = execute(made, firmware, inputs[:1], count=emulated, blocks=blocks)
+        return run, execute(made, firmware, inputs) if len(inputs) > 1 else run
 
 
 def _is_exact(
@@ -147,15 +119,18 @@ def _timing(run: Outcome, timer: Timer | str, made: Planned) -> tuple[Timing | N
         return None, error.text
 
 
-def _rows(
-    made: Planned, run: Outcome, timing: Timing | None, summary: Summary, counting: Outcome | None
-) -> list[LayerProfile]:
+def _rows(made: Planned, run: Outcome, timing: Timing | None, counting: Outcome | None) -> list[LayerProfile]:
     """A row an operator, in the order of execution; multiply-accumulates are those executed."""
+    kernels, costs = made.target.named(made.plan.kernels), made.target.costs
+    summary = summarize(made.plan, made.graph, kernels, costs, made.session)
     rows: list[LayerProfile] = []
     ran, counts = run.counted, counting.counted.issues if counting else {}
     for position, alive, work in (entry for region in summary.regions for entry in region.operators):
-        op = made.graph.ops[position]
-        issues = _issues_of(counts.get(position), work.macs, made.target.board)
+        op, issues = made.graph.ops[position], _issues_of(counts.get(position), work.macs, made.target.board)
+        cycles, parts = ran.cycles.get(position) if ran.total_cycles is not None else None, None
+        if timing is not None:  # None as well for an operator that runs no code
+            parts = timing.parts.get(position, Parts() if position in ran.counts else None)
+            cycles = parts and parts.cycles
         rows.append(
             {
                 "name": made.graph.op_name(position),
@@ -168,7 +143,9 @@ def _rows(
                 "calls": work.calls,
                 "ram_alive": alive,
                 "instructions": ran.counts.get(position) if ran.total_instructions is not None else None,
-                **_cycles(position, run, timing, made.target.board),
+                "cycles": cycles,
+                "estimated_ms": parts and in_ms(parts.cycles, made.target.board),
+                "parts": parts and parts_answer(parts),
                 "issues": issues,
                 "uncounted": _why_uncounted(counts, position) if counting and not issues else "",
             }
@@ -176,47 +153,23 @@ def _rows(
     return rows
 
 
-class _Cycles(TypedDict):
-    cycles: int | None
-    estimated_ms: float | None
-    parts: CycleParts | None
-
-
-def _cycles(position: int, run: Outcome, timing: Timing | None, board: Board) -> _Cycles:
-    """An operator's cycles, estimated or of the core's own counter."""
-    if timing is None:
-        measured = run.counted.cycles.get(position) if run.counted.total_cycles is not None else None
-        return {"cycles": measured, "estimated_ms": None, "parts": None}
-    parts = timing.parts.get(position, Parts() if position in run.counted.counts else None)
-    if parts is None:  # it runs no code
-        return {"cycles": None, "estimated_ms": None, "parts": None}
-    ms = in_ms(parts.cycles, board)
-    return {"cycles": parts.cycles, "estimated_ms": ms, "parts": parts_answer(parts)}
-
-
-def _top(made: Planned, run: Outcome) -> list[OutputTop]:
-    """The largest values of each output, for a user who knows what the answer should be."""
-    tops: list[OutputTop] = []
-    for t in made.graph.outputs:
-        tensor = made.graph.tensors[t]
-        values = np.frombuffer(run.outputs[0][t], tensor.dtype.value)
-        best = np.argsort(-values.astype(np.int32), kind="stable")[:5]
-        tops.append(
-            {
-                "name": tensor.name,
-                "shape": shape(tensor.shape),
-                "top": [{"index": int(i), "value": int(values[i])} for i in best],
-                "scale": tensor.quant.scale if tensor.quant else None,
-                "zero_point": tensor.quant.zero_point if tensor.quant else None,
-            }
-        )
-    return tops
+def _top(tensor: Tensor, raw: bytes) -> OutputTop:
+    """The largest values of an output, for a user who knows what the answer should be."""
+    values = np.frombuffer(raw, tensor.dtype.value)
+    best = np.argsort(-values.astype(np.int32), kind="stable")[:5]
+    return {
+        "name": tensor.name,
+        "shape": shape(tensor.shape),
+        "top": [{"index": int(i), "value": int(values[i])} for i in best],
+        "scale": tensor.quant.scale if tensor.quant else None,
+        "zero_point": tensor.quant.zero_point if tensor.quant else None,
+    }
 
 
 # ---- issues of a core's vector unit ---------------------------------------------------------------------
 
 
-def _counted_issues(made: Planned, sources: Sources, inputs: Sequence[Array]) -> Outcome | None:
+def _count_issues(made: Planned, sources: Sources, inputs: Sequence[Array]) -> Outcome | None:
     """A run that counts each operator's issues over one set of inputs; None without a model that can.
 
     It is of a firmware of its own on the host.
@@ -257,8 +210,7 @@ def _issues(rows: Sequence[LayerProfile], board: Board) -> IssueSummary | None:
     unit = board.vector_unit
     if unit is None:
         return None
-    found = [(row, row["issues"]) for row in rows if row["issues"] is not None]
-    counts = [issues for _, issues in found if issues is not None]
+    counts = [row["issues"] for row in rows if row["issues"] is not None]
     return {
         "source": SOURCE,
         "limit_per_mac": 1 / unit.macs,
@@ -270,7 +222,7 @@ def _issues(rows: Sequence[LayerProfile], board: Board) -> IssueSummary | None:
         "slowest": sum(one["slowest"] for one in counts),
         "seconds": sum(one["seconds"] for one in counts),
         "operators": len(counts),
-        "macs": sum(row["macs"] for row, _ in found),
+        "macs": sum(row["macs"] for row in rows if row["issues"] is not None),
         "all_operators": len(rows),
         "all_macs": sum(row["macs"] for row in rows),
     }
@@ -284,13 +236,12 @@ def beside_published(
     known = board.published
     if known is None or known.macs != plan.macs_layerwise:
         return None
-    lines = [_line(part, rows, estimate) for part in known.parts]
     return {
         "network": known.network,
         "source": known.source,
         "seconds": known.milliseconds / 1e3,
         "estimated_seconds": estimate["total_seconds"] if estimate else None,
-        "lines": lines,
+        "lines": [_line(part, rows, estimate) for part in known.parts],
     }
 
 

@@ -40,18 +40,12 @@ class Stacks:
             raise ToolError(f"the stack of code for {self._machine} is not known")
         self._vector_bytes = vector_bytes
         self._entry = self._plain(elf["e_entry"])  # nobody calls it, but a constant may equal its address
-        self._sections = [
-            (int(s["sh_addr"]), s.data())
-            for s in elf.iter_sections()
-            if s["sh_flags"] & 2 and s["sh_type"] == "SHT_PROGBITS"
-        ]
         table = elf.get_section_by_name(".symtab")
         symbols = list(table.iter_symbols()) if table is not None else []
         self._literals = _literal_ranges(symbols)
         self.functions: dict[str, int] = {}
         self._sizes: dict[int, int] = {}
         self._names: dict[int, str] = {}
-        self._objects: dict[int, int] = {}
         for symbol in symbols:
             if symbol["st_info"]["type"] == "STT_FUNC" and symbol["st_shndx"] != "SHN_UNDEF":
                 address = self._plain(symbol["st_value"])
@@ -59,18 +53,26 @@ class Stacks:
                     self.functions[symbol.name] = address
                 self._sizes[address] = max(self._sizes.get(address, 0), symbol["st_size"])
                 self._names[address] = symbol.name
-            elif symbol["st_info"]["type"] == "STT_OBJECT":
-                self._objects[symbol["st_value"]] = symbol["st_size"]
+        objects = [symbol for symbol in symbols if symbol["st_info"]["type"] == "STT_OBJECT"]
+        self._objects = {symbol["st_value"]: symbol["st_size"] for symbol in objects}
         self._weights = sorted(
             (int(s["st_value"]), int(s["st_value"] + s["st_size"]))
-            for s in symbols
-            if s["st_info"]["type"] == "STT_OBJECT"
-            and s.name.endswith(_WEIGHTS)
-            and f"{s.name.removesuffix(_WEIGHTS)}_invoke" in self.functions
+            for s in objects
+            if s.name.endswith(_WEIGHTS) and f"{s.name.removesuffix(_WEIGHTS)}_invoke" in self.functions
         )
+        self._sections = [
+            (int(s["sh_addr"]), s.data())
+            for s in elf.iter_sections()
+            if s["sh_flags"] & 2 and s["sh_type"] == "SHT_PROGBITS"
+        ]
+        self._constants = [
+            (start, data)
+            for start, data in self._sections
+            if not any(start <= address < start + len(data) for address in self._sizes)
+        ]
         self._body = functools.cache(self._read)
+        self._called = functools.cache(self._find_called)
         self._needs: dict[int, int | None] = {}
-        self._open: dict[int, bool] = {}
 
     def _plain(self, address: int) -> int:
         return address & ~_THUMB if self._machine == "EM_ARM" else address
@@ -107,54 +109,38 @@ class Stacks:
         if address in path:
             return None  # recursion
         if address not in self._sizes:
-            return 0 if self._data_from(address) is None else None
+            return None if _bytes_at(self._sections, address, 1) else 0
         body = self._body(address)
         path = (*path, address)
         called = [self._need(target, path) for target in sorted(body.calls)]
-        if body.is_indirect:
-            pointed = (t for t in sorted(self._pointed(path)) if not self._reaches(t, path))
+        if body.is_indirect:  # by address no function of the path calls one that calls it
+            pointed = (t for t in sorted(self._pointed(path)) if self._called(t).isdisjoint(path))
             called += [self._need(target, path) for target in pointed]
         tails = [self._need(target, path) for target in sorted(body.tails)]
         whole = None
         if not body.unknown and None not in called and None not in tails:
             whole = max(body.frame + max((n for n in called if n), default=0), *(n or 0 for n in tails), 0)
-        if len(path) == 1 or not self._is_open(address):
+        # What depends on the callers, which point to functions that are called in the end, is not kept.
+        if len(path) == 1 or not any(self._body(inner).is_indirect for inner in self._called(address)):
             self._needs[address] = whole
         return whole
 
-    def _reaches(self, address: int, goals: tuple[int, ...]) -> bool:
-        """Whether a function is one of `goals` or calls one: then it is no function that they call."""
-        seen, waiting = set[int](), [address]
+    def _find_called(self, address: int) -> set[int]:
+        """A function, and all that it calls by name, directly or not."""
+        found, waiting = set[int](), [address]
         while waiting:
             at = waiting.pop()
-            if at in goals:
-                return True
-            if at not in seen and at in self._sizes:
-                seen.add(at)
+            if at not in found and at in self._sizes:
+                found.add(at)
                 waiting += (*self._body(at).calls, *self._body(at).tails)
-        return False
-
-    def _is_open(self, address: int) -> bool:
-        """Whether a function, or one that it calls, calls functions that its callers point to."""
-        if address not in self._open:
-            self._open[address] = False  # while its callees are looked at: recursion ends there
-            body = self._body(address)
-            near = [target for target in (*body.calls, *body.tails) if target in self._sizes]
-            self._open[address] = body.is_indirect or any(map(self._is_open, near))
-        return self._open[address]
-
-    def _data_from(self, address: int) -> bytes | None:
-        """The contents of the section that an address is in, from there on; None outside all of them."""
-        for start, data in self._sections:
-            if start <= address < start + len(data):
-                return bytes(data[address - start :])
-        return None
+        return found
 
     def _read(self, address: int) -> Body:
-        size, data = self._sizes[address], self._data_from(address)
-        if data is None:
+        size = self._sizes[address]
+        if not _bytes_at(self._sections, address, 1):
             return Body(unknown=True)
-        code = Code(address, data[:size], _within(self._literals, address, address + size))
+        data = _bytes_at(self._sections, address, size)
+        code = Code(address, data, _within(self._literals, address, address + size))
         if self._machine == "EM_ARM":
             return thumb.read_body(code)
         if self._machine == "EM_XTENSA":
@@ -162,7 +148,7 @@ class Stacks:
         return riscv.read_body(code, self._vector_bytes)
 
     def _word(self, address: int) -> int | None:
-        word = (self._data_from(address) or b"")[:4]
+        word = _bytes_at(self._sections, address, 4)
         return int.from_bytes(word, "little") if len(word) == 4 else None
 
     def _pointed(self, path: tuple[int, ...]) -> set[int]:
@@ -171,12 +157,11 @@ class Stacks:
         A function of the path has computed that address, or that of a table with it. If none has, every
         function that constant data point to counts, unless the network's own code calls the application back.
         """
-        found = set[int]()
-        for address in path:
-            taken = self._body(address).taken
-            found |= self._among_functions(taken)
-            for value in taken:
-                found |= self._table(value)
+        taken = set[int]().union(*(self._body(address).taken for address in path))
+        found = self._among_functions(taken)
+        for value in taken:
+            table = _bytes_at(self._constants, value, self._objects.get(value, 4))
+            found |= self._in_data(value, table)
         if not found and not _CALLS_BACK.fullmatch(self._names[path[-1]]):
             found = self._in_constants
         return found
@@ -185,31 +170,15 @@ class Stacks:
     def _in_constants(self) -> set[int]:
         """The functions that constant data point to; weights do not, whatever their values are."""
         found = set[int]()
-        for start, data in self._sections:
+        for start, data in self._constants:
             end = start + len(data)
-            if self._has_code(start, data):
-                continue
-            place = start
-            for low, high in [*_within(self._weights, start, end), (end, end)]:
-                found |= self._in_data(place, data[place - start : low - start])
-                place = high
+            edges = [start, *itertools.chain(*_within(self._weights, start, end)), end]
+            for low, high in zip(edges[::2], edges[1::2], strict=True):
+                found |= self._in_data(low, data[low - start : high - start])
         return found
 
-    def _table(self, address: int) -> set[int]:
-        """The functions that the object at an address points to, if it lies in constants."""
-        for start, data in self._sections:
-            if start <= address < start + len(data) and not self._has_code(start, data):
-                begin = address - start
-                return self._in_data(address, data[begin : begin + self._objects.get(address, 4)])
-        return set()
-
-    def _has_code(self, start: int, data: bytes) -> bool:
-        return any(start <= address < start + len(data) for address in self._sizes)
-
     def _in_data(self, start: int, data: bytes) -> set[int]:
-        """The functions that words of constants point to; none for a table beside code, such as vectors."""
-        if self._has_code(start, data):
-            return set()
+        """The functions that words of constants point to."""
         places = range(-start % 4, len(data) - 3, 4)
         return self._among_functions(int.from_bytes(data[at : at + 4], "little") for at in places)
 
@@ -217,6 +186,14 @@ class Stacks:
         if self._machine == "EM_ARM":
             values = (value & ~_THUMB for value in values if value & _THUMB)
         return {value for value in values if value in self._sizes and value != self._entry}
+
+
+def _bytes_at(sections: Iterable[tuple[int, bytes]], address: int, size: int) -> bytes:
+    """Bytes at an address, fewer at the end of its section; none where no section is."""
+    for start, data in sections:
+        if start <= address < start + len(data):
+            return bytes(data[address - start : address - start + size])
+    return b""
 
 
 def is_known(elf: Any) -> bool:

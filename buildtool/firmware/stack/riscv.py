@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from buildtool.firmware.stack.body import Body, Code, signed
+from buildtool.firmware.stack.body import MASK, Body, Code, Reader, signed
 
 RA, SP = 1, 2
 _VLENB = 0xC22  # the CSR that holds the bytes of a vector register
 _STACK_ALIGNMENT = 16
-_MASK = 0xFFFFFFFF
 
 
 def read_body(code: Code, vector_bytes: int) -> Body:
@@ -15,11 +14,12 @@ def read_body(code: Code, vector_bytes: int) -> Body:
 
     `vector_bytes`: of a vector register; frames that spill some are multiples of it.
     """
-    reader, at = _Reader(code, vector_bytes), code.address
+    reader, at = _Reader(code), code.address
+    reader.vector_bytes, reader.known = vector_bytes, {0: 0}
     while at < code.end:
-        half = code.half(at)
+        half = code.bits(at, 2)
         if half & 3 == 3:
-            reader.full(at, code.word(at))
+            reader.full(at, code.bits(at, 4))
             at += 4
         else:
             reader.compressed(at, half)
@@ -27,13 +27,8 @@ def read_body(code: Code, vector_bytes: int) -> Body:
     return reader.body
 
 
-class _Reader:
-    """Reads instructions one after another, and remembers the constants in registers."""
-
-    def __init__(self, code: Code, vector_bytes: int) -> None:
-        self.code, self.vector_bytes = code, vector_bytes
-        self.body = Body()
-        self.known: dict[int, int] = {0: 0}
+class _Reader(Reader):
+    vector_bytes: int
 
     def _set(self, register: int, value: int | None) -> None:
         if register == 0:
@@ -41,42 +36,35 @@ class _Reader:
         if value is None:
             self.known.pop(register, None)
         else:
-            self.known[register] = value & _MASK
-            self.body.taken.add(value & _MASK)
-
-    def _moved(self, by: int | None) -> None:
-        """The stack pointer was moved by this many bytes; upwards is the way out."""
-        if by is None:
-            self.body.unknown = True
-        elif by < 0:
-            self.body.frame -= by
+            self.known[register] = value & MASK
+            self.body.taken.add(value & MASK)
 
     def _jump(self, link: int, target: int) -> None:
         if link:
             self.body.calls.add(target)
-        elif target not in self.code:
-            self.body.tails.add(target)
+        else:
+            self.jump(target)
 
     def _jump_to_register(self, link: int, register: int, offset: int = 0) -> None:
+        target = self.sum(register, offset)
         if not link and register == RA:
             return  # a return
-        known = self.known.get(register)
-        if known is None:
+        if target is None:
             self.body.is_indirect = True
         else:
-            self._jump(link, known + offset & _MASK)
+            self._jump(link, target & MASK)
 
     def compressed(self, at: int, code: int) -> None:
         """An instruction of 16 bits."""
-        group, register = code >> 13 << 2 | code & 3, code >> 7 & 31
-        number = signed((code >> 12 & 1) << 5 | code >> 2 & 31, 6)
+        group, register, other = code >> 13 << 2 | code & 3, code >> 7 & 31, code >> 2 & 31
+        number = signed((code >> 12 & 1) << 5 | other, 6)
         if group == 0b01101 and register == SP:  # c.addi16sp
             bits = (code >> 12 & 1) << 9 | (code >> 3 & 3) << 7 | (code >> 5 & 1) << 6
-            self._moved(signed(bits | (code >> 2 & 1) << 5 | (code >> 6 & 1) << 4, 10))
+            self.move_stack(signed(bits | (code >> 2 & 1) << 5 | (code >> 6 & 1) << 4, 10))
         elif group == 0b00001 and register == SP:  # c.addi
-            self._moved(number)
+            self.move_stack(number)
         elif group == 0b00001:
-            self._set(register, self._sum(register, number))
+            self._set(register, self.sum(register, number))
         elif group == 0b01001:  # c.li
             self._set(register, number)
         elif group == 0b01101:  # c.lui
@@ -85,25 +73,18 @@ class _Reader:
             self._set(register, self._shifted(register, number & 31))
         elif group in (0b00101, 0b10101):  # c.jal, c.j
             self._jump(RA if group == 0b00101 else 0, at + _compressed_offset(code))
-        elif group == 0b10010 and code >> 2 & 31 == 0 and register:  # c.jr, c.jalr
+        elif group == 0b10010 and other == 0 and register:  # c.jr, c.jalr
             self._jump_to_register(RA if code >> 12 & 1 else 0, register)
         elif group == 0b10010 and register != SP:  # c.mv, c.add
-            other = self.known.get(code >> 2 & 31)
-            base = self.known.get(register) if code >> 12 & 1 else 0
-            self._set(register, None if other is None or base is None else base + other)
+            self._set(register, self.sum(other, self.known.get(register) if code >> 12 & 1 else 0))
         elif group == 0b10010 and code >> 12 & 1:  # c.add sp, rM
-            by = self.known.get(code >> 2 & 31)
-            self._moved(None if by is None else signed(by, 32))
+            self.move_stack(self.constant(other))
         elif group & 3 == 0 and group >> 2 in (1, 2):  # c.lw and its like
             self._set(8 + (code >> 2 & 7), None)
         elif group & 3 == 1 and group >> 2 == 4:  # c.srli, c.sub and their like
             self._set(8 + (code >> 7 & 7), None)
         elif group == 0b01010:  # c.lwsp
             self._set(register, None)
-
-    def _sum(self, register: int, number: int) -> int | None:
-        known = self.known.get(register)
-        return None if known is None else known + number
 
     def _shifted(self, register: int, by: int) -> int | None:
         known = self.known.get(register)
@@ -114,13 +95,11 @@ class _Reader:
         opcode, target, kind, first = code & 0x7F, code >> 7 & 31, code >> 12 & 7, code >> 15 & 31
         number = signed(code >> 20, 12)
         if opcode == 0x13 and kind == 0 and target == first == SP:  # addi sp, sp, n
-            self._moved(number)
+            self.move_stack(number)
         elif opcode == 0x13 and kind == 7 and target == first == SP:  # andi sp, sp, -n
-            self._moved(min(0, number + _STACK_ALIGNMENT))
+            self.move_stack(min(0, number + _STACK_ALIGNMENT))
         elif opcode == 0x33 and target == first == SP:  # add, sub
-            by = self.known.get(code >> 20 & 31)
-            sign = -1 if code >> 25 == 0x20 else 1
-            self._moved(None if by is None else sign * signed(by, 32))
+            self.move_stack(self.constant(code >> 20 & 31, -1 if code >> 25 == 0x20 else 1))
         elif opcode == 0x6F:  # jal
             bits = (code >> 31) << 20 | (code >> 12 & 0xFF) << 12 | (code >> 20 & 1) << 11
             self._jump(target, at + signed(bits | (code >> 21 & 0x3FF) << 1, 21))
@@ -128,12 +107,12 @@ class _Reader:
             self._jump_to_register(target, first, number)
         elif opcode == 0x63:  # branches
             bits = (code >> 31) << 12 | (code >> 7 & 1) << 11 | (code >> 25 & 0x3F) << 5
-            self._jump(0, at + signed(bits | (code >> 8 & 15) << 1, 13))
+            self.jump(at + signed(bits | (code >> 8 & 15) << 1, 13))
         elif opcode == 0x03:  # loads
             if first in self.known:
-                self.body.taken.add(self.known[first] + number & _MASK)
+                self.body.taken.add(self.known[first] + number & MASK)
             self._set(target, None)
-        elif opcode not in (0x23, 0x27, 0x63, 0x57, 0x0F):  # all but stores, vectors, fences
+        elif opcode not in (0x23, 0x27, 0x57, 0x0F):  # all but stores, vectors, fences
             self._set(target, self._value(at, code))
 
     def _value(self, at: int, code: int) -> int | None:
@@ -145,7 +124,7 @@ class _Reader:
         if opcode == 0x17:  # auipc
             return at + (code & 0xFFFFF000)
         if opcode == 0x13 and kind == 0:  # addi
-            return self._sum(first, number)
+            return self.sum(first, number)
         if opcode == 0x13 and kind == 1:  # slli
             return self._shifted(first, number & 31)
         if opcode == 0x73 and kind == 2 and code >> 20 == _VLENB:  # csrr rD, vlenb

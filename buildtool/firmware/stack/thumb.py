@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from buildtool.firmware.stack.body import Body, Code, signed
+from buildtool.firmware.stack.body import Body, Code, Reader, signed
 
 SP = 13
 _STACK_ALIGNMENT = 8  # of the stack pointer at a function's entry (AAPCS)
@@ -12,11 +12,10 @@ def read_body(code: Code) -> Body:
     """The function's use of the stack pointer, and its calls."""
     reader, at = _Reader(code), code.address
     while at < code.end:
-        skipped = next((high for low, high in code.literals if low <= at < high), 0)
-        if skipped:
+        if skipped := next((high for low, high in code.literals if low <= at < high), 0):
             at = skipped
             continue
-        first, second = code.half(at), code.half(at + 2)
+        first, second = code.bits(at, 2), code.bits(at + 2, 2)
         if first >> 11 < 0b11101:
             reader.narrow(at, first)
             at += 2
@@ -27,16 +26,13 @@ def read_body(code: Code) -> Body:
             reader.wide(first, second)
         at += 4
     for low, high in code.literals:
-        reader.body.taken |= {code.word(at) for at in range(low, high - 3, 4)}
+        reader.body.taken |= {code.bits(at, 4) for at in range(low, high - 3, 4)}
     return reader.body
 
 
-class _Reader:
-    """Reads instructions one after another, and remembers the constants in registers."""
-
+class _Reader(Reader):
     def __init__(self, code: Code) -> None:
-        self.code, self.body = code, Body()
-        self.constants: dict[int, int] = {}
+        super().__init__(code)
         self.alignments: dict[int, int] = {}  # register -> the alignment of its value
 
     def narrow(self, address: int, code: int) -> None:
@@ -52,13 +48,9 @@ class _Reader:
         elif code & 0xFF07 == 0x4700 and code >> 3 & 15 != 14:  # bx, blx: all but bx lr
             body.is_indirect = True
         elif code & 0xF800 == 0xE000:  # b
-            self._jump(address + 4 + 2 * signed(code & 0x7FF, 11))
+            self.jump(address + 4 + 2 * signed(code & 0x7FF, 11))
         elif code & 0xF800 == 0x2000:  # movs rD, #n
-            self.constants[code >> 8 & 7] = code & 0xFF
-
-    def _jump(self, target: int) -> None:
-        if target not in self.code:
-            self.body.tails.add(target)
+            self.known[code >> 8 & 7] = code & 0xFF
 
     def branch(self, address: int, first: int, second: int) -> None:
         """A branch or call of 32 bits."""
@@ -66,7 +58,7 @@ class _Reader:
         if second & 0x5000 == 0:  # b<condition>, or a system instruction
             if first >> 7 & 7 != 7:
                 high = sign << 19 | j2 << 18 | j1 << 17 | (first & 0x3F) << 11 | second & 0x7FF
-                self._jump(address + 4 + 2 * signed(high, 20))
+                self.jump(address + 4 + 2 * signed(high, 20))
             return
         i1, i2 = 1 ^ j1 ^ sign, 1 ^ j2 ^ sign
         offset = sign << 23 | i1 << 22 | i2 << 21 | (first & 0x3FF) << 11 | second & 0x7FF
@@ -74,7 +66,7 @@ class _Reader:
         if second & 0x4000 and second & 0x1000:  # bl
             self.body.calls.add(target)
         elif second & 0x1000:  # b.w
-            self._jump(target)
+            self.jump(target)
 
     def wide(self, first: int, second: int) -> None:
         """Any other instruction of 32 bits."""
@@ -90,16 +82,14 @@ class _Reader:
         elif first & 0xFBEF in (0xF1AD, 0xF2AD) and second & 0x8000 == 0 and target == SP:  # sub sp, sp, #n
             body.frame += number if first & 0x0200 else _expanded(number)
         elif first & 0xFFEF == 0xEBAD and target == SP:  # sub sp, sp, rM
-            known = self.constants.get(second & 15)
-            body.frame += known or 0
-            body.unknown |= known is None
+            self.move_stack(self.constant(second & 15, -1))
         elif first & 0xFBF0 in (0xF240, 0xF2C0):  # movw, movt
             half, top = (first & 15) << 12 | number, first & 0x0080
-            value = self.constants.get(target, 0) & 0xFFFF | half << 16 if top else half
-            self.constants[target] = value
+            value = self.known.get(target, 0) & 0xFFFF | half << 16 if top else half
+            self.known[target] = value
             body.taken.add(value)
         elif first & 0xFBEF == 0xF04F:  # mov rD, #n
-            self.constants[target] = _expanded(number)
+            self.known[target] = _expanded(number)
         elif first == 0xF36F and (second >> 12 & 7) << 2 | second >> 6 & 3 == 0:  # bfc rD, #0, #n
             self.alignments[target] = 1 << (second & 31) + 1
         elif first & 0xFBE0 == 0xF020:  # bic rD, rN, #n

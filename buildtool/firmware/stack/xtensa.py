@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from buildtool.firmware.stack.body import Body, Code, signed
+from buildtool.firmware.stack.body import MASK, Body, Code, Reader, signed
 
 SP = 1
-_MASK = 0xFFFFFFFF
 _NARROW = 8  # the least value of the lowest four bits of an instruction of 16 bits
 
 # Groups of three-register instructions, by the bits 16-19, whose destination is in the bits 12-15: the
@@ -42,19 +41,16 @@ def read_body(code: Code, word: Callable[[int], int | None]) -> Body:
     return reader.body
 
 
-class _Reader:
-    """Reads instructions one after another, and remembers the constants in registers."""
-
+class _Reader(Reader):
     def __init__(self, code: Code, word: Callable[[int], int | None]) -> None:
-        self.code, self.word = code, word
-        self.body = Body()
-        self.known: dict[int, int] = {}
+        super().__init__(code)
+        self.word = word
         self.frames: set[int] = set()  # registers that hold a copy of the stack pointer
         self.waiting = [code.address]  # addresses of instructions
 
     def read(self, at: int) -> int:
         """Reads an instruction; returns the address of the next one, -1 at the end of a path."""
-        bits = int.from_bytes(self.code.data[at - self.code.address :][:3], "little")
+        bits = self.code.bits(at, 3)
         if bits & 15 >= _NARROW:
             self._narrow(at, bits & 0xFFFF)
             return -1 if bits & 0xFFFF == 0xF00D else at + 2  # ret.n
@@ -62,11 +58,11 @@ class _Reader:
         ends = bits & 0x3F == 6 or (bits & 0xFFF00F == 0 and bits >> 4 & 15 in (8, 10))  # j; ret, jx
         return -1 if ends else at + 3
 
-    def _jump(self, target: int) -> None:
+    def jump(self, target: int) -> None:
+        """As for any reader; what is jumped to in the function is read as well."""
+        super().jump(target)
         if target in self.code:
             self.waiting.append(target)
-        else:
-            self.body.tails.add(target & _MASK)
 
     def _set(self, register: int, value: int | None = None) -> None:
         """Notes the value of a register; the stack pointer is unknown from here on."""
@@ -74,7 +70,7 @@ class _Reader:
             self.body.unknown = True
         self.known.pop(register, None)
         if value is not None:
-            self.known[register] = value & _MASK
+            self.known[register] = value & MASK
 
     def _move(self, to: int, source: int) -> None:
         if to == SP:
@@ -87,17 +83,9 @@ class _Reader:
     def _add(self, to: int, source: int, number: int | None) -> None:
         """`to` = `source` + `number` (None: not known)."""
         if to == source == SP:
-            if number is None:
-                self.body.unknown = True
-            else:
-                self.body.frame += max(0, -number)
-            return
-        known = self.known.get(source)
-        self._set(to, None if known is None or number is None else known + number)
-
-    def _constant(self, register: int) -> int | None:
-        known = self.known.get(register)
-        return None if known is None else signed(known, 32)
+            self.move_stack(number)
+        else:
+            self._set(to, self.sum(source, number))
 
     def _narrow(self, at: int, bits: int) -> None:
         """An instruction of 16 bits."""
@@ -106,14 +94,14 @@ class _Reader:
             self._set(t)
         elif group == 10:  # add.n
             first, second = (t, s) if t == SP else (s, t)
-            self._add(r, first, self._constant(second))
+            self._add(r, first, self.constant(second))
         elif group == 11:  # addi.n
             self._add(r, s, t or -1)
         elif group == 12 and t < 8:  # movi.n
             number = (t & 7) << 4 | r
             self._set(s, number - 128 if number >= 96 else number)
         elif group == 12:  # beqz.n, bnez.n
-            self._jump(at + 4 + ((t & 3) << 4 | r))
+            self.jump(at + 4 + ((t & 3) << 4 | r))
         elif group == 13 and r == 0:  # mov.n
             self._move(t, s)
 
@@ -123,7 +111,7 @@ class _Reader:
         if group == 0:
             self._registers(bits, t, s, r)
         elif group == 1:  # l32r
-            value = self.word((at + 3 & ~3) + signed(bits >> 8 | 0xFFFF0000, 32) * 4 & _MASK)
+            value = self.word((at + 3 & ~3) + signed(bits >> 8 | 0xFFFF0000, 32) * 4 & MASK)
             self._set(t, value)
             self.body.taken |= {value} if value is not None else set()
         elif group == 2 and r == _MOVI:
@@ -134,15 +122,15 @@ class _Reader:
             self._set(t)
         elif group == 5:  # call0, or a call of the windowed ABI
             self.body.unknown |= t & 3 != 0
-            self.body.calls.add((at & ~3) + 4 * signed(bits >> 6, 18) + 4 & _MASK)
+            self.body.calls.add((at & ~3) + 4 * signed(bits >> 6, 18) + 4 & MASK)
         elif group == 6 and t & 3 == 0:  # j
-            self._jump(at + 4 + signed(bits >> 6, 18))
+            self.jump(at + 4 + signed(bits >> 6, 18))
         elif group == 6 and t & 3 == 1:  # a branch by a comparison with zero
-            self._jump(at + 4 + signed(bits >> 12, 12))
+            self.jump(at + 4 + signed(bits >> 12, 12))
         elif group == 6 and t == 3:  # entry
             self.body.unknown = True
         elif group in (6, 7):  # other branches
-            self._jump(at + 4 + signed(bits >> 16, 8))
+            self.jump(at + 4 + signed(bits >> 16, 8))
 
     def _registers(self, bits: int, t: int, s: int, r: int) -> None:
         first, second = bits >> 16 & 15, bits >> 20
@@ -152,8 +140,7 @@ class _Reader:
         elif (first, second) == (0, 2) and s == t:  # mov
             self._move(r, s)
         elif first == 0 and second in (8, 12) and r == s:  # add, sub
-            by = self._constant(t)
-            self._add(r, s, None if by is None else by if second == 8 else -by)
+            self._add(r, s, self.constant(t, 1 if second == 8 else -1))
         elif first == 3 and second in (8, 9) and r == s:
             pass  # a marker: a conditional move to itself
         elif second in _TO_R.get(first, ()):

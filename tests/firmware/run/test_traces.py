@@ -7,8 +7,10 @@ import pytest
 
 from buildtool.base.errors import ToolError
 from buildtool.base.modes import Reference
-from buildtool.firmware.run.compare import difference, reference
-from buildtool.firmware.run.execute import _traces
+from buildtool.firmware.run.compare import difference, referrer
+from buildtool.firmware.run.execute import read_outcome
+from buildtool.firmware.run.levels import HOST
+from buildtool.target.types import RunResult
 from buildtool.zoo.drawn import NetBuilder
 
 
@@ -19,6 +21,14 @@ def graph():
     return net.graph([net.conv(x, 4)])
 
 
+def _read(data, sets, graph):
+    """The outcome of a firmware that wrote this trace."""
+    report = f"sets={sets}\nguard_ok=1\narena_high_water=8\n".encode()
+    outputs = bytes(16 * sets)
+    files = {"trace.bin": data, "report.txt": report, "output.bin": outputs}
+    return read_outcome(graph, RunResult(files, ""), sets, "cc 1", HOST)
+
+
 def _record(tensor, offset, data):
     return struct.pack("<III", tensor, offset, len(data)) + bytes(data)
 
@@ -26,16 +36,15 @@ def _record(tensor, offset, data):
 def test_parts_make_a_tensor_and_repeated_parts_count_as_work(graph):
     out = graph.outputs[0]
     one = _record(out, 8, range(8, 16)) + _record(out, 0, range(8)) + _record(out, 4, range(4, 8))
-    traces, computed, partial = _traces(one * 3, 3, graph)
-    assert traces == [{out: bytes(range(16))}] * 3
-    assert computed == {out: 20}
-    assert partial == {}
+    outcome = _read(one * 3, 3, graph)
+    assert outcome.traces == [{out: bytes(range(16))}] * 3
+    assert (outcome.computed, outcome.partial) == ({out: 20}, {})
 
 
 def test_a_part_may_be_known_in_part(graph):
     out = graph.outputs[0]
     records = _record(out, 4, range(4, 10)) + _record(out, 0, range(6)) + _record(out, 8, range(8, 16))
-    assert _traces(records, 1, graph)[0] == [{out: bytes(range(16))}]
+    assert _read(records, 1, graph).traces == [{out: bytes(range(16))}]
 
 
 def test_wrong_traces_are_errors(graph):
@@ -52,12 +61,13 @@ def test_wrong_traces_are_errors(graph):
         (whole + whole[:5], 1, "cut off"),
     ):
         with pytest.raises(ToolError, match=words):
-            _traces(data, sets, graph)
+            _read(data, sets, graph)
 
 
 def test_only_what_was_computed_is_compared(graph):
     out = graph.outputs[0]
-    (trace,), _, partial = _traces(_record(out, 4, [7] * 8), 1, graph)
+    outcome = _read(_record(out, 4, [7] * 8), 1, graph)
+    (trace,), partial = outcome.traces, outcome.partial
     assert partial == {out: bytes([0] * 4 + [1] * 8 + [0] * 4)}
     expected = np.full((1, 2, 2, 4), 7, np.int8)
     assert difference(graph, 0, trace, {out: expected}, partial) == []
@@ -69,4 +79,4 @@ def test_only_what_was_computed_is_compared(graph):
 
 def test_a_file_that_litert_refuses_is_told_so(graph):
     with pytest.raises(ToolError, match="LiteRT does not run the network"):
-        reference(Reference.LITERT, b"no network at all", graph, graph, [])
+        referrer(Reference.LITERT, b"no network at all", graph, graph)([], False)

@@ -1,4 +1,4 @@
-"""A run on a board on the desk: its flash is written, then it answers over a wire."""
+"""A run on an attached board: its flash is written, then it answers over a wire."""
 
 from __future__ import annotations
 
@@ -7,25 +7,22 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, cast
 
+from buildtool.api.requests.parts import OnDesk
 from buildtool.base.errors import Hint, ToolError, UsageError, suggest
 from buildtool.base.locks import scratch
 from buildtool.firmware.flashfiles import flash_files
+from buildtool.firmware.planned import Planned
 from buildtool.target.choice import wire_of
 from buildtool.target.registry import plugin
-from buildtool.target.types import Desk, Flashing
-
-if TYPE_CHECKING:
-    from buildtool.api.requests.parts import OnDesk
-    from buildtool.firmware.planned import Planned
-    from buildtool.target.types import Board, RunRequest, RunResult
+from buildtool.target.types import Board, Desk, Flashing, RunRequest, RunResult
 
 FLASH_SECONDS = 300.0
 SHOWN_LINES = 12  # of a tool's output
 
 
-def run_on_desk(made: Planned, image: Path, request: RunRequest, wanted: OnDesk) -> RunResult:
+def run_attached(made: Planned, image: Path, request: RunRequest, wanted: OnDesk) -> RunResult:
     """Runs the image over the wire that the request chose; ToolError, ProgramError."""
     board = made.target.board
     if not (wanted.is_emulated or wanted.is_flashed):
@@ -33,16 +30,13 @@ def run_on_desk(made: Planned, image: Path, request: RunRequest, wanted: OnDesk)
         with flashable(board, image, wanted.tool) as how:
             flash(how, image)
     made.session.tell(f"waiting for {board.name}")
-    run = _method(board, "run_on_board", "on")
-    desk = Desk(wire_of(made.choice, board), wanted.port, wanted.is_emulated)
-    result: RunResult = run(board, image, request, desk)
-    return result
+    wire = Desk(wire_of(made.choice, board), wanted.port, wanted.is_emulated)
+    return cast(RunResult, _method(board, "run_on_board", "on")(board, image, request, wire))
 
 
 def flashing(board: Board, image: Path, tool: str) -> Flashing:
     """The plugin's way to write an image to the board's flash; UsageError if it has none."""
-    how: Flashing = _method(board, "flashing", "board")(board, image, tool)
-    return how
+    return cast(Flashing, _method(board, "flashing", "board")(board, image, tool))
 
 
 def takes_binary(how: Flashing, image: Path) -> bool:
