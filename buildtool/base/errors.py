@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, TypedDict
+from typing import Any, NamedTuple, TypedDict, cast
 
 Value = str | int | float | bool | None
 _MOST_SHOWN = 60  # characters of a wrong value in a message
@@ -196,17 +196,8 @@ def from_exception(error: BaseException) -> BuildtoolError:
 
 def to_data(error: BuildtoolError) -> ErrorData:
     """An error as plain values, for JSON and for the wire."""
-    return {
-        "code": error.code,
-        "text": error.text,
-        "path": error.path,
-        "line": error.line,
-        "column": error.column,
-        "operator": error.operator,
-        "tensor": error.tensor,
-        "option": error.option,
-        "hints": [hint.data() for hint in error.hints],
-    }
+    data = {name: getattr(error, name) for name in ErrorData.__annotations__ if name != "hints"}
+    return cast(ErrorData, data | {"hints": [hint.data() for hint in error.hints]})
 
 
 def from_data(data: Mapping[str, Any]) -> BuildtoolError:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from buildtool.api.answers.cures import Cure as Cured
 from buildtool.api.answers.cures import Fitting, Settings, cures, fits, fitted, next_smaller
+from buildtool.api.answers.estimate import price
 from buildtool.base.errors import BuildtoolError, Hint, UsageError, to_data
 from buildtool.emit.ctext import shape
 from buildtool.firmware.needs import AROUND, CODE, GUARD, STATE, VARIABLES
@@ -16,7 +17,6 @@ from buildtool.firmware.planned import prepare
 from buildtool.graph.liveness import live_ranges, live_sum_bound
 from buildtool.graph.macs import total_macs
 from buildtool.options.values import TargetChoice
-from buildtool.plan.choose.limits import estimated_ms
 from buildtool.plan.models import Network, load_network
 from buildtool.plan.summary.summary import binding
 from buildtool.target.choice import load_target
@@ -138,14 +138,11 @@ def verdict_of(found: Fitting, told: Sequence[Cured], smaller: tuple[Settings, F
             "note": found.count.note,
         },
         "strategy": plan.strategy,
-        "f": plan.f,
-        "arena_bytes": plan.arena_bytes,
+        **price(plan, target),
         "arena_bound_bytes": plan.arena_bound_bytes,
         "state_bytes": plan.state_bytes,
         "flash_bytes": found.flash,
-        "cost": plan.cost,
         "cost_unit": plan.cost_unit,
-        "estimated_ms": estimated_ms(plan.cost, target),
         "binding_operator": f"{at.place} {graph.op_name(at.op)}" if at.op >= 0 else "",
         "binding_bytes": at.live_bytes,
         "binds": binds,
@@ -157,23 +154,20 @@ def verdict_of(found: Fitting, told: Sequence[Cured], smaller: tuple[Settings, F
 
 def _cure(settings: Settings, cured: Fitting, asked: Fitting) -> Cure:
     """A plan that fits, with its price beside the plan that was asked for."""
-    plan = cured.plan
-    same = cured.prepared.target.board.name == asked.prepared.target.board.name
+    board, before = cured.prepared.target.board.name, asked.price["cost"]
+    same = board == asked.prepared.target.board.name
     return {
+        **cured.price,
         "settings": settings,
-        "board": cured.prepared.target.board.name,
-        "arena_bytes": plan.arena_bytes,
-        "f": plan.f,
-        "cost": cured.cost,
-        "cost_unit": plan.cost_unit,
-        "cost_ratio": cured.cost / asked.cost if same and asked.cost else None,
-        "estimated_ms": cured.estimated_ms,
+        "board": board,
+        "cost_unit": cured.plan.cost_unit,
+        "cost_ratio": cured.price["cost"] / before if same and before else None,
         "left": [
             {"what": need.what, "memory": need.memory, "bytes": need.available - need.required}
             for need in cured.needs
             if need.what in ("RAM", "flash")
         ],
-        "image": plan.image,
+        "image": cured.plan.image,
     }
 
 

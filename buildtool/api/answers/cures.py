@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from itertools import combinations, islice
 from typing import TYPE_CHECKING, Any
 
+from buildtool.api.answers.estimate import price
 from buildtool.base.errors import BuildtoolError, Value
 from buildtool.base.modes import Image, Objective, Order
 from buildtool.emit.image import image_layout
@@ -21,7 +22,6 @@ from buildtool.firmware.needs import CODE, Footprint, Need, needs, needs_of
 from buildtool.firmware.planned import prepare
 from buildtool.options.values import PlanOptions, TargetChoice
 from buildtool.plan.choose.choose import nearest
-from buildtool.plan.choose.limits import estimated_ms
 from buildtool.plan.choose.memories import waiting
 from buildtool.plan.models import Network
 from buildtool.target.choice import arena_memories, holds_weights, load_target
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from buildtool.graph.types import Graph
     from buildtool.plan.choose.problem import Prepared
     from buildtool.plan.types import Plan
+    from buildtool.schema.boards import Price
 
 SPARE_CODE = 0.05  # of the code that is bounded: where less is left, the firmware is linked
 SHOWN = 3  # cures that are told
@@ -66,15 +67,10 @@ class Fitting:
         return max(0, (self.count.stack or 0) - self.prepared.target.board.stack_bytes)
 
     @property
-    def cost(self) -> float:
-        """The plan's cost, with the waits for the arena's memories."""
-        prepared = self.prepared
-        return self.plan.cost + waiting(self.plan, self.graph, prepared.target, prepared.session)
-
-    @property
-    def estimated_ms(self) -> float | None:
-        """The cost at the board's clock; None where it is no time."""
-        return estimated_ms(self.cost, self.prepared.target)
+    def price(self) -> Price:
+        """What the plan needs and costs, with the waits for the arena's memories."""
+        target, session = self.prepared.target, self.prepared.session
+        return price(self.plan, target, waiting(self.plan, self.graph, target, session))
 
 
 def fitted(prepared: Prepared, name: str, *, exactly: bool) -> Fitting:
@@ -134,7 +130,7 @@ def cures(network: Network, asked: TargetChoice, lacking: Fitting, session: Sess
         cure = _tried(network, asked, options, settings, session)
         if cure is not None:
             found.append(cure)
-    found.sort(key=lambda cure: (cure.found.cost, cure.found.plan.macs, list(cure.settings)))
+    found.sort(key=lambda cure: (cure.found.price["cost"], cure.found.plan.macs, list(cure.settings)))
     if len(found) < SHOWN:
         found += _boards(network, lacking, session)
     return found[:SHOWN]

@@ -26,9 +26,16 @@ if TYPE_CHECKING:
     from buildtool.firmware.planned import Planned
     from buildtool.graph.types import Graph
     from buildtool.plan.types import Load, Plan
-    from buildtool.schema.boards import BoardFacts, Estimate, Loading
+    from buildtool.schema.boards import BoardFacts, Estimate, Loading, Price
     from buildtool.schema.plans import AloneView, MemoriesView
-    from buildtool.target.types import Board
+    from buildtool.target.types import Board, Target
+
+
+def price(plan: Plan, target: Target, waited: float = 0.0) -> Price:
+    """What a plan needs and costs; `waited`: the cost of waiting for the arena's memories, to be added."""
+    cost = plan.cost + waited
+    time = estimated_ms(cost, target)
+    return {"arena_bytes": plan.arena_bytes, "f": plan.f, "cost": cost, "estimated_ms": time}
 
 
 def facts(made: Planned) -> BoardFacts:

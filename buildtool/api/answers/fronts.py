@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypedDict
 
 import msgpack
 
+from buildtool.api.answers.estimate import price
 from buildtool.base.errors import BuildtoolError, PlanError
 from buildtool.base.modes import Image, Objective, Strategy
 from buildtool.base.plain import from_plain
@@ -26,8 +27,10 @@ from buildtool.target.choice import load_target
 if TYPE_CHECKING:
     from buildtool.api.requests.kinds import Front
     from buildtool.base.session import Session
+    from buildtool.plan.choose.fronts import Point as Planned
     from buildtool.plan.types import Plan
     from buildtool.schema.fronts import Figures, FrontAnswer, Peer, Refusal
+    from buildtool.target.types import Target
 
 
 def front_of(request: Front, session: Session) -> FrontAnswer:
@@ -83,9 +86,7 @@ def _found(prepared: Prepared) -> Found:
     found, ended = front(prepared, prepared.options.ram)
     return {
         "macs": found[0].plan.macs_layerwise if found else 0,
-        "points": [
-            {"live_bytes": p.live_bytes, "strategy": p.plan.strategy, **figures(p.plan)} for p in found
-        ],
+        "points": [{**in_figures(p, prepared.target), "estimated_ms": None} for p in found],
         "search_factor": front_factor(prepared),
         "placing_ended": ended,
         "accounting": list(found[0].plan.accounting) if found else [],
@@ -100,16 +101,19 @@ def _unpacked(data: bytes) -> Found:
 FRONTS: Level[Found] = Level("fronts", msgpack.packb, _unpacked)
 
 
-def figures(plan: Plan) -> Figures:
+def in_figures(point: Planned, target: Target) -> Point:
+    """A point of the front in figures."""
+    plan = point.plan
+    return {"live_bytes": point.live_bytes, "strategy": plan.strategy, **figures(plan, target)}
+
+
+def figures(plan: Plan, target: Target) -> Figures:
     """A plan in figures."""
     streamed = [region for region in plan.regions if region.is_streamed]
     return {
-        "arena_bytes": plan.arena_bytes,
+        **price(plan, target),
         "arena_bound_bytes": plan.arena_bound_bytes,
-        "f": plan.f,
         "macs": plan.macs,
-        "cost": plan.cost,
-        "estimated_ms": None,
         "regions": len(plan.regions),
         "streamed_regions": len(streamed),
         "groups": sum(len(region.groups) for region in streamed),
@@ -125,9 +129,7 @@ def peers_of(prepared: Prepared, peers: bool) -> list[Peer | Refusal]:
         options = replace(prepared.options, strategy=strategy, hand_off=None)
         try:
             _, plan = chosen(prepared.by_itself(options))
-            known = figures(plan)
-            known["estimated_ms"] = estimated_ms(plan.cost, prepared.target)
-            found.append({"strategy": strategy, **known})
+            found.append({"strategy": strategy, **figures(plan, prepared.target)})
         except BuildtoolError as error:
             found.append({"strategy": strategy, "error": error.text})
     return found

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from buildtool.api.answers.estimate import facts, memories_of, wait_cycles
+from buildtool.api.answers.estimate import facts, memories_of, price, wait_cycles
 from buildtool.base.errors import BuildtoolError
 from buildtool.base.modes import Image, Objective, Strategy
 from buildtool.emit.image import image_layout
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         Peak,
         PlanAnswer,
         PlanDetails,
+        PlannedModel,
         RegionView,
         TraceAnswer,
         WorkView,
@@ -60,23 +61,30 @@ def answer(request: Asked, session: Session) -> PlanAnswer:
     made = planned_or_given(request.model, request.target, request.options, request.lock, session)
     image_bytes = image_layout(made.graph, made.target.named(made.plan.kernels)).size
     refuse_unless_fits(made, image_bytes)
-    details = described(made)
     return {
-        **details,
-        "model": made.model.name,
-        "board": made.target.board.name,
-        "flash_bytes": image_bytes,
-        "estimated_ms": estimated_ms(details["cost"], made.target),
-        "cost_by_ratio": sorted(made.target.by_ratio.intersection(made.plan.kernels)),
-        "memories": memories_of(made),
+        **planned_model(made, image_bytes),
         "wait_cycles": wait_cycles(made),
-        "search_factor": made.search_factor,
-        "placing_ended": made.placing_ended,
-        "order_status": made.order_status,
         "beside": beside(made, request.compare),
         "plan": to_bytes(made.plan),
         "locked": to_text(Locked(made.plan, made.target.board.name, operators(made.graph))),
+    }
+
+
+def planned_model(made: Planned, flash_bytes: int) -> PlannedModel:
+    """What the answers to `plan` and `report` both say of a plan; `flash_bytes`: of its weight image."""
+    details = described(made)
+    return {
+        **details,
         **facts(made),
+        "model": made.model.name,
+        "board": made.target.board.name,
+        "flash_bytes": flash_bytes,
+        "estimated_ms": estimated_ms(details["cost"], made.target),
+        "cost_by_ratio": sorted(made.target.by_ratio.intersection(made.plan.kernels)),
+        "memories": memories_of(made),
+        "search_factor": made.search_factor,
+        "placing_ended": made.placing_ended,
+        "order_status": made.order_status,
     }
 
 
@@ -89,8 +97,7 @@ def described(made: Planned) -> PlanDetails:
 
 def _described(made: Planned) -> PlanDetails:
     plan, graph = made.plan, made.graph
-    kernels = made.target.named(plan.kernels)
-    found = summarize(plan, graph, kernels, made.target.costs, made.session)
+    found = summarize(plan, graph, made.target.named(plan.kernels), made.target.costs, made.session)
     view = to_json(plan, graph, made.session)
     return {
         **view,
@@ -132,8 +139,7 @@ def form(graph: Graph, op: Op) -> str:
 
 def work_view(work: Work) -> WorkView:
     """Work as plain values."""
-    once, calls = work.once, work.calls
-    return {"macs": work.macs, "macs_once": once, "f": work.f, "calls": calls, "cost": work.cost}
+    return {"macs": work.macs, "macs_once": work.once, "f": work.f, "calls": work.calls, "cost": work.cost}
 
 
 def _region(region: Region, summary: RegionSummary, graph: Graph) -> RegionView:
@@ -234,12 +240,9 @@ def _other(made: Planned, options: PlanOptions, setting: str) -> Beside:
         "strategy": options.strategy,
         "setting": setting,
         "image": options.image,
-        "arena_bytes": plan.arena_bytes,
+        **price(plan, made.target),
         "arena_bound_bytes": plan.arena_bound_bytes,
-        "f": plan.f,
         "macs": plan.macs,
-        "cost": plan.cost,
-        "estimated_ms": estimated_ms(plan.cost, made.target),
         "weights_in_arena": any(b.kind is BufferKind.WEIGHTS and b.size for b in plan.buffers),
         "ratio": plan.arena_bytes / made.plan.arena_bytes if made.plan.arena_bytes else 1.0,
     }

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 
 from buildtool.api.answers.analysis import verdict_of
 from buildtool.api.answers.cures import fitted_plan
-from buildtool.api.answers.estimate import facts, memories_of
-from buildtool.api.answers.fronts import figures, peers_of
-from buildtool.api.answers.planreport import described, form, work_view
+from buildtool.api.answers.fronts import in_figures, peers_of
+from buildtool.api.answers.planreport import form, planned_model, work_view
 from buildtool.base.errors import BuildtoolError, PlanError, to_data
 from buildtool.base.modes import Objective, Strategy
 from buildtool.emit.ctext import shape
@@ -21,7 +20,6 @@ from buildtool.graph.liveness import alias_roots
 from buildtool.graph.ops import ALIAS_KINDS
 from buildtool.plan.choose.choose import front, nearest
 from buildtool.plan.choose.fronts import Point, front_factor
-from buildtool.plan.choose.limits import estimated_ms
 from buildtool.plan.choose.problem import Prepared, own_firmware
 from buildtool.plan.models import load_network
 from buildtool.plan.schedule.schedule import Steps
@@ -50,24 +48,13 @@ _LEAST = 4  # steps of a repetition; a shorter one takes no less than its symbol
 def report_of(request: Report, session: Session) -> ReportAnswer:
     """The answer to a `report` request; PlanError only where there is no plan at all."""
     made, prepared = _made(request, session)
-    board, kernels = made.target.board, made.target.named(made.plan.kernels)
+    kernels = made.target.named(made.plan.kernels)
     layout = image_layout(made.graph, kernels)
     summary = summarize(made.plan, made.graph, kernels, made.target.costs, session)
     session.tell("counting what the memories hold")
-    details = described(made)
     return {
-        **details,
-        **facts(made),
-        "model": made.model.name,
-        "board": board.name,
-        "title": board.title,
-        "flash_bytes": layout.size,
-        "estimated_ms": estimated_ms(details["cost"], made.target),
-        "cost_by_ratio": sorted(made.target.by_ratio.intersection(made.plan.kernels)),
-        "memories": memories_of(made),
-        "search_factor": made.search_factor,
-        "placing_ended": made.placing_ended,
-        "order_status": made.order_status,
+        **planned_model(made, layout.size),
+        "title": made.target.board.title,
         "verdict": _verdict(made, prepared),
         "inputs": list(made.graph.inputs),
         "outputs": list(made.graph.outputs),
@@ -250,10 +237,7 @@ def _point(point: Point, made: Planned) -> ReportPoint:
     ]
     chosen = plan.regions == made.plan.regions and plan.arena_bytes == made.plan.arena_bytes
     return {
-        "live_bytes": point.live_bytes,
-        "strategy": plan.strategy,
-        **figures(plan),
-        "estimated_ms": estimated_ms(plan.cost, target),
+        **in_figures(point, target),
         "chosen": chosen,
         "runs": runs,
     }

@@ -139,16 +139,10 @@ class Cache:
         if self.subject:  # for `explain`: what was asked of each level, and which parts of keys are new
             before = index.reports(self.subject)
             for level, (parts, hit) in asked.items():
-                shown = {}  # of each part of a key a digest, and a short text for people
-                for name, part in sorted({"code": self.code, **parts}.items()):
-                    data, text = msgpack.packb(part, unicode_errors="backslashreplace"), str(part)
-                    short = text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
-                    shown[name] = [hashlib.sha256(data).hexdigest()[:16], short]
+                shown = {name: _short(part) for name, part in sorted({"code": self.code, **parts}.items())}
                 changed = [] if hit else _changes(before.get(level), shown)
-                counted = per_level.get(level, {})
-                report = {"hit": hit, "counts": counted, "parts": shown, "changed": changed}
-                packed = msgpack.packb(report, unicode_errors="backslashreplace")
-                reports[self.subject, level] = packed
+                report = {"counts": per_level.get(level, {}), "parts": shown, "changed": changed}
+                reports[self.subject, level] = _packed(report)
         self.subject = ""  # what is made from now on belongs to no request
         noted = index.note(written, uses, counts, reports)
         uncounted = self.disk.folder / UNCOUNTED
@@ -169,6 +163,18 @@ def open_cache(code: str) -> Cache | None:
     if (folder := kept_folder()) is None:
         return None
     return Cache(folder, code, is_current=lambda: code_digest() == code, levels=kept_levels())
+
+
+def _short(part: object) -> list[str]:
+    """A part of a key for a report: its digest, and a short text for people."""
+    text = str(part)
+    short = text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
+    return [hashlib.sha256(_packed(part)).hexdigest()[:16], short]
+
+
+def _packed(value: object) -> bytes:
+    packed: bytes = msgpack.packb(value, unicode_errors="backslashreplace")
+    return packed
 
 
 def _changes(before: bytes | None, now: Mapping[str, list[str]]) -> list[list[str]]:

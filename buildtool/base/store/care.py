@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any
 
 import msgpack
 
@@ -12,36 +12,6 @@ from buildtool.base.errors import MachineError, UsageError
 from buildtool.base.folders import MODE, cache_folder, most_disk_bytes
 from buildtool.base.store.disk import ASIDE, OWN_FILES, UNCOUNTED, Disk, evict
 from buildtool.base.store.index import NAME, Index
-
-
-class Level(TypedDict):
-    """A level's entries and bytes, and how often an entry was there (hits) or not."""
-
-    entries: int
-    bytes: int
-    hits: int
-    misses: int
-
-
-class Change(TypedDict):
-    """A part of a key that has changed."""
-
-    part: str
-    was: str
-    now: str
-
-
-class Asked(TypedDict):
-    """What the last request about a subject asked of a level: entries that were there (hits) or not (misses).
-    `changed`: the parts of the last missing key that differ from the request before ("": there was none).
-    """
-
-    subject: str
-    level: str
-    hits: int
-    misses: int
-    changed: list[Change]
-    parts: dict[str, str]
 
 
 def folder() -> Path:
@@ -53,13 +23,15 @@ def folder() -> Path:
 
 
 def stats() -> dict[str, Any]:
-    """Entries, bytes, hits and misses by level, and what went wrong since the cache was made."""
+    """By level its entries and their bytes, and how often one was there (hits) or not (misses); what went
+    wrong since the cache was made.
+    """
     disk, index = Disk(folder()), Index(folder())
     is_there = index.path.exists()  # asking would make it
     counts = index.counts() if is_there else {}
     is_complete = is_there and not (disk.folder / UNCOUNTED).exists()
     sizes = index.levels() if is_complete else _counted(disk)
-    levels: dict[str, Level] = {}
+    levels: dict[str, dict[str, int]] = {}
     for name in sorted({*sizes, *(name.split()[0] for name in counts if " " in name)}):
         entries, size = sizes.get(name, (0, 0))
         hits, misses = (counts.get(f"{name} {what}", 0) for what in ("hits", "misses"))
@@ -113,25 +85,22 @@ def clear() -> dict[str, Any]:
 
 
 def explain(words: str = "") -> dict[str, Any]:
-    """What the last requests whose subject has all `words` asked of each level, and what was made anew."""
+    """What the last requests whose subject has all `words` asked of each level: entries that it had (hits)
+    or had not (misses). `changed`: the parts of the last missing key that differ from the request before.
+    """
     index = Index(folder())
-    asked: list[Asked] = []
+    asked: list[dict[str, Any]] = []
     subjects = index.subjects() if index.path.exists() else []
     for subject in (one for one in subjects if all(word in one for word in words.split())):
         for level, packed in index.reports(subject).items():
             with contextlib.suppress(Exception):  # of a damaged one there is nothing to tell
                 report = msgpack.unpackb(packed)
-                one: Asked = {
-                    "subject": subject,
-                    "level": level,
-                    "hits": report["counts"].get("hits", 0),
-                    "misses": report["counts"].get("misses", 0),
-                    "changed": [
-                        {"part": part, "was": was, "now": now} for part, was, now in report["changed"]
-                    ],
-                    "parts": {name: shown for name, (_, shown) in report["parts"].items()},
-                }
-                asked.append(one)
+                counts = {what: report["counts"].get(what, 0) for what in ("hits", "misses")}
+                changed = [{"part": part, "was": was, "now": now} for part, was, now in report["changed"]]
+                parts = {name: shown for name, (_, shown) in report["parts"].items()}
+                asked.append(
+                    {"subject": subject, "level": level, **counts, "changed": changed, "parts": parts}
+                )
     return {"folder": str(folder()), "asked": asked}
 
 

@@ -1,15 +1,9 @@
 """Entries as files: FOLDER/LEVEL/ab/cdef…, written beside their names and renamed.
 
 Any number of processes may read and write at once. Nothing here raises: what cannot be read is a miss,
-what cannot be written is not kept, and both are counted. A file is
-
-    8 bytes     magic
-    4 bytes     length of the header, little-endian
-    header      msgpack: [format, level, key, version of buildtool, length of the payload]
-    payload
-    32 bytes    SHA-256 of everything before
-
-The header names the entry's own level and key, so that a file under another one's name is refused.
+what cannot be written is not kept, and both are counted. A file is the payload and its seal: a SHA-256 of the
+format, the entry's level and key, the version of buildtool, and the payload. So damaged bytes are refused,
+and so is the file of another entry or another version.
 """
 
 from __future__ import annotations
@@ -20,7 +14,6 @@ import math
 import os
 import re
 import stat
-import struct
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -38,7 +31,7 @@ from buildtool.base.locks import locked
 if TYPE_CHECKING:
     from buildtool.base.store.index import Index
 
-FORMAT = 2
+FORMAT = 3
 MOST_BYTES = 16 << 20  # of an entry: no larger file is written or read
 ASIDE = "aside"  # the folder of entries that were bad
 MOST_ASIDE = 20  # bad entries that are kept, so that people can look for the cause
@@ -56,10 +49,7 @@ _LEVEL = re.compile(rf"(?!{ASIDE}$)[a-z]{{1,32}}")
 _PART = re.compile(r"\.[0-9a-f]{16}-[0-9]+-[0-9a-f]{8}\.part")
 _ASIDE_NAME = re.compile(r"[a-z]{1,32}-[0-9a-f]{64}")
 
-_MAGIC = b"btcache\n"
-_LENGTH = struct.Struct("<I")
-_DIGEST = hashlib.sha256().digest_size
-_MOST_HEADER = 512
+_SEAL_BYTES = hashlib.sha256().digest_size
 
 Known = tuple[str, str]  # an entry: its level and its key
 
@@ -70,29 +60,21 @@ class BadEntryError(Exception):
 
 def pack(level: str, key: str, payload: bytes) -> bytes:
     """The bytes of an entry."""
-    header = msgpack.packb([FORMAT, level, key, __version__, len(payload)])
-    head = _MAGIC + _LENGTH.pack(len(header)) + header
-    return b"".join((head, payload, hashlib.sha256(head + payload).digest()))
+    return payload + _seal(level, key, payload)
 
 
 def unpack(data: bytes, level: str, key: str) -> bytes:
     """The payload; BadEntryError unless these are the unharmed bytes of this very entry."""
-    start = len(_MAGIC) + _LENGTH.size
-    if len(data) < start + _DIGEST or not data.startswith(_MAGIC):
-        raise BadEntryError("not an entry")
-    end = len(data) - _DIGEST
-    if hashlib.sha256(memoryview(data)[:end]).digest() != data[end:]:
-        raise BadEntryError("its checksum differs")
-    (length,) = _LENGTH.unpack_from(data, len(_MAGIC))
-    if length > min(_MOST_HEADER, end - start):
-        raise BadEntryError("its header is too long")
-    try:
-        header = msgpack.unpackb(data[start : start + length])
-    except Exception as error:  # msgpack raises a dozen kinds
-        raise BadEntryError("its header cannot be read") from error
-    if header != [FORMAT, level, key, __version__, end - start - length]:
-        raise BadEntryError("it is another entry, or another version's")
-    return data[start + length : end]
+    payload, seal = data[:-_SEAL_BYTES], data[-_SEAL_BYTES:]
+    if seal != _seal(level, key, payload):
+        raise BadEntryError("it is damaged, another entry, or another version's")
+    return payload
+
+
+def _seal(level: str, key: str, payload: bytes) -> bytes:
+    digest = hashlib.sha256(msgpack.packb([FORMAT, level, key, __version__]))
+    digest.update(payload)
+    return digest.digest()
 
 
 class Disk:

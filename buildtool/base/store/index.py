@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-Known = tuple[str, str]  # an entry: its level and its key
+from buildtool.base.store.disk import Known
 
 NAME = "index.sqlite"
 MOST_SUBJECTS = 500  # requests of which is remembered what they asked for
@@ -74,11 +74,11 @@ class Index:
             return total, self._is_new
         return None
 
-    def by_use(self) -> list[tuple[str, str]]:
+    def by_use(self) -> list[Known]:
         """The entries, the longest unused first."""
         return self._rows("select level, key from entries order by used, level, key")
 
-    def forget(self, entries: Sequence[tuple[str, str]]) -> None:
+    def forget(self, entries: Collection[Known]) -> None:
         """Removes entries from the index."""
         with self._open() as base:
             if base is not None:
@@ -89,7 +89,7 @@ class Index:
         """The clock: later notes have a larger number."""
         return int((self._rows("select max(now) from clock") or [(0,)])[0][0] or 0)
 
-    def replace(self, sizes: Mapping[tuple[str, str], int], since: int) -> None:
+    def replace(self, sizes: Mapping[Known, int], since: int) -> None:
         """Sets the entries to those that a walk has found, old ones as old as they were.
 
         The walk began at `since`: what others noted after that may not have been there for it, and stays.
