@@ -18,7 +18,7 @@ from buildtool.base import wire
 from buildtool.base.errors import MachineError
 from buildtool.base.folders import cache_folder, kept_levels, private, short_name, socket_path, state_folder
 from buildtool.base.identity import code_digest, home, interpreter
-from buildtool.base.locks import is_locked, process
+from buildtool.base.locks import is_locked
 
 CONNECT_SECONDS = 1.0
 
@@ -112,8 +112,3 @@ def peer(connection: socket.socket) -> int | None:
     if option is None:
         return None
     return int(struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, option, 12))[1])
-
-
-def process_start(pid: int) -> str:
-    """When a process began; "" for one that has ended."""
-    return process(pid)[1]

@@ -15,10 +15,10 @@ from typing import Any
 from buildtool import __version__
 from buildtool.base.folders import kept_folder
 from buildtool.base.identity import code_digest, home, interpreter
-from buildtool.base.locks import locked
+from buildtool.base.locks import locked, process
 from buildtool.base.outfiles import write_whole
 from buildtool.client.daemon import Link, reach
-from buildtool.client.endpoint import AbsentError, Endpoint, every, process_start
+from buildtool.client.endpoint import AbsentError, Endpoint, every
 
 MOST_LOG_BYTES = 1 << 20  # then the log begins anew, the old one is kept beside it
 MOST_REQUESTS = 4  # that the next daemon is given: code is saved often
@@ -55,7 +55,7 @@ class Life:
         said: dict[str, Any] = {
             "version": __version__,
             "pid": os.getpid(),
-            "start": process_start(os.getpid()),
+            "start": process(os.getpid())[1],
             "python": interpreter(),
             "home": home(),
             "code": self.code,

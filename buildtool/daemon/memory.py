@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
-
-import msgpack
 
 from buildtool.base.digests import Memo, sha256, stamp
 from buildtool.base.store.recent import Recent
@@ -19,15 +18,8 @@ _MOST_FILES = 1024  # whose digests are known
 
 def request_key(request: Mapping[str, Any], environment: Mapping[str, str], cache: str) -> str:
     """Stands for all that a request says."""
-
-    def ordered(value: Any) -> Any:
-        if isinstance(value, dict):
-            pairs = sorted(value.items(), key=lambda pair: str(pair[0]))
-            return [[str(key), ordered(item)] for key, item in pairs]
-        return [ordered(item) for item in value] if isinstance(value, list | tuple) else value
-
-    said = [ordered(request), sorted(environment.items()), cache]
-    return hashlib.sha256(msgpack.packb(said, unicode_errors="surrogateescape")).hexdigest()
+    said = json.dumps([request, environment, cache], sort_keys=True, default=lambda data: [repr(data)])
+    return hashlib.sha256(said.encode()).hexdigest()
 
 
 class FileDigests(Memo[str]):

@@ -60,7 +60,7 @@ def answers_of(kind: str) -> tuple[type, ...]:
         module, _, function = request.handler.partition(":")
         handler = getattr(import_module(f"buildtool.{module}"), function) if module else None
         names += (handler.__annotations__["return"] if handler else request.answers).split(" | ")
-    return tuple(_types()[name] for name in names)
+    return tuple(_types()[name.rpartition(".")[2]] for name in names)
 
 
 @cache

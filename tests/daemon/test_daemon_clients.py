@@ -12,8 +12,9 @@ from daemons import BOARDS, Clock, eventually, is_running, running
 
 from buildtool.base import wire
 from buildtool.base.errors import ToolError
+from buildtool.base.locks import process
 from buildtool.base.wire import Decoder
-from buildtool.client.endpoint import AbsentError, process_start
+from buildtool.client.endpoint import AbsentError
 from buildtool.daemon import connection
 from buildtool.daemon.connection import MOST_CLIENTS, MOST_WAITING, Clients, Connection
 from buildtool.fronts.cli import upkeep
@@ -287,7 +288,7 @@ def test_stop_does_not_say_stopped_while_the_process_lives(tmp_path, monkeypatch
                 upkeep.daemon_command("stop")
         assert is_running(pid)
         assert upkeep.daemon_command("stop")[0] == {"stopped": [pid]}
-        assert not is_running(pid) and process_start(pid) == ""
+        assert not is_running(pid) and process(pid)[1] == ""
 
 
 def test_stop_finds_a_daemon_that_ended_meanwhile_and_tells_of_those_for_another_cache(tmp_path, monkeypatch):

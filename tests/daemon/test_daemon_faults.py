@@ -19,11 +19,11 @@ from buildtool.api import handle
 from buildtool.base import wire
 from buildtool.base.errors import ToolError
 from buildtool.base.folders import STATE, private
-from buildtool.base.locks import locked
+from buildtool.base.locks import locked, process
 from buildtool.client import daemon as client
 from buildtool.client import door
 from buildtool.client import endpoint as places
-from buildtool.client.endpoint import Endpoint, process_start
+from buildtool.client.endpoint import Endpoint
 from buildtool.daemon.lifetime import retire_others
 from buildtool.fronts.cli import upkeep
 
@@ -196,7 +196,7 @@ def test_alive_is_who_holds_the_lock_and_nobody_else_is_killed(tmp_path, monkeyp
             with pytest.raises(ToolError, match="its process is not known"):
                 upkeep.daemon_command("stop")
     assert not at.is_alive()
-    assert process_start(os.getpid()) not in ("", "1")
+    assert process(os.getpid())[1] not in ("", "1")
 
 
 def test_a_folder_that_is_not_the_users_alone_starts_no_daemon(tmp_path, monkeypatch, capsys):

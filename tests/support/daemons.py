@@ -20,9 +20,10 @@ import pytest
 
 from buildtool.base import folders
 from buildtool.base.errors import from_data
+from buildtool.base.locks import process
 from buildtool.client import daemon as client
 from buildtool.client import endpoint as places
-from buildtool.client.endpoint import Endpoint, process_start
+from buildtool.client.endpoint import Endpoint
 
 BOARDS = {"kind": "boards"}
 PLENTY = 1_000_000  # as BUILDTOOL_DAEMON_AHEAD: what is prepared waits for no budget
@@ -122,7 +123,7 @@ class Daemon:
     def end(self) -> None:
         """Ends it and its workers, however they are."""
         pid, start = self.at.process()
-        if self.at.is_alive() and start and process_start(pid) == start:
+        if self.at.is_alive() and start and process(pid)[1] == start:
             workers = children(pid)
             for one in (pid, *workers):
                 with contextlib.suppress(ProcessLookupError):

@@ -26,19 +26,12 @@ if TYPE_CHECKING:
     from buildtool.api.requests.kinds import Analyze
     from buildtool.base.session import Session
     from buildtool.graph.types import Graph
-    from buildtool.schema.analysis import (
-        AnalysisAnswer,
-        Cure,
-        Interface,
-        NetworkFacts,
-        NoPlan,
-        Verdict,
-    )
+    from buildtool.schema import analysis as answers
 
 DETAILED = 2  # boards at most for which it is planned what would help, or what a smaller plan would cost
 
 
-def analysis(request: Analyze, session: Session) -> AnalysisAnswer:
+def analysis(request: Analyze, session: Session) -> answers.AnalysisAnswer:
     """The answer to an `analyze` request: the network, then a verdict for each board."""
     boards = request.boards or tuple(board_names())
     choices = [replace(request.target, board=board) for board in boards]
@@ -54,7 +47,7 @@ def analysis(request: Analyze, session: Session) -> AnalysisAnswer:
     }
 
 
-def _network(graph: Graph) -> NetworkFacts:
+def _network(graph: Graph) -> answers.NetworkFacts:
     bound = live_sum_bound(graph)
     op = graph.ops[bound.position] if graph.ops else None
     constants = {t for o in graph.ops for t in o.inputs if t >= 0 and graph.tensors[t].is_constant}
@@ -72,7 +65,7 @@ def _network(graph: Graph) -> NetworkFacts:
     }
 
 
-def _interface(graph: Graph, index: int) -> Interface:
+def _interface(graph: Graph, index: int) -> answers.Interface:
     tensor = graph.tensors[index]
     quant = tensor.quant
     return {
@@ -85,7 +78,9 @@ def _interface(graph: Graph, index: int) -> Interface:
     }
 
 
-def _verdict(network: Network, choice: TargetChoice, request: Analyze, session: Session) -> Verdict | NoPlan:
+def _verdict(
+    network: Network, choice: TargetChoice, request: Analyze, session: Session
+) -> answers.Verdict | answers.NoPlan:
     """A named board is counted exactly, with what would help; for others an upper bound will do."""
     target, name = load_target(choice, session), network.model.name
     board, title, is_named = target.board.name, target.board.title, request.boards != ()
@@ -105,7 +100,9 @@ def _verdict(network: Network, choice: TargetChoice, request: Analyze, session: 
     return verdict_of(found, told, smaller)
 
 
-def verdict_of(found: Fitting, told: Sequence[Cured], smaller: tuple[Settings, Fitting] | None) -> Verdict:
+def verdict_of(
+    found: Fitting, told: Sequence[Cured], smaller: tuple[Settings, Fitting] | None
+) -> answers.Verdict:
     """The verdict on a plan; `told`: what makes it fit, `smaller`: the next plan with less memory."""
     plan, graph, target = found.plan, found.graph, found.prepared.target
     at = binding(plan, graph, found.prepared.session)
@@ -152,7 +149,7 @@ def verdict_of(found: Fitting, told: Sequence[Cured], smaller: tuple[Settings, F
     }
 
 
-def _cure(settings: Settings, cured: Fitting, asked: Fitting) -> Cure:
+def _cure(settings: Settings, cured: Fitting, asked: Fitting) -> answers.Cure:
     """A plan that fits, with its price beside the plan that was asked for."""
     board, before = cured.prepared.target.board.name, asked.price["cost"]
     same = board == asked.prepared.target.board.name

@@ -8,18 +8,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from buildtool.api.requests.kinds import Boards, Ops, Zoo
     from buildtool.base.session import Session
-    from buildtool.schema.boards import (
-        BoardEntry,
-        BoardsAnswer,
-        OperatorKernels,
-        OpsAnswer,
-        TfliteOperator,
-        ZooAnswer,
-        ZooFile,
-    )
+    from buildtool.schema import boards as answers
 
 
-def ops(request: Ops, session: Session) -> OpsAnswer:
+def ops(request: Ops, session: Session) -> answers.OpsAnswer:
     """Which operators run, and by which kernel, on the cores of every known board."""
     from buildtool.graph.ops import ALIAS_KINDS
     from buildtool.graph.partviews import VIEW_KINDS
@@ -33,7 +25,7 @@ def ops(request: Ops, session: Session) -> OpsAnswer:
         source, _ = read_graph(load_model(request.model), session)
         of_model = Counter(op.kind for op in source.ops)
     targets = [load_target(name) for name in board_names()]
-    table: list[OperatorKernels] = []
+    table: list[answers.OperatorKernels] = []
     for kind in (kind for kind in OpKind if kind not in VIEW_KINDS):  # which only planning makes
         if of_model is not None and kind not in of_model:
             continue
@@ -49,17 +41,17 @@ def ops(request: Ops, session: Session) -> OpsAnswer:
             kernels[target.board.name] = note
         count = None if of_model is None else of_model[kind]
         table.append({"operator": str(kind), "count": count, "kernels": kernels})
-    listed: list[TfliteOperator] = []
+    listed: list[answers.TfliteOperator] = []
     if request.model is None:
         listed = [{"operator": name, "refused": refused} for name, refused in support.table().items()]
     return {"boards": [t.board.name for t in targets], "operators": table, "tflite": listed}
 
 
-def boards(_request: Boards, _session: Session) -> BoardsAnswer:
+def boards(_request: Boards, _session: Session) -> answers.BoardsAnswer:
     """The known boards and their memories."""
     from buildtool.target.registry import board_names, load_board
 
-    listed: list[BoardEntry] = []
+    listed: list[answers.BoardEntry] = []
     for name in board_names():
         board = load_board(name)
         listed.append(
@@ -81,7 +73,7 @@ def boards(_request: Boards, _session: Session) -> BoardsAnswer:
     return {"boards": listed}
 
 
-def zoo(request: Zoo, _session: Session) -> ZooAnswer | ZooFile:
+def zoo(request: Zoo, _session: Session) -> answers.ZooAnswer | answers.ZooFile:
     """The networks that buildtool can build by name; with `model`, that one's file."""
     from buildtool import zoo as networks
     from buildtool.plan.models import spec_name

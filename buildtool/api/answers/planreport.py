@@ -30,22 +30,10 @@ if TYPE_CHECKING:
     from buildtool.base.session import Session
     from buildtool.options.values import PlanOptions
     from buildtool.plan.others.chrometrace import Clock
-    from buildtool.schema.plans import (
-        LiveBufferView,
-        MomentView,
-        NoOtherPlan,
-        OtherPlan,
-        Peak,
-        PlanAnswer,
-        PlanDetails,
-        PlannedModel,
-        RegionView,
-        TraceAnswer,
-        WorkView,
-    )
+    from buildtool.schema import plans as answers
     from buildtool.target.types import Target
 
-    Beside = OtherPlan | NoOtherPlan
+    Beside = answers.OtherPlan | answers.NoOtherPlan
 
 _SHORT = {
     OpKind.CONV_2D: "conv",
@@ -56,7 +44,7 @@ _SHORT = {
 }
 
 
-def answer(request: Asked, session: Session) -> PlanAnswer:
+def answer(request: Asked, session: Session) -> answers.PlanAnswer:
     """The answer to a `plan` request: how a model runs on a board. Refuses a plan that does not fit."""
     made = planned_or_given(request.model, request.target, request.options, request.lock, session)
     image_bytes = image_layout(made.graph, made.target.named(made.plan.kernels)).size
@@ -70,7 +58,7 @@ def answer(request: Asked, session: Session) -> PlanAnswer:
     }
 
 
-def planned_model(made: Planned, flash_bytes: int) -> PlannedModel:
+def planned_model(made: Planned, flash_bytes: int) -> answers.PlannedModel:
     """What the answers to `plan` and `report` both say of a plan; `flash_bytes`: of its weight image."""
     details = described(made)
     return {
@@ -88,14 +76,14 @@ def planned_model(made: Planned, flash_bytes: int) -> PlannedModel:
     }
 
 
-def described(made: Planned) -> PlanDetails:
+def described(made: Planned) -> answers.PlanDetails:
     """The plan as plain values, with every region's memory and work, the peak, and what is lost."""
     # a plan that is given may be for another target than the one that prices it
     key = (digest(made.plan), made.model.digest, planning_digest(made.target))
     return made.session.remember("described", key, lambda: _described(made))
 
 
-def _described(made: Planned) -> PlanDetails:
+def _described(made: Planned) -> answers.PlanDetails:
     plan, graph = made.plan, made.graph
     found = summarize(plan, graph, made.target.named(plan.kernels), made.target.costs, made.session)
     view = to_json(plan, graph, made.session)
@@ -137,12 +125,12 @@ def form(graph: Graph, op: Op) -> str:
     return f"{name}{window}{'' if max(stride) == 1 else step}"
 
 
-def work_view(work: Work) -> WorkView:
+def work_view(work: Work) -> answers.WorkView:
     """Work as plain values."""
     return {"macs": work.macs, "macs_once": work.once, "f": work.f, "calls": work.calls, "cost": work.cost}
 
 
-def _region(region: Region, summary: RegionSummary, graph: Graph) -> RegionView:
+def _region(region: Region, summary: RegionSummary, graph: Graph) -> answers.RegionView:
     return {
         "groups": [
             {**group_view(group), **work_view(work)}
@@ -163,11 +151,11 @@ def _region(region: Region, summary: RegionSummary, graph: Graph) -> RegionView:
     }
 
 
-def _buffers(found: Sequence[LiveBuffer]) -> list[LiveBufferView]:
+def _buffers(found: Sequence[LiveBuffer]) -> list[answers.LiveBufferView]:
     return [{"buffer": live.buffer, "use": str(live.use)} for live in found]
 
 
-def _moment(moment: Moment, graph: Graph) -> MomentView:
+def _moment(moment: Moment, graph: Graph) -> answers.MomentView:
     step = moment.step
     return {
         "step": moment.number,
@@ -178,7 +166,7 @@ def _moment(moment: Moment, graph: Graph) -> MomentView:
     }
 
 
-def _peak(plan: Plan, graph: Graph, found: Summary) -> Peak | None:
+def _peak(plan: Plan, graph: Graph, found: Summary) -> answers.Peak | None:
     """The fullest step, with its live buffers, largest first."""
     if found.fullest < 0:
         return None
@@ -262,7 +250,7 @@ def clock_of(target: Target) -> Clock:
     return Clock(target.cost_ms * 1e6, f"estimated: cycles of the cost model at {clock:g} MHz")
 
 
-def traced(request: Trace, session: Session) -> TraceAnswer:
+def traced(request: Trace, session: Session) -> answers.TraceAnswer:
     """The answer to a `trace` request: a plan over time, also one that does not fit, for trace viewers."""
     from buildtool.plan.others.chrometrace import trace  # a plan alone needs neither
     from buildtool.plan.summary.steps import plan_steps

@@ -32,20 +32,13 @@ from buildtool.target.choice import load_target
 if TYPE_CHECKING:
     from buildtool.api.requests.kinds import Report
     from buildtool.base.session import Session
+    from buildtool.schema import reports as answers
     from buildtool.schema.analysis import NoPlan, Verdict
-    from buildtool.schema.reports import (
-        PointRegion,
-        RegionSteps,
-        ReportAnswer,
-        ReportFront,
-        ReportLayer,
-        ReportPoint,
-    )
 
 _LEAST = 4  # steps of a repetition; a shorter one takes no less than its symbols
 
 
-def report_of(request: Report, session: Session) -> ReportAnswer:
+def report_of(request: Report, session: Session) -> answers.ReportAnswer:
     """The answer to a `report` request; PlanError only where there is no plan at all."""
     made, prepared = _made(request, session)
     kernels = made.target.named(made.plan.kernels)
@@ -98,7 +91,7 @@ def _verdict(made: Planned, prepared: Prepared) -> Verdict | NoPlan:
 # ---- layers ------------------------------------------------------------------------------------------
 
 
-def _layers(made: Planned, summary: Summary, layout: ImageLayout) -> list[ReportLayer]:
+def _layers(made: Planned, summary: Summary, layout: ImageLayout) -> list[answers.ReportLayer]:
     """One row per operator, in the order of execution."""
     graph, plan = made.graph, made.plan
     roots = alias_roots(graph)
@@ -113,7 +106,7 @@ def _layers(made: Planned, summary: Summary, layout: ImageLayout) -> list[Report
     weights: Counter[int] = Counter()
     for position, _, _, size in layout.entries:
         weights[position] += size
-    rows: list[ReportLayer] = []
+    rows: list[answers.ReportLayer] = []
     for number, region in enumerate(summary.regions):
         for position, alive, work in region.operators:
             op = graph.ops[position]
@@ -140,12 +133,12 @@ def _layers(made: Planned, summary: Summary, layout: ImageLayout) -> list[Report
     return rows
 
 
-def _steps(made: Planned) -> list[RegionSteps]:
+def _steps(made: Planned) -> list[answers.RegionSteps]:
     """The steps of the streamed regions; others have one step per operator."""
     plan, session = made.plan, made.session
     timeline = Timeline.of(made.graph, plan.regions, plan.image, session)
     use = ArenaUse(plan, made.graph)
-    found: list[RegionSteps] = []
+    found: list[answers.RegionSteps] = []
     for number, (run, first) in enumerate(zip(timeline.runs, timeline.starts, strict=False)):
         live = use.buffers(run.region, first, first + run.count - 1)
         if not run.region.is_streamed:
@@ -197,7 +190,7 @@ def repeated(numbers: Sequence[int]) -> list[int]:
 # ---- the front ---------------------------------------------------------------------------------------
 
 
-def _front(made: Planned, prepared: Prepared, peers: bool) -> ReportFront:
+def _front(made: Planned, prepared: Prepared, peers: bool) -> answers.ReportFront:
     """The front without limits on memory and cost, so that points beyond them are shown."""
     unlimited = replace(prepared.options, ram=None, max_cost=None, max_ms=None, max_flash=None, segments="")
     options = replace(unlimited, strategy=Strategy.BEST, objective=Objective.COST)
@@ -219,10 +212,10 @@ def _front(made: Planned, prepared: Prepared, peers: bool) -> ReportFront:
     }
 
 
-def _point(point: Point, made: Planned) -> ReportPoint:
+def _point(point: Point, made: Planned) -> answers.ReportPoint:
     plan, target = point.plan, made.target
     summary = summarize(plan, point.graph, target.named(plan.kernels), target.costs, made.session)
-    runs: list[PointRegion] = [
+    runs: list[answers.PointRegion] = [
         {
             "first": region.ops[0],
             "last": region.ops[-1],

@@ -19,3 +19,5 @@ LEVELS = (
     *("arenas", "blocktimes", "code", "fronts", "networks", "objects", "orders", "passes", "plans"),
     *("programs", "refusals", "tables", "weights"),
 )
+
+Known = tuple[str, str]  # an entry: its level and its key

@@ -17,7 +17,8 @@ import msgpack
 
 from buildtool.base.folders import kept_folder, kept_levels, most_disk_bytes
 from buildtool.base.identity import code_digest
-from buildtool.base.store.disk import UNCOUNTED, Disk, Known, evict
+from buildtool.base.store import Known
+from buildtool.base.store.disk import UNCOUNTED, Disk, evict
 from buildtool.base.store.recent import Recent
 
 MEMORY_BYTES = 64 << 20

@@ -27,6 +27,7 @@ from buildtool import __version__
 from buildtool.base.errors import MachineError
 from buildtool.base.folders import memo_folder, private, user
 from buildtool.base.locks import locked
+from buildtool.base.store import Known
 
 if TYPE_CHECKING:
     from buildtool.base.store.index import Index
@@ -50,8 +51,6 @@ _PART = re.compile(r"\.[0-9a-f]{16}-[0-9]+-[0-9a-f]{8}\.part")
 _ASIDE_NAME = re.compile(r"[a-z]{1,32}-[0-9a-f]{64}")
 
 _SEAL_BYTES = hashlib.sha256().digest_size
-
-Known = tuple[str, str]  # an entry: its level and its key
 
 
 class BadEntryError(Exception):

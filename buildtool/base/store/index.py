@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from buildtool.base.store.disk import Known
+from buildtool.base.store import Known
 
 NAME = "index.sqlite"
 MOST_SUBJECTS = 500  # requests of which is remembered what they asked for
