@@ -38,9 +38,8 @@ def to_plain(value: object, *, named: bool = False, defaults: bool = True) -> An
     kind = type(value)
     if kind in _LEAVES:
         return value
-    if kind is tuple or kind is list:
-        assert isinstance(value, tuple | list)
-        if value and type(value[0]) is int:  # all are: most of a plan's tuples
+    if isinstance(value, tuple | list):
+        if kind is tuple and value and type(value[0]) is int:  # all are: most of a plan's tuples
             return list(value)
         return [to_plain(item, named=named, defaults=defaults) for item in value]
     if isinstance(value, enum.Enum):
@@ -56,8 +55,6 @@ def to_plain(value: object, *, named: bool = False, defaults: bool = True) -> An
         }
     if isinstance(value, Mapping):
         return {str(key): to_plain(value[key], named=named, defaults=defaults) for key in sorted(value)}
-    if isinstance(value, tuple):
-        return [to_plain(item, named=named, defaults=defaults) for item in value]
     raise TypeError(f"{kind.__name__} is not a plain value")
 
 
@@ -91,12 +88,7 @@ def from_plain(value: Any, kind: Any, where: str) -> Any:
             pairs = enumerate(zip(value, arguments, strict=True))
             return origin([from_plain(item, inner, f"{where}[{i}]") for i, (item, inner) in pairs])
     elif origin is typing.Union or origin is types.UnionType:
-        for one in arguments:
-            try:
-                return from_plain(value, one, where)
-            except Mismatch as error:
-                last = error
-        raise last
+        return _of_any(value, arguments, where)
     elif origin is not None:  # Mapping[str, T], dict[str, T]
         if isinstance(value, dict):
             return {str(key): from_plain(held, arguments[1], f"{where}.{key}") for key, held in value.items()}
@@ -121,6 +113,16 @@ def from_plain(value: Any, kind: Any, where: str) -> Any:
     ):
         return value
     raise Mismatch(f"{where} is a {type(value).__name__}")
+
+
+def _of_any(value: Any, kinds: Iterable[Any], where: str) -> Any:
+    """The value of the first of some types that it is of."""
+    for kind in kinds:
+        try:
+            return from_plain(value, kind, where)
+        except Mismatch as error:
+            last = error
+    raise last
 
 
 def _by_name(

@@ -155,8 +155,6 @@ class Service:
         """Frees memory."""
         self.session.forget()
         self._ahead, self._ahead_key = iter(()), ""
-        if self.cache is not None:
-            self.cache.forget()
         self._say({"dropped": True, "rss": resident_bytes()})
 
 

@@ -12,7 +12,7 @@ from buildtool.api.answers.cures import Fitting, Settings, cures, fits, fitted, 
 from buildtool.api.answers.estimate import price
 from buildtool.base.errors import BuildtoolError, Hint, UsageError, to_data
 from buildtool.emit.ctext import shape
-from buildtool.firmware.needs import AROUND, CODE, GUARD, STATE, VARIABLES
+from buildtool.firmware.needs import AROUND, CODE, GUARD, STATE, VARIABLES, Need
 from buildtool.firmware.planned import prepare
 from buildtool.graph.liveness import live_ranges, live_sum_bound
 from buildtool.graph.macs import total_macs
@@ -104,7 +104,7 @@ def verdict_of(
     found: Fitting, told: Sequence[Cured], smaller: tuple[Settings, Fitting] | None
 ) -> answers.Verdict:
     """The verdict on a plan; `told`: what makes it fit, `smaller`: the next plan with less memory."""
-    plan, graph, target = found.plan, found.graph, found.prepared.target
+    plan, graph, target, stack = found.plan, found.graph, found.prepared.target, found.count.stack
     at = binding(plan, graph, found.prepared.session)
     # the memory or limit that is fullest, relative to its size; the stack, where only it is too small
     fullest = max(found.needs, key=lambda need: need.required / max(need.available, 1))
@@ -115,20 +115,8 @@ def verdict_of(
         "board": target.board.name,
         "title": target.board.title,
         "fits": found.fits,
-        "needs": [
-            {
-                "what": need.what,
-                "memory": need.memory,
-                "required": need.required,
-                "available": need.available,
-                "excess": need.excess,
-                "parts": [{"name": part.name, "bytes": part.bytes} for part in need.parts],
-            }
-            for need in found.needs
-        ],
-        "stack": None
-        if found.count.stack is None
-        else {"required": found.count.stack, "available": target.board.stack_bytes},
+        "needs": list(map(_need, found.needs)),
+        "stack": {"required": stack, "available": target.board.stack_bytes} if stack is not None else None,
         "counted": {
             "how": found.count.how,
             "compiler": found.count.footprint.compiler if found.count.footprint else "",
@@ -146,6 +134,17 @@ def verdict_of(
         "cures": [_cure(one.settings, one.found, found) for one in told],
         "smaller": _cure(*smaller, found) if smaller else None,
         "advice": [] if found.fits else [hint.data() for hint in _advice(found, at.op, told)],
+    }
+
+
+def _need(need: Need) -> answers.NeedAnswer:
+    return {
+        "what": need.what,
+        "memory": need.memory,
+        "required": need.required,
+        "available": need.available,
+        "excess": need.excess,
+        "parts": [{"name": part.name, "bytes": part.bytes} for part in need.parts],
     }
 
 

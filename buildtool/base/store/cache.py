@@ -1,4 +1,4 @@
-"""A cache as a session asks it: memory over disk, with what was found, made and left out counted.
+"""A cache as a session asks it: entries on disk, with what was found and made counted.
 
 What is written to disk goes there when `flush` is called, after an answer: nobody waits for it.
 """
@@ -19,9 +19,7 @@ from buildtool.base.folders import kept_folder, kept_levels, most_disk_bytes
 from buildtool.base.identity import code_digest
 from buildtool.base.store import Known
 from buildtool.base.store.disk import UNCOUNTED, Disk, evict
-from buildtool.base.store.recent import Recent
 
-MEMORY_BYTES = 64 << 20
 _SHOWN = 80  # characters of a part of a key in a report
 
 
@@ -42,14 +40,12 @@ class Cache:
         self,
         folder: Path,
         code: str,
-        memory_bytes: int = MEMORY_BYTES,
         is_current: Callable[[], bool] = lambda: True,
         levels: Collection[str] | None = None,
     ) -> None:
         self.code, self.use, self._levels = code, Use.ON, levels
         self.is_current = is_current
         self.disk = Disk(folder)
-        self._memory: Recent[Known, bytes] = Recent(memory_bytes, len)
         self._unwritten: dict[Known, bytes] = {}
         self._uses: set[Known] = set()
         self._made: set[Known] = set()  # since the request began: those `renew` may read
@@ -72,12 +68,11 @@ class Cache:
         known = level, key
         data = None
         if self.use is Use.ON or known in self._made:
-            data = self._memory.get(known) or self._unwritten.get(known) or self.disk.read(level, key)
+            data = self._unwritten.get(known) or self.disk.read(level, key)
         self._found[level, "hits" if data is not None else "misses"] += 1
         self._asked.setdefault(level, (parts, data is not None))  # the first is what the request is about
         if data is not None:
             self._uses.add(known)
-            self._memory.put(known, data)
         return data
 
     def put(self, level: str, key: str, data: bytes) -> None:
@@ -86,13 +81,11 @@ class Cache:
             return
         self._made.add((level, key))
         self._unwritten[level, key] = data
-        self._memory.put((level, key), data)
 
     def refuse(self, level: str, key: str) -> None:
         """Puts a payload aside that its level cannot read, and counts it as a miss."""
         self._found[level, "hits"] -= 1
         self._found[level, "misses"] += 1
-        self._memory.pop((level, key))
         self._unwritten.pop((level, key), None)
         self._uses.discard((level, key))
         self.disk.discard(level, key)
@@ -101,7 +94,6 @@ class Cache:
         """Drops what was made since the request began: its key does not say all that it depends on."""
         for known in self._made:
             self._unwritten.pop(known, None)
-            self._memory.pop(known)
         self._made.clear()
 
     def counts(self) -> dict[str, dict[str, int]]:
@@ -110,10 +102,6 @@ class Cache:
         for (level, what), number in sorted(self._found.items()):
             found.setdefault(level, {"hits": 0, "misses": 0})[what] = number
         return found
-
-    def forget(self) -> None:
-        """Frees the memory."""
-        self._memory.clear()
 
     def flush(self) -> None:
         """Writes what is not written, and notes what was used; never raises for a disk that refuses.

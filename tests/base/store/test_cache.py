@@ -72,16 +72,6 @@ def test_off_reads_and_writes_nothing_and_renewing_reads_only_what_it_made(folde
     assert Cache(folder, "code").get("plans", key(1), PARTS) == b"renewed"
 
 
-def test_memory_is_bounded_and_the_entries_used_last_stay(folder):
-    cache = Cache(folder, "code", memory_bytes=2500)
-    for number in (1, 2, 1, 3):
-        cache.put("plans", key(number), bytes(1000))
-    assert list(cache._memory) == [("plans", key(1)), ("plans", key(3))]
-    cache.put("plans", key(4), bytes(5000))
-    assert cache._memory.held == 0 and not list(cache._memory)
-    assert len(cache.get("plans", key(4), PARTS)) == 5000
-
-
 def test_the_entries_used_longest_ago_go_and_four_fifths_stay(folder, monkeypatch):
     numbers = list(range(10))
     size = 1000
