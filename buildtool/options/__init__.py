@@ -1,4 +1,4 @@
-"""The options, once: the command line, SCons and the reference page (page.py) are made from the table.
+"""The options, once: the command line, SCons and the reference page are made from the table.
 
 A leaf: the standard library only. Values are parsed here (parsers.py), from a request's plain values or from
 text, so that every front refuses the same mistakes in the same words; values.py is what they become. Begin at
