@@ -261,7 +261,7 @@ def as_a_stranger(address):
             with socket.socket(socket.AF_UNIX) as ours:
                 ours.settimeout(5)
                 ours.connect(str(address))
-                ours.sendall(wire.packed({"protocol": wire.PROTOCOL, "hello": {}}))
+                ours.sendall(wire.packed({"hello": {}}))
                 said = f"heard {len(ours.recv(100))}"
         except OSError as error:
             said = errno.errorcode.get(error.errno or 0, "no error")

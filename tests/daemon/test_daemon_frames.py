@@ -7,7 +7,7 @@ import time
 
 import msgpack
 import pytest
-from daemons import BOARDS, eventually, running
+from daemons import BOARDS, dialled, eventually, heard, running
 from paths import ROOT
 
 from buildtool.base import wire
@@ -43,16 +43,12 @@ def test_a_slow_sender_is_waited_for_and_a_stuck_one_is_not(tmp_path, monkeypatc
     request = wire.packed({"protocol": wire.PROTOCOL, "request": BOARDS})
     with running(tmp_path) as daemon:
         daemon.link().close()
-        with socket.socket(socket.AF_UNIX) as slow:
-            slow.connect(str(daemon.at.address))
-            slow.settimeout(20)
+        with dialled(daemon) as slow:
             for byte in HELLO + request[:-1]:
                 slow.sendall(bytes([byte]))
             time.sleep(0.6)
             slow.sendall(request[-1:])
-            decoder, heard = Decoder(), []
-            while not any("answer" in message for message in heard):
-                heard += decoder.feed(slow.recv(1 << 16))
+            heard(slow, lambda message: "answer" in message)
     ours, theirs = socket.socketpair()
     with ours, theirs:
         found = connection.Connection(theirs)
@@ -68,13 +64,7 @@ def test_a_slow_sender_is_waited_for_and_a_stuck_one_is_not(tmp_path, monkeypatc
         assert found.is_stuck(found._begun + connection.FRAME_SECONDS + 1)
 
 
-def test_frames_are_found_however_they_are_cut_and_too_long_ones_are_refused():
-    messages = [{"protocol": wire.PROTOCOL, "number": number, "data": b"x" * number} for number in range(9)]
-    data = b"".join(map(wire.packed, messages))
-    for size in (1, 2, 3, 7, 50, len(data)):
-        decoder = Decoder()
-        found = [m for at in range(0, len(data), size) for m in decoder.feed(data[at : at + size])]
-        assert found == messages and not decoder.held
+def test_a_frame_above_the_bound_is_refused_by_its_length():
     for length in (101, 1 << 31, (1 << 32) - 1):
         with pytest.raises(ToolError, match="exceeds the limit"):
             Decoder(100).feed(struct.pack("<I", length))
@@ -96,15 +86,8 @@ def test_a_frame_of_many_small_things_takes_no_more_memory_than_its_bound_allows
 
 def test_wrong_words_and_pipelined_requests_are_refused(tmp_path):
     def refusal(daemon, *messages):
-        with socket.socket(socket.AF_UNIX) as ours:
-            ours.settimeout(10)
-            ours.connect(str(daemon.at.address))
-            for message in messages:
-                ours.sendall(wire.packed({"protocol": wire.PROTOCOL, **message}))
-            decoder, heard = Decoder(), []
-            while part := ours.recv(1 << 16):
-                heard += decoder.feed(part)
-            return [message["error"]["text"] for message in heard if "error" in message]
+        with dialled(daemon, *messages) as ours:
+            return [message["error"]["text"] for message in heard(ours) if "error" in message]
 
     hello, slow = {"hello": {}}, {"request": {"kind": "zoo"}, "cache": "off"}
     with running(tmp_path) as daemon:

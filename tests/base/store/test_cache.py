@@ -244,18 +244,6 @@ def test_two_versions_that_share_a_folder_find_each_its_own(folder, monkeypatch)
     assert made == ["1", "2"] and not (folder / ASIDE).exists()
 
 
-def test_a_session_that_finds_much_on_disk_remembers_the_last(folder):
-    cache = Cache(folder, "code")
-    cache.begin("texts")
-    writing = Session(keeper=cache)
-    for number in range(10):
-        writing.hold(TEXT, {"a": number}, f"text {number}")
-    cache.flush()
-    reading = Session(3, keeper=Cache(folder, "code"))
-    assert [reading.kept(TEXT, {"a": number}) for number in range(10)] == [f"text {n}" for n in range(10)]
-    assert len(reading._kinds["texts"]) == 3
-
-
 def test_switched_off_there_is_no_cache(folder, monkeypatch):
     assert open_cache("code") is not None
     for word in ("off", "OFF", "0", "no"):
