@@ -46,21 +46,21 @@ def answer(request: Bundle, session: Session) -> BundleAnswer:
             option="cmsis_nn",
             hint=suggest(cmsis_nn=None),
         )
-    made, sources, emitted = sources_of(request, session)
+    planned, sources, emitted = sources_of(request, session)
     own = {file: data for file, data in emitted.items() if file != _HARNESS}
-    compiled = [*kernel_sources(made.plan, made.target), *apart()]
-    kernels, headers = _kernel_files(made.target, own.values(), compiled)
-    found, texts = licenses(made.target, {**kernels, **headers})
+    compiled = [*kernel_sources(planned.plan, planned.target), *apart()]
+    kernels, headers = _kernel_files(planned.target, own.values(), compiled)
+    licensed, texts = licenses(planned.target, {**kernels, **headers})
     files = {f"{NETWORKS}/{sources.net}/{file}": data for file, data in own.items()}
     files |= {file: path.read_bytes() for file, path in {**kernels, **headers}.items()} | texts
-    name = request.name or made.model.name
-    network = _network(name, made, sources, list(kernels), list(headers), found, list(files))
+    name = request.name or planned.model.name
+    network = _network(name, planned, sources, list(kernels), list(headers), licensed, list(files))
     return {"net": sources.net, "network": network, "files": files}
 
 
 def _network(
     name: str,
-    made: Planned,
+    planned: Planned,
     sources: Sources,
     kernels: list[str],
     headers: list[str],
@@ -70,12 +70,12 @@ def _network(
     """The network as build systems compile it; the lists have names of files in the bundle."""
     from buildtool.plan.codec import digest
 
-    net, plan, core = sources.net, made.plan, made.target.board.core
+    net, plan, core = sources.net, planned.plan, planned.target.board.core
     folder, text = f"{NETWORKS}/{net}", sources.files[f"{net}.h"].decode()
     array = f"{folder}/{net}_weights.c"
     return {
         "network": name,
-        "board": made.target.board.name,
+        "board": planned.target.board.name,
         "core": list(core.cflags),
         "exact": list(EXACT),
         "defines": list(core.defines),
@@ -100,18 +100,18 @@ def _network(
 
 
 def _second(plan: Plan) -> SecondArena:
-    found: SecondArena = {}
+    keys: SecondArena = {}
     if plan.second_at:
-        found["second_arena_bytes"] = plan.arenas[1]
+        keys["second_arena_bytes"] = plan.arenas[1]
     if plan.states:
-        found["state_bytes"] = plan.state_bytes
-    return found
+        keys["state_bytes"] = plan.state_bytes
+    return keys
 
 
 def _macro(header: str, name: str) -> int | None:
     """The number that the network's header defines; None where it does not."""
-    found = re.search(rf"(?m)^#define \w+_{name} (\d+)$", header)
-    return int(found.group(1)) if found else None
+    match = re.search(rf"(?m)^#define \w+_{name} (\d+)$", header)
+    return int(match.group(1)) if match else None
 
 
 def _kernel_files(
@@ -150,13 +150,13 @@ def licenses(target: Target, files: Mapping[str, Path]) -> tuple[list[License], 
             mine.add(folder)
         else:
             others.setdefault(folder, {})[name] = path
-    found: list[License] = []
+    rows: list[License] = []
     texts: dict[str, bytes] = {}
 
     def add(name: str, spdx: str, text: bytes, folders: list[str]) -> None:
         place = f"{TEXTS}/{name}.txt" if text else ""
         texts.update({place: text} if text else {})
-        found.append({"spdx": spdx, "text": place, "folders": folders})
+        rows.append({"spdx": spdx, "text": place, "folders": folders})
 
     if mine:
         add(_OURS, *_our_license(), sorted(mine))
@@ -170,7 +170,7 @@ def licenses(target: Target, files: Mapping[str, Path]) -> tuple[list[License], 
         tags = {tag for path in listed.values() for tag in _TAG.findall(path.read_bytes())}
         spdx = " AND ".join(sorted(tag.decode(errors="replace") for tag in tags))
         add(known.get(home, home.name), spdx, text, [folder])
-    return found, texts
+    return rows, texts
 
 
 def _our_license() -> tuple[str, bytes]:

@@ -94,19 +94,19 @@ class _Roots:
 
     def place(self, path: Path) -> Place:
         """The place of a file below the innermost root that has it."""
-        found = path.resolve()
-        names = [name for name, folder in self._folders.items() if found.is_relative_to(folder)]
+        real = path.resolve()
+        names = [name for name, folder in self._folders.items() if real.is_relative_to(folder)]
         if not names:
-            return {"root": "", "path": str(found)}
+            return {"root": "", "path": str(real)}
         name = max(names, key=lambda name: len(self.named[name]))
-        return {"root": name, "path": found.relative_to(self._folders[name]).as_posix()}
+        return {"root": name, "path": real.relative_to(self._folders[name]).as_posix()}
 
     def places(self, path: Path) -> list[Place]:
         """The places of a file and of the link to it, which may lead elsewhere tomorrow."""
-        found = self.place(path)
+        place = self.place(path)
         named = os.path.normpath(path.absolute())
-        is_link = os.path.realpath(named) != named and (not found["root"] or path.is_symlink())
-        return [found, {"root": "", "path": named}] if is_link else [found]
+        is_link = os.path.realpath(named) != named and (not place["root"] or path.is_symlink())
+        return [place, {"root": "", "path": named}] if is_link else [place]
 
 
 def _emitted(name: str) -> Place:

@@ -29,11 +29,11 @@ def distinct(numbers: npt.NDArray[Any]) -> Distinct:
     return Distinct(ordered[begins], order[begins], np.diff(begins, append=len(ordered)))
 
 
-def undominated(found: Iterable[T], key: Callable[[T], tuple[Any, ...]]) -> list[T]:
+def undominated(items: Iterable[T], key: Callable[[T], tuple[Any, ...]]) -> list[T]:
     """The items that no other equals or beats in the first two numbers of `key`, by that key."""
     kept: list[T] = []
     least = math.inf
-    for one in sorted(found, key=key):
+    for one in sorted(items, key=key):
         if key(one)[1] < least:
             kept.append(one)
             least = key(one)[1]

@@ -186,12 +186,12 @@ def from_exception(error: BaseException) -> BuildtoolError:
 
     frames = traceback.extract_tb(error.__traceback__)
     where = f" ({os.path.basename(frames[-1].filename)}:{frames[-1].lineno})" if frames else ""  # noqa: PTH119
-    found = InternalError(
+    internal = InternalError(
         f"internal error: {type(error).__name__}: {error}{where}",
         hint="this is an error in buildtool: please report it with all of this, and the model if you may",
     )
-    found.trace = "".join(traceback.format_exception(error))
-    return found
+    internal.trace = "".join(traceback.format_exception(error))
+    return internal
 
 
 def to_data(error: BuildtoolError) -> ErrorData:

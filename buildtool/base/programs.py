@@ -56,8 +56,8 @@ class Recipe:
 
     def kept(self, session: Session) -> bytes | None:
         """What was made of just this; None where nothing is kept."""
-        found = session.kept(self.level, self.parts)
-        return found[1] if found is not None and compiler.are_so(found[0]) else None
+        entry = session.kept(self.level, self.parts)
+        return entry[1] if entry is not None and compiler.are_so(entry[0]) else None
 
     def keep(self, session: Session, made: bytes, others: Iterable[str]) -> None:
         """Keeps what was made, unless one of the `others`, which were read as well, has changed meanwhile."""

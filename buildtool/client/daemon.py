@@ -60,8 +60,8 @@ class Link:
     def control(self, word: str) -> dict[str, Any]:
         """What the daemon says to a word of control, such as "status"."""
         self._send({"control": word})
-        found = self._receive(SILENCE_SECONDS).get("control")
-        return found if isinstance(found, dict) else {}
+        answer = self._receive(SILENCE_SECONDS).get("control")
+        return answer if isinstance(answer, dict) else {}
 
     def prepare(
         self, requests: Sequence[tuple[Mapping[str, Any], Mapping[str, str]]], told: Mapping[str, float]
@@ -149,10 +149,10 @@ def reach(at: Endpoint | None = None, *, start: bool) -> Link:
     if not HAS_LOCKS or not hasattr(socket, "AF_UNIX"):
         raise AbsentError(NO_DAEMONS)
     try:
-        found = (at or places.endpoint()).prepared() if start else at or places.endpoint()
-        connection = found.connect(CONNECT_SECONDS)
+        endpoint = (at or places.endpoint()).prepared() if start else at or places.endpoint()
+        connection = endpoint.connect(CONNECT_SECONDS)
         if connection is None and start:
-            connection = started(found)
+            connection = started(endpoint)
     except (MachineError, OSError) as error:
         told = error.text if isinstance(error, BuildtoolError) else str(error)
         raise AbsentError(f"no daemon can be started: {told}") from None

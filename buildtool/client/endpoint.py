@@ -60,10 +60,10 @@ class Endpoint:
         import json  # a client of a running daemon does not need it
 
         try:
-            found = json.loads(self.record.read_text(encoding="utf-8"))
+            record = json.loads(self.record.read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return {}
-        return found if isinstance(found, dict) else {}
+        return record if isinstance(record, dict) else {}
 
     def process(self) -> tuple[int, str]:
         """Number and start of the process that wrote the record; (0, "") where it does not say."""
@@ -80,13 +80,13 @@ class Endpoint:
 
     def connect(self, seconds: float) -> socket.socket | None:
         """A connection to it; None where nobody of this user listens, or too many others wait."""
-        found = socket.socket(socket.AF_UNIX)
-        found.settimeout(seconds)
+        connection = socket.socket(socket.AF_UNIX)
+        connection.settimeout(seconds)
         with contextlib.suppress(OSError):
-            found.connect(str(self.address))
-            if peer(found) in (None, os.getuid()):
-                return found
-        found.close()
+            connection.connect(str(self.address))
+            if peer(connection) in (None, os.getuid()):
+                return connection
+        connection.close()
         return None
 
 

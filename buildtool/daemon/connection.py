@@ -184,13 +184,13 @@ class Clients(set[Connection]):
 
         The one that is left may hold more: a single answer of a large network.
         """
-        found: list[Connection] = []
+        chosen: list[Connection] = []
         holders = [client for client in self if client.job is None and (client.held or client.wants_to_write)]
         for client in sorted(holders, key=lambda client: client.used)[:-1]:
-            if Clients(self - set(found)).held <= MOST_BYTES:
+            if Clients(self - set(chosen)).held <= MOST_BYTES:
                 break
-            found.append(client)
-        return found
+            chosen.append(client)
+        return chosen
 
     def refusal(self, asking: Connection) -> str:
         """Why a client's request cannot wait for its answer here, in words; "" where it can."""

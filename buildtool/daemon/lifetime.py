@@ -89,12 +89,12 @@ class Life:
         if self._cache is None:
             return True
         try:
-            found = self._cache.stat()
+            there = self._cache.stat()
         except (FileNotFoundError, NotADirectoryError):
             return self._cache_node is None
         except OSError:  # a disk that is away for a moment
             return True
-        node = found.st_dev, found.st_ino
+        node = there.st_dev, there.st_ino
         self._cache_node = self._cache_node or node
         return self._cache_node == node
 
@@ -102,10 +102,10 @@ class Life:
 def _identity(path: Path | int) -> tuple[int, int, int] | None:
     """Tells a file from a later one of its name, maybe even of its inode; None: it cannot be looked at."""
     try:
-        found = os.stat(path)  # noqa: PTH116
+        there = os.stat(path)  # noqa: PTH116
     except OSError:
         return None
-    return found.st_dev, found.st_ino, found.st_mtime_ns
+    return there.st_dev, there.st_ino, there.st_mtime_ns
 
 
 def shorten_log(at: Endpoint) -> None:

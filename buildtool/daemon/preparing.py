@@ -86,9 +86,9 @@ class Preparer:
         if self._share <= 0:
             return
         subject = job.about if ahead else _subject(job.request, job.environment)
-        found = Preparation(job, ahead, subject)
-        rest = [one for one in self.waiting if (one.ahead, one.subject) != (ahead, found.subject)]
-        self.waiting = sorted([*rest, found][-MOST_WAITING:], key=lambda one: one.ahead)
+        preparation = Preparation(job, ahead, subject)
+        rest = [one for one in self.waiting if (one.ahead, one.subject) != (ahead, preparation.subject)]
+        self.waiting = sorted([*rest, preparation][-MOST_WAITING:], key=lambda one: one.ahead)
 
     def asked(self, request: Mapping[str, Any], environment: Mapping[str, str]) -> None:
         """A request has come: what is at work ends, and waits for a budget that begins anew.

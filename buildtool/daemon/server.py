@@ -379,7 +379,7 @@ class Server:
 
 def _number(name: str, default: float) -> float:
     try:
-        found = float(os.environ.get(name, ""))
+        number = float(os.environ.get(name, ""))
     except ValueError:
         return default
-    return found if 0 <= found < float("inf") else default
+    return number if 0 <= number < float("inf") else default

@@ -86,11 +86,11 @@ def file_system(folder: str) -> str:
     best, kind = "", ""
     with contextlib.suppress(OSError):
         for line in Path("/proc/mounts").read_text(errors="replace").splitlines():
-            _, point, found, *_ = line.split(" ")
+            _, point, its_kind, *_ = line.split(" ")
             point = point.replace("\\040", " ")
             inside = folder == point or folder.startswith(point.rstrip("/") + "/")
             if inside and len(point) >= len(best):
-                best, kind = point, found
+                best, kind = point, its_kind
     return kind
 
 
@@ -266,10 +266,10 @@ class Watcher:
 
 def _size_and_time(path: str) -> tuple[int, int] | None:
     try:
-        found = Path(path).stat()
+        there = Path(path).stat()
     except (OSError, ValueError):
         return None
-    return found.st_size, found.st_mtime_ns
+    return there.st_size, there.st_mtime_ns
 
 
 def _files(request: Any) -> dict[str, str]:

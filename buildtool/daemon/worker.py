@@ -179,11 +179,11 @@ def _imports() -> Iterator[None]:
     for room in PRELOADED:
         package = import_module(f"buildtool.{room}")
         yield
-        for found in walk_packages(package.__path__, f"buildtool.{room}."):
-            spec = find_spec(found.name)
+        for module in walk_packages(package.__path__, f"buildtool.{room}."):
+            spec = find_spec(module.name)
             is_python = spec is not None and str(spec.origin).endswith(".py")  # and no C library beside
-            if is_python and not found.name.startswith("buildtool.graph.onnx"):  # rarely needed
-                import_module(found.name)
+            if is_python and not module.name.startswith("buildtool.graph.onnx"):  # rarely needed
+                import_module(module.name)
                 yield
 
 
@@ -210,9 +210,9 @@ def _plans_ahead(asked: Planning, session: Session) -> Iterator[None]:
     network = load_network(asked.model, session)
     prepared = prepare(network, target, asked.options, session)
     fronts = [searched(prepared.of(graph)) for graph in prepared.graphs]
-    for found in fronts:
-        for index in range(len(found.points)):
-            found.plan(index)
+    for front in fronts:
+        for index in range(len(front.points)):
+            front.plan(index)
             yield
     whole = choice(replace(prepared, options=replace(asked.options, ram=None))).plan.arena_bytes
     least = replace(asked.options, ram=None, objective=Objective.RAM)
@@ -222,9 +222,9 @@ def _plans_ahead(asked: Planning, session: Session) -> Iterator[None]:
     for options in (least, *(replace(asked.options, ram=limit) for limit in limits)):
         choice(replace(prepared, options=options))
         yield
-        made = planned(asked.model, asked.target, options, session)
-        described(made)
-        beside(made, False)
+        plan = planned(asked.model, asked.target, options, session)
+        described(plan)
+        beside(plan, False)
         yield
 
 

@@ -57,20 +57,20 @@ def planning(values: Mapping[str, Any]) -> dict[str, Any]:
     return together({name: parse(name, value) for name, value in values.items()})
 
 
-def together(found: Mapping[str, Any]) -> dict[str, Any]:
+def together(options: Mapping[str, Any]) -> dict[str, Any]:
     """Planning options that are parsed; UsageError for those that have no effect together."""
-    strategy = found.get("strategy", Strategy.BEST)
-    for name in found:
+    strategy = options.get("strategy", Strategy.BEST)
+    for name in options:
         others = BY_NAME[name].strategies
         if strategy not in others:
             helps = [suggest(**{name: None}), suggest(strategy=str(others[0]))]
             raise UsageError(f"it has no effect with strategy {strategy}", option=name, hint=helps)
-    if "max_ms" in found and "max_cost" in found:
+    if "max_ms" in options and "max_cost" in options:
         helps = [suggest(max_cost=None), suggest(max_ms=None)]
         raise UsageError(
             "it is max_cost in another unit, and one of them is enough", option="max_ms", hint=helps
         )
-    return dict(found)
+    return dict(options)
 
 
 def beside_plan(names: Iterable[str]) -> None:

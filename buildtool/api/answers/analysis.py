@@ -88,52 +88,52 @@ def _verdict(
     try:
         prepared = prepare(network, target, request.options, session)
         is_prepared = True
-        found = fitted(prepared, name, exactly=is_named)
+        fitting = fitted(prepared, name, exactly=is_named)
     except BuildtoolError as error:
         # of a named board an option that means nothing there is refused: max_ms, where costs are no time
         if not is_prepared and (is_named or not isinstance(error, UsageError)):
             raise
         return {"board": board, "title": title, "fits": False, "error": to_data(error)}
     detailed = is_named and len(request.boards) <= DETAILED
-    told = cures(network, choice, found, session) if detailed and not found.fits else []
-    smaller = next_smaller(found) if detailed and found.fits else None
-    return verdict_of(found, told, smaller)
+    told = cures(network, choice, fitting, session) if detailed and not fitting.fits else []
+    smaller = next_smaller(fitting) if detailed and fitting.fits else None
+    return verdict_of(fitting, told, smaller)
 
 
 def verdict_of(
-    found: Fitting, told: Sequence[Cured], smaller: tuple[Settings, Fitting] | None
+    fitting: Fitting, told: Sequence[Cured], smaller: tuple[Settings, Fitting] | None
 ) -> answers.Verdict:
     """The verdict on a plan; `told`: what makes it fit, `smaller`: the next plan with less memory."""
-    plan, graph, target, stack = found.plan, found.graph, found.prepared.target, found.count.stack
-    at = binding(plan, graph, found.prepared.session)
+    plan, graph, target, stack = fitting.plan, fitting.graph, fitting.prepared.target, fitting.count.stack
+    at = binding(plan, graph, fitting.prepared.session)
     # the memory or limit that is fullest, relative to its size; the stack, where only it is too small
-    fullest = max(found.needs, key=lambda need: need.required / max(need.available, 1))
+    fullest = max(fitting.needs, key=lambda need: need.required / max(need.available, 1))
     binds = f"{fullest.what} ({fullest.memory})" if fullest.what in ("RAM", "flash") else fullest.what
-    if found.stack_excess and fits(found.needs):
+    if fitting.stack_excess and fits(fitting.needs):
         binds = "stack"
     return {
         "board": target.board.name,
         "title": target.board.title,
-        "fits": found.fits,
-        "needs": list(map(_need, found.needs)),
+        "fits": fitting.fits,
+        "needs": list(map(_need, fitting.needs)),
         "stack": {"required": stack, "available": target.board.stack_bytes} if stack is not None else None,
         "counted": {
-            "how": found.count.how,
-            "compiler": found.count.footprint.compiler if found.count.footprint else "",
-            "note": found.count.note,
+            "how": fitting.count.how,
+            "compiler": fitting.count.footprint.compiler if fitting.count.footprint else "",
+            "note": fitting.count.note,
         },
         "strategy": plan.strategy,
         **price(plan, target),
         "arena_bound_bytes": plan.arena_bound_bytes,
         "state_bytes": plan.state_bytes,
-        "flash_bytes": found.flash,
+        "flash_bytes": fitting.flash,
         "cost_unit": plan.cost_unit,
         "binding_operator": f"{at.place} {graph.op_name(at.op)}" if at.op >= 0 else "",
         "binding_bytes": at.live_bytes,
         "binds": binds,
-        "cures": [_cure(one.settings, one.found, found) for one in told],
-        "smaller": _cure(*smaller, found) if smaller else None,
-        "advice": [] if found.fits else [hint.data() for hint in _advice(found, at.op, told)],
+        "cures": [_cure(one.settings, one.found, fitting) for one in told],
+        "smaller": _cure(*smaller, fitting) if smaller else None,
+        "advice": [] if fitting.fits else [hint.data() for hint in _advice(fitting, at.op, told)],
     }
 
 
@@ -167,37 +167,37 @@ def _cure(settings: Settings, cured: Fitting, asked: Fitting) -> answers.Cure:
     }
 
 
-def _advice(found: Fitting, position: int, told: Sequence[Cured]) -> list[Hint]:
+def _advice(fitting: Fitting, position: int, told: Sequence[Cured]) -> list[Hint]:
     """What would help besides the cures: changes of the board's file or the network; else other boards."""
-    board, advice = found.prepared.target.board, list[Hint]()
-    if found.stack_excess:
-        advice.append(Hint(f"stack_bytes = {found.count.stack} or more in the board's file"))
+    board, advice = fitting.prepared.target.board, list[Hint]()
+    if fitting.stack_excess:
+        advice.append(Hint(f"stack_bytes = {fitting.count.stack} or more in the board's file"))
     arena = {board.arena, board.second}
-    over = max((n.excess for n in found.needs if n.memory in arena and n.what == "RAM"), default=0)
+    over = max((n.excess for n in fitting.needs if n.memory in arena and n.what == "RAM"), default=0)
     if over and board.reserved_bytes >= over and board.kept(board.arena) >= board.reserved_bytes:
         advice.append(Hint(f"reserved_bytes = {board.reserved_bytes - over} or less in the board's file"))
-    if position >= 0 and any(n.excess for n in found.needs if n.what in ("RAM", "arena limit")):
-        op = found.graph.ops[position]
-        out = shape(found.graph.tensors[op.outputs[0]].shape)
+    if position >= 0 and any(n.excess for n in fitting.needs if n.what in ("RAM", "arena limit")):
+        op = fitting.graph.ops[position]
+        out = shape(fitting.graph.tensors[op.outputs[0]].shape)
         text = f"a smaller input, or fewer channels at {op.place} (output {out}), where most is alive"
         advice.append(Hint(text))
-    return advice if told else [*advice, *_elsewhere(found)]
+    return advice if told else [*advice, *_elsewhere(fitting)]
 
 
-def _elsewhere(found: Fitting) -> list[Hint]:
+def _elsewhere(fitting: Fitting) -> list[Hint]:
     """The known boards that have room for the plan, its weights and the code, on whatever core that is."""
     brought = Counter[str]()
-    for need in found.needs:
+    for need in fitting.needs:
         brought.update({part.name: part.bytes for part in need.parts})
     code = sum(size for name, size in brought.items() if name.startswith(CODE))
     variables = sum(size for name, size in brought.items() if name.startswith(VARIABLES))
-    fitting = []
+    with_room = []
     for name in board_names():
         board = load_board(name)
-        taken = Counter({board.arena: found.plan.arena_bytes + board.reserved_bytes + brought[AROUND]})
-        taken.update({board.weights: found.flash})
+        taken = Counter({board.arena: fitting.plan.arena_bytes + board.reserved_bytes + brought[AROUND]})
+        taken.update({board.weights: fitting.flash})
         taken.update({board.data: board.stack_bytes + brought[GUARD] + variables + brought[STATE]})
         taken.update({board.code: 2 * code})  # another core's code may be larger
         if all(size <= board.memory(memory).size for memory, size in taken.items()):
-            fitting.append(name)
-    return [Hint(f"boards with room for this plan: {', '.join(fitting)}")] if fitting else []
+            with_room.append(name)
+    return [Hint(f"boards with room for this plan: {', '.join(with_room)}")] if with_room else []

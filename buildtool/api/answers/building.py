@@ -28,12 +28,12 @@ def sources_of(request: Emit | Build | Bundle, session: Session) -> tuple[Planne
     from buildtool.firmware.planned import emitted, planned_or_given, refuse_unless_fits
     from buildtool.plan.codec import to_bytes
 
-    made = planned_or_given(request.model, request.target, request.options, request.lock, session)
-    name = request.name or made.model.name
-    found = emitted(made, name)
-    refuse_unless_fits(made, len(found.image.data))
-    arena = arena_map(found.net, name, made.plan, made.graph, session)
-    return made, found, {**found.files, **arena, f"{found.net}.plan": to_bytes(made.plan)}
+    planned = planned_or_given(request.model, request.target, request.options, request.lock, session)
+    name = request.name or planned.model.name
+    sources = emitted(planned, name)
+    refuse_unless_fits(planned, len(sources.image.data))
+    arena = arena_map(sources.net, name, planned.plan, planned.graph, session)
+    return planned, sources, {**sources.files, **arena, f"{sources.net}.plan": to_bytes(planned.plan)}
 
 
 def emit(request: Emit, session: Session) -> EmitAnswer:
@@ -43,18 +43,18 @@ def emit(request: Emit, session: Session) -> EmitAnswer:
     from buildtool.firmware.tools import Origins
     from buildtool.target.kernels import include_folder, kernel_includes
 
-    made, sources, files = sources_of(request, session)
+    planned, sources, files = sources_of(request, session)
     named = (request.model, request.lock.file if request.lock else None)
     given = [file.path for file in named if isinstance(file, File) and file.data is None]
     return {
         "net": sources.net,
         "files": files,
         "c_files": list(sources.c_files),
-        "kernel_sources": [str(path) for path in kernel_sources(made.plan, made.target)],
+        "kernel_sources": [str(path) for path in kernel_sources(planned.plan, planned.target)],
         "include": str(include_folder()),
-        "kernel_includes": [str(path) for path in kernel_includes(made.target)],
-        "depends": [*given, *map(str, Origins.of(request.target, made.target).files())],
-        "notes": notes(made),
+        "kernel_includes": [str(path) for path in kernel_includes(planned.target)],
+        "depends": [*given, *map(str, Origins.of(request.target, planned.target).files())],
+        "notes": notes(planned),
     }
 
 
@@ -71,32 +71,32 @@ def build(request: Build, session: Session) -> BuildAnswer:
     from buildtool.firmware.tools import toolchain
     from buildtool.target.registry import plugin
 
-    made, sources, files = sources_of(request, session)
-    board, net, family = made.target.board, sources.net, plugin(made.target.board)
+    planned, sources, files = sources_of(request, session)
+    board, net, family = planned.target.board, sources.net, plugin(planned.target.board)
     signing = _checked_signing(request.flashing, board)
     with scratch() as folder:
-        tools, place = toolchain(made.choice, made.target), Path(folder)
-        firmware = build_firmware(sources, made.plan, made.target, tools, place, tell=session.tell)
+        tools, place = toolchain(planned.choice, planned.target), Path(folder)
+        firmware = build_firmware(sources, planned.plan, planned.target, tools, place, tell=session.tell)
         elf, table = firmware.elf.read_bytes(), portable(map_of(firmware.elf).read_bytes())
     report, stacks = size_report(elf, board), stack_report(elf, board, [net])
-    if not made.choice.debug:  # a debug build only says it: it may be looked at for that
+    if not planned.choice.debug:  # a debug build only says it: it may be looked at for that
         refuse_unless_enough(elf, board, net)
     files |= {f"{net}.elf": elf, f"{net}.map": table}
     files |= flash_files(elf, board, net, request.flashing.formats, signing)
-    files |= for_other_tools(family, sources, made.plan, made.target)
+    files |= for_other_tools(family, sources, planned.plan, planned.target)
     own = compiled_by_maker(family, net, files, session.tell)
     return {
         "net": net,
         "board": board.name,
         **named(built(board, own)),
         "compiler": own.compiler if own else firmware.compiler,
-        "arena_bytes": made.plan.arena_bytes,
-        "state_bytes": made.plan.state_bytes,
+        "arena_bytes": planned.plan.arena_bytes,
+        "state_bytes": planned.plan.state_bytes,
         "sizes": report,
         "parts": parts(elf, board, [net], table.decode("utf-8", "replace")).parts,
         "stacks": stacks,
         "files": {**files, **(own.files if own else {})},
-        **facts(made),
+        **facts(planned),
     }
 
 

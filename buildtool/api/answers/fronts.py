@@ -44,8 +44,8 @@ def front_of(request: Front, session: Session) -> FrontAnswer:
     prepared = settled(prepare(network, target, options, session))
     graph = prepared.graphs[0]
     refuse_weights(target, options, image_layout(graph, catalogue.select_all(target, graph)).size)
-    found = prepared.session.keep(FRONTS, parts(prepared), lambda: _found(prepared))
-    if not found["points"]:
+    front_found = prepared.session.keep(FRONTS, parts(prepared), lambda: _found(prepared))
+    if not front_found["points"]:
         # why no plan keeps the limits: the refusal of the request for the one with the least memory
         least = replace(prepared, options=replace(options, objective=Objective.RAM), bounded=False)
         chosen(least)
@@ -61,14 +61,14 @@ def front_of(request: Front, session: Session) -> FrontAnswer:
         "arenas_in": list(prepared.target.board.holders),
         "available_bytes": prepared.available,
         "state_bytes": prepared.state_bytes,
-        "macs": found["macs"],
+        "macs": front_found["macs"],
         "cost_unit": str(target.cost_unit),
-        "points": [{**p, "estimated_ms": estimated_ms(p["cost"], target)} for p in found["points"]],
+        "points": [{**p, "estimated_ms": estimated_ms(p["cost"], target)} for p in front_found["points"]],
         "beside": peers_of(prepared, request.peers),
-        "search_factor": found["search_factor"],
-        "placing_ended": found["placing_ended"],
+        "search_factor": front_found["search_factor"],
+        "placing_ended": front_found["placing_ended"],
         "order_status": prepared.order_status,
-        "accounting": found["accounting"],
+        "accounting": front_found["accounting"],
     }
 
 
@@ -83,19 +83,19 @@ class Found(TypedDict):
 
 
 def _found(prepared: Prepared) -> Found:
-    found, ended = front(prepared, prepared.options.ram)
+    points, ended = front(prepared, prepared.options.ram)
     return {
-        "macs": found[0].plan.macs_layerwise if found else 0,
-        "points": [{**in_figures(p, prepared.target), "estimated_ms": None} for p in found],
+        "macs": points[0].plan.macs_layerwise if points else 0,
+        "points": [{**in_figures(p, prepared.target), "estimated_ms": None} for p in points],
         "search_factor": front_factor(prepared),
         "placing_ended": ended,
-        "accounting": list(found[0].plan.accounting) if found else [],
+        "accounting": list(points[0].plan.accounting) if points else [],
     }
 
 
 def _unpacked(data: bytes) -> Found:
-    found: Found = from_plain(msgpack.unpackb(data), Found, "front")
-    return found
+    front: Found = from_plain(msgpack.unpackb(data), Found, "front")
+    return front
 
 
 FRONTS: Level[Found] = Level("fronts", msgpack.packb, _unpacked)
@@ -124,12 +124,12 @@ def peers_of(prepared: Prepared, peers: bool) -> list[Peer | Refusal]:
     """Plans of the other strategies that serve this network, with their figures."""
     strategies = [] if prepared.options.image == Image.STREAM else [Strategy.LAYERWISE]
     strategies += [Strategy.MSF_CNN, Strategy.XCORE_STRIPS] if peers else []
-    found: list[Peer | Refusal] = []
+    others: list[Peer | Refusal] = []
     for strategy in strategies:
         options = replace(prepared.options, strategy=strategy, hand_off=None)
         try:
             _, plan = chosen(prepared.by_itself(options))
-            found.append({"strategy": strategy, **figures(plan, prepared.target)})
+            others.append({"strategy": strategy, **figures(plan, prepared.target)})
         except BuildtoolError as error:
-            found.append({"strategy": strategy, "error": error.text})
-    return found
+            others.append({"strategy": strategy, "error": error.text})
+    return others

@@ -40,20 +40,20 @@ _LEAST = 4  # steps of a repetition; a shorter one takes no less than its symbol
 
 def report_of(request: Report, session: Session) -> answers.ReportAnswer:
     """The answer to a `report` request; PlanError only where there is no plan at all."""
-    made, prepared = _made(request, session)
-    kernels = made.target.named(made.plan.kernels)
-    layout = image_layout(made.graph, kernels)
-    summary = summarize(made.plan, made.graph, kernels, made.target.costs, session)
+    planned, prepared = _made(request, session)
+    kernels = planned.target.named(planned.plan.kernels)
+    layout = image_layout(planned.graph, kernels)
+    summary = summarize(planned.plan, planned.graph, kernels, planned.target.costs, session)
     session.tell("counting what the memories hold")
     return {
-        **planned_model(made, layout.size),
-        "title": made.target.board.title,
-        "verdict": _verdict(made, prepared),
-        "inputs": list(made.graph.inputs),
-        "outputs": list(made.graph.outputs),
-        "layers": _layers(made, summary, layout),
-        "steps": _steps(made),
-        "front": _front(made, prepared, request.peers),
+        **planned_model(planned, layout.size),
+        "title": planned.target.board.title,
+        "verdict": _verdict(planned, prepared),
+        "inputs": list(planned.graph.inputs),
+        "outputs": list(planned.graph.outputs),
+        "layers": _layers(planned, summary, layout),
+        "steps": _steps(planned),
+        "front": _front(planned, prepared, request.peers),
         "run": None,
         "linked": None,
         "against": None,
@@ -66,7 +66,7 @@ def _made(request: Report, session: Session) -> tuple[Planned, Prepared]:
     network = load_network(request.model, session)
     prepared = prepare(network, target, request.options, session)
     try:
-        made = planned_or_given(request.model, request.target, request.options, request.lock, session)
+        planned = planned_or_given(request.model, request.target, request.options, request.lock, session)
     except PlanError:
         if request.lock is not None:
             raise
@@ -74,26 +74,26 @@ def _made(request: Report, session: Session) -> tuple[Planned, Prepared]:
         firmware = own_firmware(prepared.beside, graph, plan, prepared.target, prepared.session)
         about = request.target, request.options, prepared.session, prepared.order_status
         target = prepared.target.with_firmware(firmware)
-        made = Planned(network.model, network.source, graph, target, plan, *about)
-    return made, replace(prepared, target=made.target)
+        planned = Planned(network.model, network.source, graph, target, plan, *about)
+    return planned, replace(prepared, target=planned.target)
 
 
-def _verdict(made: Planned, prepared: Prepared) -> Verdict | NoPlan:
+def _verdict(planned: Planned, prepared: Prepared) -> Verdict | NoPlan:
     """Whether it fits, by an upper bound of its code where that leaves no doubt; no cures are tried."""
     try:
-        found = fitted_plan(prepared, made.graph, made.plan, made.model.name, exactly=False)
-        return verdict_of(found, [], None)
+        fitting = fitted_plan(prepared, planned.graph, planned.plan, planned.model.name, exactly=False)
+        return verdict_of(fitting, [], None)
     except BuildtoolError as error:
-        board = made.target.board
+        board = planned.target.board
         return {"board": board.name, "title": board.title, "fits": False, "error": to_data(error)}
 
 
 # ---- layers ------------------------------------------------------------------------------------------
 
 
-def _layers(made: Planned, summary: Summary, layout: ImageLayout) -> list[answers.ReportLayer]:
+def _layers(planned: Planned, summary: Summary, layout: ImageLayout) -> list[answers.ReportLayer]:
     """One row per operator, in the order of execution."""
-    graph, plan = made.graph, made.plan
+    graph, plan = planned.graph, planned.plan
     roots = alias_roots(graph)
     makers: dict[int, list[int]] = {}  # by root: several of what is written part by part
     for position, op in enumerate(graph.ops):
@@ -133,12 +133,12 @@ def _layers(made: Planned, summary: Summary, layout: ImageLayout) -> list[answer
     return rows
 
 
-def _steps(made: Planned) -> list[answers.RegionSteps]:
+def _steps(planned: Planned) -> list[answers.RegionSteps]:
     """The steps of the streamed regions; others have one step per operator."""
-    plan, session = made.plan, made.session
-    timeline = Timeline.of(made.graph, plan.regions, plan.image, session)
-    use = ArenaUse(plan, made.graph)
-    found: list[answers.RegionSteps] = []
+    plan, session = planned.plan, planned.session
+    timeline = Timeline.of(planned.graph, plan.regions, plan.image, session)
+    use = ArenaUse(plan, planned.graph)
+    rows: list[answers.RegionSteps] = []
     for number, (run, first) in enumerate(zip(timeline.runs, timeline.starts, strict=False)):
         live = use.buffers(run.region, first, first + run.count - 1)
         if not run.region.is_streamed:
@@ -148,8 +148,8 @@ def _steps(made: Planned) -> list[answers.RegionSteps]:
             str(op): [held.buffer for held in use.in_turn(run.region, live, op)]
             for op in (SOURCE, *run.region.ops)
         }
-        found.append({"region": number, "symbols": symbols, "sequence": sequence, "turns": turns})
-    return found
+        rows.append({"region": number, "symbols": symbols, "sequence": sequence, "turns": turns})
+    return rows
 
 
 def packed(steps: Steps) -> tuple[list[list[int]], list[int]]:
@@ -169,7 +169,7 @@ def repeated(numbers: Sequence[int]) -> list[int]:
     """Numbers from 0 on, with what repeats itself as -d, n: the last d of them go on for n more.
     A place is compared with the last one at which the same numbers followed.
     """
-    found: list[int] = []
+    shortened: list[int] = []
     seen: dict[tuple[int, ...], int] = {}
     at = 0
     while at < len(numbers):
@@ -178,43 +178,43 @@ def repeated(numbers: Sequence[int]) -> list[int]:
         if start is not None and len(key) == _LEAST:
             while at + length < len(numbers) and numbers[start + length] == numbers[at + length]:
                 length += 1
-            found += [start - at, length]
+            shortened += [start - at, length]
         else:
-            found.append(numbers[at])
+            shortened.append(numbers[at])
         for place in range(at, at + length):
             seen[tuple(numbers[place : place + _LEAST])] = place
         at += length
-    return found
+    return shortened
 
 
 # ---- the front ---------------------------------------------------------------------------------------
 
 
-def _front(made: Planned, prepared: Prepared, peers: bool) -> answers.ReportFront:
+def _front(planned: Planned, prepared: Prepared, peers: bool) -> answers.ReportFront:
     """The front without limits on memory and cost, so that points beyond them are shown."""
     unlimited = replace(prepared.options, ram=None, max_cost=None, max_ms=None, max_flash=None, segments="")
     options = replace(unlimited, strategy=Strategy.BEST, objective=Objective.COST)
     free = replace(prepared, options=options)
-    found: tuple[Point, ...] = ()
+    points: tuple[Point, ...] = ()
     error, ended = "", False
     try:
-        found, ended = front(free, None)
+        points, ended = front(free, None)
     except BuildtoolError as refused:
         error = refused.text
     return {
         "available_bytes": prepared.available,
         "limit_bytes": prepared.options.ram,
-        "points": [_point(point, made) for point in found],
+        "points": [_point(point, planned) for point in points],
         "beside": peers_of(free, peers),
-        "search_factor": front_factor(free) if found else 1.0,
+        "search_factor": front_factor(free) if points else 1.0,
         "placing_ended": ended,
         "error": error,
     }
 
 
-def _point(point: Point, made: Planned) -> answers.ReportPoint:
-    plan, target = point.plan, made.target
-    summary = summarize(plan, point.graph, target.named(plan.kernels), target.costs, made.session)
+def _point(point: Point, planned: Planned) -> answers.ReportPoint:
+    plan, target = point.plan, planned.target
+    summary = summarize(plan, point.graph, target.named(plan.kernels), target.costs, planned.session)
     runs: list[answers.PointRegion] = [
         {
             "first": region.ops[0],
@@ -228,7 +228,7 @@ def _point(point: Point, made: Planned) -> answers.ReportPoint:
         }
         for region, found in zip(plan.regions, summary.regions, strict=True)
     ]
-    chosen = plan.regions == made.plan.regions and plan.arena_bytes == made.plan.arena_bytes
+    chosen = plan.regions == planned.plan.regions and plan.arena_bytes == planned.plan.arena_bytes
     return {
         **in_figures(point, target),
         "chosen": chosen,

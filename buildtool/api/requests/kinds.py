@@ -228,11 +228,11 @@ class Debug(
     @classmethod
     def read(cls, values: Values) -> Request:
         """The request; an image of a build is a file, which the debugger reads."""
-        found = super().read(values)
-        assert isinstance(found, cls)
-        if found.made is not None and found.made.elf.data is not None:
+        request = super().read(values)
+        assert isinstance(request, cls)
+        if request.made is not None and request.made.elf.data is not None:
             raise UsageError("an image for a debugger has to be a file, not bytes", option="elf")
-        return found
+        return request
 
 
 class Flash(

@@ -170,7 +170,7 @@ class Values:
     def _parsed(
         self, values: Mapping[str, object], known: list[str], elsewhere: list[str], where: str = ""
     ) -> dict[str, Any]:
-        found = {}
+        parsed = {}
         for name, value in values.items():
             if name in elsewhere:
                 place = "inside 'options'" if not where else "beside 'options'"
@@ -179,8 +179,8 @@ class Values:
                 names = known if where or not elsewhere else [*known, "options"]
                 raise table.refuse_unknown(self.kind, str(name), names, where)
             if value is not None:
-                found[name] = table.parse(name, value)
-        return found
+                parsed[name] = table.parse(name, value)
+        return parsed
 
     def need(self, name: str) -> Any:
         """The value of a key that the kind needs."""

@@ -98,10 +98,10 @@ class Cache:
 
     def counts(self) -> dict[str, dict[str, int]]:
         """By level, hits and misses since the last `flush`."""
-        found: dict[str, dict[str, int]] = {}
+        counts: dict[str, dict[str, int]] = {}
         for (level, what), number in sorted(self._found.items()):
-            found.setdefault(level, {"hits": 0, "misses": 0})[what] = number
-        return found
+            counts.setdefault(level, {"hits": 0, "misses": 0})[what] = number
+        return counts
 
     def flush(self) -> None:
         """Writes what is not written, and notes what was used; never raises for a disk that refuses.

@@ -16,10 +16,10 @@ from buildtool.base.store.index import NAME, Index
 
 def folder() -> Path:
     """The cache's folder; UsageError where there is none."""
-    found = cache_folder()
-    if found is None:
+    path = cache_folder()
+    if path is None:
         raise UsageError("there is no folder for a cache", hint="set XDG_CACHE_HOME or BUILDTOOL_CACHE_DIR")
-    return found
+    return path
 
 
 def stats() -> dict[str, Any]:

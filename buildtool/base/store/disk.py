@@ -271,10 +271,10 @@ def _content(path: Path) -> bytes:
     """
     handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
     with open(handle, "rb") as file:  # noqa: PTH123 - an open one, not a name
-        found = os.fstat(handle)
-        if not stat.S_ISREG(found.st_mode) or found.st_size > MOST_BYTES:
+        there = os.fstat(handle)
+        if not stat.S_ISREG(there.st_mode) or there.st_size > MOST_BYTES:
             raise OSError("not an entry's file")
-        if found.st_uid != user() or found.st_mode & 0o022:
+        if there.st_uid != user() or there.st_mode & 0o022:
             raise BadEntryError("somebody else may have written it")
         return file.read(MOST_BYTES + 1)
 

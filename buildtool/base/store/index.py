@@ -124,9 +124,9 @@ class Index:
 
     def _rows(self, query: str, *values: str) -> list[Any]:
         """The rows of a query; none where there is no index, or a damaged one."""
-        with self._open() as found:
-            if found is not None:
-                return found.execute(query, values).fetchall()
+        with self._open() as base:
+            if base is not None:
+                return base.execute(query, values).fetchall()
         return []
 
     @contextlib.contextmanager
