@@ -146,7 +146,7 @@ def _named_files(text: str) -> Iterator[str]:
 
 
 def _spaced_files(line: str) -> Iterator[str]:
-    """The files that a line names, also with spaces in their paths: GCC's -v quotes none."""
+    """The files that a line names. Their paths may have spaces: GCC's -v quotes no path."""
     for start in (match.start() for match in re.finditer(r"(?<![^\s=\"'])/", line)):
         ends = [start + match.start() for match in re.finditer(r"[\s\"]|$", line[start:])]
         names = [line[start:end] for end in ends[:_MOST_SPACES]]
@@ -207,7 +207,7 @@ def _libraries(programs: Mapping[str, str], variables: Mapping[str, str]) -> set
 
 
 def _there(folders: Iterable[str]) -> Iterator[str]:
-    """The folders, and the names of the libraries in them."""
+    """Each folder, followed by the names of the libraries in it."""
     for folder in filter(None, folders):
         yield folder
         with contextlib.suppress(OSError):

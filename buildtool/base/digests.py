@@ -134,7 +134,7 @@ class Digests:
 
     @functools.cached_property
     def _records(self) -> dict[str, Record[str]]:
-        """The records that were kept; none where they are not what this version writes."""
+        """The records of earlier processes; none where another version wrote them, or they are damaged."""
         data = disk.recall(_LEVEL, self._name)
         try:
             form, records = msgpack.unpackb(data, use_list=False, unicode_errors="surrogateescape")

@@ -21,7 +21,7 @@ class Distinct(NamedTuple):
 
 
 def distinct(numbers: npt.NDArray[Any]) -> Distinct:
-    """What np.unique tells of an array of one dimension."""
+    """The same as np.unique says of an array of one dimension."""
     order = np.argsort(numbers, kind="stable")
     ordered = numbers[order]
     begins = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1

@@ -57,7 +57,7 @@ def suggest(text: str = "", /, **settings: Value) -> Hint:
 
 
 def in_requests(option: str, value: Value) -> str:
-    """Options as requests and SCons have them: ram=4624."""
+    """An option and its value as in requests and in SCons: ram=4624."""
     return f"without {option}" if value is None else f"{option}={value}"
 
 
@@ -158,7 +158,7 @@ class MachineError(BuildtoolError, code="MACHINE"):
 
 
 class InternalError(BuildtoolError, code="INTERNAL"):
-    """A fault of buildtool itself; `trace` says where ("": not known here)."""
+    """A fault of buildtool itself; `trace`: Python's traceback ("": not known here)."""
 
     trace = ""
 

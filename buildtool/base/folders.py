@@ -125,5 +125,5 @@ def _short_folder() -> Path:
 
 
 def user() -> int:
-    """The number of the user that this process runs as; 0 where there are none."""
+    """The number of the user that this process runs as; 0 where users have no numbers."""
     return os.getuid() if hasattr(os, "getuid") else 0

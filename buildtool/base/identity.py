@@ -75,7 +75,7 @@ def code_folders() -> list[str]:
 
 
 def below(folder: str, suffixes: tuple[str, ...]) -> list[str]:
-    """The files below `folder` with one of the suffixes, or that planning asks: relative, sorted; no .pyc."""
+    """The files below `folder` with one of the suffixes, and the C that planning runs: relative, sorted."""
     files = []
     for place, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if name != "__pycache__"]

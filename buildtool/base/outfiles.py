@@ -143,7 +143,7 @@ def _write_part(path: Path, part: Path, data: bytes, undo: contextlib.ExitStack)
 
 
 def _publish(path: Path, part: Path, clean: contextlib.ExitStack, undo: contextlib.ExitStack) -> None:
-    """Gives a part its name. What had it gets a second name, by which `undo` puts it back."""
+    """Renames a part to its own name. A file of this name gets a second name first; `undo` puts it back."""
     old = part.with_suffix(".old")
     is_there = path.is_symlink() or path.exists()
     if is_there:
@@ -159,7 +159,7 @@ def _publish(path: Path, part: Path, clean: contextlib.ExitStack, undo: contextl
 
 
 def _quietly(step: Callable[..., object], *about: object) -> None:
-    """Does a step as far as the system lets it."""
+    """Does a step, and ignores what the system refuses."""
     with contextlib.suppress(OSError):
         step(*about)
 
@@ -175,7 +175,7 @@ def alone(folder: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _writing(path: Path) -> Iterator[None]:
-    """What the system refuses is an error about `path`."""
+    """Tells what the system refuses as a UsageError about `path`."""
     try:
         yield
     except OSError as error:
@@ -208,7 +208,7 @@ def _escaped(name: str) -> str:
 
 
 def remove_stamp(stamp: str) -> None:
-    """What was made before is no longer vouched for; UsageError where the stamp cannot be removed."""
+    """Removes the stamp that vouches for an earlier command's files. UsageError where that cannot be."""
     try:
         Path(stamp).unlink(missing_ok=True)
     except OSError as error:

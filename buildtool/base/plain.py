@@ -116,7 +116,7 @@ def from_plain(value: Any, kind: Any, where: str) -> Any:
 
 
 def _of_any(value: Any, kinds: Iterable[Any], where: str) -> Any:
-    """The value of the first of some types that it is of."""
+    """The value, read as the first of the types that it has."""
     for kind in kinds:
         try:
             return from_plain(value, kind, where)
@@ -172,7 +172,7 @@ def must(be: str, holds: Callable[[Any], bool], words: str = "") -> Kind:
 
 
 def power(least: int, most: int) -> Kind:
-    """A power of two within two others."""
+    """The value is a power of two, from `least` to `most`."""
     return must(f"a power of two from {least} to {most}", lambda n: least <= n <= most and n & (n - 1) == 0)
 
 
@@ -220,7 +220,7 @@ class Slot(NamedTuple):
 
 @cache
 def slots(kind: type) -> tuple[Slot, ...]:
-    """The keys of a dataclass's table, in the order of its fields; a base's are of another table."""
+    """The keys of a dataclass's table, in the order of its fields. A base class has another table."""
     keys, kinds, entries = marked(kind, Key), marked(kind, Kind), list[Slot]()
     with_factory = {f.name for f in dataclasses.fields(kind) if f.default_factory is not dataclasses.MISSING}
     for name, hint, default in fields_of(kind):
@@ -354,7 +354,7 @@ def duration(seconds: float) -> str:
 
 
 def known_keys(table: Mapping[str, Any], names: Iterable[str], where: str) -> None:
-    """Every key of a table is one of these; `where` ends with a dot, or is empty."""
+    """Raises Mismatch for a key that is not one of `names`; `where` ends with a dot, or is empty."""
     known = tuple(names)
     for key in table:
         if key not in known:
@@ -400,7 +400,7 @@ def choice(value: object, key: str, known: type[enum.StrEnum]) -> enum.StrEnum:
 
 
 def size(value: object, key: str) -> int:
-    """Bytes, or another whole number from 0 on."""
+    """A number of bytes, or another whole number that is not negative."""
     number = parse_size(value)
     if number is None:
         hint = 'bytes (65536), or a string with K, M or G ("64K")'

@@ -27,7 +27,7 @@ Made = tuple[list[compiler.Fact], bytes]  # the headers that were read, and what
 
 
 def level(name: str) -> Level[Made]:
-    """The level of the cache for what a compiler makes; keys say all that decides."""
+    """A level of the cache for what a compiler makes. Its keys name everything that decides the result."""
 
     def unpack(data: bytes) -> Made:
         known, made = msgpack.unpackb(data, unicode_errors="surrogateescape")
@@ -55,7 +55,7 @@ class Recipe:
     began_ns: int
 
     def kept(self, session: Session) -> bytes | None:
-        """What was made of just this; None where nothing is kept."""
+        """The result of the same recipe from the cache; None where there is none."""
         entry = session.kept(self.level, self.parts)
         return entry[1] if entry is not None and compiler.are_so(entry[0]) else None
 

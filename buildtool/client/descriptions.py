@@ -96,7 +96,7 @@ class _Facts:
         return numbers
 
     def _folder(self, path: str) -> list[Any]:
-        """When names in a folder came or went; the path alone if there is no folder."""
+        """When names were added to a folder or removed; the path alone if there is no folder."""
         try:
             return [path, *self._stamp(path)[1:]]  # archives set the first of these
         except OSError:

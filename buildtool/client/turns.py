@@ -144,7 +144,7 @@ def _write(handle: int, lines: list[str]) -> None:
 
 
 def _locked(handle: int, *, wait: bool) -> bool:
-    """Whether no other process holds the lock now; also true where the file cannot be locked."""
+    """Takes the lock; False: another process has it. True as well where the file system has no locks."""
     try:
         return lock(handle, wait=wait)
     except OSError:  # a file system without locks

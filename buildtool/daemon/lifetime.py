@@ -66,15 +66,15 @@ class Life:
             write_whole(self.at.record, (json.dumps(said, indent=1) + "\n").encode())
 
     def what_is_gone(self) -> str:
-        """What this daemon cannot be without and is gone, in words; "" where all is there.
-        Nobody finds it without its socket and lock, and nobody needs it once its cache's folder was removed.
+        """The thing that this daemon needs and that is gone, in words; "" where everything is there.
+        Without its socket and lock no client finds it; without its cache's folder no client needs it.
         """
         if _identity(self.at.address) != self._node or _identity(self.at.lock) != self._lock_node:
             return "its socket or its folder"
         return "" if self.has_cache() else "its cache's folder"
 
     def leave(self, why: str) -> None:
-        """Takes the endpoint away, so that the next client starts another daemon."""
+        """Removes the socket, so that the next client starts another daemon."""
         if _identity(self.at.address) == self._node:
             with contextlib.suppress(OSError):
                 self.at.address.unlink()
@@ -83,8 +83,8 @@ class Life:
         self.listener.close()
 
     def has_cache(self) -> bool:
-        """Whether the cache's folder is the one that there was; it is made with the first entry.
-        To be asked when an entry may have been written: a folder that nobody saw is not missed.
+        """Whether the cache's folder is still the same one. The first entry makes the folder.
+        Call this whenever an entry may have been written: a folder that was never seen is not missed.
         """
         if self._cache is None:
             return True
@@ -100,7 +100,7 @@ class Life:
 
 
 def _identity(path: Path | int) -> tuple[int, int, int] | None:
-    """Tells a file from a later one of its name, maybe even of its inode; None: it cannot be looked at."""
+    """Identifies a file among later ones of its name, even with the same inode; None: it cannot be read."""
     try:
         there = os.stat(path)  # noqa: PTH116
     except OSError:
@@ -109,14 +109,14 @@ def _identity(path: Path | int) -> tuple[int, int, int] | None:
 
 
 def shorten_log(at: Endpoint) -> None:
-    """Begins a log anew that has become long."""
+    """Starts a new log where the present one has become long."""
     with contextlib.suppress(OSError):
         if at.log.stat().st_size > MOST_LOG_BYTES:
             at.log.replace(at.old_log)
 
 
 def retire_others(mine: Endpoint, code: str) -> None:
-    """Ends daemons of older code of this installation once they have answered; removes what they left."""
+    """Tells this installation's daemons of older code to end; removes the files of those that have ended."""
     for other in every():
         said = other.said()
         same = said.get("home") == home() and said.get("python") == interpreter()
@@ -180,6 +180,6 @@ class Succession:
         self._at_work[-1].start()
 
     def wait(self) -> None:
-        """Until the next daemon has what it is told, at most END_SECONDS: it may end this one before."""
+        """Waits until the next daemon has its requests, END_SECONDS at most; it may end this one before."""
         for thread in self._at_work:
             thread.join(END_SECONDS)

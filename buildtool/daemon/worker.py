@@ -46,7 +46,7 @@ _AROUND = 1 << 20  # bytes that the message around an answer has at most
 
 
 class Speaker:
-    """Messages to the daemon, from any thread. `busy`: it says every second that the worker lives."""
+    """Sends messages to the daemon, from any thread; while `busy` is set, one each second."""
 
     def __init__(self) -> None:
         self._replies = os.fdopen(os.dup(1), "wb")
@@ -129,7 +129,7 @@ class Service:
         self._until = time.process_time() + float(message.get("seconds", 0.0))
 
     def rest(self) -> bool:
-        """Does a step of the work ahead, within the budget; False where it does no more."""
+        """Does a step of the work ahead, within the budget; False where there is nothing more to do."""
         is_over = bool(self._ahead_key) and time.process_time() >= self._until
         try:
             if not is_over:
@@ -152,7 +152,7 @@ class Service:
             self.cache.flush()
 
     def drop(self) -> None:
-        """Frees memory."""
+        """Forgets all values, to free memory."""
         self.session.forget()
         self._ahead, self._ahead_key = iter(()), ""
         self._say({"dropped": True, "rss": resident_bytes()})
@@ -175,7 +175,7 @@ def _answer(request: Any, session: Session, environment: Any) -> dict[str, Any]:
 
 
 def _imports() -> Iterator[None]:
-    """Imports what planning needs, a module a step: code edited later has no effect on this worker."""
+    """Imports the modules that planning needs, one a step: later edits have no effect on this worker."""
     for room in PRELOADED:
         package = import_module(f"buildtool.{room}")
         yield

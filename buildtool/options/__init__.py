@@ -43,7 +43,7 @@ def parse(name: str, value: object) -> Any:
 
 
 def from_text(option: Option, text: object) -> object:
-    """A value given as text, as a request has it; `parse` refuses what is no number."""
+    """The value for a request of a value that is given as text; `parse` refuses what is not a number."""
     good = isinstance(text, str) and text.isascii() and text.isdecimal() and len(text) < 20
     return int(str(text)) if option.number and good else text
 

@@ -98,7 +98,7 @@ def size(name: str, value: object) -> int:
 
 
 def _real(*wanted: tuple[str, Callable[[float], bool]]) -> Parser:
-    """A number, or text of one, for which everything `wanted` (in words) holds; nothing does for NaN."""
+    """A number, or text of one, for which all `wanted` (words, test) holds; nothing holds for NaN."""
 
     def parse(name: str, value: object) -> float:
         number = math.nan
@@ -262,7 +262,7 @@ NAMED = {
 
 
 def normalise(name: str, value: object) -> Normalise | None:
-    """The rule that a text says; None for `auto`."""
+    """The rule that a text describes; None for `auto`."""
     words = text(name, value)
     if words == "auto":
         return None

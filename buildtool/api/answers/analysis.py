@@ -81,7 +81,7 @@ def _interface(graph: Graph, index: int) -> answers.Interface:
 def _verdict(
     network: Network, choice: TargetChoice, request: Analyze, session: Session
 ) -> answers.Verdict | answers.NoPlan:
-    """A named board is counted exactly, with what would help; for others an upper bound will do."""
+    """The verdict on a board: exact, with cures, for one that is named; by an upper bound for others."""
     target, name = load_target(choice, session), network.model.name
     board, title, is_named = target.board.name, target.board.title, request.boards != ()
     is_prepared = False
@@ -168,7 +168,7 @@ def _cure(settings: Settings, cured: Fitting, asked: Fitting) -> answers.Cure:
 
 
 def _advice(fitting: Fitting, position: int, told: Sequence[Cured]) -> list[Hint]:
-    """What would help besides the cures: changes of the board's file or the network; else other boards."""
+    """Further help beside the cures: changes of the board's file or the network, or else other boards."""
     board, advice = fitting.prepared.target.board, list[Hint]()
     if fitting.stack_excess:
         advice.append(Hint(f"stack_bytes = {fitting.count.stack} or more in the board's file"))

@@ -89,7 +89,7 @@ def fitted_plan(prepared: Prepared, graph: Graph, plan: Plan, name: str, *, exac
     least = needs(plan, target, flash, options)
 
     def suffices(bound: Footprint) -> bool:
-        """Whether a bound fits with room for code that the recorded sizes do not foresee, or nothing does."""
+        """Whether a bound settles it: it fits with room for more code, or the least needs do not fit."""
 
         def needed(need: Need) -> float:
             code = sum(part.bytes for part in need.parts if part.name.startswith(CODE))

@@ -180,7 +180,7 @@ def wait_cycles(planned: Planned) -> float | None:
 
 
 def memories_of(planned: Planned) -> MemoriesView | None:
-    """The arena by memory; None where it is in one alone."""
+    """The arena in each of its memories; None where it is in one memory."""
     board = planned.target.board
     if not board.second:
         return None
@@ -210,7 +210,7 @@ def memories_of(planned: Planned) -> MemoriesView | None:
 
 
 def _alone(planned: Planned, name: str) -> AloneView:
-    """The plan that the options ask for with all of the arena in one memory; the least one that there is."""
+    """The plan with all of the arena in the memory `name`; where none fits, the one that needs least."""
     board = dataclasses.replace(planned.target.board, arena=name, second="")
     target = dataclasses.replace(planned.target, board=board)
     once = without_views(without_second_passes(planned.graph))

@@ -77,7 +77,7 @@ def planned_model(planned: Planned, flash_bytes: int) -> answers.PlannedModel:
 
 
 def described(planned: Planned) -> answers.PlanDetails:
-    """The plan as plain values, with every region's memory and work, the peak, and what is lost."""
+    """The plan as plain values, with every region's memory and work, the peak, and the lost bytes."""
     # a plan that is given may be for another target than the one that prices it
     key = (digest(planned.plan), planned.model.digest, planning_digest(planned.target))
     return planned.session.remember("described", key, lambda: _described(planned))

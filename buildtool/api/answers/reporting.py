@@ -153,7 +153,7 @@ def _steps(planned: Planned) -> list[answers.RegionSteps]:
 
 
 def packed(steps: Steps) -> tuple[list[list[int]], list[int]]:
-    """(symbols, sequence), as `RegionSteps` has them: a streamed region repeats itself, often very often."""
+    """(symbols, sequence), as in `RegionSteps`: a streamed region repeats its steps very often."""
     numbers: dict[tuple[int, ...], int] = {}
     before: dict[int, tuple[int, int]] = {}
     sequence = []

@@ -152,7 +152,7 @@ class Data(NamedTuple):
 
 
 class Values:
-    """A request's values, each parsed as the table says."""
+    """The values of a request, parsed as the table of options says."""
 
     def __init__(self, of: type[Request], request: Mapping[str, object]) -> None:
         self.kind = of.kind
@@ -189,7 +189,7 @@ class Values:
         return self.given[name]
 
     def some(self, *names: str) -> dict[str, Any]:
-        """The given ones of some keys; the others have defaults elsewhere."""
+        """The values of those keys that are given; the others have their defaults elsewhere."""
         return {name: self.given[name] for name in names if name in self.given}
 
     def field(self, of: type[Request], name: str) -> Any:
@@ -224,7 +224,7 @@ class Values:
         )
 
     def wire(self) -> str:
-        """How test firmware answers: "" for by files, through an emulator; ANY_WIRE: as the board can."""
+        """The wire by which test firmware answers; "": by files of an emulator; ANY_WIRE: the board's own."""
         from buildtool.options.values import ANY_WIRE
 
         kind, _ = self.given.get("wire", ("", ""))

@@ -83,7 +83,7 @@ class Cache:
         self._unwritten[level, key] = data
 
     def refuse(self, level: str, key: str) -> None:
-        """Puts a payload aside that its level cannot read, and counts it as a miss."""
+        """Puts a payload aside that cannot be read as a value of its level; counts it as a miss."""
         self._found[level, "hits"] -= 1
         self._found[level, "misses"] += 1
         self._unwritten.pop((level, key), None)
