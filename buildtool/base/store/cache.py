@@ -5,7 +5,6 @@ What is written to disk goes there when `flush` is called, after an answer: nobo
 
 from __future__ import annotations
 
-import contextlib
 import enum
 import hashlib
 from collections import Counter
@@ -18,7 +17,7 @@ import msgpack
 from buildtool.base.folders import kept_folder, kept_levels, most_disk_bytes
 from buildtool.base.identity import code_digest
 from buildtool.base.store import Known
-from buildtool.base.store.disk import UNCOUNTED, Disk, evict
+from buildtool.base.store.disk import Disk, evict
 
 _SHOWN = 80  # characters of a part of a key in a report
 
@@ -119,8 +118,9 @@ class Cache:
             return
         from buildtool.base.store.index import Index  # sqlite, which no answer waits for
 
-        sizes = {known: self.disk.write(*known, data) for known, data in unwritten.items()}
-        written = {known: size for known, size in sizes.items() if size}
+        written = sum(self.disk.write(*known, data) for known, data in unwritten.items())
+        for known in uses - unwritten.keys():
+            self.disk.touch(known)
         counts |= {what: n for what, n in self.disk.counts.items() if n}
         reports: dict[tuple[str, str], bytes] = {}
         self.disk.counts.clear()
@@ -133,15 +133,9 @@ class Cache:
                 report = {"counts": per_level.get(level, {}), "parts": shown, "changed": changed}
                 reports[self.subject, level] = _packed(report)
         self.subject = ""  # what is made from now on belongs to no request
-        noted = index.note(written, uses, counts, reports)
-        uncounted = self.disk.folder / UNCOUNTED
-        if noted is None:
-            with contextlib.suppress(OSError):
-                uncounted.touch(mode=0o600)
-        elif written:
-            total, is_new = noted
-            if is_new or total > most_disk_bytes() or uncounted.exists():
-                evict(self.disk, most_disk_bytes(), index)
+        total = index.note(written, counts, reports)
+        if written and (total is None or total > most_disk_bytes()):
+            evict(self.disk, most_disk_bytes(), index)
 
     def _leaves_out(self, level: str) -> bool:
         return self.use is Use.OFF or (self._levels is not None and level not in self._levels)

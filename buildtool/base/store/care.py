@@ -10,7 +10,7 @@ import msgpack
 
 from buildtool.base.errors import MachineError, UsageError
 from buildtool.base.folders import MODE, cache_folder, most_disk_bytes
-from buildtool.base.store.disk import ASIDE, OWN_FILES, UNCOUNTED, Disk, evict
+from buildtool.base.store.disk import ASIDE, LOCK, Disk, evict
 from buildtool.base.store.index import NAME, Index
 
 
@@ -27,10 +27,11 @@ def stats() -> dict[str, Any]:
     wrong since the cache was made.
     """
     disk, index = Disk(folder()), Index(folder())
-    is_there = index.path.exists()  # asking would make it
-    counts = index.counts() if is_there else {}
-    is_complete = is_there and not (disk.folder / UNCOUNTED).exists()
-    sizes = index.levels() if is_complete else _counted(disk)
+    counts = index.counts() if index.path.exists() else {}  # asking would make it
+    sizes: dict[str, tuple[int, int]] = {}
+    for level, _, size in () if disk.trouble else disk.entries():
+        entries, total = sizes.get(level, (0, 0))
+        sizes[level] = entries + 1, total + size
     levels: dict[str, dict[str, int]] = {}
     for name in sorted({*sizes, *(name.split()[0] for name in counts if " " in name)}):
         entries, size = sizes.get(name, (0, 0))
@@ -46,17 +47,8 @@ def stats() -> dict[str, Any]:
     }
 
 
-def _counted(disk: Disk) -> dict[str, tuple[int, int]]:
-    """Entries and bytes of the files by level: on a full disk the index may lack them."""
-    sizes: dict[str, tuple[int, int]] = {}
-    for level, _, size in () if disk.trouble else disk.entries():
-        entries, total = sizes.get(level, (0, 0))
-        sizes[level] = entries + 1, total + size
-    return sizes
-
-
 def verify() -> dict[str, Any]:
-    """Reads every entry; bad ones are put aside. Sizes in the index are those of the files afterwards."""
+    """Reads every entry; puts bad ones aside, and counts the bytes of the others anew."""
     disk = _usable()
     sound = sum(disk.read(level, key) is not None for level, key, _ in list(disk.entries()))
     evict(disk, most_disk_bytes(), Index(disk.folder))
@@ -75,7 +67,7 @@ def clear() -> dict[str, Any]:
     entries = list(disk.entries())
     disk.empty()
     left = list(disk.entries())
-    for name in (NAME, f"{NAME}-journal", *OWN_FILES):
+    for name in (NAME, f"{NAME}-journal", LOCK):
         with contextlib.suppress(OSError):
             (disk.folder / name).unlink(missing_ok=True)
     if left and not set(left).isdisjoint(entries):

@@ -40,9 +40,7 @@ MEMO_BYTES = 32 << 20  # of the memo of builds
 _EVICTING = "0"  # how keys begin with which it is looked at how large the memo is: that takes a while
 _BLOCK = 4096  # bytes that a file takes at least: the memo has many small ones
 _EVICTED_TO = 0.8  # of the bound
-_LOCK = "evict.lock"
-UNCOUNTED = "uncounted"  # there are entries that the index could not be told of
-OWN_FILES = (_LOCK, UNCOUNTED)
+LOCK = "evict.lock"
 _STALE_SECONDS = 3600  # a half-written file this old is left over
 _KEY = re.compile(r"[0-9a-f]{64}")
 _PREFIX = re.compile(r"[0-9a-f]{2}")
@@ -158,12 +156,18 @@ class Disk:
                     if _KEY.fullmatch(key) and file.is_file(follow_symlinks=False):
                         yield part.parent.name, key, file.stat(follow_symlinks=False).st_size
 
-    def written(self, known: Known) -> int:
-        """When an entry was written (ns since 1970); 0 where it is gone."""
+    def used(self, known: Known) -> int:
+        """When an entry was used (ns since 1970), by its file's time of access; 0 where it is gone."""
         try:
-            return self._path(*known).lstat().st_mtime_ns
+            return self._path(*known).lstat().st_atime_ns
         except OSError:
             return 0
+
+    def touch(self, known: Known) -> None:
+        """Notes that an entry is used."""
+        path = self._path(*known)
+        with contextlib.suppress(OSError):
+            os.utime(path, ns=(time.time_ns(), path.lstat().st_mtime_ns), follow_symlinks=False)
 
     def sweep(self, stale_seconds: float = _STALE_SECONDS) -> None:
         """Removes files that killed processes left half written, if they are this old, or from the future."""
@@ -213,41 +217,31 @@ def keep(level: str, key: str, data: bytes) -> None:
     if folder is None:
         return
     disk = Disk(folder)
-    is_new = not disk.written((level, key))
+    is_new = not disk.used((level, key))
     if disk.write(level, key, data) and is_new and key.startswith(_EVICTING):
         evict(disk, MEMO_BYTES)
 
 
 def evict(disk: Disk, most: int, index: Index | None = None) -> None:
-    """Counts the files anew; where they have more bytes than `most`, four fifths of that stay.
-    The longest unused go first, by the `index`, which learns the sizes; without one the oldest.
-    Nothing is done while another process does it.
+    """Counts the files anew; where they have more bytes than `most`, the longest unused go until four fifths
+    of that are left. `index`: learns how many they are. Nothing is done while another process does it.
     """
-    with contextlib.suppress(OSError), locked(disk.folder / _LOCK, wait=False) as mine:
+    with contextlib.suppress(OSError), locked(disk.folder / LOCK, wait=False) as mine:
         if mine is None:
             return
         disk.sweep()
-        with contextlib.suppress(OSError):
-            (disk.folder / UNCOUNTED).unlink(missing_ok=True)
-        since = index.now() if index is not None else 0
-        sizes = {(level, key): size for level, key, size in disk.entries()}
-        if index is not None:
-            index.replace(sizes, since)
-        else:
-            sizes = {known: max(size, _BLOCK) for known, size in sizes.items()}
+        before = index.total() if index is not None else None
+        least = _BLOCK if index is None else 0
+        sizes = {(level, key): max(size, least) for level, key, size in disk.entries()}
         total = sum(sizes.values())
-        if total <= most:
-            return
-        chosen: list[Known] = []
-        for known in sorted(sizes, key=disk.written) if index is None else index.by_use():
+        oldest_first = sorted(sizes, key=lambda known: (disk.used(known), known)) if total > most else []
+        for known in oldest_first:
             if total <= int(most * _EVICTED_TO):
                 break
-            chosen.append(known)
-            total -= sizes.get(known, 0)
-        for known in chosen:
             disk.remove(*known)
+            total -= sizes[known]
         if index is not None:
-            index.forget(chosen)
+            index.correct(before, total)
 
 
 def _folders(folder: Path) -> list[Path]:

@@ -1,4 +1,4 @@
-"""What is known of a cache's entries without looking at their files: sizes, the order of use, counts.
+"""What is known of a cache without looking at its files: bytes, counts, and what was asked of it.
 
 An sqlite file beside the entries. It is written after an answer, never on its way; where it cannot be
 written, or is damaged, entries are served all the same, and it is made anew.
@@ -8,30 +8,26 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
-
-from buildtool.base.store import Known
 
 NAME = "index.sqlite"
 MOST_SUBJECTS = 500  # requests of which is remembered what they asked for
 _WAIT_SECONDS = 0.5  # for another process that writes; what is not noted then is counted later
-_SCHEMA = 2  # of the tables
+_SCHEMA = 3  # of the tables
 _TABLES = """
-create table if not exists entries (
-    level text not null, key text not null, bytes integer not null, used integer not null,
-    primary key (level, key)) without rowid;
 create table if not exists counts (name text primary key, number integer not null) without rowid;
 create table if not exists asked (
     subject text not null, level text not null, report blob not null, used integer not null,
     primary key (subject, level)) without rowid;
-create table if not exists clock (now integer not null);
 """
-_INSERT_ENTRY = "insert into entries values (?, ?, ?, ?) on conflict"
-_INSERT_REPORT = "insert into asked values (?, ?, ?, ?) on conflict"
-_USED = "used = excluded.used"
-_ADD_COUNT = "insert into counts values (?, ?) on conflict do update set number = number + excluded.number"
+_TOTAL = "bytes"  # the count of all entries' bytes
+_ADD_COUNT = "insert into counts values (?, ?) on conflict do update set number = number + ?"
+_INSERT_REPORT = (
+    "insert into asked values (?, ?, ?, ?) "
+    "on conflict do update set report = excluded.report, used = excluded.used"
+)
 _FORGET_SUBJECTS = (
     "delete from asked where subject not in "
     "(select subject from asked group by subject order by max(used) desc limit ?)"
@@ -43,75 +39,42 @@ class Index:
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / NAME
-        self._is_new = False  # it was made by this object: there may be entries that it does not know
         self._refused = False  # by a lock or by the system: it is not tried once more
 
     def note(
-        self,
-        sizes: Mapping[Known, int],
-        uses: Collection[Known],
-        counts: Mapping[str, int],
-        reports: Mapping[tuple[str, str], bytes],
-    ) -> tuple[int, bool] | None:
-        """Notes bytes of entries written, entries read, additions to counts, and by subject and level what
-        the last request about it asked for (msgpack). The bytes of all entries, and whether the index was
-        made just now; None where it cannot be written.
+        self, written: int, counts: Mapping[str, int], reports: Mapping[tuple[str, str], bytes]
+    ) -> int | None:
+        """Notes bytes of entries written, additions to counts, and by subject and level what the last request
+        about it asked for (msgpack). The bytes of all entries; None where they are not known.
         """
         with self._open() as base:
             if base is None:
                 return None
-            now = _tick(base)
-            written = [(*known, size, now) for known, size in sizes.items()]
-            read = [(now, *known) for known in sorted(set(uses) - sizes.keys())]
-            asked = [(*about, report, now) for about, report in reports.items()]
-            base.executemany(f"{_INSERT_ENTRY} do update set bytes = excluded.bytes, {_USED}", written)
-            base.executemany("update entries set used = ? where level = ? and key = ?", read)
-            base.executemany(_ADD_COUNT, sorted(counts.items()))
-            base.executemany(f"{_INSERT_REPORT} do update set report = excluded.report, {_USED}", asked)
+            (now,) = base.execute("select coalesce(max(used), 0) + 1 from asked").fetchone()
+            base.execute("update counts set number = number + ? where name = ?", (written, _TOTAL))
+            base.executemany(_ADD_COUNT, [(name, more, more) for name, more in sorted(counts.items())])
+            base.executemany(_INSERT_REPORT, [(*about, report, now) for about, report in reports.items()])
             base.execute(_FORGET_SUBJECTS, (MOST_SUBJECTS,))
-            (total,) = base.execute("select coalesce(sum(bytes), 0) from entries").fetchone()
             base.commit()
-            return total, self._is_new
-        return None
+        return self.total()
 
-    def by_use(self) -> list[Known]:
-        """The entries, the longest unused first."""
-        return self._rows("select level, key from entries order by used, level, key")
+    def total(self) -> int | None:
+        """The bytes of all entries; None where they are not known."""
+        rows = self._rows("select number from counts where name = ?", _TOTAL)
+        return int(rows[0][0]) if rows else None
 
-    def forget(self, entries: Collection[Known]) -> None:
-        """Removes entries from the index."""
-        with self._open() as base:
-            if base is not None:
-                base.executemany("delete from entries where level = ? and key = ?", entries)
-                base.commit()
-
-    def now(self) -> int:
-        """The clock: later notes have a larger number."""
-        return int((self._rows("select max(now) from clock") or [(0,)])[0][0] or 0)
-
-    def replace(self, sizes: Mapping[Known, int], since: int) -> None:
-        """Sets the entries to those that a walk has found, old ones as old as they were.
-
-        The walk began at `since`: what others noted after that may not have been there for it, and stays.
+    def correct(self, before: int | None, total: int) -> None:
+        """Sets the bytes to the `total` that a walk has found; `before`: those that were known when it began.
+        What others have written meanwhile is added to that.
         """
         with self._open() as base:
-            if base is None:
-                return
-            now, before = _tick(base), base.execute("select level, key, used from entries")
-            used = {(level, key): then for level, key, then in before}
-            base.execute("delete from entries where used <= ?", (since,))
-            rows = [(*known, size, used.get(known, now)) for known, size in sorted(sizes.items())]
-            base.executemany("insert or replace into entries values (?, ?, ?, ?)", rows)
-            base.commit()
-
-    def levels(self) -> dict[str, tuple[int, int]]:
-        """By level: entries and bytes."""
-        rows = self._rows("select level, count(*), sum(bytes) from entries group by level order by level")
-        return {level: (entries, size) for level, entries, size in rows}
+            if base is not None:
+                base.execute(_ADD_COUNT, (_TOTAL, total, total - (before or 0)))
+                base.commit()
 
     def counts(self) -> dict[str, int]:
         """The counts since the cache was made or cleared."""
-        return dict(self._rows("select name, number from counts order by name"))
+        return dict(self._rows("select name, number from counts where name != ? order by name", _TOTAL))
 
     def reports(self, subject: str) -> dict[str, bytes]:
         """By level, what the last request about a subject asked for."""
@@ -160,7 +123,6 @@ class Index:
                 raise sqlite3.DatabaseError("an index of another version")
             if schema == 0:
                 base.executescript(f"begin immediate; {_TABLES} pragma user_version = {_SCHEMA}; commit")
-                self._is_new = True
             return base
         except sqlite3.Error as error:
             base.close()
@@ -175,12 +137,3 @@ class Index:
         with contextlib.suppress(OSError):
             self.path.unlink(missing_ok=True)
             self.path.with_name(f"{NAME}-journal").unlink(missing_ok=True)
-
-
-def _tick(base: sqlite3.Connection) -> int:
-    """The next number of the clock that orders uses, independent of the system's clock."""
-    row = base.execute("select max(now) from clock").fetchone()
-    now = int(row[0] or 0) + 1
-    base.execute("delete from clock")
-    base.execute("insert into clock values (?)", (now,))
-    return now

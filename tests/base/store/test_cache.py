@@ -144,14 +144,6 @@ def test_an_index_that_another_process_has_locked_is_not_waited_for_long(folder,
     assert care.stats()["levels"]["plans"]["entries"] == 3
 
 
-def test_the_clock_may_jump_while_entries_are_used(folder, monkeypatch):
-    for number, now in ((1, 2e9), (2, 1.0), (3, 4e9)):
-        monkeypatch.setattr("time.time", lambda now=now: now)
-        filled(folder, [number])
-    assert Index(folder).by_use() == [("plans", key(number)) for number in (1, 2, 3)]
-    assert found(folder, [1, 2, 3]) == [1, 2, 3]
-
-
 def test_a_name_that_is_not_unicode_is_told_of_and_harms_nothing(folder):
     cache = Cache(folder, "code")
     cache.begin("plan /tmp/net\udcff.tflite on host")
@@ -200,12 +192,13 @@ def test_many_processes_at_once_find_right_entries_or_none(folder, monkeypatch):
 
 def test_what_is_noted_while_files_are_counted_stays_counted(folder):
     folder.mkdir(exist_ok=True)
-    found, (old, new, gone) = Index(folder), (("texts", c * 64) for c in "abc")
-    assert found.note({old: 10, gone: 5}, (), {}, {}) == (15, True)
-    since = found.now()  # files are looked at from here on
-    assert found.note({new: 20}, (), {}, {}) == (35, True)
-    found.replace({old: 10}, since)
-    assert found.levels() == {"texts": (2, 30)} and found.by_use() == [old, new]
+    index = Index(folder)
+    assert index.note(10, {}, {}) is None  # of a new index
+    index.correct(None, 15)
+    before = index.total()  # files are looked at from here on
+    assert index.note(20, {"bad": 1}, {}) == 35
+    index.correct(before, 10)
+    assert index.total() == 30 and index.counts() == {"bad": 1}
 
 
 TEXT = Level("texts", str.encode, bytes.decode)
