@@ -119,8 +119,6 @@ class Cache:
         from buildtool.base.store.index import Index  # sqlite, which no answer waits for
 
         written = sum(self.disk.write(*known, data) for known, data in unwritten.items())
-        for known in uses - unwritten.keys():
-            self.disk.touch(known)
         counts |= {what: n for what, n in self.disk.counts.items() if n}
         reports: dict[tuple[str, str], bytes] = {}
         self.disk.counts.clear()
@@ -133,7 +131,10 @@ class Cache:
                 report = {"counts": per_level.get(level, {}), "parts": shown, "changed": changed}
                 reports[self.subject, level] = _packed(report)
         self.subject = ""  # what is made from now on belongs to no request
-        total = index.note(written, counts, reports)
+        now = index.note(written, counts, reports)
+        for known in uses | unwritten.keys():
+            self.disk.touch(known, now)
+        total = index.total()
         if written and (total is None or total > most_disk_bytes()):
             evict(self.disk, most_disk_bytes(), index)
 

@@ -163,11 +163,11 @@ class Disk:
         except OSError:
             return 0
 
-    def touch(self, known: Known) -> None:
-        """Notes that an entry is used."""
+    def touch(self, known: Known, when: int) -> None:
+        """Notes that an entry is used `when` (ns since 1970)."""
         path = self._path(*known)
         with contextlib.suppress(OSError):
-            os.utime(path, ns=(time.time_ns(), path.lstat().st_mtime_ns), follow_symlinks=False)
+            os.utime(path, ns=(when, path.lstat().st_mtime_ns), follow_symlinks=False)
 
     def sweep(self, stale_seconds: float = _STALE_SECONDS) -> None:
         """Removes files that killed processes left half written, if they are this old, or from the future."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ create table if not exists asked (
     subject text not null, level text not null, report blob not null, used integer not null,
     primary key (subject, level)) without rowid;
 """
-_TOTAL = "bytes"  # the count of all entries' bytes
+_TOTAL, _LAST = ".bytes", ".used"  # counts of another kind: bytes of all entries, the time of the last note
 _ADD_COUNT = "insert into counts values (?, ?) on conflict do update set number = number + ?"
 _INSERT_REPORT = (
     "insert into asked values (?, ?, ?, ?) "
@@ -41,22 +42,24 @@ class Index:
         self.path = folder / NAME
         self._refused = False  # by a lock or by the system: it is not tried once more
 
-    def note(
-        self, written: int, counts: Mapping[str, int], reports: Mapping[tuple[str, str], bytes]
-    ) -> int | None:
+    def note(self, written: int, counts: Mapping[str, int], reports: Mapping[tuple[str, str], bytes]) -> int:
         """Notes bytes of entries written, additions to counts, and by subject and level what the last request
-        about it asked for (msgpack). The bytes of all entries; None where they are not known.
+        about it asked for (msgpack). The time (ns since 1970), after that of all notes before, whatever the
+        system's clock says.
         """
+        now = time.time_ns()
         with self._open() as base:
             if base is None:
-                return None
-            (now,) = base.execute("select coalesce(max(used), 0) + 1 from asked").fetchone()
+                return now
+            last = base.execute("select number from counts where name = ?", (_LAST,)).fetchone()
+            now = max(now, last[0] + 1) if last else now
+            base.execute("insert or replace into counts values (?, ?)", (_LAST, now))
             base.execute("update counts set number = number + ? where name = ?", (written, _TOTAL))
             base.executemany(_ADD_COUNT, [(name, more, more) for name, more in sorted(counts.items())])
             base.executemany(_INSERT_REPORT, [(*about, report, now) for about, report in reports.items()])
             base.execute(_FORGET_SUBJECTS, (MOST_SUBJECTS,))
             base.commit()
-        return self.total()
+        return now
 
     def total(self) -> int | None:
         """The bytes of all entries; None where they are not known."""
@@ -74,7 +77,7 @@ class Index:
 
     def counts(self) -> dict[str, int]:
         """The counts since the cache was made or cleared."""
-        return dict(self._rows("select name, number from counts where name != ? order by name", _TOTAL))
+        return dict(self._rows("select name, number from counts where name not like '.%' order by name"))
 
     def reports(self, subject: str) -> dict[str, bytes]:
         """By level, what the last request about a subject asked for."""

@@ -144,6 +144,14 @@ def test_an_index_that_another_process_has_locked_is_not_waited_for_long(folder,
     assert care.stats()["levels"]["plans"]["entries"] == 3
 
 
+def test_entries_have_the_order_of_their_use_though_the_clock_jumps(folder, monkeypatch):
+    for number, now in ((1, 2e9), (2, 1.0), (3, 1.5e9)):
+        monkeypatch.setattr("time.time_ns", lambda now=now: int(now * 1e9))
+        filled(folder, [number])
+    used = Cache(folder, "code").disk.used
+    assert used(("plans", key(1))) < used(("plans", key(2))) < used(("plans", key(3)))
+
+
 def test_a_name_that_is_not_unicode_is_told_of_and_harms_nothing(folder):
     cache = Cache(folder, "code")
     cache.begin("plan /tmp/net\udcff.tflite on host")
@@ -193,10 +201,12 @@ def test_many_processes_at_once_find_right_entries_or_none(folder, monkeypatch):
 def test_what_is_noted_while_files_are_counted_stays_counted(folder):
     folder.mkdir(exist_ok=True)
     index = Index(folder)
-    assert index.note(10, {}, {}) is None  # of a new index
+    index.note(10, {}, {})
+    assert index.total() is None  # of a new index
     index.correct(None, 15)
     before = index.total()  # files are looked at from here on
-    assert index.note(20, {"bad": 1}, {}) == 35
+    index.note(20, {"bad": 1}, {})
+    assert index.total() == 35
     index.correct(before, 10)
     assert index.total() == 30 and index.counts() == {"bad": 1}
 
