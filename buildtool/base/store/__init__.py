@@ -1,7 +1,7 @@
 """The store: bytes in levels, each under a key of all that it depends on.
 
     disk.py     one checked file an entry, in a folder of this user's; eviction by bytes
-    index.py    bytes and counts of the cache, and what was asked of it, in sqlite: for `stats` and `explain`
+    notes.py    bytes and counts of the cache, and what was asked of it: for `stats` and `explain`
     cache.py    both, as a session asks them: hits, misses and entries made are counted
     recent.py   in memory: the values used last, within a bound
     care.py     stats, verify, clear, explain

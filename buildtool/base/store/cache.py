@@ -17,7 +17,7 @@ import msgpack
 from buildtool.base.folders import kept_folder, kept_levels, most_disk_bytes
 from buildtool.base.identity import code_digest
 from buildtool.base.store import Known
-from buildtool.base.store.disk import Disk, evict
+from buildtool.base.store.disk import Disk
 
 _SHOWN = 80  # characters of a part of a key in a report
 
@@ -116,27 +116,26 @@ class Cache:
         self._found.clear()
         if not (unwritten or counts) or self.disk.trouble:
             return
-        from buildtool.base.store.index import Index  # sqlite, which no answer waits for
+        from buildtool.base.store.notes import Notes  # which no answer waits for
 
         written = sum(self.disk.write(*known, data) for known, data in unwritten.items())
         counts |= {what: n for what, n in self.disk.counts.items() if n}
-        reports: dict[tuple[str, str], bytes] = {}
         self.disk.counts.clear()
-        index = Index(self.disk.folder)
+        notes = Notes(self.disk.folder)
+        now = notes.add(written, counts)
+        for known in uses | unwritten.keys():
+            self.disk.touch(known, now)
         if self.subject:  # for `explain`: what was asked of each level, and which parts of keys are new
-            before = index.reports(self.subject)
+            before, reports = notes.reports(self.subject), dict[str, Any]()
             for level, (parts, hit) in asked.items():
                 shown = {name: _short(part) for name, part in sorted({"code": self.code, **parts}.items())}
                 changed = [] if hit else _changes(before.get(level), shown)
-                report = {"counts": per_level.get(level, {}), "parts": shown, "changed": changed}
-                reports[self.subject, level] = _packed(report)
+                reports[level] = {"counts": per_level.get(level, {}), "parts": shown, "changed": changed}
+            notes.report(self.subject, reports, now)
         self.subject = ""  # what is made from now on belongs to no request
-        now = index.note(written, counts, reports)
-        for known in uses | unwritten.keys():
-            self.disk.touch(known, now)
-        total = index.total()
+        total = notes.total()
         if written and (total is None or total > most_disk_bytes()):
-            evict(self.disk, most_disk_bytes(), index)
+            notes.evict(self.disk, most_disk_bytes())
 
     def _leaves_out(self, level: str) -> bool:
         return self.use is Use.OFF or (self._levels is not None and level not in self._levels)
@@ -151,24 +150,18 @@ def open_cache(code: str) -> Cache | None:
 
 def _short(part: object) -> list[str]:
     """A part of a key for a report: its digest, and a short text for people."""
-    text = str(part)
-    short = text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
-    return [hashlib.sha256(_packed(part)).hexdigest()[:16], short]
+    data, text = msgpack.packb(part, unicode_errors="backslashreplace"), str(part)
+    return [
+        hashlib.sha256(data).hexdigest()[:16],
+        text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}...",
+    ]
 
 
-def _packed(value: object) -> bytes:
-    packed: bytes = msgpack.packb(value, unicode_errors="backslashreplace")
-    return packed
-
-
-def _changes(before: bytes | None, now: Mapping[str, list[str]]) -> list[list[str]]:
-    """Name, old and new value of each changed part of a key; [] where the last request is not known."""
-    if before is None:
-        return []
+def _changes(before: Any, now: Mapping[str, list[str]]) -> list[list[str]]:
+    """Name, old and new value of each changed part of a key; [] where the last report is not known."""
     try:
-        parts = msgpack.unpackb(before)["parts"]
-        old = {str(name): [str(digest), str(text)] for name, (digest, text) in parts.items()}
-    except Exception:  # msgpack raises a dozen kinds of damaged bytes, and their values may be any
+        old = {str(name): [str(digest), str(text)] for name, (digest, text) in before["parts"].items()}
+    except Exception:  # there is none, or somebody else has written it
         return []
     names = sorted(old.keys() | now.keys())
     nothing = ["", "(none)"]

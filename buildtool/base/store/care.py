@@ -6,12 +6,11 @@ import contextlib
 from pathlib import Path
 from typing import Any
 
-import msgpack
-
 from buildtool.base.errors import MachineError, UsageError
 from buildtool.base.folders import MODE, cache_folder, most_disk_bytes
-from buildtool.base.store.disk import ASIDE, LOCK, Disk, evict
-from buildtool.base.store.index import NAME, Index
+from buildtool.base.store import disk as disks
+from buildtool.base.store.disk import ASIDE, Disk
+from buildtool.base.store.notes import ASKED, COUNTS, LOCK, Notes
 
 
 def folder() -> Path:
@@ -26,8 +25,7 @@ def stats() -> dict[str, Any]:
     """By level its entries and their bytes, and how often one was there (hits) or not (misses); what went
     wrong since the cache was made.
     """
-    disk, index = Disk(folder()), Index(folder())
-    counts = index.counts() if index.path.exists() else {}  # asking would make it
+    disk, counts = Disk(folder()), Notes(folder()).counts()
     sizes: dict[str, tuple[int, int]] = {}
     for level, _, size in () if disk.trouble else disk.entries():
         entries, total = sizes.get(level, (0, 0))
@@ -51,7 +49,7 @@ def verify() -> dict[str, Any]:
     """Reads every entry; puts bad ones aside, and counts the bytes of the others anew."""
     disk = _usable()
     sound = sum(disk.read(level, key) is not None for level, key, _ in list(disk.entries()))
-    evict(disk, most_disk_bytes(), Index(disk.folder))
+    Notes(disk.folder).evict(disk, most_disk_bytes())
     return {
         "folder": str(disk.folder),
         "entries": sound,
@@ -62,14 +60,16 @@ def verify() -> dict[str, Any]:
 
 
 def clear() -> dict[str, Any]:
-    """Removes every entry and the index, but nothing that the cache has not made."""
+    """Removes every entry and all notes, but nothing that the cache has not made."""
     disk = _usable()
     entries = list(disk.entries())
+    asked = Notes(disk.folder).asked
+    if not asked.trouble:
+        asked.empty()
+        _remove(asked.folder, disks.LOCK)
     disk.empty()
     left = list(disk.entries())
-    for name in (NAME, f"{NAME}-journal", LOCK):
-        with contextlib.suppress(OSError):
-            (disk.folder / name).unlink(missing_ok=True)
+    _remove(disk.folder, COUNTS, LOCK, disks.LOCK, "index.sqlite")  # the last one is an older version's
     if left and not set(left).isdisjoint(entries):
         raise MachineError("the system refuses to remove entries", path=str(disk.folder))
     removed = sum(size for _, _, size in entries)
@@ -80,13 +80,13 @@ def explain(words: str = "") -> dict[str, Any]:
     """What the last requests whose subject has all `words` asked of each level: entries that it had (hits)
     or had not (misses). `changed`: the parts of the last missing key that differ from the request before.
     """
-    index = Index(folder())
     asked: list[dict[str, Any]] = []
-    subjects = index.subjects() if index.path.exists() else []
-    for subject in (one for one in subjects if all(word in one for word in words.split())):
-        for level, packed in index.reports(subject).items():
+    subjects = Notes(folder()).subjects() if (folder() / ASKED).is_dir() else ()
+    for subject, reports in subjects:
+        if not all(word in subject for word in words.split()):
+            continue
+        for level, report in sorted(reports.items()):
             with contextlib.suppress(Exception):  # of a damaged one there is nothing to tell
-                report = msgpack.unpackb(packed)
                 counts = {what: report["counts"].get(what, 0) for what in ("hits", "misses")}
                 changed = [{"part": part, "was": was, "now": now} for part, was, now in report["changed"]]
                 parts = {name: shown for name, (_, shown) in report["parts"].items()}
@@ -94,6 +94,12 @@ def explain(words: str = "") -> dict[str, Any]:
                     {"subject": subject, "level": level, **counts, "changed": changed, "parts": parts}
                 )
     return {"folder": str(folder()), "asked": asked}
+
+
+def _remove(folder: Path, *names: str) -> None:
+    for name in names:
+        with contextlib.suppress(OSError):
+            (folder / name).unlink(missing_ok=True)
 
 
 def _usable() -> Disk:

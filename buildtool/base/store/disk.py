@@ -19,7 +19,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgpack
 
@@ -28,9 +27,6 @@ from buildtool.base.errors import MachineError
 from buildtool.base.folders import memo_folder, private, user
 from buildtool.base.locks import locked
 from buildtool.base.store import Known
-
-if TYPE_CHECKING:
-    from buildtool.base.store.index import Index
 
 FORMAT = 3
 MOST_BYTES = 16 << 20  # of an entry: no larger file is written or read
@@ -216,22 +212,24 @@ def keep(level: str, key: str, data: bytes) -> None:
     folder = memo_folder()
     if folder is None:
         return
-    disk = Disk(folder)
-    is_new = not disk.used((level, key))
-    if disk.write(level, key, data) and is_new and key.startswith(_EVICTING):
-        evict(disk, MEMO_BYTES)
+    keep_within(Disk(folder), MEMO_BYTES, (level, key), data)
 
 
-def evict(disk: Disk, most: int, index: Index | None = None) -> None:
-    """Counts the files anew; where they have more bytes than `most`, the longest unused go until four fifths
-    of that are left. `index`: learns how many they are. Nothing is done while another process does it.
+def keep_within(disk: Disk, most: int, known: Known, data: bytes) -> None:
+    """Keeps an entry in a folder that has about `most` bytes at most."""
+    is_new = not disk.used(known)
+    if disk.write(*known, data) and is_new and known[1].startswith(_EVICTING):
+        evict(disk, most, _BLOCK)
+
+
+def evict(disk: Disk, most: int, least: int = 0) -> int | None:
+    """Counts the bytes of all entries, each as `least` bytes at least. Where they are more than `most`, the
+    longest unused go until four fifths of that are left. The bytes left; None: another process does it.
     """
     with contextlib.suppress(OSError), locked(disk.folder / LOCK, wait=False) as mine:
         if mine is None:
-            return
+            return None
         disk.sweep()
-        before = index.total() if index is not None else None
-        least = _BLOCK if index is None else 0
         sizes = {(level, key): max(size, least) for level, key, size in disk.entries()}
         total = sum(sizes.values())
         oldest_first = sorted(sizes, key=lambda known: (disk.used(known), known)) if total > most else []
@@ -240,8 +238,8 @@ def evict(disk: Disk, most: int, index: Index | None = None) -> None:
                 break
             disk.remove(*known)
             total -= sizes[known]
-        if index is not None:
-            index.correct(before, total)
+        return total
+    return None
 
 
 def _folders(folder: Path) -> list[Path]:

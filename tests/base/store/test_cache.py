@@ -2,7 +2,6 @@
 
 import multiprocessing
 import re
-import sqlite3
 
 import msgpack
 import pytest
@@ -11,11 +10,12 @@ from paths import ROOT
 from buildtool.base import session
 from buildtool.base.errors import UsageError
 from buildtool.base.folders import CACHE, MODE, SIZE
+from buildtool.base.locks import locked
 from buildtool.base.session import Level, Session
-from buildtool.base.store import LEVELS, care, disk, index
+from buildtool.base.store import LEVELS, care, disk, notes
 from buildtool.base.store.cache import Cache, Use, open_cache
 from buildtool.base.store.disk import ASIDE, evict
-from buildtool.base.store.index import NAME, Index
+from buildtool.base.store.notes import COUNTS, Notes
 
 PARTS = {"topology": "t", "ram": 4096}
 
@@ -94,53 +94,44 @@ def test_nobody_evicts_while_another_process_does(folder):
     cache = filled(folder, [1, 2, 3])
     with (folder / "evict.lock").open("w") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
-        evict(cache.disk, 0, Index(folder))
+        evict(cache.disk, 0)
         assert found(folder, [1, 2, 3]) == [1, 2, 3]
-    evict(cache.disk, 0, Index(folder))
+    evict(cache.disk, 0)
     assert found(folder, [1, 2, 3]) == []
 
 
-@pytest.mark.parametrize("damage", ["gone", "noise", "empty", "other tables", "torn page", "folder"])
-def test_a_lost_or_damaged_index_loses_no_entry_and_is_made_anew(folder, damage, monkeypatch):
+@pytest.mark.parametrize("damage", ["gone", "noise", "empty", "other values", "folder"])
+def test_lost_or_damaged_counts_lose_no_entry_and_are_made_anew(folder, damage, monkeypatch):
     filled(folder, range(20))
-    path = folder / NAME
-    data = path.read_bytes()
+    path = folder / COUNTS
     path.unlink()
-    if damage == "noise":
-        path.write_bytes(b"no index" * 1000)
-    elif damage == "empty":
-        path.write_bytes(b"")
-    elif damage == "other tables":
-        with sqlite3.connect(path) as base:
-            base.executescript("create table entries (x); pragma user_version = 7")
-    elif damage == "torn page":
-        path.write_bytes(data[:4096] + b"\xff" * (len(data) - 4096))
-    elif damage == "folder":
+    contents = {
+        "noise": b"no counts" * 1000,
+        "empty": b"",
+        "other values": msgpack.packb({"bad": "x", 1: []}),
+    }
+    if damage == "folder":
         path.mkdir()
-    assert found(folder, range(20)) == list(range(20))
-    filled(folder, [20])
-    filled(folder, [21])
+    elif damage != "gone":
+        path.write_bytes(contents[damage])
+    for number in (20, 21):
+        filled(folder, [number])
     assert found(folder, range(22)) == list(range(22))
-    if damage != "folder":
-        assert care.stats()["levels"]["plans"]["entries"] == 22
-        monkeypatch.setenv(SIZE, "5000")
-        filled(folder, [22])
-        assert 0 < len(found(folder, range(23))) <= 4
+    assert care.stats()["levels"]["plans"]["entries"] == 22
+    monkeypatch.setenv(SIZE, "5000")
+    filled(folder, [22])
+    assert 0 < len(found(folder, range(23))) <= 4
 
 
-def test_an_index_that_another_process_has_locked_is_not_waited_for_long(folder, monkeypatch):
-    monkeypatch.setattr(index, "_WAIT_SECONDS", 0.05)
+def test_counts_that_another_process_has_locked_are_not_waited_for_long(folder, monkeypatch):
+    monkeypatch.setattr(notes, "_WAIT_SECONDS", 0.05)
     filled(folder, [1])
-    holder = sqlite3.connect(folder / NAME)
-    holder.execute("begin exclusive")
-    try:
+    with locked(folder / notes.LOCK, wait=False) as mine:
+        assert mine is not None
         filled(folder, [2])
         assert found(folder, [1, 2]) == [1, 2]
         assert care.stats()["levels"]["plans"]["entries"] == 2
-    finally:
-        holder.rollback()
-        holder.close()
-    filled(folder, [3])  # counts what could not be noted
+    filled(folder, [3])
     assert care.stats()["levels"]["plans"]["entries"] == 3
 
 
@@ -198,17 +189,21 @@ def test_many_processes_at_once_find_right_entries_or_none(folder, monkeypatch):
     assert not list(folder.rglob("*.part"))
 
 
-def test_what_is_noted_while_files_are_counted_stays_counted(folder):
+def test_what_is_noted_while_files_are_counted_stays_counted(folder, monkeypatch):
     folder.mkdir(exist_ok=True)
-    index = Index(folder)
-    index.note(10, {}, {})
-    assert index.total() is None  # of a new index
-    index.correct(None, 15)
-    before = index.total()  # files are looked at from here on
-    index.note(20, {"bad": 1}, {})
-    assert index.total() == 35
-    index.correct(before, 10)
-    assert index.total() == 30 and index.counts() == {"bad": 1}
+    about = Notes(folder)
+    about.add(10, {})
+    assert about.total() is None  # of a new cache
+
+    def walk(disk, most):
+        """Files are looked at; meanwhile another process notes an entry."""
+        Notes(folder).add(20, {"bad": 1})
+        return 10
+
+    monkeypatch.setattr(notes, "evict", walk)
+    about.evict(Cache(folder, "code").disk, 100)
+    about.evict(Cache(folder, "code").disk, 100)
+    assert about.total() == 30 and about.counts() == {"bad": 2}
 
 
 TEXT = Level("texts", str.encode, bytes.decode)
@@ -285,13 +280,15 @@ def test_every_level_is_known_by_name_and_documented():
 
 
 def test_a_damaged_report_is_left_out_and_fails_no_request(folder):
-    filled(folder, [1], subject="plan net on host")
-    with sqlite3.connect(folder / NAME) as base:
-        for level, report in (("plans", b"\xc1"), ("fronts", msgpack.packb({"parts": 7})), ("x", b"")):
-            base.execute("insert or replace into asked values ('plan net on host', ?, ?, 1)", (level, report))
-    cache = Cache(folder, "code")
-    cache.begin("plan net on host")
-    cache.get("plans", key(5), PARTS)
-    cache.get("fronts", key(5), PARTS)
-    cache.flush()
-    assert {asked["level"] for asked in care.explain("net")["asked"]} == {"fronts", "plans"}
+    asked = Notes(folder).asked
+    for damaged in (b"\xc1", b"", msgpack.packb(7), msgpack.packb({"reports": {"plans": {"parts": 7}}})):
+        filled(folder, [1], subject="plan net on host")
+        ((level, entry, _),) = asked.entries()
+        asked.write(level, entry, damaged)
+        cache = Cache(folder, "code")
+        cache.begin("plan net on host")
+        cache.get("fronts", key(5), PARTS)
+        cache.flush()
+        assert "fronts" in {one["level"] for one in care.explain("net")["asked"]}
+        asked.write(level, entry, damaged)
+        assert care.explain("net")["asked"] == []
