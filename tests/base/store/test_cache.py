@@ -127,8 +127,9 @@ def test_counts_that_another_process_has_locked_are_not_waited_for_long(folder, 
     monkeypatch.setattr(notes, "_WAIT_SECONDS", 0.05)
     filled(folder, [1])
     with locked(folder / notes.LOCK, wait=False) as mine:
-        assert mine is not None
+        before = (folder / COUNTS).read_bytes()
         filled(folder, [2])
+        assert mine is not None and (folder / COUNTS).read_bytes() == before
         assert found(folder, [1, 2]) == [1, 2]
         assert care.stats()["levels"]["plans"]["entries"] == 2
     filled(folder, [3])
