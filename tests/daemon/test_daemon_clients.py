@@ -100,6 +100,20 @@ def test_a_client_that_reads_nothing_for_long_is_hung_up_on(pairs):
     assert not found.is_stuck(now + 1)  # it has read some
 
 
+def test_a_client_whose_hello_or_frame_takes_too_long_is_hung_up_on(pairs):
+    ours, found = pairs.one()
+    limit = found.used + connection.FRAME_SECONDS
+    assert not found.is_stuck(limit - 1) and found.is_stuck(limit + 1)  # it has not said hello
+    ours.sendall(wire.packed(HELLO))
+    assert found.read() and found.take() and not found.is_stuck(1e12)
+    limit, request = pairs.clock.now + connection.FRAME_SECONDS, framed(BOARDS)
+    for part in (request[:7], request[7:9]):
+        ours.sendall(part)
+        assert found.read() and found.take() is None
+        assert not found.is_stuck(limit - 1) and found.is_stuck(limit + 1)
+        pairs.clock.now += 5
+
+
 def test_messages_of_very_many_values_are_refused(pairs):
     for value in ([0] * 30_000, [[0, {"a": [1, 2]}]] * 5_000, {str(n): n for n in range(11_000)}):
         ours, found = pairs.one()
