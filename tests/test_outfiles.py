@@ -80,10 +80,10 @@ def test_a_rename_that_fails_takes_back_those_before_it(tmp_path, failing, monke
 
 
 def test_an_interrupt_leaves_nothing(tmp_path, monkeypatch):
-    def interrupted(self):
+    def interrupted(folder):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(outfiles._Set, "publish", interrupted)
+    monkeypatch.setattr(outfiles, "alone", interrupted)
     with pytest.raises(KeyboardInterrupt):
         outfiles.write(SET, tmp_path / "new" / "folder")
     assert list(tmp_path.iterdir()) == []

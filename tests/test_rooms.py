@@ -22,7 +22,6 @@ ORDER = (
     "options",
     "api.requests",
     "schema",
-    "options.page",
     "client",
     "graph",
     "zoo",

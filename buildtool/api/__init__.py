@@ -44,7 +44,7 @@ def kept_session() -> Session:
 
 
 def answered(request: Mapping[str, Any], session: Session, use: str = "on") -> dict[str, Any]:
-    """As `handle`, with the cache on, off, or renewed; what is to be kept is written down at the end."""
+    """As `handle`, with the cache on, off, or renewed; writes new entries to the cache at the end."""
     from buildtool.base.store.cache import Cache, Use
 
     keeper = session.keeper
@@ -65,7 +65,7 @@ def answered(request: Mapping[str, Any], session: Session, use: str = "on") -> d
 
 
 def told_of(error: BaseException) -> BuildtoolError:
-    """The error for a client; the trace of an internal error goes to standard error."""
+    """The error for a client; prints the trace of an internal error on standard error."""
     told = from_exception(error)
     if isinstance(told, InternalError):
         print(told.trace, file=sys.stderr, flush=True)

@@ -11,6 +11,7 @@ import importlib.metadata
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from buildtool import DISTRIBUTION
 from buildtool.api.answers.building import sources_of
@@ -20,6 +21,11 @@ from buildtool.base.errors import UsageError, suggest
 from buildtool.base.session import Session
 from buildtool.schema.builds import BundleAnswer, BundledNetwork, License, SecondArena
 from buildtool.target.types import Target
+
+if TYPE_CHECKING:
+    from buildtool.emit.sources import Sources
+    from buildtool.firmware.planned import Planned
+    from buildtool.plan.types import Plan
 
 KERNELS, NETWORKS = "kernels", "networks"  # the folders of what networks share, and of each by itself
 _HARNESS = "harness_net.h"  # for the test firmware alone
@@ -32,7 +38,6 @@ _TAG = re.compile(rb"SPDX-License-Identifier:[ \t]*([\w.+() -]+?)[ \t]*(?:\*/|\r
 def answer(request: Bundle, session: Session) -> BundleAnswer:
     """The answer to a `bundle` request."""
     from buildtool.emit.sources import kernel_sources
-    from buildtool.plan.codec import digest
     from buildtool.target.kernels import apart
 
     if request.target.cmsis_nn:
@@ -41,52 +46,72 @@ def answer(request: Bundle, session: Session) -> BundleAnswer:
             option="cmsis_nn",
             hint=suggest(cmsis_nn=None),
         )
-    made, sources, emitted = sources_of(request, session)
-    net, plan, core = sources.net, made.plan, made.target.board.core
+    planned, sources, emitted = sources_of(request, session)
     own = {file: data for file, data in emitted.items() if file != _HARNESS}
-    folder, compiled = f"{NETWORKS}/{net}", [*kernel_sources(plan, made.target), *apart()]
-    kernels, headers = _kernel_files(made.target, own.values(), compiled)
-    licensed = licenses(made.target, {**kernels, **headers})
-    files = {f"{folder}/{file}": data for file, data in own.items()}
-    files |= {file: path.read_bytes() for file, path in {**kernels, **headers}.items()} | licensed.texts
-    text = own[f"{net}.h"].decode()
+    compiled = [*kernel_sources(planned.plan, planned.target), *apart()]
+    kernels, headers = _kernel_files(planned.target, own.values(), compiled)
+    licensed, texts = licenses(planned.target, {**kernels, **headers})
+    files = {f"{NETWORKS}/{sources.net}/{file}": data for file, data in own.items()}
+    files |= {file: path.read_bytes() for file, path in {**kernels, **headers}.items()} | texts
+    name = request.name or planned.model.name
+    network = _network(name, planned, sources, list(kernels), list(headers), licensed, list(files))
+    return {"net": sources.net, "network": network, "files": files}
+
+
+def _network(
+    name: str,
+    planned: Planned,
+    sources: Sources,
+    kernels: list[str],
+    headers: list[str],
+    licensed: list[License],
+    files: list[str],
+) -> BundledNetwork:
+    """The network as build systems compile it; the lists have names of files in the bundle."""
+    from buildtool.plan.codec import digest
+
+    net, plan, core = sources.net, planned.plan, planned.target.board.core
+    folder, text = f"{NETWORKS}/{net}", sources.files[f"{net}.h"].decode()
     array = f"{folder}/{net}_weights.c"
-    second: SecondArena = {}
-    if plan.second_at:
-        second["second_arena_bytes"] = plan.arenas[1]
-    if plan.states:
-        second["state_bytes"] = plan.state_bytes
-    network: BundledNetwork = {
-        "network": request.name or made.model.name,
-        "board": made.target.board.name,
+    return {
+        "network": name,
+        "board": planned.target.board.name,
         "core": list(core.cflags),
         "exact": list(EXACT),
         "defines": list(core.defines),
         "plan": digest(plan),
         "arena_bytes": plan.arenas[0],
-        **second,
+        **_second(plan),
         "arena_alignment": _macro(text, "ARENA_ALIGNMENT") or plan.alignment,
         "stack_bytes": _macro(text, "STACK_BYTES"),
         "weights_bytes": len(sources.image.data),
         "streamed": f" {net}_set_row_source(" in text,
         "loaded": bool(plan.loads),
         "sources": [f"{folder}/{file}" for file in sources.c_files],
-        "kernels": list(kernels),
+        "kernels": kernels,
         "weights": f"{folder}/{net}_weights.bin",
         "assembly": f"{folder}/{net}_weights.S",
         "array": array,
         "include": [folder, f"{KERNELS}/include"],
         "include_kernels": sorted({file.rpartition("/")[0] for file in headers}),
-        "licenses": licensed.found,
+        "licenses": licensed,
         "files": sorted([*files, array]),
     }
-    return {"net": net, "network": network, "files": files}
+
+
+def _second(plan: Plan) -> SecondArena:
+    keys: SecondArena = {}
+    if plan.second_at:
+        keys["second_arena_bytes"] = plan.arenas[1]
+    if plan.states:
+        keys["state_bytes"] = plan.state_bytes
+    return keys
 
 
 def _macro(header: str, name: str) -> int | None:
     """The number that the network's header defines; None where it does not."""
-    found = re.search(rf"(?m)^#define \w+_{name} (\d+)$", header)
-    return int(found.group(1)) if found else None
+    match = re.search(rf"(?m)^#define \w+_{name} (\d+)$", header)
+    return int(match.group(1)) if match else None
 
 
 def _kernel_files(
@@ -113,23 +138,8 @@ def _kernel_files(
 # ---- under which licenses the kernels stand: what their distributions say of themselves -----------------
 
 
-class Licensed:
-    """What was found: the licenses, and the texts by their names in the bundle."""
-
-    def __init__(self) -> None:
-        self.found: list[License] = []
-        self.texts: dict[str, bytes] = {}
-
-    def add(self, name: str, spdx: str, text: bytes, folders: list[str]) -> None:
-        """A license of the files in some folders of the bundle."""
-        place = f"{TEXTS}/{name}.txt" if text else ""
-        if text:
-            self.texts[place] = text
-        self.found.append({"spdx": spdx, "text": place, "folders": folders})
-
-
-def licenses(target: Target, files: Mapping[str, Path]) -> Licensed:
-    """The licenses of `files` (name in the bundle -> file)."""
+def licenses(target: Target, files: Mapping[str, Path]) -> tuple[list[License], dict[str, bytes]]:
+    """The licenses of `files` (name in the bundle -> file), and their texts by their names in the bundle."""
     from buildtool.firmware.tools import ours
 
     roots = [folder.resolve() for folder in ours().values()]
@@ -140,9 +150,16 @@ def licenses(target: Target, files: Mapping[str, Path]) -> Licensed:
             mine.add(folder)
         else:
             others.setdefault(folder, {})[name] = path
-    licensed = Licensed()
+    rows: list[License] = []
+    texts: dict[str, bytes] = {}
+
+    def add(name: str, spdx: str, text: bytes, folders: list[str]) -> None:
+        place = f"{TEXTS}/{name}.txt" if text else ""
+        texts.update({place: text} if text else {})
+        rows.append({"spdx": spdx, "text": place, "folders": folders})
+
     if mine:
-        licensed.add(_OURS, *_our_license(), sorted(mine))
+        add(_OURS, *_our_license(), sorted(mine))
     known = {family.folder: family.name for family in target.families}
     for folder, listed in sorted(others.items()):
         first = next(iter(listed.values()))
@@ -152,8 +169,8 @@ def licenses(target: Target, files: Mapping[str, Path]) -> Licensed:
         text = next((path.read_bytes() for path in near if _NAMES.match(path.name) and path.is_file()), b"")
         tags = {tag for path in listed.values() for tag in _TAG.findall(path.read_bytes())}
         spdx = " AND ".join(sorted(tag.decode(errors="replace") for tag in tags))
-        licensed.add(known.get(home, home.name), spdx, text, [folder])
-    return licensed
+        add(known.get(home, home.name), spdx, text, [folder])
+    return rows, texts
 
 
 def _our_license() -> tuple[str, bytes]:

@@ -8,7 +8,7 @@ network's.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from buildtool.base.session import Session
     from buildtool.options.values import TargetChoice
     from buildtool.schema.builds import DescribeAnswer, NetworkFiles, Place, Slot, Source, SourceGroup, Tools
+    from buildtool.target.plugin import Harness
     from buildtool.target.types import Board, Target, Toolchain
 
 EMITTED = "emitted"  # the root of what `emit` gives for a network: a folder that the build chooses
@@ -38,7 +39,6 @@ def answer(request: Describe, session: Session) -> DescribeAnswer:
     from buildtool.firmware.tools import toolchain
     from buildtool.plan.models import net_name
     from buildtool.target.choice import load_target
-    from buildtool.target.kernels import all_kernel_sources, kernel_includes
 
     choice, flashing = request.target, request.flashing
     net = request.name or (identifier(net_name(request.model)) if request.model else "")
@@ -46,30 +46,13 @@ def answer(request: Describe, session: Session) -> DescribeAnswer:
     board, origins, tools = target.board, Origins.of(choice, target), toolchain(choice, target)
     check_formats(board, flashing.formats, signed=flashing.sign is not None)
     harness, roots = harness_of(board, tools), _Roots(origins.folders(choice.cmsis_nn))
-    groups: list[SourceGroup] = []
-
-    def group(name: str, shared: bool, includes: list[Place], sources: list[Source]) -> None:
-        groups.append({"name": name, "shared": shared, "includes": includes, "sources": sources})
-
-    emitted = _emitted("")
-    kernels = list(map(roots.place, kernel_includes(target)))
-    own = [roots.place(Path(folder)) for folder in tools.includes]
-    testing = list(map(roots.place, harness.includes))
-    group("kernels", True, kernels, _sources(roots, all_kernel_sources(target), True))
-    group("startup", True, [*own, *kernels], _sources(roots, map(Path, tools.objects)))
-    group("harness", False, [emitted, *own, *kernels, *testing], _sources(roots, harness.sources))
-    if net:
-        code: Source = {"file": _emitted(f"{net}.c"), "object": f"{net}.o", "reads": []}
-        image, assembly = _emitted(f"{net}_weights.bin"), _emitted(f"{net}_weights.S")
-        weights: Source = {"file": assembly, "object": f"{net}_weights.o", "reads": [image]}
-        group("network", False, [emitted, *kernels], [code, weights])
     script = tools.script
     return {
         "board": board.name,
         "roots": roots.named,
         "tools": _tools(tools, target),
         "script": {"name": script.name, "data": script.data, "flag": script.flag} if script else None,
-        "groups": groups,
+        "groups": list(_groups(net, target, tools, harness, roots)),
         "library": ["network", "kernels"],
         "image": ["harness", "startup"],
         "network": _files(net, board, flashing) if net else None,
@@ -77,6 +60,29 @@ def answer(request: Describe, session: Session) -> DescribeAnswer:
         "depends": [place for path in origins.files() for place in roots.places(path)],
         "digest": session.remember("code digest", (), code_digest),
     }
+
+
+def _groups(
+    net: str, target: Target, tools: Toolchain, harness: Harness, roots: _Roots
+) -> Iterator[SourceGroup]:
+    """The groups of sources; `net`: the network's name in C ("": of the board alone)."""
+    from buildtool.target.kernels import all_kernel_sources, kernel_includes
+
+    def group(name: str, shared: bool, includes: list[Place], sources: list[Source]) -> SourceGroup:
+        return {"name": name, "shared": shared, "includes": includes, "sources": sources}
+
+    emitted = _emitted("")
+    kernels = list(map(roots.place, kernel_includes(target)))
+    own = [roots.place(Path(folder)) for folder in tools.includes]
+    testing = list(map(roots.place, harness.includes))
+    yield group("kernels", True, kernels, _sources(roots, all_kernel_sources(target), True))
+    yield group("startup", True, [*own, *kernels], _sources(roots, map(Path, tools.objects)))
+    yield group("harness", False, [emitted, *own, *kernels, *testing], _sources(roots, harness.sources))
+    if net:
+        code: Source = {"file": _emitted(f"{net}.c"), "object": f"{net}.o", "reads": []}
+        image, assembly = _emitted(f"{net}_weights.bin"), _emitted(f"{net}_weights.S")
+        weights: Source = {"file": assembly, "object": f"{net}_weights.o", "reads": [image]}
+        yield group("network", False, [emitted, *kernels], [code, weights])
 
 
 class _Roots:
@@ -88,19 +94,19 @@ class _Roots:
 
     def place(self, path: Path) -> Place:
         """The place of a file below the innermost root that has it."""
-        found = path.resolve()
-        names = [name for name, folder in self._folders.items() if found.is_relative_to(folder)]
+        real = path.resolve()
+        names = [name for name, folder in self._folders.items() if real.is_relative_to(folder)]
         if not names:
-            return {"root": "", "path": str(found)}
+            return {"root": "", "path": str(real)}
         name = max(names, key=lambda name: len(self.named[name]))
-        return {"root": name, "path": found.relative_to(self._folders[name]).as_posix()}
+        return {"root": name, "path": real.relative_to(self._folders[name]).as_posix()}
 
     def places(self, path: Path) -> list[Place]:
         """The places of a file and of the link to it, which may lead elsewhere tomorrow."""
-        found = self.place(path)
+        place = self.place(path)
         named = os.path.normpath(path.absolute())
-        is_link = os.path.realpath(named) != named and (not found["root"] or path.is_symlink())
-        return [found, {"root": "", "path": named}] if is_link else [found]
+        is_link = os.path.realpath(named) != named and (not place["root"] or path.is_symlink())
+        return [place, {"root": "", "path": named}] if is_link else [place]
 
 
 def _emitted(name: str) -> Place:

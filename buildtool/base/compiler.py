@@ -85,8 +85,9 @@ def identify(
     for line in text.splitlines():  # the programs that begin a line, and the driver behind a wrapper
         match = re.match(r' ?"?([^"\s|]+)', line) if line.startswith((" ", '"')) else None
         match = match or re.match(r"COLLECT_(?:GCC|LTO_WRAPPER)=(\S+)", line)
-        found = shutil.which(match[1], path=path) if match else None
-        programs |= {os.path.realpath(name) for name in ([found] if found else list(_spaced_files(line))[:1])}
+        program = shutil.which(match[1], path=path) if match else None
+        names = [program] if program else list(_spaced_files(line))[:1]
+        programs |= set(map(os.path.realpath, names))
     named = {*programs, *_named_files(text)}
     digest = hashlib.sha256(text.encode(errors="surrogateescape"))
     seen = known_files()
@@ -145,20 +146,20 @@ def _named_files(text: str) -> Iterator[str]:
 
 
 def _spaced_files(line: str) -> Iterator[str]:
-    """The files that a line names, also with spaces in their paths: GCC's -v quotes none."""
+    """The files that a line names. Their paths may have spaces: GCC's -v quotes no path."""
     for start in (match.start() for match in re.finditer(r"(?<![^\s=\"'])/", line)):
         ends = [start + match.start() for match in re.finditer(r"[\s\"]|$", line[start:])]
         names = [line[start:end] for end in ends[:_MOST_SPACES]]
-        found = next((name for name in names if os.path.isfile(name)), None)  # noqa: PTH113
-        if found is not None:
-            yield found
+        file = next((name for name in names if os.path.isfile(name)), None)  # noqa: PTH113
+        if file is not None:
+            yield file
 
 
 def _named_by_scripts(files: Iterable[str]) -> set[str]:
     """The files that scripts among `files`, and scripts among those, name by a whole path.
     A script may run a program for some sources alone, or after the compiler, which then says nothing of it.
     """
-    found: set[str] = set()
+    named: set[str] = set()
     waiting = list(files)
     while waiting:
         try:
@@ -167,11 +168,11 @@ def _named_by_scripts(files: Iterable[str]) -> set[str]:
         except OSError:
             continue
         words = re.findall(rb"/[^\s\"'`;|&<>(){}$=:,]+", text) + re.findall(rb"[\"'](/[^\"'\n]+)[\"']", text)
-        new = {os.path.realpath(word.decode(errors="surrogateescape")) for word in words} - found
+        new = {os.path.realpath(word.decode(errors="surrogateescape")) for word in words} - named
         new = {path for path in new if os.path.isfile(path)}  # noqa: PTH113
-        found |= new
+        named |= new
         waiting += new
-    return found
+    return named
 
 
 def _libraries(programs: Mapping[str, str], variables: Mapping[str, str]) -> set[str]:
@@ -188,7 +189,7 @@ def _libraries(programs: Mapping[str, str], variables: Mapping[str, str]) -> set
             return ""
         return "\n".join(_LIBRARIES.findall(done.stdout.decode(errors="surrogateescape")))
 
-    seen, found = known_files(), set[str]()
+    seen, libraries = known_files(), set[str]()
     known = "/etc/ld.so.cache"
     searched = _there(variables.get("LD_LIBRARY_PATH", "").split(":"))
     how = [seen.digest(known) if Path(known).is_file() else "", variables.get("LD_PRELOAD", ""), *searched]
@@ -201,12 +202,12 @@ def _libraries(programs: Mapping[str, str], variables: Mapping[str, str]) -> set
             text += "\0".join(f"{name} {seen.digest(name)}" for name in loaded if Path(name).is_file())
             asked = hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()
             loaded = seen.of_content(program, content, listed, f"libraries {asked}").split("\n")
-        found |= {*loaded} - {""}
-    return found
+        libraries |= {*loaded} - {""}
+    return libraries
 
 
 def _there(folders: Iterable[str]) -> Iterator[str]:
-    """The folders, and the names of the libraries in them."""
+    """Each folder, followed by the names of the libraries in it."""
     for folder in filter(None, folders):
         yield folder
         with contextlib.suppress(OSError):

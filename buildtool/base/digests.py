@@ -87,14 +87,14 @@ def proves(there: os.stat_result, when_ns: int) -> bool:
 @functools.cache
 def _without_times() -> frozenset[int]:
     """The devices of file systems that record no time for a write through a memory map."""
-    found = set()
+    devices = set()
     with contextlib.suppress(OSError, ValueError):
         for line in Path("/proc/self/mountinfo").read_text(errors="surrogateescape").splitlines():
             before, _, after = line.partition(" - ")
             if after.split(" ")[0] in ("tmpfs", "ramfs", "hugetlbfs"):
                 major, minor = before.split(" ")[2].split(":")
-                found.add(os.makedev(int(major), int(minor)))
-    return frozenset(found)
+                devices.add(os.makedev(int(major), int(minor)))
+    return frozenset(devices)
 
 
 def _made(path: str, known: Record[T] | None, make: Callable[[str], T]) -> tuple[T, Record[T] | None]:
@@ -103,9 +103,9 @@ def _made(path: str, known: Record[T] | None, make: Callable[[str], T]) -> tuple
     if known is not None and known[:4] == stamp(there) and proves(there, known[4]):
         return known[5], None
     now = time.time_ns()
-    made = make(path)
+    result = make(path)
     is_proof = stamp(Path(path).stat()) == stamp(there) and proves(there, now)
-    return made, (*stamp(there), now, made) if is_proof else None
+    return result, (*stamp(there), now, result) if is_proof else None
 
 
 class Memo(Generic[T]):
@@ -117,10 +117,10 @@ class Memo(Generic[T]):
 
     def of(self, path: str) -> T:
         """The result for the file at `path`. OSError if it cannot be read."""
-        made, record = _made(path, self._records.get(path), self._make)
+        result, record = _made(path, self._records.get(path), self._make)
         if record is not None:
             self._records.put(path, record)
-        return made
+        return result
 
 
 class Digests:
@@ -134,7 +134,7 @@ class Digests:
 
     @functools.cached_property
     def _records(self) -> dict[str, Record[str]]:
-        """The records that were kept; none where they are not what this version writes."""
+        """The records of earlier processes; none where another version wrote them, or they are damaged."""
         data = disk.recall(_LEVEL, self._name)
         try:
             form, records = msgpack.unpackb(data, use_list=False, unicode_errors="surrogateescape")

@@ -21,7 +21,7 @@ class Distinct(NamedTuple):
 
 
 def distinct(numbers: npt.NDArray[Any]) -> Distinct:
-    """What np.unique tells of an array of one dimension."""
+    """The same as np.unique says of an array of one dimension."""
     order = np.argsort(numbers, kind="stable")
     ordered = numbers[order]
     begins = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
@@ -29,11 +29,11 @@ def distinct(numbers: npt.NDArray[Any]) -> Distinct:
     return Distinct(ordered[begins], order[begins], np.diff(begins, append=len(ordered)))
 
 
-def undominated(found: Iterable[T], key: Callable[[T], tuple[Any, ...]]) -> list[T]:
+def undominated(items: Iterable[T], key: Callable[[T], tuple[Any, ...]]) -> list[T]:
     """The items that no other equals or beats in the first two numbers of `key`, by that key."""
     kept: list[T] = []
     least = math.inf
-    for one in sorted(found, key=key):
+    for one in sorted(items, key=key):
         if key(one)[1] < least:
             kept.append(one)
             least = key(one)[1]

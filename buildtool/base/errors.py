@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, TypedDict
+from typing import Any, NamedTuple, TypedDict, cast
 
 Value = str | int | float | bool | None
 _MOST_SHOWN = 60  # characters of a wrong value in a message
@@ -57,7 +57,7 @@ def suggest(text: str = "", /, **settings: Value) -> Hint:
 
 
 def in_requests(option: str, value: Value) -> str:
-    """Options as requests and SCons have them: ram=4624."""
+    """An option and its value as in requests and in SCons: ram=4624."""
     return f"without {option}" if value is None else f"{option}={value}"
 
 
@@ -158,7 +158,7 @@ class MachineError(BuildtoolError, code="MACHINE"):
 
 
 class InternalError(BuildtoolError, code="INTERNAL"):
-    """A fault of buildtool itself; `trace` says where ("": not known here)."""
+    """A fault of buildtool itself; `trace`: Python's traceback ("": not known here)."""
 
     trace = ""
 
@@ -186,27 +186,18 @@ def from_exception(error: BaseException) -> BuildtoolError:
 
     frames = traceback.extract_tb(error.__traceback__)
     where = f" ({os.path.basename(frames[-1].filename)}:{frames[-1].lineno})" if frames else ""  # noqa: PTH119
-    found = InternalError(
+    internal = InternalError(
         f"internal error: {type(error).__name__}: {error}{where}",
         hint="this is an error in buildtool: please report it with all of this, and the model if you may",
     )
-    found.trace = "".join(traceback.format_exception(error))
-    return found
+    internal.trace = "".join(traceback.format_exception(error))
+    return internal
 
 
 def to_data(error: BuildtoolError) -> ErrorData:
     """An error as plain values, for JSON and for the wire."""
-    return {
-        "code": error.code,
-        "text": error.text,
-        "path": error.path,
-        "line": error.line,
-        "column": error.column,
-        "operator": error.operator,
-        "tensor": error.tensor,
-        "option": error.option,
-        "hints": [hint.data() for hint in error.hints],
-    }
+    data = {name: getattr(error, name) for name in ErrorData.__annotations__ if name != "hints"}
+    return cast(ErrorData, data | {"hints": [hint.data() for hint in error.hints]})
 
 
 def from_data(data: Mapping[str, Any]) -> BuildtoolError:

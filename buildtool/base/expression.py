@@ -137,17 +137,17 @@ def compiled(expression: str) -> Formula:
 
 
 class _Names(ast.NodeTransformer):
-    """A checked tree whose names are looked up in `variables`, and whose conditions are True or False."""
+    """Changes a checked tree: names are looked up in `variables`, conditions are True or False."""
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
-        """A variable."""
+        """Looks a variable up."""
         return ast.Subscript(ast.Name("variables", ast.Load()), ast.Constant(node.id), ast.Load())
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
-        """A condition is True or False here, not its last operand."""
+        """Makes a condition True or False: in Python it would be its last operand."""
         joined = ast.BoolOp(node.op, [self.visit(value) for value in node.values])
         return ast.Call(ast.Name("bool", ast.Load()), [joined], [])
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
-        """One of the functions, by its own name."""
+        """Keeps the name of one of the functions."""
         return ast.Call(node.func, [self.visit(argument) for argument in node.args], [])

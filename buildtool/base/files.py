@@ -27,7 +27,7 @@ class File:
         return Path(self.path).stem
 
     def exists(self) -> bool:
-        """Whether there is something to read."""
+        """Whether the file is there, or its bytes are."""
         return self.data is not None or Path(self.path).exists()
 
     def read(self, what: str, most: int) -> bytes:

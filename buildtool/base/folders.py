@@ -103,14 +103,14 @@ def private(folder: Path) -> Path:
     """`folder`, made if it is not there. MachineError if it is not this user's alone."""
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        found = folder.lstat()
+        there = folder.lstat()
     except OSError as error:
         raise MachineError(f"the system refuses: {error.strerror}", path=str(folder)) from None
-    if not stat.S_ISDIR(found.st_mode):
+    if not stat.S_ISDIR(there.st_mode):
         raise MachineError("this has to be a folder, not a link or a file", path=str(folder))
-    if found.st_uid != user():
+    if there.st_uid != user():
         raise MachineError("this folder belongs to another user", path=str(folder))
-    if found.st_mode & 0o022:
+    if there.st_mode & 0o022:
         raise MachineError("others may write to this folder", path=str(folder), hint=f"chmod go-w '{folder}'")
     return folder
 
@@ -125,5 +125,5 @@ def _short_folder() -> Path:
 
 
 def user() -> int:
-    """The number of the user that this process runs as; 0 where there are none."""
+    """The number of the user that this process runs as; 0 where users have no numbers."""
     return os.getuid() if hasattr(os, "getuid") else 0

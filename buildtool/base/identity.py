@@ -75,8 +75,8 @@ def code_folders() -> list[str]:
 
 
 def below(folder: str, suffixes: tuple[str, ...]) -> list[str]:
-    """The files below `folder` with one of the suffixes, or that planning asks: relative, sorted; no .pyc."""
-    found = []
+    """The files below `folder` with one of the suffixes, and the C that planning runs: relative, sorted."""
+    files = []
     for place, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if name != "__pycache__"]
         there = set(names)
@@ -84,8 +84,8 @@ def below(folder: str, suffixes: tuple[str, ...]) -> list[str]:
             stem, dot, end = name.rpartition(".")
             asked = name.endswith("_ask.h") or (end == "c" and f"{stem}.py" in there)
             if f"{dot}{end}" in suffixes or asked or (suffixes == ALL and end != "pyc"):
-                found.append(f"{place}/{name}"[len(folder) + 1 :].replace(os.sep, "/"))
-    return sorted(found)
+                files.append(f"{place}/{name}"[len(folder) + 1 :].replace(os.sep, "/"))
+    return sorted(files)
 
 
 def _files() -> Iterator[tuple[str, str]]:

@@ -48,7 +48,7 @@ def locked(path: Path | str, *, wait: bool, flags: int = FILE) -> Iterator[int |
 
 
 def is_locked(path: Path) -> bool:
-    """Whether a process holds a file's lock; the check blocks nobody."""
+    """Whether a process holds a file's lock. The check itself makes nobody wait."""
     if not HAS_LOCKS:
         return False
     try:

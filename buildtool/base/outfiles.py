@@ -6,7 +6,7 @@ import contextlib
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from buildtool.base.errors import UsageError
@@ -23,16 +23,19 @@ def write(files: Mapping[str, bytes], folder: Path) -> list[str]:
     They are written beside their names first: a full disk leaves what was there before. Several processes
     may write into one folder at once; the last one's set is what remains.
     """
-    made = _Set(folder)
-    try:
+    token = f".buildtool-{os.getpid()}-{os.urandom(4).hex()}"  # of this process alone
+    with contextlib.ExitStack() as clean, contextlib.ExitStack() as undo:
+        parts: dict[Path, Path] = {}
         for name, data in files.items():
-            made.add(folder / name, data)
-        made.publish()
-    except BaseException:
-        made.undo()
-        raise
-    finally:
-        made.clean()
+            path = folder / name
+            with _writing(path):
+                parts[path] = path.parent / f"{token}-{len(parts)}.part"
+                _write_part(path, parts[path], data, undo)
+        with alone(folder):
+            for path, part in parts.items():
+                with _writing(path):
+                    _publish(path, part, clean, undo)
+        undo.pop_all()
     return sorted(files)
 
 
@@ -116,76 +119,49 @@ def holds(path: Path, data: bytes) -> bool:
         return False
 
 
-class _Set:
-    """Files that are written under temporary names and renamed together."""
+def _write_part(path: Path, part: Path, data: bytes, undo: contextlib.ExitStack) -> None:
+    """Writes `data` to the file `part` beside `path`, whose folders are made; `undo` removes them all."""
+    folder, missing = path.parent, list[Path]()
+    while not folder.exists() and folder != folder.parent:
+        missing.append(folder)
+        folder = folder.parent
+    for folder in reversed(missing):
+        folder.mkdir(exist_ok=True)
+        undo.callback(_quietly, folder.rmdir)  # unless somebody else has put something there
+    if path.is_dir():
+        raise IsADirectoryError(0, "Is a directory")
+    # a device, a pipe or a socket, or a link that stands for an open file (/dev/stdout)
+    is_open = path.is_symlink() and str(path.readlink()).startswith("/proc/")
+    if is_open or (path.exists() and not path.is_file()):
+        raise OSError(0, "a device or a pipe, and a file would take its place")
+    undo.callback(_quietly, part.unlink)
+    with part.open("xb") as file:
+        file.write(data)
+    if data.startswith(_ELF):
+        mode = part.stat().st_mode
+        part.chmod(mode | (mode & 0o444) >> 2)  # users who may read a program may run it
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._token = f".buildtool-{os.getpid()}-{os.urandom(4).hex()}"  # of this process alone
-        self._parts: dict[Path, Path] = {}
-        self._old: dict[Path, Path | None] = {}  # what has its new content, and where its old one is
-        self._folders: list[Path] = []  # that were made here, outer ones first
 
-    def add(self, path: Path, data: bytes) -> None:
-        """Writes `data` beside `path`."""
-        with _writing(path):
-            folder, missing = path.parent, list[Path]()
-            while not folder.exists() and folder != folder.parent:
-                missing.append(folder)
-                folder = folder.parent
-            for one in reversed(missing):
-                one.mkdir(exist_ok=True)
-                self._folders.append(one)
-            if path.is_dir():
-                raise IsADirectoryError(0, "Is a directory")
-            # a device, a pipe or a socket, or a link that stands for an open file (/dev/stdout)
-            is_open = path.is_symlink() and str(path.readlink()).startswith("/proc/")
-            if is_open or (path.exists() and not path.is_file()):
-                raise OSError(0, "a device or a pipe, and a file would take its place")
-            part = path.parent / f"{self._token}-{len(self._parts)}.part"
-            self._parts[path] = part
-            with part.open("xb") as file:
-                file.write(data)
-            if data.startswith(_ELF):
-                mode = part.stat().st_mode
-                part.chmod(mode | (mode & 0o444) >> 2)  # users who may read a program may run it
+def _publish(path: Path, part: Path, clean: contextlib.ExitStack, undo: contextlib.ExitStack) -> None:
+    """Renames a part to its own name. A file of this name gets a second name first; `undo` puts it back."""
+    old = part.with_suffix(".old")
+    is_there = path.is_symlink() or path.exists()
+    if is_there:
+        try:
+            old.hardlink_to(path)
+        except OSError:  # a file system without hard links
+            path.rename(old)
+        clean.callback(_quietly, old.unlink)
+        undo.callback(_quietly, old.replace, path)
+    part.replace(path)
+    if not is_there:
+        undo.callback(_quietly, path.unlink)
 
-    def publish(self) -> None:
-        """Gives all of them their names."""
-        with alone(self._folder):
-            for number, (path, part) in enumerate(self._parts.items()):
-                with _writing(path):
-                    kept = path.parent / f"{self._token}-{number}.old"
-                    is_there = path.is_symlink() or path.exists()
-                    if is_there:  # it gets a second name, by which it can be put back
-                        try:
-                            kept.hardlink_to(path)
-                        except OSError:  # a file system without hard links
-                            path.rename(kept)
-                    self._old[path] = kept if is_there else None
-                    part.replace(path)
 
-    def undo(self) -> None:
-        """Puts back what was there before."""
-        for path, kept in self._old.items():
-            with contextlib.suppress(OSError):
-                if kept is not None:
-                    kept.replace(path)
-                elif not self._parts[path].exists():
-                    path.unlink()
-        for folder in reversed(self._folders):
-            with contextlib.suppress(OSError):
-                for part in self._parts.values():
-                    if part.parent == folder:
-                        part.unlink(missing_ok=True)
-                folder.rmdir()  # unless somebody else has put something there
-
-    def clean(self) -> None:
-        """Removes all that nobody asked for."""
-        for leftover in (*self._parts.values(), *self._old.values()):
-            if leftover is not None:
-                with contextlib.suppress(OSError):
-                    leftover.unlink(missing_ok=True)
+def _quietly(step: Callable[..., object], *about: object) -> None:
+    """Does a step, and ignores what the system refuses."""
+    with contextlib.suppress(OSError):
+        step(*about)
 
 
 @contextlib.contextmanager
@@ -199,7 +175,7 @@ def alone(folder: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _writing(path: Path) -> Iterator[None]:
-    """What the system refuses is an error about `path`."""
+    """Tells what the system refuses as a UsageError about `path`."""
     try:
         yield
     except OSError as error:
@@ -232,7 +208,7 @@ def _escaped(name: str) -> str:
 
 
 def remove_stamp(stamp: str) -> None:
-    """What was made before is no longer vouched for; UsageError where the stamp cannot be removed."""
+    """Removes the stamp that vouches for an earlier command's files. UsageError where that cannot be."""
     try:
         Path(stamp).unlink(missing_ok=True)
     except OSError as error:

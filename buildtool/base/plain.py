@@ -38,9 +38,8 @@ def to_plain(value: object, *, named: bool = False, defaults: bool = True) -> An
     kind = type(value)
     if kind in _LEAVES:
         return value
-    if kind is tuple or kind is list:
-        assert isinstance(value, tuple | list)
-        if value and type(value[0]) is int:  # all are: most of a plan's tuples
+    if isinstance(value, tuple | list):
+        if kind is tuple and value and type(value[0]) is int:  # all are: most of a plan's tuples
             return list(value)
         return [to_plain(item, named=named, defaults=defaults) for item in value]
     if isinstance(value, enum.Enum):
@@ -56,8 +55,6 @@ def to_plain(value: object, *, named: bool = False, defaults: bool = True) -> An
         }
     if isinstance(value, Mapping):
         return {str(key): to_plain(value[key], named=named, defaults=defaults) for key in sorted(value)}
-    if isinstance(value, tuple):
-        return [to_plain(item, named=named, defaults=defaults) for item in value]
     raise TypeError(f"{kind.__name__} is not a plain value")
 
 
@@ -91,12 +88,7 @@ def from_plain(value: Any, kind: Any, where: str) -> Any:
             pairs = enumerate(zip(value, arguments, strict=True))
             return origin([from_plain(item, inner, f"{where}[{i}]") for i, (item, inner) in pairs])
     elif origin is typing.Union or origin is types.UnionType:
-        for one in arguments:
-            try:
-                return from_plain(value, one, where)
-            except Mismatch as error:
-                last = error
-        raise last
+        return _of_any(value, arguments, where)
     elif origin is not None:  # Mapping[str, T], dict[str, T]
         if isinstance(value, dict):
             return {str(key): from_plain(held, arguments[1], f"{where}.{key}") for key, held in value.items()}
@@ -121,6 +113,16 @@ def from_plain(value: Any, kind: Any, where: str) -> Any:
     ):
         return value
     raise Mismatch(f"{where} is a {type(value).__name__}")
+
+
+def _of_any(value: Any, kinds: Iterable[Any], where: str) -> Any:
+    """The value, read as the first of the types that it has."""
+    for kind in kinds:
+        try:
+            return from_plain(value, kind, where)
+        except Mismatch as error:
+            last = error
+    raise last
 
 
 def _by_name(
@@ -170,7 +172,7 @@ def must(be: str, holds: Callable[[Any], bool], words: str = "") -> Kind:
 
 
 def power(least: int, most: int) -> Kind:
-    """A power of two within two others."""
+    """The value is a power of two, from `least` to `most`."""
     return must(f"a power of two from {least} to {most}", lambda n: least <= n <= most and n & (n - 1) == 0)
 
 
@@ -218,18 +220,18 @@ class Slot(NamedTuple):
 
 @cache
 def slots(kind: type) -> tuple[Slot, ...]:
-    """The keys of a dataclass's table, in the order of its fields; a base's are of another table."""
-    keys, kinds, found = marked(kind, Key), marked(kind, Kind), list[Slot]()
-    made = {f.name for f in dataclasses.fields(kind) if f.default_factory is not dataclasses.MISSING}
+    """The keys of a dataclass's table, in the order of its fields. A base class has another table."""
+    keys, kinds, entries = marked(kind, Key), marked(kind, Kind), list[Slot]()
+    with_factory = {f.name for f in dataclasses.fields(kind) if f.default_factory is not dataclasses.MISSING}
     for name, hint, default in fields_of(kind):
         if name in keys and name in kind.__annotations__:
             key = keys[name]
-            given = default is not dataclasses.MISSING or name in made or key.without
+            given = default is not dataclasses.MISSING or name in with_factory or key.without
             inner = [one for one in typing.get_args(hint) if one is not type(None)]
             hint = inner[0] if isinstance(hint, types.UnionType) and len(inner) == 1 else hint  # noqa: PLW2901
             own = (key.name or name, name, hint, default, key, kinds.get(name, Kind()))
-            found.append(Slot(*own, not given or key.needed))
-    return tuple(found)
+            entries.append(Slot(*own, not given or key.needed))
+    return tuple(entries)
 
 
 def has_names(kind: Any) -> bool:
@@ -258,7 +260,7 @@ def values_of(table: Mapping[str, Any], kind: type, where: str = "", *, also: It
     """The fields that a table gives to a dataclass, by name; others have their defaults."""
     before = f"{where}." if where else ""
     known_keys(table, (*also, *key_names(kind)), before)
-    found, inner = dict[str, Any](), dict[str, Table]()
+    values, inner = dict[str, Any](), dict[str, Table]()
     for slot in slots(kind):
         outer, _, name = slot.name.rpartition(".")
         place, path = table, before
@@ -270,12 +272,12 @@ def values_of(table: Mapping[str, Any], kind: type, where: str = "", *, also: It
             place, path = inner[outer], f"{before}{outer}."
         if slot.name == BESIDE:
             own = _beside(table, slot.hint, where)
-            found |= {slot.field: own} if own is not None else {}
+            values |= {slot.field: own} if own is not None else {}
         elif name in place:
-            found[slot.field] = _read(place[name], slot, path + name)
+            values[slot.field] = _read(place[name], slot, path + name)
         elif slot.is_needed:
             needed(place, name, path)
-    return found
+    return values
 
 
 def _beside(table: Mapping[str, Any], kind: type, where: str) -> Any:
@@ -291,10 +293,10 @@ def _beside(table: Mapping[str, Any], kind: type, where: str) -> Any:
 
 def _read(value: Any, slot: Slot, key: str) -> Any:
     """The value of a field, by its own reader or that of its type."""
-    found = slot.kind.read(value, key) if slot.kind.read else _typed_value(slot.hint, value, key)
-    if slot.kind.wrong and (wrong := slot.kind.wrong(found)):
+    result = slot.kind.read(value, key) if slot.kind.read else _typed_value(slot.hint, value, key)
+    if slot.kind.wrong and (wrong := slot.kind.wrong(result)):
         raise Mismatch(wrong, key)
-    return found
+    return result
 
 
 def _typed_value(hint: Any, value: Any, key: str) -> Any:
@@ -352,7 +354,7 @@ def duration(seconds: float) -> str:
 
 
 def known_keys(table: Mapping[str, Any], names: Iterable[str], where: str) -> None:
-    """Every key of a table is one of these; `where` ends with a dot, or is empty."""
+    """Raises Mismatch for a key that is not one of `names`; `where` ends with a dot, or is empty."""
     known = tuple(names)
     for key in table:
         if key not in known:
@@ -398,14 +400,14 @@ def choice(value: object, key: str, known: type[enum.StrEnum]) -> enum.StrEnum:
 
 
 def size(value: object, key: str) -> int:
-    """Bytes, or another whole number from 0 on."""
-    found = parse_size(value)
-    if found is None:
+    """A number of bytes, or another whole number that is not negative."""
+    number = parse_size(value)
+    if number is None:
         hint = 'bytes (65536), or a string with K, M or G ("64K")'
         raise Mismatch(f"must be a size, not {shown(value)}", key, hint)
-    if found > _MOST:
+    if number > _MOST:
         raise Mismatch(f"{shown(value)} is too large: at most {_MOST:,}", key)
-    return found
+    return number
 
 
 def a_name(name: str, key: str) -> str:
@@ -425,10 +427,10 @@ def positive(value: object, key: str) -> float:
 
 def whole(value: object, key: str) -> int:
     """A whole number above 0."""
-    found = positive(value, key)
-    if not isinstance(found, int):
-        raise Mismatch(f"must be a whole number, not {shown(found)}", key)
-    return found
+    number = positive(value, key)
+    if not isinstance(number, int):
+        raise Mismatch(f"must be a whole number, not {shown(number)}", key)
+    return number
 
 
 def words_of(slot: Slot) -> tuple[str, str]:

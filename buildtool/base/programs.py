@@ -16,28 +16,18 @@ from typing import Any
 
 import msgpack
 
-from buildtool.base.compiler import (
-    Fact,
-    Identity,
-    are_so,
-    changed_since,
-    dependencies,
-    environment,
-    facts,
-    identify,
-    passed,
-)
+from buildtool.base import compiler
 from buildtool.base.errors import ToolError
 from buildtool.base.locks import scratch
 from buildtool.base.session import Level, Session, at_work
 
 _SHOWN = 2000  # characters of a compiler's complaint
 
-Made = tuple[list[Fact], bytes]  # the headers that were read, and what was made
+Made = tuple[list[compiler.Fact], bytes]  # the headers that were read, and what was made
 
 
 def level(name: str) -> Level[Made]:
-    """The level of the cache for what a compiler makes; keys say all that decides."""
+    """A level of the cache for what a compiler makes. Its keys name everything that decides the result."""
 
     def unpack(data: bytes) -> Made:
         known, made = msgpack.unpackb(data, unicode_errors="surrogateescape")
@@ -61,19 +51,19 @@ class Recipe:
 
     level: Level[Made]
     parts: Mapping[str, Any]
-    identity: Identity
+    identity: compiler.Identity
     began_ns: int
 
     def kept(self, session: Session) -> bytes | None:
-        """What was made of just this; None where nothing is kept."""
-        found = session.kept(self.level, self.parts)
-        return found[1] if found is not None and are_so(found[0]) else None
+        """The result of the same recipe from the cache; None where there is none."""
+        entry = session.kept(self.level, self.parts)
+        return entry[1] if entry is not None and compiler.are_so(entry[0]) else None
 
     def keep(self, session: Session, made: bytes, others: Iterable[str]) -> None:
         """Keeps what was made, unless one of the `others`, which were read as well, has changed meanwhile."""
         with contextlib.suppress(OSError):
-            known = facts(self.identity, others)
-            if not changed_since(known, self.began_ns):
+            known = compiler.facts(self.identity, others)
+            if not compiler.changed_since(known, self.began_ns):
                 session.hold(self.level, self.parts, (known, made))
 
 
@@ -90,7 +80,7 @@ def program(
     def compiled(folder: Path) -> bytes:
         built = folder / "program"
         words = [*command, "-MD", *map(str, sources), "-o", str(built)]
-        options: dict[str, Any] = {"cwd": folder, "env": environment(), "stdin": subprocess.DEVNULL}
+        options: dict[str, Any] = {"cwd": folder, "env": compiler.environment(), "stdin": subprocess.DEVNULL}
         try:
             done = subprocess.run(words, capture_output=True, text=True, errors="replace", **options)
         except OSError as error:
@@ -123,10 +113,10 @@ def _kept(
 ) -> bytes:
     """The program, from the cache or new."""
     session, began = at_work(), time.time_ns()
-    identity = identify(command, environment(), ()) if session.keeper is not None else None
+    identity = compiler.identify(command, compiler.environment(), ()) if session.keeper is not None else None
     recipe = None
     if identity is not None:
-        variables = [list(pair) for pair in passed().items()]
+        variables = [list(pair) for pair in compiler.passed().items()]
         parts = {"compiler": identity.digest, "flags": command, "files": contents, "variables": variables}
         recipe = Recipe(PROGRAMS, parts, identity, began)
         if (kept := recipe.kept(session)) is not None:
@@ -134,6 +124,6 @@ def _kept(
     with scratch() as name:
         made, rules = compiled(Path(name)), list(Path(name).glob("*.d"))
         if recipe is not None and len(rules) == len(sources):
-            read = {path for rule in rules for path in dependencies(rule.read_bytes())}
+            read = {path for rule in rules for path in compiler.dependencies(rule.read_bytes())}
             recipe.keep(session, made, sorted(read - set(map(str, sources))))
     return made

@@ -133,12 +133,12 @@ class Session:
         if data is None or self.keeper is None:
             return None
         try:
-            found = level.unpack(data)
+            value = level.unpack(data)
         except Exception:  # whatever hostile bytes bring about: they are no value of ours
             self.keeper.refuse(level.name, key)
             return None
-        self._of(level.name).put(key, _Value(found), most_entries)
-        return found
+        self._of(level.name).put(key, _Value(value), most_entries)
+        return value
 
     def hold(self, level: Level[T], parts: Mapping[str, Any], value: T, most_entries: int = 0) -> None:
         """Keeps a value from now on; where `pack` has no bytes for it, in the session alone."""

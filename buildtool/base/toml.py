@@ -67,12 +67,13 @@ def mistakes(path: str, data: bytes | None = None) -> Iterator[None]:
 # ---- where in a file a key stands: the standard library's reader does not say --------------------------
 
 _PART = r"""[A-Za-z0-9_-]+|"(?:[^"\\\n]|\\.)*"|'[^'\n]*'"""
-_KEY = rf"(?:{_PART})(?:[ \t]*\.[ \t]*(?:{_PART}))*"
-_SKIPPED = r"(?:[ \t\r\n]+|#[^\n]*)*+"  # possessive: no part of a comment is given back
-_HEADER = r"\[\[?[ \t]*"
-_STRING = r'(?s)"""(?:[^\\]|\\.)*?"{3,5}|' + r"'''.*?'{3,5}|" + r'"(?:[^"\\\n]|\\.)*"|' + r"'[^'\n]*'"
-_SCALAR = r"[^,\]}\n#]*"
-_MOST_NESTED = 50
+_KEY = re.compile(rf"(?:{_PART})(?:[ \t]*\.[ \t]*(?:{_PART}))*")
+_BLANK = r"(?:[ \t\r\n]+|#[^\n]*)*+"  # possessive: no part of a comment is given back
+_SKIPPED, _EQUALS = re.compile(_BLANK), re.compile(rf"{_BLANK}={_BLANK}")
+_HEADER, _LINE = re.compile(r"\[\[?[ \t]*"), re.compile(r"[^\n]*")
+_STRING = r'''"""(?:[^\\]|\\.)*?"{3,5}|'{3}.*?'{3,5}|"(?:[^"\\\n]|\\.)*"|'[^'\n]*[']'''
+_SCALAR = re.compile(rf"(?s){_STRING}|[^,\]}}\n#]+")
+_CLOSING = {"[": "]", "{": "}"}
 
 
 def place(text: str, key: str) -> tuple[int, int]:
@@ -80,76 +81,47 @@ def place(text: str, key: str) -> tuple[int, int]:
 
     A file that is no TOML is read up to the mistake.
     """
-    scanner = _Scanner(text)
-    with contextlib.suppress(_UnreadableError):
-        scanner.document()
-    at = scanner.places.get(key, -1)
+    at = _places(text).get(key, -1)
     return (text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)) if at >= 0 else (0, 0)
 
 
-class _UnreadableError(Exception):
-    """The text is no TOML from here on."""
+def _places(text: str) -> dict[str, int]:
+    """Where each key of a document, and each table on its way, stands first."""
+    places: dict[str, int] = {}
+    table = ""
+    inside: list[tuple[str, str]] = []  # of open brackets: what closes them, and the key of an inline table
 
+    def key_at(at: int, name: str) -> tuple[str, int]:
+        """The key that stands here, below the table `name`, and its end."""
+        match = _KEY.match(text, at)
+        for part in re.findall(_PART, match[0]) if match else ():
+            word = part[1:-1] if part[0] in "\"'" else part
+            name = f"{name}.{word}" if name else word
+            places.setdefault(name, at)
+        return name, match.end() if match else len(text)
 
-class _Scanner:
-    """Reads a document's keys; `places`: where each begins first."""
+    def after(pattern: re.Pattern[str], at: int) -> int:
+        """The end of what matches here; the end of the text where nothing does."""
+        match = pattern.match(text, at)
+        return match.end() if match else len(text)
 
-    def __init__(self, text: str) -> None:
-        self.places: dict[str, int] = {}
-        self._text, self._at = text, 0
-
-    def document(self) -> None:
-        """All tables and keys."""
-        table = ""
-        while self._take(_SKIPPED) is not None and self._at < len(self._text):
-            if self._take(_HEADER) is not None:
-                table = self._key("")
-                self._at = self._text.find("\n", self._at)
-                if self._at < 0:
-                    return
-            else:
-                self._pair(table, 0)
-
-    def _take(self, pattern: str) -> str | None:
-        """Reads what matches a pattern here; None where nothing does."""
-        match = re.compile(pattern).match(self._text, self._at)
-        if match is None:
-            return None
-        self._at = match.end()
-        return match[0]
-
-    def _key(self, table: str) -> str:
-        """The key that stands here, below `table`; every table on its way has its place here, too."""
-        start, text = self._at, self._take(_KEY)
-        if text is None:
-            raise _UnreadableError
-        for part in re.findall(_PART, text):
-            name = part[1:-1] if part[0] in "\"'" else part
-            table = f"{table}.{name}" if table else name
-            self.places.setdefault(table, start)
-        return table
-
-    def _pair(self, table: str, depth: int) -> None:
-        key = self._key(table)
-        if self._take(rf"{_SKIPPED}={_SKIPPED}") is None:
-            raise _UnreadableError
-        self._value(key, depth)
-
-    def _value(self, key: str, depth: int) -> None:
-        """A string or another scalar; an array or an inline table with its values or pairs."""
-        if depth > _MOST_NESTED or self._at >= len(self._text):
-            raise _UnreadableError
-        begin = self._take(r"[\[{]")
-        if begin is None:
-            if self._take(_STRING) is None:
-                self._take(_SCALAR)
-            return
-        end = rf"{_SKIPPED}{re.escape(']' if begin == '[' else '}')}"
-        while self._take(end) is None:
-            self._take(_SKIPPED)
-            if begin == "{":
-                self._pair(key, depth + 1)
-            else:
-                self._value("", depth + 1)
-            if self._take(rf"{_SKIPPED},") is None and not re.compile(end).match(self._text, self._at):
-                raise _UnreadableError
+    at = after(_SKIPPED, 0)
+    while at < len(text):
+        closing, name = inside[-1] if inside else ("", table)
+        if text[at] in (closing, ",") and inside:
+            if text[at] == closing:
+                inside.pop()
+            at += 1
+        elif text[at] == "[" and not inside:
+            table, at = key_at(after(_HEADER, at), "")
+            at = after(_LINE, at)
+        else:
+            if closing != "]":  # a pair, not an item of an array
+                name, at = key_at(at, name)
+                at = after(_EQUALS, at)
+            bracket = text[at : at + 1]
+            if bracket in _CLOSING:
+                inside.append((_CLOSING[bracket], name if bracket == "{" else ""))
+            at = at + 1 if bracket in _CLOSING else after(_SCALAR, at)
+        at = after(_SKIPPED, at)
+    return places

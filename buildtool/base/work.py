@@ -34,10 +34,10 @@ class Account:
     denied: int
     spent: list[Spent]
 
-    def add(self, found: Iterable[Spent]) -> None:
+    def add(self, more: Iterable[Spent]) -> None:
         """Adds what another value took that this one needs; what is in it already counts once."""
         known = {spent.value for spent in self.spent}
-        self.spent += (spent for spent in found if spent.value not in known)
+        self.spent += (spent for spent in more if spent.value not in known)
 
 
 class Work:
@@ -114,16 +114,16 @@ class Work:
 
     def pay(self, spent: Iterable[Spent]) -> bool:
         """Counts what a remembered value took; False, and counts nothing, where that would end the budget."""
-        left, found = self.left, list(spent)
+        left, parts = self.left, list(spent)
         is_paid = any(account.is_paid for account in self._open)
-        for one in found:
+        for one in parts:
             if is_paid or one.value in self._paid:
                 continue
             if one.asked >= 0 and left - one.asked <= 0:
                 return False
             left -= one.units
         self.left = left
-        self._paid.update(one.value for one in found)
+        self._paid.update(one.value for one in parts)
         if self._open:
-            self._open[-1].add(found)
+            self._open[-1].add(parts)
         return True

@@ -49,7 +49,7 @@ class Link:
         self.hello: dict[str, Any] = {}
 
     def greet(self) -> Link:
-        """Says hello; AbsentError unless a daemon of this version does so, too."""
+        """Says hello; AbsentError unless a daemon of this version answers."""
         self._send({"hello": {"version": __version__}})
         hello = self._receive(HELLO_SECONDS).get("hello")
         self.hello = hello if isinstance(hello, dict) else {}
@@ -58,10 +58,10 @@ class Link:
         return self
 
     def control(self, word: str) -> dict[str, Any]:
-        """What the daemon says to a word of control, such as "status"."""
+        """The daemon's answer to a word of control, such as "status"."""
         self._send({"control": word})
-        found = self._receive(SILENCE_SECONDS).get("control")
-        return found if isinstance(found, dict) else {}
+        answer = self._receive(SILENCE_SECONDS).get("control")
+        return answer if isinstance(answer, dict) else {}
 
     def prepare(
         self, requests: Sequence[tuple[Mapping[str, Any], Mapping[str, str]]], told: Mapping[str, float]
@@ -89,7 +89,7 @@ class Link:
 
     @property
     def is_open(self) -> bool:
-        """Whether the daemon has not hung up."""
+        """Whether the daemon has not closed the connection."""
         try:
             self._socket.settimeout(0)
             return self._socket.recv(1, socket.MSG_PEEK) != b""
@@ -99,7 +99,7 @@ class Link:
             return False
 
     def close(self) -> None:
-        """Hangs up; the daemon ends work that nobody else waits for."""
+        """Closes the connection; the daemon ends work that no other client waits for."""
         self._socket.close()
 
     def _send(self, message: Mapping[str, Any]) -> None:
@@ -149,10 +149,10 @@ def reach(at: Endpoint | None = None, *, start: bool) -> Link:
     if not HAS_LOCKS or not hasattr(socket, "AF_UNIX"):
         raise AbsentError(NO_DAEMONS)
     try:
-        found = (at or places.endpoint()).prepared() if start else at or places.endpoint()
-        connection = found.connect(CONNECT_SECONDS)
+        endpoint = (at or places.endpoint()).prepared() if start else at or places.endpoint()
+        connection = endpoint.connect(CONNECT_SECONDS)
         if connection is None and start:
-            connection = started(found)
+            connection = started(endpoint)
     except (MachineError, OSError) as error:
         told = error.text if isinstance(error, BuildtoolError) else str(error)
         raise AbsentError(f"no daemon can be started: {told}") from None
@@ -170,7 +170,7 @@ def reach(at: Endpoint | None = None, *, start: bool) -> Link:
 
 
 def started(at: Endpoint) -> socket.socket | None:
-    """A connection to a daemon started here, or by another client at the same time."""
+    """A connection to a daemon that this client starts, or another client at the same time."""
     deadline = time.monotonic() + START_SECONDS
     while time.monotonic() < deadline:
         connection: socket.socket | None = None
@@ -188,7 +188,7 @@ def started(at: Endpoint) -> socket.socket | None:
 
 
 def _of_the_living(at: Endpoint) -> socket.socket | None:
-    """A connection to a daemon that holds the lock, or None. AbsentError if it takes no client."""
+    """A connection to the daemon that holds the lock; None: none does. AbsentError if it takes no client."""
     deadline = time.monotonic() + CONNECT_SECONDS
     while at.is_alive():
         connection = at.connect(CONNECT_SECONDS)

@@ -58,9 +58,9 @@ def described(
     answer = ask(request)
     if answer.get("digest") == code:
         with contextlib.suppress(OSError):
-            found = _Facts(answer, seen)
-            if found.newest_ns + GRAIN_NS <= began:
-                disk.keep(_LEVEL, name, _packed([_FORMAT, answer, _packed(found.values)]))
+            now = _Facts(answer, seen)
+            if now.newest_ns + GRAIN_NS <= began:
+                disk.keep(_LEVEL, name, _packed([_FORMAT, answer, _packed(now.values)]))
     return answer
 
 
@@ -91,12 +91,12 @@ class _Facts:
 
     def _stamp(self, path: str) -> tuple[int, int, int, int]:
         """Size, both times and inode."""
-        found = stamp(Path(path).stat())
-        self.newest_ns = max(self.newest_ns, *found[1:3])
-        return found
+        numbers = stamp(Path(path).stat())
+        self.newest_ns = max(self.newest_ns, *numbers[1:3])
+        return numbers
 
     def _folder(self, path: str) -> list[Any]:
-        """When names in a folder came or went; the path alone if there is no folder."""
+        """When names were added to a folder or removed; the path alone if there is no folder."""
         try:
             return [path, *self._stamp(path)[1:]]  # archives set the first of these
         except OSError:

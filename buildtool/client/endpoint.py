@@ -18,7 +18,7 @@ from buildtool.base import wire
 from buildtool.base.errors import MachineError
 from buildtool.base.folders import cache_folder, kept_levels, private, short_name, socket_path, state_folder
 from buildtool.base.identity import code_digest, home, interpreter
-from buildtool.base.locks import is_locked, process
+from buildtool.base.locks import is_locked
 
 CONNECT_SECONDS = 1.0
 
@@ -60,10 +60,10 @@ class Endpoint:
         import json  # a client of a running daemon does not need it
 
         try:
-            found = json.loads(self.record.read_text(encoding="utf-8"))
+            record = json.loads(self.record.read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return {}
-        return found if isinstance(found, dict) else {}
+        return record if isinstance(record, dict) else {}
 
     def process(self) -> tuple[int, str]:
         """Number and start of the process that wrote the record; (0, "") where it does not say."""
@@ -80,13 +80,13 @@ class Endpoint:
 
     def connect(self, seconds: float) -> socket.socket | None:
         """A connection to it; None where nobody of this user listens, or too many others wait."""
-        found = socket.socket(socket.AF_UNIX)
-        found.settimeout(seconds)
+        connection = socket.socket(socket.AF_UNIX)
+        connection.settimeout(seconds)
         with contextlib.suppress(OSError):
-            found.connect(str(self.address))
-            if peer(found) in (None, os.getuid()):
-                return found
-        found.close()
+            connection.connect(str(self.address))
+            if peer(connection) in (None, os.getuid()):
+                return connection
+        connection.close()
         return None
 
 
@@ -112,8 +112,3 @@ def peer(connection: socket.socket) -> int | None:
     if option is None:
         return None
     return int(struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, option, 12))[1])
-
-
-def process_start(pid: int) -> str:
-    """When a process began; "" for one that has ended."""
-    return process(pid)[1]

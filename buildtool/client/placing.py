@@ -55,7 +55,7 @@ def _room(program: bytes, symbol: str) -> tuple[int, int]:
     headers = [struct.unpack_from(order + header, program, offset + index * size) for index in range(count)]
     sections = [_Section(fields[1], *fields[3:7]) for fields in headers]
     step = struct.calcsize(order + entry)
-    found: dict[tuple[int, int], bool] = {}  # whether other files see the symbol there
+    rooms: dict[tuple[int, int], bool] = {}  # whether other files see the symbol there
     for table in sections:
         for index in range(min(table.size // step, _MOST_SYMBOLS) if table.kind == _SYMBOLS else 0):
             fields = struct.unpack_from(order + entry, program, table.offset + index * step)
@@ -69,9 +69,9 @@ def _room(program: bytes, symbol: str) -> tuple[int, int]:
                 if holder.offset + start + size > len(program):
                     raise ToolError("not an ELF image: it is cut short", hint="link it again")
                 place = holder.offset + start, size
-                found[place] = info >> 4 != _LOCAL or found.get(place, False)
+                rooms[place] = info >> 4 != _LOCAL or rooms.get(place, False)
     # a file of the program may have a static variable of this name
-    places = [place for place, seen in found.items() if seen] or list(found)
+    places = [place for place, seen in rooms.items() if seen] or list(rooms)
     if len(places) > 1:
         raise ToolError(f"the image has several symbols '{symbol}'", hint="give the others another name")
     if not places:

@@ -88,18 +88,18 @@ def look(folder: str) -> Turn:
     except OSError:
         return Turn(None)
     try:
-        found = _Text(handle)
-        if found.began is not None and _locked(handle, wait=False):
-            found.cut_off.append(Span(found.began, time.time()))
+        text = _Text(handle)
+        if text.began is not None and _locked(handle, wait=False):
+            text.cut_off.append(Span(text.began, time.time()))
     finally:
         os.close(handle)
-    return Turn(None, tuple(found.cut_off))
+    return Turn(None, tuple(text.cut_off))
 
 
 def _begun(handle: int) -> Turn:
     """Writes down that this process builds now."""
-    now, found = time.time(), _Text(handle)
-    spans = [*found.cut_off, *([Span(found.began, now)] if found.began is not None else [])]
+    now, text = time.time(), _Text(handle)
+    spans = [*text.cut_off, *([Span(text.began, now)] if text.began is not None else [])]
     while len(spans) > _MOST_SPANS:
         first, second, *others = spans
         spans = [Span(min(first.first, second.first), max(first.last, second.last)), *others]
@@ -144,7 +144,7 @@ def _write(handle: int, lines: list[str]) -> None:
 
 
 def _locked(handle: int, *, wait: bool) -> bool:
-    """Whether no other process holds the lock now; also true where the file cannot be locked."""
+    """Takes the lock; False: another process has it. True as well where the file system has no locks."""
     try:
         return lock(handle, wait=wait)
     except OSError:  # a file system without locks

@@ -50,18 +50,18 @@ class Connection:
 
     @property
     def is_paused(self) -> bool:
-        """Whether so much waits to be sent that the client is not heard before it has read."""
+        """Whether so much waits to be sent that nothing is read from the client before it has read some."""
         return sum(map(len, self._out)) > MOST_UNSENT
 
     @property
     def events(self) -> int:
-        """What to wait for at its socket; one that hung up is told of in any case."""
+        """The events to wait for at its socket. The selector reports a client that hung up in any case."""
         read = 0 if self.is_paused else selectors.EVENT_READ
         return read | (selectors.EVENT_WRITE if self._out else 0)
 
     @property
     def is_over(self) -> bool:
-        """Whether it has been sent its last bytes."""
+        """Whether it is to be closed, and everything has been sent."""
         return bool(self._closing) and not self._out
 
     @property
@@ -71,7 +71,7 @@ class Connection:
 
     @property
     def held(self) -> int:
-        """Bytes of what it has sent and what was not answered yet."""
+        """Bytes of the requests that it has sent and that are not answered yet."""
         return self._decoder.held + (self.asked_bytes if self.job is not None else 0)
 
     def frames(self) -> Iterator[bytes]:
@@ -79,11 +79,11 @@ class Connection:
         return (view.obj for view in self._out if isinstance(view.obj, bytes))
 
     def close(self) -> None:
-        """Listens to it no more; it is hung up on as soon as everything is sent."""
+        """Reads nothing more from it. The connection is closed as soon as everything is sent."""
         self._closing = self._closing or self._clock()
 
     def read(self) -> bool:
-        """Takes in what has arrived; False where the client is gone."""
+        """Reads the bytes that have arrived; False where the client is gone."""
         if self.has_message or self.is_paused:
             return True  # one message after the other
         try:
@@ -99,7 +99,7 @@ class Connection:
         return bool(data)
 
     def take(self) -> dict[str, Any] | None:
-        """Its next message; None where there is none, or it has to read first. ToolError for what is none."""
+        """Its next message; None where there is none, or it has to read first. ToolError for a wrong one."""
         if self._closing or self.is_paused:
             return None
         before = self._decoder.held
@@ -169,7 +169,7 @@ class Clients(set[Connection]):
     """
 
     def to_make_room(self) -> Connection | None:
-        """The one to hang up on where another one comes: idle for longest, an editor's lease last of all."""
+        """The client to disconnect when another one comes: the longest idle one, one with a lease last."""
         idle = (client for client in self if client.job is None)
         return min(idle, key=lambda c: (c.leased, c.wants_to_write, c.used), default=None)
 
@@ -180,20 +180,20 @@ class Clients(set[Connection]):
         return sum(frames.values()) + sum(client.held for client in self)
 
     def surplus(self) -> list[Connection]:
-        """Those to hang up on so that all hold no more than MOST_BYTES: who has read nothing for longest.
+        """The clients to disconnect so that all hold MOST_BYTES at most: who has not read for longest.
 
-        The one that is left may hold more: a single answer of a large network.
+        The last client may hold more: a single answer about a large network.
         """
-        found: list[Connection] = []
+        chosen: list[Connection] = []
         holders = [client for client in self if client.job is None and (client.held or client.wants_to_write)]
         for client in sorted(holders, key=lambda client: client.used)[:-1]:
-            if Clients(self - set(found)).held <= MOST_BYTES:
+            if Clients(self - set(chosen)).held <= MOST_BYTES:
                 break
-            found.append(client)
-        return found
+            chosen.append(client)
+        return chosen
 
     def refusal(self, asking: Connection) -> str:
-        """Why a client's request cannot wait for its answer here, in words; "" where it can."""
+        """Why a client's request is refused, in words; "" where it is accepted."""
         waiting = [client for client in self if client.job is not None]
         if len(waiting) >= MOST_WAITING:
             return f"{len(waiting)} clients wait for answers already"

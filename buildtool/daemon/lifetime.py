@@ -15,10 +15,10 @@ from typing import Any
 from buildtool import __version__
 from buildtool.base.folders import kept_folder
 from buildtool.base.identity import code_digest, home, interpreter
-from buildtool.base.locks import locked
+from buildtool.base.locks import locked, process
 from buildtool.base.outfiles import write_whole
 from buildtool.client.daemon import Link, reach
-from buildtool.client.endpoint import AbsentError, Endpoint, every, process_start
+from buildtool.client.endpoint import AbsentError, Endpoint, every
 
 MOST_LOG_BYTES = 1 << 20  # then the log begins anew, the old one is kept beside it
 MOST_REQUESTS = 4  # that the next daemon is given: code is saved often
@@ -55,7 +55,7 @@ class Life:
         said: dict[str, Any] = {
             "version": __version__,
             "pid": os.getpid(),
-            "start": process_start(os.getpid()),
+            "start": process(os.getpid())[1],
             "python": interpreter(),
             "home": home(),
             "code": self.code,
@@ -66,15 +66,15 @@ class Life:
             write_whole(self.at.record, (json.dumps(said, indent=1) + "\n").encode())
 
     def what_is_gone(self) -> str:
-        """What this daemon cannot be without and is gone, in words; "" where all is there.
-        Nobody finds it without its socket and lock, and nobody needs it once its cache's folder was removed.
+        """The thing that this daemon needs and that is gone, in words; "" where everything is there.
+        Without its socket and lock no client finds it; without its cache's folder no client needs it.
         """
         if _identity(self.at.address) != self._node or _identity(self.at.lock) != self._lock_node:
             return "its socket or its folder"
         return "" if self.has_cache() else "its cache's folder"
 
     def leave(self, why: str) -> None:
-        """Takes the endpoint away, so that the next client starts another daemon."""
+        """Removes the socket, so that the next client starts another daemon."""
         if _identity(self.at.address) == self._node:
             with contextlib.suppress(OSError):
                 self.at.address.unlink()
@@ -83,40 +83,40 @@ class Life:
         self.listener.close()
 
     def has_cache(self) -> bool:
-        """Whether the cache's folder is the one that there was; it is made with the first entry.
-        To be asked when an entry may have been written: a folder that nobody saw is not missed.
+        """Whether the cache's folder is still the same one. The first entry makes the folder.
+        Call this whenever an entry may have been written: a folder that was never seen is not missed.
         """
         if self._cache is None:
             return True
         try:
-            found = self._cache.stat()
+            there = self._cache.stat()
         except (FileNotFoundError, NotADirectoryError):
             return self._cache_node is None
         except OSError:  # a disk that is away for a moment
             return True
-        node = found.st_dev, found.st_ino
+        node = there.st_dev, there.st_ino
         self._cache_node = self._cache_node or node
         return self._cache_node == node
 
 
 def _identity(path: Path | int) -> tuple[int, int, int] | None:
-    """Tells a file from a later one of its name, maybe even of its inode; None: it cannot be looked at."""
+    """Identifies a file among later ones of its name, even with the same inode; None: it cannot be read."""
     try:
-        found = os.stat(path)  # noqa: PTH116
+        there = os.stat(path)  # noqa: PTH116
     except OSError:
         return None
-    return found.st_dev, found.st_ino, found.st_mtime_ns
+    return there.st_dev, there.st_ino, there.st_mtime_ns
 
 
 def shorten_log(at: Endpoint) -> None:
-    """Begins a log anew that has become long."""
+    """Starts a new log where the present one has become long."""
     with contextlib.suppress(OSError):
         if at.log.stat().st_size > MOST_LOG_BYTES:
             at.log.replace(at.old_log)
 
 
 def retire_others(mine: Endpoint, code: str) -> None:
-    """Ends daemons of older code of this installation once they have answered; removes what they left."""
+    """Tells this installation's daemons of older code to end; removes the files of those that have ended."""
     for other in every():
         said = other.said()
         same = said.get("home") == home() and said.get("python") == interpreter()
@@ -180,6 +180,6 @@ class Succession:
         self._at_work[-1].start()
 
     def wait(self) -> None:
-        """Until the next daemon has what it is told, at most END_SECONDS: it may end this one before."""
+        """Waits until the next daemon has its requests, END_SECONDS at most; it may end this one before."""
         for thread in self._at_work:
             thread.join(END_SECONDS)

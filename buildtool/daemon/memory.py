@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
-
-import msgpack
 
 from buildtool.base.digests import Memo, sha256, stamp
 from buildtool.base.store.recent import Recent
@@ -18,16 +17,9 @@ _MOST_FILES = 1024  # whose digests are known
 
 
 def request_key(request: Mapping[str, Any], environment: Mapping[str, str], cache: str) -> str:
-    """Stands for all that a request says."""
-
-    def ordered(value: Any) -> Any:
-        if isinstance(value, dict):
-            pairs = sorted(value.items(), key=lambda pair: str(pair[0]))
-            return [[str(key), ordered(item)] for key, item in pairs]
-        return [ordered(item) for item in value] if isinstance(value, list | tuple) else value
-
-    said = [ordered(request), sorted(environment.items()), cache]
-    return hashlib.sha256(msgpack.packb(said, unicode_errors="surrogateescape")).hexdigest()
+    """A key that identifies a request, its environment and its use of the cache."""
+    said = json.dumps([request, environment, cache], sort_keys=True, default=lambda data: [repr(data)])
+    return hashlib.sha256(said.encode()).hexdigest()
 
 
 class FileDigests(Memo[str]):
@@ -44,7 +36,7 @@ class FileDigests(Memo[str]):
         super().__init__(steady, _MOST_FILES)
 
     def of(self, path: str) -> str:
-        """That of a file; "" of one that cannot be read, is too large, or changes meanwhile."""
+        """The digest of a file; "" where it cannot be read, is too large, or changes meanwhile."""
         try:
             return super().of(path)
         except (OSError, ValueError):
@@ -52,21 +44,21 @@ class FileDigests(Memo[str]):
 
 
 class Kept(NamedTuple):
-    """An answer's frame; path and digest of the files behind it of which the request has no digest."""
+    """An answer's frame, and path and digest of each file behind it whose digest is not in the request."""
 
     frame: bytes
     inputs: tuple[tuple[str, str], ...]
 
 
 class Answers(Recent[str, Kept]):
-    """Answers of requests whose digests say all; the ones used last are kept, within some bytes."""
+    """Answers that depend on files with known digests alone; those used last, up to MOST_BYTES."""
 
     def __init__(self) -> None:
         super().__init__(MOST_BYTES, lambda kept: len(kept.frame))
         self._digests = FileDigests()
 
     def get(self, key: str) -> Kept | None:
-        """That for a request; None where none is known, or a file behind it changed."""
+        """The answer for the key of a request; None where none is known, or a file behind it has changed."""
         known = super().get(key)
         if known is not None and any(self._digests.of(path) != digest for path, digest in known.inputs):
             self.pop(key)

@@ -55,24 +55,24 @@ class Worker:
         self.since = self.heard = time.monotonic()  # `since`: it is at work, or idle
 
     def send(self, message: Mapping[str, Any]) -> None:
-        """Sends it a message, as soon as it reads."""
+        """Sends a message to the worker, as soon as it reads."""
         self.unsent += wire.packed(message)
         self.heard = time.monotonic()  # from now on it has to say that it is at work
         self.write()
 
     def is_silent(self, now: float, seconds: float) -> bool:
-        """Whether it works for a client and was silent for this long: it was stopped, or hangs."""
+        """Whether it works for a client and was silent for so many `seconds`: it was stopped, or it hangs."""
         return self.job is not None and not self.prepares and now - self.heard > seconds
 
     def write(self) -> None:
-        """Writes what its pipe takes now; a child that ended is noticed where it is read."""
+        """Writes as much as its pipe takes now. `read` finds out that a child has ended."""
         with contextlib.suppress(OSError):
             while self.unsent and not self.ended:
                 sent = os.write(self.stdin.fileno(), memoryview(self.unsent)[:_CHUNK].tobytes())
                 del self.unsent[:sent]
 
     def read(self) -> list[dict[str, Any]] | None:
-        """The messages that it has sent; None where it ended. ToolError for what is no message."""
+        """The messages that it has sent; None where it has ended. ToolError for a malformed message."""
         if self.ended:
             return []
         try:
@@ -85,7 +85,7 @@ class Worker:
         return self._decoder.feed(data) if data else None
 
     def kill(self) -> None:
-        """Kills it and all it has started. It is gone once `wait` says so."""
+        """Kills it and all processes that it has started. `wait` says when it is gone."""
         self.ended = True
         with contextlib.suppress(OSError):
             os.killpg(self.pid, signal.SIGKILL)
@@ -94,7 +94,7 @@ class Worker:
                 pipe.close()
 
     def wait(self, *, patient: bool = True) -> int | None:
-        """Its exit status, its CPU time noted; None where it is not gone yet, unless `patient`."""
+        """Its exit status; notes its CPU time. None where it is not gone yet and this is not `patient`."""
         try:
             pid, status, used = os.wait4(self.pid, 0 if patient else os.WNOHANG)
         except ChildProcessError:
@@ -108,7 +108,7 @@ class Worker:
 
 @dataclass(eq=False)
 class Job:
-    """A request at work; `waiting`: whoever asked for it, nobody where it is prepared."""
+    """A request at work; `waiting`: the clients that asked for it, none where it is prepared."""
 
     key: str
     request: Mapping[str, Any]
@@ -121,7 +121,7 @@ class Job:
 
     @property
     def about(self) -> str:
-        """The network and the board: a worker that knows them is preferred."""
+        """The network and the board. A worker that has planned these before is preferred."""
         return about(self.request)
 
     @property
@@ -154,7 +154,7 @@ class Pool:
         self._selector = selector
 
     def free(self, about: str) -> Worker | None:
-        """A worker that knows a network, an idle one, or a new one. OSError: no process left."""
+        """A worker that knows the network, an idle or a new one; None: all are busy. Raises OSError."""
         idle = [worker for worker in self.asked if worker.job is None]
         for wanted in (about, ""):  # "": it has planned nothing yet
             for worker in idle:
@@ -192,7 +192,7 @@ class Pool:
             self._selector.unregister(worker.stdin)
 
     def remove(self, worker: Worker) -> int:
-        """Ends a worker; its exit status. One that prepares may die slowly, and is not waited for."""
+        """Ends a worker; returns its exit status. Does not wait for one that prepares."""
         for pipe in (worker.stdin, worker.stdout):
             with contextlib.suppress(KeyError, ValueError):
                 self._selector.unregister(pipe)

@@ -34,13 +34,13 @@ class Budget:
         self.spent = 0.0
 
     def begin(self, idle_seconds: float = 0.0, spent: float = 0.0) -> None:
-        """A request came `idle_seconds` ago; `spent`: CPU seconds since."""
+        """Starts the budget anew: a request came `idle_seconds` ago; `spent`: CPU seconds used since."""
         self._since = self._clock() - idle_seconds
         self.spent = spent
 
     @property
     def idle_seconds(self) -> float:
-        """Since the last request."""
+        """Seconds since the last request."""
         return self._clock() - self._since
 
     def left(self, part: float = 1.0) -> float:
@@ -82,17 +82,17 @@ class Preparer:
         return next((worker for worker in self._pool.workers if worker.prepares), None)
 
     def add(self, job: Job, *, ahead: bool = False) -> None:
-        """Adds a preparation, which begins as soon as the budget allows; one look ahead a network."""
+        """Adds a preparation, which begins as soon as the budget allows. A network has one look ahead."""
         if self._share <= 0:
             return
         subject = job.about if ahead else _subject(job.request, job.environment)
-        found = Preparation(job, ahead, subject)
-        rest = [one for one in self.waiting if (one.ahead, one.subject) != (ahead, found.subject)]
-        self.waiting = sorted([*rest, found][-MOST_WAITING:], key=lambda one: one.ahead)
+        preparation = Preparation(job, ahead, subject)
+        rest = [one for one in self.waiting if (one.ahead, one.subject) != (ahead, preparation.subject)]
+        self.waiting = sorted([*rest, preparation][-MOST_WAITING:], key=lambda one: one.ahead)
 
     def asked(self, request: Mapping[str, Any], environment: Mapping[str, str]) -> None:
-        """A request has come: what is at work ends, and waits for a budget that begins anew.
-        The request's own answer is not prepared any more, nor one for what its files held before.
+        """A request has come: stops the preparation at work, which waits again; starts the budget anew.
+        Drops the preparation of this request's own answer, also for an earlier content of its files.
         """
         self.stop()
         self.budget.begin()

@@ -76,7 +76,7 @@ class Scheduler:
             self.preparer.add(Job(key, request, environment, "on"))
 
     def leave(self, client: Connection) -> None:
-        """A client is gone: a job that it alone waited for is given up, which ends its worker."""
+        """A client is gone. Gives up a job that no other client waits for, and ends its worker."""
         job = self.jobs.get(client.job or "")
         if job is None or client not in job.waiting:
             return
@@ -147,7 +147,7 @@ class Scheduler:
         self._done(job, wire.packed({"crash": True, "error": to_data(ToolError(text))}), {})
 
     def look(self, client: Connection) -> None:
-        """Waits until a client reads, where something is left to be sent to it."""
+        """Sets the events that the selector waits for at a client's socket."""
         with contextlib.suppress(KeyError, ValueError):  # it is gone
             self._selector.modify(client.socket, client.events, client)
 
@@ -160,7 +160,7 @@ class Scheduler:
                 self.pool.add()
 
     def hear(self, worker: Worker, events: int) -> None:
-        """Takes in what a worker has sent, and sends it what waits."""
+        """Handles the messages of a worker, and sends it the bytes that wait."""
         if events & selectors.EVENT_WRITE:
             worker.write()
         if events & selectors.EVENT_READ:
@@ -226,7 +226,7 @@ class Scheduler:
         self._has_room = True
 
     def _prepared(self, worker: Worker, message: Mapping[str, Any]) -> None:
-        """Takes in a message of the worker that prepares."""
+        """Handles a message of the worker that prepares."""
         one = self.preparer.heard(worker, message)
         if one is None:
             return
@@ -254,7 +254,7 @@ class Scheduler:
         self.at_hand()
 
     def _lost(self, worker: Worker, why: str = "") -> None:
-        """A worker ended by itself, or hangs: its request fails, and no other."""
+        """Handles a worker that has ended by itself, or hangs: its own request fails, and no other."""
         job = self.jobs.get(worker.job or "")
         status = self.pool.remove(worker)
         self.counts["crashes"] += 1

@@ -107,7 +107,7 @@ class Server:
             client.socket.close()
 
     def wake(self) -> None:
-        """Ends the loop's wait; from any thread."""
+        """Ends the loop's wait. Any thread may call it."""
         with contextlib.suppress(OSError):
             os.write(self._wake_write, b"w")
 
@@ -204,7 +204,7 @@ class Server:
     # ---- clients -------------------------------------------------------------------------------------
 
     def _accept(self) -> None:
-        """Accepts new clients; the one that was idle for longest makes room."""
+        """Accepts new clients. Of too many it disconnects the one that was idle for longest."""
         for _ in range(MOST_AT_ONCE):
             try:
                 connection, _address = self.life.listener.accept()
@@ -226,21 +226,21 @@ class Server:
             self._selector.register(connection, selectors.EVENT_READ, client)
 
     def _make_room(self) -> bool:
-        """Hangs up on the client that was idle for longest; False where there is none."""
+        """Disconnects the client that was idle for longest; False where there is none."""
         client = self.clients.to_make_room()
         if client is not None:
             self._hang_up(client)
         return client is not None
 
     def _look(self, client: Connection) -> None:
-        """Hangs up on a client that is done, or waits for its next event."""
+        """Disconnects a client that is done, or waits for its next event."""
         if client in self.clients:
             (self._hang_up if client.is_over else self.scheduler.look)(client)
 
     def _listen_to(self, client: Connection) -> None:
-        """Does what a client has asked for, and then looks at others.
+        """Handles some messages of a client, and then lets others have their turn.
 
-        Where something is wrong with a message it says so and hangs up: the client plans by itself.
+        Where a message is wrong it says so and disconnects the client, which plans by itself.
         """
         refusal: BuildtoolError | None = None
         try:
@@ -262,7 +262,7 @@ class Server:
         self._look(client)
 
     def _obey(self, client: Connection, message: Mapping[str, Any]) -> None:
-        """Does what a message asks for; ToolError for an unknown message."""
+        """Handles a message; ToolError for an unknown one."""
         if "hello" in message:
             client.greeted = True
             state = "ready" if any(w.ready for w in self.scheduler.pool.workers) else "starting"
@@ -379,7 +379,7 @@ class Server:
 
 def _number(name: str, default: float) -> float:
     try:
-        found = float(os.environ.get(name, ""))
+        number = float(os.environ.get(name, ""))
     except ValueError:
         return default
-    return found if 0 <= found < float("inf") else default
+    return number if 0 <= number < float("inf") else default

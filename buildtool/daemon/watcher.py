@@ -31,14 +31,14 @@ FOREIGN = frozenset("nfs nfs4 cifs smb3 smbfs 9p fuse.sshfs vboxsf afs ceph lust
 
 
 class Events:
-    """Events of changed files in folders; the listeners are called in a thread of its own."""
+    """Events of changed files in folders. A thread of its own calls the listeners."""
 
     def __init__(self) -> None:
         self.watches: dict[str, ObservedWatch] = {}
         self._observer: BaseObserver | None = None
 
     def listen(self, folder: str, heard: Callable[[set[str]], None], *, below: bool = False) -> str:
-        """Calls `heard` with paths that change, or in folders `below`; why it cannot ("": it can)."""
+        """Calls `heard` with paths that change in a folder, or `below` it. Why it cannot ("": it can)."""
         kind = file_system(folder)
         if kind in FOREIGN:
             return f"its file system ({kind}) sends no events"
@@ -86,11 +86,11 @@ def file_system(folder: str) -> str:
     best, kind = "", ""
     with contextlib.suppress(OSError):
         for line in Path("/proc/mounts").read_text(errors="replace").splitlines():
-            _, point, found, *_ = line.split(" ")
+            _, point, its_kind, *_ = line.split(" ")
             point = point.replace("\\040", " ")
             inside = folder == point or folder.startswith(point.rstrip("/") + "/")
             if inside and len(point) >= len(best):
-                best, kind = point, found
+                best, kind = point, its_kind
     return kind
 
 
@@ -141,7 +141,7 @@ class Watcher:
         self._folders &= folders
 
     def also(self, request: Mapping[str, Any], paths: Sequence[str]) -> None:
-        """More files that a request depends on, such as a board's base."""
+        """Also watches other files that a request depends on, such as a board's base."""
         for key, (known, _) in self._requests.items():
             if known == request:
                 self._also[key] = tuple(paths)
@@ -266,10 +266,10 @@ class Watcher:
 
 def _size_and_time(path: str) -> tuple[int, int] | None:
     try:
-        found = Path(path).stat()
+        there = Path(path).stat()
     except (OSError, ValueError):
         return None
-    return found.st_size, found.st_mtime_ns
+    return there.st_size, there.st_mtime_ns
 
 
 def _files(request: Any) -> dict[str, str]:
@@ -285,7 +285,7 @@ def without_digests(request: Any) -> Any:
 
 
 def _changed(value: Any, digest_of: Callable[[str, str], str]) -> Any:
-    """A request with other digests of its files; `digest_of` gets a file's path, and its digest there."""
+    """A request with other digests of its files; `digest_of` gets a path and the present digest."""
     if isinstance(value, Mapping):
         if "sha256" in value and isinstance(value.get("path"), str):
             return {**value, "sha256": digest_of(value["path"], str(value["sha256"]))}

@@ -46,7 +46,7 @@ _AROUND = 1 << 20  # bytes that the message around an answer has at most
 
 
 class Speaker:
-    """Messages to the daemon, from any thread. `busy`: it says every second that the worker lives."""
+    """Sends messages to the daemon, from any thread; while `busy` is set, one each second."""
 
     def __init__(self) -> None:
         self._replies = os.fdopen(os.dup(1), "wb")
@@ -129,7 +129,7 @@ class Service:
         self._until = time.process_time() + float(message.get("seconds", 0.0))
 
     def rest(self) -> bool:
-        """Does a step of the work ahead, within the budget; False where it does no more."""
+        """Does a step of the work ahead, within the budget; False where there is nothing more to do."""
         is_over = bool(self._ahead_key) and time.process_time() >= self._until
         try:
             if not is_over:
@@ -152,11 +152,9 @@ class Service:
             self.cache.flush()
 
     def drop(self) -> None:
-        """Frees memory."""
+        """Forgets all values, to free memory."""
         self.session.forget()
         self._ahead, self._ahead_key = iter(()), ""
-        if self.cache is not None:
-            self.cache.forget()
         self._say({"dropped": True, "rss": resident_bytes()})
 
 
@@ -177,15 +175,15 @@ def _answer(request: Any, session: Session, environment: Any) -> dict[str, Any]:
 
 
 def _imports() -> Iterator[None]:
-    """Imports what planning needs, a module a step: code edited later has no effect on this worker."""
+    """Imports the modules that planning needs, one a step: later edits have no effect on this worker."""
     for room in PRELOADED:
         package = import_module(f"buildtool.{room}")
         yield
-        for found in walk_packages(package.__path__, f"buildtool.{room}."):
-            spec = find_spec(found.name)
+        for module in walk_packages(package.__path__, f"buildtool.{room}."):
+            spec = find_spec(module.name)
             is_python = spec is not None and str(spec.origin).endswith(".py")  # and no C library beside
-            if is_python and not found.name.startswith("buildtool.graph.onnx"):  # rarely needed
-                import_module(found.name)
+            if is_python and not module.name.startswith("buildtool.graph.onnx"):  # rarely needed
+                import_module(module.name)
                 yield
 
 
@@ -212,9 +210,9 @@ def _plans_ahead(asked: Planning, session: Session) -> Iterator[None]:
     network = load_network(asked.model, session)
     prepared = prepare(network, target, asked.options, session)
     fronts = [searched(prepared.of(graph)) for graph in prepared.graphs]
-    for found in fronts:
-        for index in range(len(found.points)):
-            found.plan(index)
+    for front in fronts:
+        for index in range(len(front.points)):
+            front.plan(index)
             yield
     whole = choice(replace(prepared, options=replace(asked.options, ram=None))).plan.arena_bytes
     least = replace(asked.options, ram=None, objective=Objective.RAM)
@@ -224,9 +222,9 @@ def _plans_ahead(asked: Planning, session: Session) -> Iterator[None]:
     for options in (least, *(replace(asked.options, ram=limit) for limit in limits)):
         choice(replace(prepared, options=options))
         yield
-        made = planned(asked.model, asked.target, options, session)
-        described(made)
-        beside(made, False)
+        plan = planned(asked.model, asked.target, options, session)
+        described(plan)
+        beside(plan, False)
         yield
 
 

@@ -1,4 +1,4 @@
-"""The options, once: the command line, SCons and the reference page (page.py) are made from the table.
+"""The options, once: the command line, SCons and the reference page are made from the table.
 
 A leaf: the standard library only. Values are parsed here (parsers.py), from a request's plain values or from
 text, so that every front refuses the same mistakes in the same words; values.py is what they become. Begin at
@@ -43,7 +43,7 @@ def parse(name: str, value: object) -> Any:
 
 
 def from_text(option: Option, text: object) -> object:
-    """A value given as text, as a request has it; `parse` refuses what is no number."""
+    """The value for a request of a value that is given as text; `parse` refuses what is not a number."""
     good = isinstance(text, str) and text.isascii() and text.isdecimal() and len(text) < 20
     return int(str(text)) if option.number and good else text
 
@@ -57,20 +57,20 @@ def planning(values: Mapping[str, Any]) -> dict[str, Any]:
     return together({name: parse(name, value) for name, value in values.items()})
 
 
-def together(found: Mapping[str, Any]) -> dict[str, Any]:
+def together(options: Mapping[str, Any]) -> dict[str, Any]:
     """Planning options that are parsed; UsageError for those that have no effect together."""
-    strategy = found.get("strategy", Strategy.BEST)
-    for name in found:
+    strategy = options.get("strategy", Strategy.BEST)
+    for name in options:
         others = BY_NAME[name].strategies
         if strategy not in others:
             helps = [suggest(**{name: None}), suggest(strategy=str(others[0]))]
             raise UsageError(f"it has no effect with strategy {strategy}", option=name, hint=helps)
-    if "max_ms" in found and "max_cost" in found:
+    if "max_ms" in options and "max_cost" in options:
         helps = [suggest(max_cost=None), suggest(max_ms=None)]
         raise UsageError(
             "it is max_cost in another unit, and one of them is enough", option="max_ms", hint=helps
         )
-    return dict(found)
+    return dict(options)
 
 
 def beside_plan(names: Iterable[str]) -> None:

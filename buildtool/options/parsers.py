@@ -89,16 +89,16 @@ def size(name: str, value: object) -> int:
     """A number of bytes above 0, or text such as "64K" or "1M"."""
     words = value.strip().upper() if isinstance(value, str) else ""
     unit = words[-1:] if words[-1:] in _UNITS else ""
-    found = _integer(words.removesuffix(unit) if isinstance(value, str) else value)
-    if found is None or found <= 0:
+    number = _integer(words.removesuffix(unit) if isinstance(value, str) else value)
+    if number is None or number <= 0:
         raise refuse(name, value, "a number of bytes, such as 65536, 64K or 1M")
-    if found * _UNITS[unit] > _MOST_BYTES:
+    if number * _UNITS[unit] > _MOST_BYTES:
         raise refuse(name, value, f"a number of bytes up to {_MOST_BYTES}")
-    return found * _UNITS[unit]
+    return number * _UNITS[unit]
 
 
 def _real(*wanted: tuple[str, Callable[[float], bool]]) -> Parser:
-    """A number, or text of one, for which everything `wanted` (in words) holds; nothing does for NaN."""
+    """A number, or text of one, for which all `wanted` (words, test) holds; nothing holds for NaN."""
 
     def parse(name: str, value: object) -> float:
         number = math.nan
@@ -147,21 +147,26 @@ def pixels(name: str, value: object) -> int:
 def sides(name: str, value: object) -> tuple[int, int]:
     """Rows and columns, from text such as "544" or "480x640"."""
     words = value.lower().split("x") if isinstance(value, str) else [value]
-    found = [_integer(word) or 0 for word in words]
-    if len(found) > 2 or not all(1 <= side <= _MOST_SIDE for side in found):
+    numbers = [_integer(word) or 0 for word in words]
+    if len(numbers) > 2 or not all(1 <= side <= _MOST_SIDE for side in numbers):
         raise refuse(name, value, "rows and columns, such as 480x640, or one number for both")
-    return found[0], found[-1]
+    return numbers[0], numbers[-1]
 
 
 def factors(name: str, value: object) -> tuple[int, ...]:
     """Rising whole numbers above 1: as a list, or as text with commas between them."""
     words: Any = value.split(",") if isinstance(value, str) else value
-    found: tuple[int, ...] = ()
+    numbers: tuple[int, ...] = ()
     if isinstance(words, list | tuple) and 0 < len(words) <= _MOST_FACTOR:
-        found = tuple(_integer(word) or 0 for word in words)
-    if not found or min(found) < 2 or max(found) > _MOST_FACTOR or list(found) != sorted(set(found)):
+        numbers = tuple(_integer(word) or 0 for word in words)
+    if (
+        not numbers
+        or min(numbers) < 2
+        or max(numbers) > _MOST_FACTOR
+        or list(numbers) != sorted(set(numbers))
+    ):
         raise refuse(name, value, f"a list of rising numbers from 2 to {_MOST_FACTOR}, such as 2,4,6,8")
-    return found
+    return numbers
 
 
 def identifier(name: str, value: object) -> str:
@@ -257,7 +262,7 @@ NAMED = {
 
 
 def normalise(name: str, value: object) -> Normalise | None:
-    """The rule that a text says; None for `auto`."""
+    """The rule that a text describes; None for `auto`."""
     words = text(name, value)
     if words == "auto":
         return None

@@ -62,7 +62,7 @@ class Option(NamedTuple):
 
     @property
     def flagged(self) -> str:
-        """As on the command line: --max-f."""
+        """The name on the command line: --max-f."""
         return "--" + (self.spelt or self.name).replace("_", "-")
 
 

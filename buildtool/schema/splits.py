@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TypedDict, final
+from typing import TypedDict
 
 
-@final
 class SplitAccuracy(TypedDict):
     """Shares of images that get the right class, from 0 to 1.
 
@@ -26,7 +25,6 @@ class SplitAccuracy(TypedDict):
     guessing: float
 
 
-@final
 class SplitFirmware(TypedDict):
     """How many outputs of the firmware are equal to the reference, to the bit.
 
@@ -41,7 +39,6 @@ class SplitFirmware(TypedDict):
     board_not_run: str
 
 
-@final
 class SplitPlan(TypedDict):
     """The plan that is written.
 
@@ -59,7 +56,6 @@ class SplitPlan(TypedDict):
     estimated_ms: float | None
 
 
-@final
 class SplitPrice(TypedDict):
     """What a structure takes of the board.
 
@@ -79,7 +75,6 @@ class SplitPrice(TypedDict):
     code_there: int | None
 
 
-@final
 class SplitTable(TypedDict):
     """A table: its rows have a value for each column's title."""
 

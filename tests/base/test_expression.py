@@ -57,12 +57,13 @@ REFUSED = (
     *("1; 2", "x = 1", "import os", "", "   ", "1 +", "kh kw", "\x00", "é", "99999999999999999999999999"),
     *("1e400", "(" * 3000 + ")" * 3000, "-" * 500 + "1", "+".join(["1"] * 600)),
     "min(" * 100 + "1" + ", 1)" * 100,
+    *("kh / zero", "kh // zero", "kh % zero", "ceil_div(kh, zero)", "align(kh, zero)"),
 )
 
 
 @pytest.mark.parametrize("expression", REFUSED)
-def test_everything_but_arithmetic_is_refused(expression):
-    with pytest.raises(TargetError):
+def test_everything_but_arithmetic_and_divisions_by_zero_are_refused(expression):
+    with pytest.raises(TargetError, match=re.escape(f"expression '{expression[:70]}")):
         evaluate(expression, NAMES)
 
 
@@ -89,14 +90,6 @@ def test_values_are_those_of_the_arithmetic_as_python_reads_it(pair):
             evaluate(pair[0], NAMES)
         return
     assert evaluate(pair[0], NAMES) == expected
-
-
-@pytest.mark.parametrize(
-    "expression", ["kh / zero", "kh // zero", "kh % zero", "ceil_div(kh, zero)", "align(kh, zero)"]
-)
-def test_division_by_zero_is_an_error_of_the_expression(expression):
-    with pytest.raises(TargetError, match=re.escape(expression)):
-        evaluate(expression, NAMES)
 
 
 def test_results_that_are_not_finite_and_deep_nesting_are_refused():
@@ -131,13 +124,3 @@ def test_any_text_gives_a_finite_number_or_a_target_error(expression):
         return
     assert isinstance(value, int | float)
     assert math.isfinite(value)
-
-
-@settings(derandomize=True, deadline=None, max_examples=200)
-@given(st.integers(0, 10**6), st.integers(1, 4096))
-def test_align_and_ceil_div_round_up(a, b):
-    names = {"a": a, "b": b}
-    aligned = evaluate("align(a, b)", names)
-    assert aligned % b == 0
-    assert a <= aligned < a + b
-    assert evaluate("ceil_div(a, b)", names) * b == aligned

@@ -8,46 +8,29 @@ import socket
 from pathlib import Path
 
 import pytest
-from daemons import BOARDS, Clock, eventually, is_running, running
+from daemons import BOARDS, HELLO, Clock, dialled, eventually, heard, is_running, running
 
 from buildtool.base import wire
 from buildtool.base.errors import ToolError
+from buildtool.base.locks import process
 from buildtool.base.wire import Decoder
-from buildtool.client.endpoint import AbsentError, process_start
+from buildtool.client.endpoint import AbsentError
 from buildtool.daemon import connection
 from buildtool.daemon.connection import MOST_CLIENTS, MOST_WAITING, Clients, Connection
 from buildtool.fronts.cli import upkeep
 
-HELLO = wire.packed({"protocol": wire.PROTOCOL, "hello": {}})
 EMIT = {"kind": "emit", "model": "ds_cnn", "board": "host", "name": "net"}
 
 
 def framed(request):
-    message = {"protocol": wire.PROTOCOL, "request": request, "cache": "on", "environment": {}}
-    return wire.packed(message)
+    return wire.packed({"request": request})
 
 
 @pytest.fixture
 def sockets():
-    """Called with a daemon: another connection to it that has said hello."""
+    """Called with a daemon: another connection to it that has said hello, and more."""
     with contextlib.ExitStack() as stack:
-
-        def connected(daemon, data=b""):
-            found = stack.enter_context(socket.socket(socket.AF_UNIX))
-            found.settimeout(20)
-            found.connect(str(daemon.at.address))
-            found.sendall(HELLO + data)
-            return found
-
-        yield connected
-
-
-def heard(ours, is_last):
-    """What a daemon says until a message of which that is true; all it says before it hangs up, otherwise."""
-    decoder, found = Decoder(), []
-    while not (found and is_last(found[-1])) and (part := ours.recv(1 << 16)):
-        found += decoder.feed(part)
-    return found
+        yield lambda daemon, *messages: stack.enter_context(dialled(daemon, HELLO, *messages))
 
 
 class Pairs:
@@ -86,7 +69,7 @@ def all_there_is(ours):
 
 def test_a_client_that_does_not_read_is_not_heard_until_it_does(pairs):
     ours, found = pairs.one()
-    ours.sendall(HELLO + framed(BOARDS) * 3)
+    ours.sendall(wire.packed(HELLO) + framed(BOARDS) * 3)
     assert found.read() and found.take()["hello"] == {}
     answer = b"x" * (1 << 20)
     found.send_frame(answer)
@@ -105,7 +88,7 @@ def test_a_client_that_does_not_read_is_not_heard_until_it_does(pairs):
 
 def test_a_client_that_reads_nothing_for_long_is_hung_up_on(pairs):
     ours, found = pairs.one()
-    ours.sendall(HELLO)
+    ours.sendall(wire.packed(HELLO))
     assert found.read() and found.take()
     assert not found.is_stuck(pairs.clock.now + 1e9)  # it was sent nothing
     found.send_frame(b"x" * (1 << 21))
@@ -115,6 +98,20 @@ def test_a_client_that_reads_nothing_for_long_is_hung_up_on(pairs):
     all_there_is(ours)
     assert found.write() and found.wants_to_write
     assert not found.is_stuck(now + 1)  # it has read some
+
+
+def test_a_client_whose_hello_or_frame_takes_too_long_is_hung_up_on(pairs):
+    ours, found = pairs.one()
+    limit = found.used + connection.FRAME_SECONDS
+    assert not found.is_stuck(limit - 1) and found.is_stuck(limit + 1)  # it has not said hello
+    ours.sendall(wire.packed(HELLO))
+    assert found.read() and found.take() and not found.is_stuck(1e12)
+    limit, request = pairs.clock.now + connection.FRAME_SECONDS, framed(BOARDS)
+    for part in (request[:7], request[7:9]):
+        ours.sendall(part)
+        assert found.read() and found.take() is None
+        assert not found.is_stuck(limit - 1) and found.is_stuck(limit + 1)
+        pairs.clock.now += 5
 
 
 def test_messages_of_very_many_values_are_refused(pairs):
@@ -199,7 +196,7 @@ def test_twelve_clients_that_ask_for_much_and_read_nothing_take_little_memory(tm
     with running(tmp_path) as daemon:
         daemon.ask(EMIT)
         before = peak(daemon.pid)
-        greedy = [sockets(daemon, framed(EMIT) * 55) for _ in range(12)]
+        greedy = [sockets(daemon, *[{"request": EMIT}] * 55) for _ in range(12)]
         eventually(lambda: daemon.counts()["requests"] >= 1 + len(greedy))
         answers = 0
         for ours in greedy[:2]:  # whoever reads after all gets all of it
@@ -231,7 +228,8 @@ def test_status_and_stop_get_through_a_crowd_of_idle_clients(tmp_path, sockets):
 def test_status_and_stop_get_through_a_crowd_that_waits_for_answers(tmp_path, sockets):
     with running(tmp_path) as daemon:
         daemon.stop_workers()
-        many = [sockets(daemon, framed({**EMIT, "name": f"n{n}"})) for n in range(MOST_WAITING + 10)]
+        requests = ({"request": {**EMIT, "name": f"n{n}"}} for n in range(MOST_WAITING + 10))
+        many = [sockets(daemon, request) for request in requests]
         refused = [message for ours in many[-10:] for message in heard(ours, lambda m: "error" in m)]
         texts = [message["error"]["text"] for message in refused if message.get("crash")]
         assert texts == [f"{MOST_WAITING} clients wait for answers already"] * 10
@@ -263,10 +261,9 @@ def test_a_daemon_that_has_no_descriptor_left_hangs_up_on_who_is_idle(tmp_path, 
 
 
 def test_one_that_says_much_at_once_lets_others_speak(tmp_path, sockets):
-    status = wire.packed({"protocol": wire.PROTOCOL, "control": "status"})
     with running(tmp_path) as daemon:
         daemon.link().close()
-        talker = sockets(daemon, status * 300)
+        talker = sockets(daemon, *[{"control": "status"}] * 300)
         assert daemon.ask(BOARDS)["boards"]
         decoder, said = Decoder(), 0
         while said < 300:
@@ -287,7 +284,7 @@ def test_stop_does_not_say_stopped_while_the_process_lives(tmp_path, monkeypatch
                 upkeep.daemon_command("stop")
         assert is_running(pid)
         assert upkeep.daemon_command("stop")[0] == {"stopped": [pid]}
-        assert not is_running(pid) and process_start(pid) == ""
+        assert not is_running(pid) and process(pid)[1] == ""
 
 
 def test_stop_finds_a_daemon_that_ended_meanwhile_and_tells_of_those_for_another_cache(tmp_path, monkeypatch):

@@ -1,19 +1,17 @@
 """Frames and entries that nobody should send: a small part of `python -m benchmarks.fuzz_daemon`."""
 
 import importlib.util
-import socket
 import struct
 import time
 
 import msgpack
 import pytest
-from daemons import BOARDS, eventually, running
+from daemons import BOARDS, dialled, eventually, heard, running
 from paths import ROOT
 
 from buildtool.base import wire
 from buildtool.base.errors import ToolError
 from buildtool.base.wire import Decoder
-from buildtool.daemon import connection
 
 _SPEC = importlib.util.spec_from_file_location("fuzz_daemon", ROOT / "benchmarks" / "fuzz_daemon.py")
 fuzz = importlib.util.module_from_spec(_SPEC)
@@ -39,42 +37,19 @@ def test_hostile_entries_change_no_answer_and_leave_the_folder_alone(tmp_path):
     assert {what.split()[0] for what in counts} >= {"plans", "fronts", "code", "weights"}
 
 
-def test_a_slow_sender_is_waited_for_and_a_stuck_one_is_not(tmp_path, monkeypatch):
+def test_a_slow_sender_is_waited_for(tmp_path):
     request = wire.packed({"protocol": wire.PROTOCOL, "request": BOARDS})
     with running(tmp_path) as daemon:
         daemon.link().close()
-        with socket.socket(socket.AF_UNIX) as slow:
-            slow.connect(str(daemon.at.address))
-            slow.settimeout(20)
+        with dialled(daemon) as slow:
             for byte in HELLO + request[:-1]:
                 slow.sendall(bytes([byte]))
             time.sleep(0.6)
             slow.sendall(request[-1:])
-            decoder, heard = Decoder(), []
-            while not any("answer" in message for message in heard):
-                heard += decoder.feed(slow.recv(1 << 16))
-    ours, theirs = socket.socketpair()
-    with ours, theirs:
-        found = connection.Connection(theirs)
-        assert not found.is_stuck(found._begun + connection.FRAME_SECONDS - 1)
-        assert found.is_stuck(found._begun + connection.FRAME_SECONDS + 1)  # it has not said hello
-        ours.sendall(HELLO)
-        assert found.read() and found.take() and not found.is_stuck(1e12)
-        ours.sendall(request[:7])
-        assert found.read() and found.take() is None
-        assert not found.is_stuck(found._begun + connection.FRAME_SECONDS - 1)
-        ours.sendall(request[7:9])
-        assert found.read() and found.take() is None
-        assert found.is_stuck(found._begun + connection.FRAME_SECONDS + 1)
+            heard(slow, lambda message: "answer" in message)
 
 
-def test_frames_are_found_however_they_are_cut_and_too_long_ones_are_refused():
-    messages = [{"protocol": wire.PROTOCOL, "number": number, "data": b"x" * number} for number in range(9)]
-    data = b"".join(map(wire.packed, messages))
-    for size in (1, 2, 3, 7, 50, len(data)):
-        decoder = Decoder()
-        found = [m for at in range(0, len(data), size) for m in decoder.feed(data[at : at + size])]
-        assert found == messages and not decoder.held
+def test_a_frame_above_the_bound_is_refused_by_its_length():
     for length in (101, 1 << 31, (1 << 32) - 1):
         with pytest.raises(ToolError, match="exceeds the limit"):
             Decoder(100).feed(struct.pack("<I", length))
@@ -96,15 +71,8 @@ def test_a_frame_of_many_small_things_takes_no_more_memory_than_its_bound_allows
 
 def test_wrong_words_and_pipelined_requests_are_refused(tmp_path):
     def refusal(daemon, *messages):
-        with socket.socket(socket.AF_UNIX) as ours:
-            ours.settimeout(10)
-            ours.connect(str(daemon.at.address))
-            for message in messages:
-                ours.sendall(wire.packed({"protocol": wire.PROTOCOL, **message}))
-            decoder, heard = Decoder(), []
-            while part := ours.recv(1 << 16):
-                heard += decoder.feed(part)
-            return [message["error"]["text"] for message in heard if "error" in message]
+        with dialled(daemon, *messages) as ours:
+            return [message["error"]["text"] for message in heard(ours) if "error" in message]
 
     hello, slow = {"hello": {}}, {"request": {"kind": "zoo"}, "cache": "off"}
     with running(tmp_path) as daemon:

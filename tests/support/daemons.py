@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -18,11 +19,12 @@ from typing import Any
 
 import pytest
 
-from buildtool.base import folders
+from buildtool.base import folders, wire
 from buildtool.base.errors import from_data
+from buildtool.base.locks import process
 from buildtool.client import daemon as client
 from buildtool.client import endpoint as places
-from buildtool.client.endpoint import Endpoint, process_start
+from buildtool.client.endpoint import Endpoint
 
 BOARDS = {"kind": "boards"}
 PLENTY = 1_000_000  # as BUILDTOOL_DAEMON_AHEAD: what is prepared waits for no budget
@@ -122,7 +124,7 @@ class Daemon:
     def end(self) -> None:
         """Ends it and its workers, however they are."""
         pid, start = self.at.process()
-        if self.at.is_alive() and start and process_start(pid) == start:
+        if self.at.is_alive() and start and process(pid)[1] == start:
             workers = children(pid)
             for one in (pid, *workers):
                 with contextlib.suppress(ProcessLookupError):
@@ -141,6 +143,27 @@ def children(pid: int) -> list[int]:
             fields = path.read_text(errors="replace").rpartition(")")[2].split()
             if int(fields[1]) == pid:
                 found.append(int(path.parent.name))
+    return found
+
+
+HELLO = {"hello": {}}
+
+
+@contextlib.contextmanager
+def dialled(daemon: Daemon, *messages: Mapping[str, Any]) -> Iterator[socket.socket]:
+    """A plain socket to a daemon, which has been sent messages."""
+    with socket.socket(socket.AF_UNIX) as ours:
+        ours.settimeout(20)
+        ours.connect(str(daemon.at.address))
+        ours.sendall(b"".join(map(wire.packed, messages)))
+        yield ours
+
+
+def heard(ours: socket.socket, is_last: Callable[[Any], Any] = lambda message: False) -> list[Any]:
+    """What a daemon says until a message of which that is true, or until it hangs up."""
+    decoder, found = wire.Decoder(), list[Any]()
+    while not (found and is_last(found[-1])) and (part := ours.recv(1 << 16)):
+        found += decoder.feed(part)
     return found
 
 

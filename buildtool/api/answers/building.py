@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from buildtool.firmware.flashfiles import Signing
     from buildtool.firmware.planned import Planned
     from buildtool.schema.builds import BuildAnswer, EmitAnswer, SizesAnswer
+    from buildtool.target.types import Board
 
 _MOST_KEY_BYTES = 1 << 16
 
@@ -27,12 +28,12 @@ def sources_of(request: Emit | Build | Bundle, session: Session) -> tuple[Planne
     from buildtool.firmware.planned import emitted, planned_or_given, refuse_unless_fits
     from buildtool.plan.codec import to_bytes
 
-    made = planned_or_given(request.model, request.target, request.options, request.lock, session)
-    name = request.name or made.model.name
-    found = emitted(made, name)
-    refuse_unless_fits(made, len(found.image.data))
-    arena = arena_map(found.net, name, made.plan, made.graph, session)
-    return made, found, {**found.files, **arena, f"{found.net}.plan": to_bytes(made.plan)}
+    planned = planned_or_given(request.model, request.target, request.options, request.lock, session)
+    name = request.name or planned.model.name
+    sources = emitted(planned, name)
+    refuse_unless_fits(planned, len(sources.image.data))
+    arena = arena_map(sources.net, name, planned.plan, planned.graph, session)
+    return planned, sources, {**sources.files, **arena, f"{sources.net}.plan": to_bytes(planned.plan)}
 
 
 def emit(request: Emit, session: Session) -> EmitAnswer:
@@ -42,18 +43,18 @@ def emit(request: Emit, session: Session) -> EmitAnswer:
     from buildtool.firmware.tools import Origins
     from buildtool.target.kernels import include_folder, kernel_includes
 
-    made, sources, files = sources_of(request, session)
+    planned, sources, files = sources_of(request, session)
     named = (request.model, request.lock.file if request.lock else None)
     given = [file.path for file in named if isinstance(file, File) and file.data is None]
     return {
         "net": sources.net,
         "files": files,
         "c_files": list(sources.c_files),
-        "kernel_sources": [str(path) for path in kernel_sources(made.plan, made.target)],
+        "kernel_sources": [str(path) for path in kernel_sources(planned.plan, planned.target)],
         "include": str(include_folder()),
-        "kernel_includes": [str(path) for path in kernel_includes(made.target)],
-        "depends": [*given, *map(str, Origins.of(request.target, made.target).files())],
-        "notes": notes(made),
+        "kernel_includes": [str(path) for path in kernel_includes(planned.target)],
+        "depends": [*given, *map(str, Origins.of(request.target, planned.target).files())],
+        "notes": notes(planned),
     }
 
 
@@ -61,7 +62,7 @@ def build(request: Build, session: Session) -> BuildAnswer:
     """The test firmware of a network: sources, image, files for flash, size report."""
     from buildtool.api.answers.estimate import facts
     from buildtool.firmware.firmware import build_firmware, compiled_by_maker, for_other_tools, map_of
-    from buildtool.firmware.flashfiles import check_formats, flash_files
+    from buildtool.firmware.flashfiles import flash_files
     from buildtool.firmware.linkmap import portable
     from buildtool.firmware.parts import parts
     from buildtool.firmware.run.levels import built, named
@@ -70,53 +71,51 @@ def build(request: Build, session: Session) -> BuildAnswer:
     from buildtool.firmware.tools import toolchain
     from buildtool.target.registry import plugin
 
-    made, sources, files = sources_of(request, session)
-    board = made.target.board
-    family = plugin(board)
-    signing = _signing(request.flashing)
-    check_formats(board, request.flashing.formats, signed=signing is not None)
+    planned, sources, files = sources_of(request, session)
+    board, net, family = planned.target.board, sources.net, plugin(planned.target.board)
+    signing = _checked_signing(request.flashing, board)
     with scratch() as folder:
-        tools = toolchain(made.choice, made.target)
-        tell = session.tell
-        firmware = build_firmware(sources, made.plan, made.target, tools, Path(folder), tell=tell)
+        tools, place = toolchain(planned.choice, planned.target), Path(folder)
+        firmware = build_firmware(sources, planned.plan, planned.target, tools, place, tell=session.tell)
         elf, table = firmware.elf.read_bytes(), portable(map_of(firmware.elf).read_bytes())
-    report, stacks = size_report(elf, board), stack_report(elf, board, [sources.net])
-    if not made.choice.debug:  # a debug build only says it: it may be looked at for that
-        refuse_unless_enough(elf, board, sources.net)
-    files |= {
-        f"{sources.net}.elf": elf,
-        f"{sources.net}.map": table,
-        **flash_files(elf, board, sources.net, request.flashing.formats, signing),
-        **for_other_tools(family, sources, made.plan, made.target),
-    }
-    own = compiled_by_maker(family, sources.net, files, tell)
+    report, stacks = size_report(elf, board), stack_report(elf, board, [net])
+    if not planned.choice.debug:  # a debug build only says it: it may be looked at for that
+        refuse_unless_enough(elf, board, net)
+    files |= {f"{net}.elf": elf, f"{net}.map": table}
+    files |= flash_files(elf, board, net, request.flashing.formats, signing)
+    files |= for_other_tools(family, sources, planned.plan, planned.target)
+    own = compiled_by_maker(family, net, files, session.tell)
     return {
-        "net": sources.net,
+        "net": net,
         "board": board.name,
         **named(built(board, own)),
         "compiler": own.compiler if own else firmware.compiler,
-        "arena_bytes": made.plan.arena_bytes,
-        "state_bytes": made.plan.state_bytes,
+        "arena_bytes": planned.plan.arena_bytes,
+        "state_bytes": planned.plan.state_bytes,
         "sizes": report,
-        "parts": parts(elf, board, [sources.net], table.decode("utf-8", "replace")).parts,
+        "parts": parts(elf, board, [net], table.decode("utf-8", "replace")).parts,
         "stacks": stacks,
         "files": {**files, **(own.files if own else {})},
-        **facts(made),
+        **facts(planned),
     }
 
 
-def _signing(flashing: Flashing) -> Signing | None:
-    """The key and version that firmware is signed with; UsageError for an unreadable key."""
-    from buildtool.firmware.flashfiles import Signing
+def _checked_signing(flashing: Flashing, board: Board) -> Signing | None:
+    """The key and version that firmware is signed with; UsageError for an unreadable key, or for files for
+    flash that the board does not have.
+    """
+    from buildtool.firmware.flashfiles import Signing, check_formats
 
-    if flashing.sign is None:
-        return None
-    return Signing(flashing.sign.read("the key", _MOST_KEY_BYTES), flashing.version)
+    key, signing = flashing.sign, None
+    if key is not None:
+        signing = Signing(key.read("the key", _MOST_KEY_BYTES), flashing.version)
+    check_formats(board, flashing.formats, signed=key is not None)
+    return signing
 
 
 def sizes(request: Sizes, _session: Session) -> SizesAnswer:
     """The bytes that a linked image takes of each of the board's memories, and its files for flash."""
-    from buildtool.firmware.flashfiles import check_formats, flash_files
+    from buildtool.firmware.flashfiles import flash_files
     from buildtool.firmware.linkmap import map_text
     from buildtool.firmware.parts import parts
     from buildtool.firmware.run.identity import MOST_IMAGE_BYTES, networks
@@ -126,8 +125,7 @@ def sizes(request: Sizes, _session: Session) -> SizesAnswer:
     from buildtool.target.choice import load_board
 
     board = load_board(request.board)
-    signing = _signing(request.flashing)
-    check_formats(board, request.flashing.formats, signed=signing is not None)
+    signing = _checked_signing(request.flashing, board)
     elf, table = request.elf.read("the image", MOST_IMAGE_BYTES), map_text(request.elf, request.map)
     try:
         nets = [found.net for found in networks(elf)]

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from itertools import combinations, islice
 from typing import TYPE_CHECKING, Any
 
+from buildtool.api.answers.estimate import price
 from buildtool.base.errors import BuildtoolError, Value
 from buildtool.base.modes import Image, Objective, Order
 from buildtool.emit.image import image_layout
@@ -21,7 +22,6 @@ from buildtool.firmware.needs import CODE, Footprint, Need, needs, needs_of
 from buildtool.firmware.planned import prepare
 from buildtool.options.values import PlanOptions, TargetChoice
 from buildtool.plan.choose.choose import nearest
-from buildtool.plan.choose.limits import estimated_ms
 from buildtool.plan.choose.memories import waiting
 from buildtool.plan.models import Network
 from buildtool.target.choice import arena_memories, holds_weights, load_target
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from buildtool.graph.types import Graph
     from buildtool.plan.choose.problem import Prepared
     from buildtool.plan.types import Plan
+    from buildtool.schema.boards import Price
 
 SPARE_CODE = 0.05  # of the code that is bounded: where less is left, the firmware is linked
 SHOWN = 3  # cures that are told
@@ -66,15 +67,10 @@ class Fitting:
         return max(0, (self.count.stack or 0) - self.prepared.target.board.stack_bytes)
 
     @property
-    def cost(self) -> float:
-        """The plan's cost, with the waits for the arena's memories."""
-        prepared = self.prepared
-        return self.plan.cost + waiting(self.plan, self.graph, prepared.target, prepared.session)
-
-    @property
-    def estimated_ms(self) -> float | None:
-        """The cost at the board's clock; None where it is no time."""
-        return estimated_ms(self.cost, self.prepared.target)
+    def price(self) -> Price:
+        """What the plan needs and costs, with the waits for the arena's memories."""
+        target, session = self.prepared.target, self.prepared.session
+        return price(self.plan, target, waiting(self.plan, self.graph, target, session))
 
 
 def fitted(prepared: Prepared, name: str, *, exactly: bool) -> Fitting:
@@ -93,7 +89,7 @@ def fitted_plan(prepared: Prepared, graph: Graph, plan: Plan, name: str, *, exac
     least = needs(plan, target, flash, options)
 
     def suffices(bound: Footprint) -> bool:
-        """Whether a bound fits with room for code that the recorded sizes do not foresee, or nothing does."""
+        """Whether a bound settles it: it fits with room for more code, or the least needs do not fit."""
 
         def needed(need: Need) -> float:
             code = sum(part.bytes for part in need.parts if part.name.startswith(CODE))
@@ -104,15 +100,15 @@ def fitted_plan(prepared: Prepared, graph: Graph, plan: Plan, name: str, *, exac
         return not exactly and (fits_surely or not fits(least))
 
     count = counted(graph, plan, target, name, suffices, prepared.session)
-    found = least
+    counted_needs = least
     if count.footprint is not None:
-        found = needs_of(count.footprint, plan, target, flash, options)
-    return Fitting(prepared, graph, plan, flash, found, count)
+        counted_needs = needs_of(count.footprint, plan, target, flash, options)
+    return Fitting(prepared, graph, plan, flash, counted_needs, count)
 
 
-def fits(found: Sequence[Need]) -> bool:
+def fits(every: Sequence[Need]) -> bool:
     """Whether no need is exceeded."""
-    return not any(need.excess for need in found)
+    return not any(need.excess for need in every)
 
 
 @dataclass(frozen=True)
@@ -126,18 +122,18 @@ class Cure:
 def cures(network: Network, asked: TargetChoice, lacking: Fitting, session: Session) -> list[Cure]:
     """At most SHOWN ways to make a network fit, the cheapest first; `lacking`: the plan asked for."""
     options = lacking.prepared.options
-    found: list[Cure] = []
+    helping: list[Cure] = []
     # where less helps already it is not tried
-    news = (s for s in _settings(lacking) if not any(c.settings.items() <= s.items() for c in found))
+    news = (s for s in _settings(lacking) if not any(c.settings.items() <= s.items() for c in helping))
     for settings in islice(news, MOST_TRIES):
         session.tell(f"trying what would help: {', '.join(f'{k}={v}' for k, v in settings.items())}")
         cure = _tried(network, asked, options, settings, session)
         if cure is not None:
-            found.append(cure)
-    found.sort(key=lambda cure: (cure.found.cost, cure.found.plan.macs, list(cure.settings)))
-    if len(found) < SHOWN:
-        found += _boards(network, lacking, session)
-    return found[:SHOWN]
+            helping.append(cure)
+    helping.sort(key=lambda cure: (cure.found.price["cost"], cure.found.plan.macs, list(cure.settings)))
+    if len(helping) < SHOWN:
+        helping += _boards(network, lacking, session)
+    return helping[:SHOWN]
 
 
 def _tried(
@@ -158,14 +154,14 @@ def _tried(
         choice = dataclasses.replace(asked, **of_target)
         planning = dataclasses.replace(options, **of_plan)
         prepared = prepare(network, load_target(choice, session), planning, session)
-        found = fitted(prepared, network.model.name, exactly=False)
+        fitting = fitted(prepared, network.model.name, exactly=False)
     except BuildtoolError:
         return None
-    if found.fits:
-        return Cure(settings, found)
-    over = sum(need.excess for need in found.needs if need.memory in prepared.target.board.holders)
-    wanted = found.plan.arena_bytes - over
-    if "ram" in settings or not over or wanted <= 0 or found.plan.arena_bytes > prepared.available:
+    if fitting.fits:
+        return Cure(settings, fitting)
+    over = sum(need.excess for need in fitting.needs if need.memory in prepared.target.board.holders)
+    wanted = fitting.plan.arena_bytes - over
+    if "ram" in settings or not over or wanted <= 0 or fitting.plan.arena_bytes > prepared.available:
         return None
     # The arena fits, but not together with what firmware has beside it.
     return _tried(network, asked, options, {**settings, "ram": wanted}, session)
@@ -231,14 +227,14 @@ def _boards(network: Network, lacking: Fitting, session: Session) -> Iterator[Cu
             yield cure
 
 
-def next_smaller(found: Fitting) -> tuple[Settings, Fitting] | None:
+def next_smaller(fitting: Fitting) -> tuple[Settings, Fitting] | None:
     """The next plan with less memory than one that fits, and the setting that gives it; None for none."""
-    ram = found.plan.arena_bytes - found.plan.alignment
+    ram = fitting.plan.arena_bytes - fitting.plan.alignment
     if ram <= 0:
         return None
-    options = dataclasses.replace(found.prepared.options, ram=ram, objective=Objective.COST)
+    options = dataclasses.replace(fitting.prepared.options, ram=ram, objective=Objective.COST)
     try:
-        smaller = fitted(dataclasses.replace(found.prepared, options=options), "network", exactly=False)
+        smaller = fitted(dataclasses.replace(fitting.prepared, options=options), "network", exactly=False)
     except BuildtoolError:
         return None
     return ({"ram": smaller.plan.arena_bytes}, smaller) if smaller.plan.arena_bytes <= ram else None

@@ -26,28 +26,35 @@ if TYPE_CHECKING:
     from buildtool.firmware.planned import Planned
     from buildtool.graph.types import Graph
     from buildtool.plan.types import Load, Plan
-    from buildtool.schema.boards import BoardFacts, Estimate, Loading
+    from buildtool.schema.boards import BoardFacts, Estimate, Loading, Price
     from buildtool.schema.plans import AloneView, MemoriesView
-    from buildtool.target.types import Board
+    from buildtool.target.types import Board, Target
 
 
-def facts(made: Planned) -> BoardFacts:
+def price(plan: Plan, target: Target, waited: float = 0.0) -> Price:
+    """What a plan needs and costs; `waited`: the cost of waiting for the arena's memories, to be added."""
+    cost = plan.cost + waited
+    time = estimated_ms(cost, target)
+    return {"arena_bytes": plan.arena_bytes, "f": plan.f, "cost": cost, "estimated_ms": time}
+
+
+def facts(planned: Planned) -> BoardFacts:
     """For an answer: `note` ("": none), `notes`, `estimate` and `loading` (None where there is none)."""
-    timeline = Timeline.of(made.graph, made.plan.regions, made.plan.image, made.session)
+    timeline = Timeline.of(planned.graph, planned.plan.regions, planned.plan.image, planned.session)
     return {
-        "note": made.target.board.note,
-        "notes": notes(made),
-        "estimate": _estimate(made.plan, timeline, made.target.board),
-        "loading": _loads(made, timeline),
+        "note": planned.target.board.note,
+        "notes": notes(planned),
+        "estimate": _estimate(planned.plan, timeline, planned.target.board),
+        "loading": _loads(planned, timeline),
     }
 
 
-def _loads(made: Planned, timeline: Timeline) -> Loading | None:
+def _loads(planned: Planned, timeline: Timeline) -> Loading | None:
     """How constants come into the arena, and whether their buffers make it larger."""
-    plan = made.plan
+    plan = planned.plan
     if not plan.loads:
         return None
-    bare = peak(plan, made.graph, weights=False, session=made.session)
+    bare = peak(plan, planned.graph, weights=False, session=planned.session)
     without = bare.bytes if bare else 0
     starts = _region_starts(timeline)
     loads = [load for _, load in brought(timeline, plan.loads, plan.buffers)]
@@ -163,24 +170,24 @@ def _parts(load: Load, graph: Graph) -> int:
 # ---- an arena in two memories: what lies and waits in each, and what each could do alone --------------
 
 
-def wait_cycles(made: Planned) -> float | None:
+def wait_cycles(planned: Planned) -> float | None:
     """Cycles that the plan waits for its arena's memories, beside its cost; None where that is no time."""
-    if made.target.cost_unit is not CostUnit.CYCLES:
+    if planned.target.cost_unit is not CostUnit.CYCLES:
         return None
-    if not any(waits(made.target.board)):
+    if not any(waits(planned.target.board)):
         return 0.0
-    return waiting(made.plan, made.graph, made.target, made.session)
+    return waiting(planned.plan, planned.graph, planned.target, planned.session)
 
 
-def memories_of(made: Planned) -> MemoriesView | None:
-    """The arena by memory; None where it is in one alone."""
-    board = made.target.board
+def memories_of(planned: Planned) -> MemoriesView | None:
+    """The arena in each of its memories; None where it is in one memory."""
+    board = planned.target.board
     if not board.second:
         return None
-    touched, speeds = _touched(made.plan, made, board), waits(board)
+    touched, speeds = _touched(planned.plan, planned, board), waits(board)
     waited = sum(size * wait for size, wait in zip(touched, speeds, strict=False))
-    sizes = (*made.plan.arenas, 0)
-    alone = [_alone(made, name) for name in board.holders]
+    sizes = (*planned.plan.arenas, 0)
+    alone = [_alone(planned, name) for name in board.holders]
     costs = [one["cost"] + one["wait_cycles"] for one in alone if one["missing_bytes"] == 0]
     least = min(costs, default=None)
     return {
@@ -193,24 +200,24 @@ def memories_of(made: Planned) -> MemoriesView | None:
                 "wait_cycles": touched[index] * speeds[index] if index < len(touched) else 0.0,
             }
             for index, (name, room) in enumerate(
-                zip(board.holders, rooms(board, made.plan.state_bytes), strict=True)
+                zip(board.holders, rooms(board, planned.plan.state_bytes), strict=True)
             )
         ],
         "wait_cycles": waited,
         "alone": alone,
-        "gain": None if least is None or not least else 1 - (made.plan.cost + waited) / least,
+        "gain": None if least is None or not least else 1 - (planned.plan.cost + waited) / least,
     }
 
 
-def _alone(made: Planned, name: str) -> AloneView:
-    """The plan that the options ask for with all of the arena in one memory; the least one that there is."""
-    board = dataclasses.replace(made.target.board, arena=name, second="")
-    target = dataclasses.replace(made.target, board=board)
-    once = without_views(without_second_passes(made.graph))
+def _alone(planned: Planned, name: str) -> AloneView:
+    """The plan with all of the arena in the memory `name`; where none fits, the one that needs least."""
+    board = dataclasses.replace(planned.target.board, arena=name, second="")
+    target = dataclasses.replace(planned.target, board=board)
+    once = without_views(without_second_passes(planned.graph))
     plan, waited, error = None, 0.0, ""
     try:
-        _, plan = nearest(Prepared("", (once,), target, made.options, session=made.session))
-        (touched,), (wait,) = _touched(plan, made, board), waits(board)
+        _, plan = nearest(Prepared("", (once,), target, planned.options, session=planned.session))
+        (touched,), (wait,) = _touched(plan, planned, board), waits(board)
         waited = touched * wait
     except BuildtoolError as refusal:
         error = refusal.text
@@ -226,7 +233,7 @@ def _alone(made: Planned, name: str) -> AloneView:
     }
 
 
-def _touched(plan: Plan, made: Planned, board: Board) -> tuple[int, ...]:
+def _touched(plan: Plan, planned: Planned, board: Board) -> tuple[int, ...]:
     from buildtool.plan.assemble.memories import touched_bytes
 
-    return touched_bytes(plan, made.graph, made.target, caches(board), made.session)
+    return touched_bytes(plan, planned.graph, planned.target, caches(board), planned.session)

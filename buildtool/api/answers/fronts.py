@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypedDict
 
 import msgpack
 
+from buildtool.api.answers.estimate import price
 from buildtool.base.errors import BuildtoolError, PlanError
 from buildtool.base.modes import Image, Objective, Strategy
 from buildtool.base.plain import from_plain
@@ -26,8 +27,10 @@ from buildtool.target.choice import load_target
 if TYPE_CHECKING:
     from buildtool.api.requests.kinds import Front
     from buildtool.base.session import Session
+    from buildtool.plan.choose.fronts import Point as Planned
     from buildtool.plan.types import Plan
     from buildtool.schema.fronts import Figures, FrontAnswer, Peer, Refusal
+    from buildtool.target.types import Target
 
 
 def front_of(request: Front, session: Session) -> FrontAnswer:
@@ -41,8 +44,8 @@ def front_of(request: Front, session: Session) -> FrontAnswer:
     prepared = settled(prepare(network, target, options, session))
     graph = prepared.graphs[0]
     refuse_weights(target, options, image_layout(graph, catalogue.select_all(target, graph)).size)
-    found = prepared.session.keep(FRONTS, parts(prepared), lambda: _found(prepared))
-    if not found["points"]:
+    front_found = prepared.session.keep(FRONTS, parts(prepared), lambda: _found(prepared))
+    if not front_found["points"]:
         # why no plan keeps the limits: the refusal of the request for the one with the least memory
         least = replace(prepared, options=replace(options, objective=Objective.RAM), bounded=False)
         chosen(least)
@@ -58,14 +61,14 @@ def front_of(request: Front, session: Session) -> FrontAnswer:
         "arenas_in": list(prepared.target.board.holders),
         "available_bytes": prepared.available,
         "state_bytes": prepared.state_bytes,
-        "macs": found["macs"],
+        "macs": front_found["macs"],
         "cost_unit": str(target.cost_unit),
-        "points": [{**p, "estimated_ms": estimated_ms(p["cost"], target)} for p in found["points"]],
+        "points": [{**p, "estimated_ms": estimated_ms(p["cost"], target)} for p in front_found["points"]],
         "beside": peers_of(prepared, request.peers),
-        "search_factor": found["search_factor"],
-        "placing_ended": found["placing_ended"],
+        "search_factor": front_found["search_factor"],
+        "placing_ended": front_found["placing_ended"],
         "order_status": prepared.order_status,
-        "accounting": found["accounting"],
+        "accounting": front_found["accounting"],
     }
 
 
@@ -80,36 +83,37 @@ class Found(TypedDict):
 
 
 def _found(prepared: Prepared) -> Found:
-    found, ended = front(prepared, prepared.options.ram)
+    points, ended = front(prepared, prepared.options.ram)
     return {
-        "macs": found[0].plan.macs_layerwise if found else 0,
-        "points": [
-            {"live_bytes": p.live_bytes, "strategy": p.plan.strategy, **figures(p.plan)} for p in found
-        ],
+        "macs": points[0].plan.macs_layerwise if points else 0,
+        "points": [{**in_figures(p, prepared.target), "estimated_ms": None} for p in points],
         "search_factor": front_factor(prepared),
         "placing_ended": ended,
-        "accounting": list(found[0].plan.accounting) if found else [],
+        "accounting": list(points[0].plan.accounting) if points else [],
     }
 
 
 def _unpacked(data: bytes) -> Found:
-    found: Found = from_plain(msgpack.unpackb(data), Found, "front")
-    return found
+    front: Found = from_plain(msgpack.unpackb(data), Found, "front")
+    return front
 
 
 FRONTS: Level[Found] = Level("fronts", msgpack.packb, _unpacked)
 
 
-def figures(plan: Plan) -> Figures:
+def in_figures(point: Planned, target: Target) -> Point:
+    """A point of the front in figures."""
+    plan = point.plan
+    return {"live_bytes": point.live_bytes, "strategy": plan.strategy, **figures(plan, target)}
+
+
+def figures(plan: Plan, target: Target) -> Figures:
     """A plan in figures."""
     streamed = [region for region in plan.regions if region.is_streamed]
     return {
-        "arena_bytes": plan.arena_bytes,
+        **price(plan, target),
         "arena_bound_bytes": plan.arena_bound_bytes,
-        "f": plan.f,
         "macs": plan.macs,
-        "cost": plan.cost,
-        "estimated_ms": None,
         "regions": len(plan.regions),
         "streamed_regions": len(streamed),
         "groups": sum(len(region.groups) for region in streamed),
@@ -120,14 +124,12 @@ def peers_of(prepared: Prepared, peers: bool) -> list[Peer | Refusal]:
     """Plans of the other strategies that serve this network, with their figures."""
     strategies = [] if prepared.options.image == Image.STREAM else [Strategy.LAYERWISE]
     strategies += [Strategy.MSF_CNN, Strategy.XCORE_STRIPS] if peers else []
-    found: list[Peer | Refusal] = []
+    others: list[Peer | Refusal] = []
     for strategy in strategies:
         options = replace(prepared.options, strategy=strategy, hand_off=None)
         try:
             _, plan = chosen(prepared.by_itself(options))
-            known = figures(plan)
-            known["estimated_ms"] = estimated_ms(plan.cost, prepared.target)
-            found.append({"strategy": strategy, **known})
+            others.append({"strategy": strategy, **figures(plan, prepared.target)})
         except BuildtoolError as error:
-            found.append({"strategy": strategy, "error": error.text})
-    return found
+            others.append({"strategy": strategy, "error": error.text})
+    return others

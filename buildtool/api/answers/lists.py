@@ -8,18 +8,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from buildtool.api.requests.kinds import Boards, Ops, Zoo
     from buildtool.base.session import Session
-    from buildtool.schema.boards import (
-        BoardEntry,
-        BoardsAnswer,
-        OperatorKernels,
-        OpsAnswer,
-        TfliteOperator,
-        ZooAnswer,
-        ZooFile,
-    )
+    from buildtool.schema import boards as answers
+    from buildtool.target.types import Target
 
 
-def ops(request: Ops, session: Session) -> OpsAnswer:
+def ops(request: Ops, session: Session) -> answers.OpsAnswer:
     """Which operators run, and by which kernel, on the cores of every known board."""
     from buildtool.graph.ops import ALIAS_KINDS
     from buildtool.graph.partviews import VIEW_KINDS
@@ -33,61 +26,56 @@ def ops(request: Ops, session: Session) -> OpsAnswer:
         source, _ = read_graph(load_model(request.model), session)
         of_model = Counter(op.kind for op in source.ops)
     targets = [load_target(name) for name in board_names()]
-    table: list[OperatorKernels] = []
-    for kind in (kind for kind in OpKind if kind not in VIEW_KINDS):  # which only planning makes
-        if of_model is not None and kind not in of_model:
-            continue
-        kernels: dict[str, str] = {}
-        for target in targets:
-            names = [k.name for k in target.kernels if k.op == kind]
-            if kind == OpKind.DEQUANTIZE:
-                note = "network output only"
-            elif kind in ALIAS_KINDS:
-                note = "no code"
-            else:
-                note = ", ".join(names)
-            kernels[target.board.name] = note
-        count = None if of_model is None else of_model[kind]
-        table.append({"operator": str(kind), "count": count, "kernels": kernels})
-    listed: list[TfliteOperator] = []
+
+    def kernels(kind: OpKind, target: Target) -> str:
+        if kind == OpKind.DEQUANTIZE:
+            return "network output only"
+        names = (kernel.name for kernel in target.kernels if kernel.op == kind)
+        return "no code" if kind in ALIAS_KINDS else ", ".join(names)
+
+    table: list[answers.OperatorKernels] = [
+        {
+            "operator": str(kind),
+            "count": None if of_model is None else of_model[kind],
+            "kernels": {target.board.name: kernels(kind, target) for target in targets},
+        }
+        for kind in OpKind
+        if kind not in VIEW_KINDS and (of_model is None or kind in of_model)  # planning alone makes views
+    ]
+    listed: list[answers.TfliteOperator] = []
     if request.model is None:
         listed = [{"operator": name, "refused": refused} for name, refused in support.table().items()]
     return {"boards": [t.board.name for t in targets], "operators": table, "tflite": listed}
 
 
-def boards(_request: Boards, _session: Session) -> BoardsAnswer:
+def boards(_request: Boards, _session: Session) -> answers.BoardsAnswer:
     """The known boards and their memories."""
     from buildtool.target.registry import board_names, load_board
 
-    listed: list[BoardEntry] = []
-    for name in board_names():
-        board = load_board(name)
-        listed.append(
-            {
-                "name": board.name,
-                "title": board.title,
-                "core": board.core.name,
-                "family": board.family,
-                "toolchains": list(board.toolchains),
-                "emulator": board.emulator.machine or board.emulator.kind if board.emulator else None,
-                "arena_memory_bytes": board.memory(board.arena).size,
-                "weights_memory_bytes": board.memory(board.weights).size,
-                "memories": [
-                    {"name": m.name, "kind": str(m.kind), "base": m.base, "size": m.size}
-                    for m in board.memories
-                ],
-            }
-        )
+    listed: list[answers.BoardEntry] = [
+        {
+            "name": board.name,
+            "title": board.title,
+            "core": board.core.name,
+            "family": board.family,
+            "toolchains": list(board.toolchains),
+            "emulator": board.emulator.machine or board.emulator.kind if board.emulator else None,
+            "arena_memory_bytes": board.memory(board.arena).size,
+            "weights_memory_bytes": board.memory(board.weights).size,
+            "memories": [
+                {"name": m.name, "kind": str(m.kind), "base": m.base, "size": m.size} for m in board.memories
+            ],
+        }
+        for board in map(load_board, board_names())
+    ]
     return {"boards": listed}
 
 
-def zoo(request: Zoo, _session: Session) -> ZooAnswer | ZooFile:
+def zoo(request: Zoo, _session: Session) -> answers.ZooAnswer | answers.ZooFile:
     """The networks that buildtool can build by name; with `model`, that one's file."""
     from buildtool import zoo as networks
     from buildtool.plan.models import spec_name
 
     if request.model:
         return {"files": {f"{spec_name(request.model)}.tflite": networks.build(request.model)}}
-    return {
-        "networks": [{"name": n, "description": networks.describe(n)} for n in networks.names()],
-    }
+    return {"networks": [{"name": n, "description": networks.describe(n)} for n in networks.names()]}

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def network_analysis(request: AnalyzeNetwork, _session: Session) -> NetworkAnswer:
-    """The answer to an `analyze` request for such a file."""
+    """The answer to an `analyze` request about an ONNX or Darknet file."""
     file, options = request.model, request.options
     flow = _read(read_model_file(file), file.path, options)
     if options.operators == "fused":

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from buildtool.api.answers.estimate import facts, memories_of, wait_cycles
+from buildtool.api.answers.estimate import facts, memories_of, price, wait_cycles
 from buildtool.base.errors import BuildtoolError
 from buildtool.base.modes import Image, Objective, Strategy
 from buildtool.emit.image import image_layout
@@ -30,21 +30,10 @@ if TYPE_CHECKING:
     from buildtool.base.session import Session
     from buildtool.options.values import PlanOptions
     from buildtool.plan.others.chrometrace import Clock
-    from buildtool.schema.plans import (
-        LiveBufferView,
-        MomentView,
-        NoOtherPlan,
-        OtherPlan,
-        Peak,
-        PlanAnswer,
-        PlanDetails,
-        RegionView,
-        TraceAnswer,
-        WorkView,
-    )
+    from buildtool.schema import plans as answers
     from buildtool.target.types import Target
 
-    Beside = OtherPlan | NoOtherPlan
+    Beside = answers.OtherPlan | answers.NoOtherPlan
 
 _SHORT = {
     OpKind.CONV_2D: "conv",
@@ -55,63 +44,70 @@ _SHORT = {
 }
 
 
-def answer(request: Asked, session: Session) -> PlanAnswer:
+def answer(request: Asked, session: Session) -> answers.PlanAnswer:
     """The answer to a `plan` request: how a model runs on a board. Refuses a plan that does not fit."""
-    made = planned_or_given(request.model, request.target, request.options, request.lock, session)
-    image_bytes = image_layout(made.graph, made.target.named(made.plan.kernels)).size
-    refuse_unless_fits(made, image_bytes)
-    details = described(made)
+    planned = planned_or_given(request.model, request.target, request.options, request.lock, session)
+    image_bytes = image_layout(planned.graph, planned.target.named(planned.plan.kernels)).size
+    refuse_unless_fits(planned, image_bytes)
     return {
-        **details,
-        "model": made.model.name,
-        "board": made.target.board.name,
-        "flash_bytes": image_bytes,
-        "estimated_ms": estimated_ms(details["cost"], made.target),
-        "cost_by_ratio": sorted(made.target.by_ratio.intersection(made.plan.kernels)),
-        "memories": memories_of(made),
-        "wait_cycles": wait_cycles(made),
-        "search_factor": made.search_factor,
-        "placing_ended": made.placing_ended,
-        "order_status": made.order_status,
-        "beside": beside(made, request.compare),
-        "plan": to_bytes(made.plan),
-        "locked": to_text(Locked(made.plan, made.target.board.name, operators(made.graph))),
-        **facts(made),
+        **planned_model(planned, image_bytes),
+        "wait_cycles": wait_cycles(planned),
+        "beside": beside(planned, request.compare),
+        "plan": to_bytes(planned.plan),
+        "locked": to_text(Locked(planned.plan, planned.target.board.name, operators(planned.graph))),
     }
 
 
-def described(made: Planned) -> PlanDetails:
-    """The plan as plain values, with every region's memory and work, the peak, and what is lost."""
+def planned_model(planned: Planned, flash_bytes: int) -> answers.PlannedModel:
+    """What the answers to `plan` and `report` both say of a plan; `flash_bytes`: of its weight image."""
+    details = described(planned)
+    return {
+        **details,
+        **facts(planned),
+        "model": planned.model.name,
+        "board": planned.target.board.name,
+        "flash_bytes": flash_bytes,
+        "estimated_ms": estimated_ms(details["cost"], planned.target),
+        "cost_by_ratio": sorted(planned.target.by_ratio.intersection(planned.plan.kernels)),
+        "memories": memories_of(planned),
+        "search_factor": planned.search_factor,
+        "placing_ended": planned.placing_ended,
+        "order_status": planned.order_status,
+    }
+
+
+def described(planned: Planned) -> answers.PlanDetails:
+    """The plan as plain values, with every region's memory and work, the peak, and the lost bytes."""
     # a plan that is given may be for another target than the one that prices it
-    key = (digest(made.plan), made.model.digest, planning_digest(made.target))
-    return made.session.remember("described", key, lambda: _described(made))
+    key = (digest(planned.plan), planned.model.digest, planning_digest(planned.target))
+    return planned.session.remember("described", key, lambda: _described(planned))
 
 
-def _described(made: Planned) -> PlanDetails:
-    plan, graph = made.plan, made.graph
-    kernels = made.target.named(plan.kernels)
-    found = summarize(plan, graph, kernels, made.target.costs, made.session)
-    view = to_json(plan, graph, made.session)
+def _described(planned: Planned) -> answers.PlanDetails:
+    plan, graph = planned.plan, planned.graph
+    kernels, costs = planned.target.named(plan.kernels), planned.target.costs
+    whole = summarize(plan, graph, kernels, costs, planned.session)
+    view = to_json(plan, graph, planned.session)
     return {
         **view,
         # of a plan that was made by other formulas: by the ones that the regions are priced with
-        "cost": sum(summary.work.cost for summary in found.regions),
-        "cost_unit": str(made.target.cost_unit),
+        "cost": sum(region.work.cost for region in whole.regions),
+        "cost_unit": str(planned.target.cost_unit),
         "regions": [
             _region(region, summary, graph)
-            for region, summary in zip(plan.regions, found.regions, strict=True)
+            for region, summary in zip(plan.regions, whole.regions, strict=True)
         ],
         "operators": [
             {**entry, "form": form(graph, op)} for entry, op in zip(view["operators"], graph.ops, strict=True)
         ],
         "placement": {  # the arena against its fullest step, and against what any placement needs
             "arena_bytes": plan.arena_bytes,
-            "live_bytes": found.live,
-            "lost_bytes": plan.arena_bytes - found.live,
+            "live_bytes": whole.live,
+            "lost_bytes": plan.arena_bytes - whole.live,
             "bound_bytes": plan.arena_bound_bytes,
             "above_bound_bytes": plan.arena_bytes - plan.arena_bound_bytes,
         },
-        "peak": _peak(plan, graph, found),
+        "peak": _peak(plan, graph, whole),
     }
 
 
@@ -130,13 +126,12 @@ def form(graph: Graph, op: Op) -> str:
     return f"{name}{window}{'' if max(stride) == 1 else step}"
 
 
-def work_view(work: Work) -> WorkView:
+def work_view(work: Work) -> answers.WorkView:
     """Work as plain values."""
-    once, calls = work.once, work.calls
-    return {"macs": work.macs, "macs_once": once, "f": work.f, "calls": calls, "cost": work.cost}
+    return {"macs": work.macs, "macs_once": work.once, "f": work.f, "calls": work.calls, "cost": work.cost}
 
 
-def _region(region: Region, summary: RegionSummary, graph: Graph) -> RegionView:
+def _region(region: Region, summary: RegionSummary, graph: Graph) -> answers.RegionView:
     return {
         "groups": [
             {**group_view(group), **work_view(work)}
@@ -157,11 +152,11 @@ def _region(region: Region, summary: RegionSummary, graph: Graph) -> RegionView:
     }
 
 
-def _buffers(found: Sequence[LiveBuffer]) -> list[LiveBufferView]:
-    return [{"buffer": live.buffer, "use": str(live.use)} for live in found]
+def _buffers(live_buffers: Sequence[LiveBuffer]) -> list[answers.LiveBufferView]:
+    return [{"buffer": live.buffer, "use": str(live.use)} for live in live_buffers]
 
 
-def _moment(moment: Moment, graph: Graph) -> MomentView:
+def _moment(moment: Moment, graph: Graph) -> answers.MomentView:
     step = moment.step
     return {
         "step": moment.number,
@@ -172,28 +167,28 @@ def _moment(moment: Moment, graph: Graph) -> MomentView:
     }
 
 
-def _peak(plan: Plan, graph: Graph, found: Summary) -> Peak | None:
+def _peak(plan: Plan, graph: Graph, whole: Summary) -> answers.Peak | None:
     """The fullest step, with its live buffers, largest first."""
-    if found.fullest < 0:
+    if whole.fullest < 0:
         return None
-    summary = found.regions[found.fullest]
+    summary = whole.regions[whole.fullest]
     live = sorted(summary.at_fullest, key=lambda h: (-plan.buffers[h.buffer].size, h.buffer))
     return {
-        "region": found.fullest,
+        "region": whole.fullest,
         **_moment(summary.fullest, graph),
-        "live_bytes": found.live,
+        "live_bytes": whole.live,
         "parts": {str(use): size for use, size in summary.parts},
         "shared_bytes": summary.shared,
         "buffers": _buffers(live),
-        "live_bytes_without_weights": found.without_weights,
-        "weights_bind": any(h.use is Use.WEIGHTS for h in live) and found.without_weights < found.live,
+        "live_bytes_without_weights": whole.without_weights,
+        "weights_bind": any(h.use is Use.WEIGHTS for h in live) and whole.without_weights < whole.live,
     }
 
 
 # ---- beside other strategies -----------------------------------------------------------------------
 
 
-def beside(made: Planned, all_of_them: bool) -> list[Beside]:
+def beside(planned: Planned, all_of_them: bool) -> list[Beside]:
     """What other strategies reach with the same image, accounting and weights: layer by layer, and with
     `all_of_them` msf-CNN's scheme and xcore-opt's strips: with no more work than this plan, with the least
     arena found, and beside that the best plan that does no more work.
@@ -201,32 +196,32 @@ def beside(made: Planned, all_of_them: bool) -> list[Beside]:
 
     def within(options: PlanOptions, f: float) -> Beside:
         most = max(1.0, f)
-        return _other(made, replace(options, max_f=most), f"F <= {most:.3f}")
+        return _other(planned, replace(options, max_f=most), f"F <= {most:.3f}")
 
     rows: list[Beside] = []
-    options = made.options
+    options = planned.options
     unlimited = replace(options, ram=None, max_f=None, max_cost=None, max_ms=None)
     free = replace(unlimited, objective=Objective.RAM, segments="", hand_off=None)
-    if made.plan.strategy != Strategy.LAYERWISE:
+    if planned.plan.strategy != Strategy.LAYERWISE:
         image = Image.OVERWRITABLE if options.image == Image.STREAM else options.image
         whole = replace(free, strategy=Strategy.LAYERWISE, image=image)
-        rows.append(_other(made, whole, "no work repeated"))
+        rows.append(_other(planned, whole, "no work repeated"))
     if all_of_them:
         for strategy in (Strategy.MSF_CNN, Strategy.XCORE_STRIPS):
             other = replace(free, strategy=strategy)
-            least = _other(made, other, "least arena found")
-            rows += [within(other, made.plan.f), least]
+            least = _other(planned, other, "least arena found")
+            rows += [within(other, planned.plan.f), least]
             if "error" not in least:
                 rows.append(within(replace(free, strategy=Strategy.BEST), least["f"]))
     return rows
 
 
-def _other(made: Planned, options: PlanOptions, setting: str) -> Beside:
+def _other(planned: Planned, options: PlanOptions, setting: str) -> Beside:
     # fusions in slices are a form that is there for `best` alone
-    sliced = fusions(made.graph) and options.strategy != Strategy.BEST
-    graph = rewrite(made.source) if sliced else made.graph
+    sliced = fusions(planned.graph) and options.strategy != Strategy.BEST
+    graph = rewrite(planned.source) if sliced else planned.graph
     try:
-        plan = make_plan(graph, made.target, options, made.session, every_kind=True)
+        plan = make_plan(graph, planned.target, options, planned.session, every_kind=True)
     except BuildtoolError as error:
         text, strategy = error.text, options.strategy
         return {"strategy": strategy, "setting": setting, "image": options.image, "error": text}
@@ -234,14 +229,11 @@ def _other(made: Planned, options: PlanOptions, setting: str) -> Beside:
         "strategy": options.strategy,
         "setting": setting,
         "image": options.image,
-        "arena_bytes": plan.arena_bytes,
+        **price(plan, planned.target),
         "arena_bound_bytes": plan.arena_bound_bytes,
-        "f": plan.f,
         "macs": plan.macs,
-        "cost": plan.cost,
-        "estimated_ms": estimated_ms(plan.cost, made.target),
         "weights_in_arena": any(b.kind is BufferKind.WEIGHTS and b.size for b in plan.buffers),
-        "ratio": plan.arena_bytes / made.plan.arena_bytes if made.plan.arena_bytes else 1.0,
+        "ratio": plan.arena_bytes / planned.plan.arena_bytes if planned.plan.arena_bytes else 1.0,
     }
 
 
@@ -259,25 +251,25 @@ def clock_of(target: Target) -> Clock:
     return Clock(target.cost_ms * 1e6, f"estimated: cycles of the cost model at {clock:g} MHz")
 
 
-def traced(request: Trace, session: Session) -> TraceAnswer:
+def traced(request: Trace, session: Session) -> answers.TraceAnswer:
     """The answer to a `trace` request: a plan over time, also one that does not fit, for trace viewers."""
     from buildtool.plan.others.chrometrace import trace  # a plan alone needs neither
     from buildtool.plan.summary.steps import plan_steps
 
-    made = planned_or_given(request.model, request.target, request.options, request.lock, session)
-    plan, graph, target = made.plan, made.graph, made.target
-    steps = plan_steps(plan, graph, target.named(plan.kernels), target.costs, made.session)
+    planned = planned_or_given(request.model, request.target, request.options, request.lock, session)
+    plan, graph, target = planned.plan, planned.graph, planned.target
+    steps = plan_steps(plan, graph, target.named(plan.kernels), target.costs, planned.session)
     clock = clock_of(target)
-    about = {"model": made.model.name, "board": target.board.name}
-    found = trace(steps, plan, graph, clock, about, target.board.holders)
+    about = {"model": planned.model.name, "board": target.board.name}
+    file = trace(steps, plan, graph, clock, about, target.board.holders)
     return {
-        "model": made.model.name,
+        "model": planned.model.name,
         "board": target.board.name,
         "cost_unit": str(target.cost_unit),
         "time": clock.words,
         "steps": len(steps.cost),
-        "slices": found.slices,
-        "merged": found.merged,
+        "slices": file.slices,
+        "merged": file.merged,
         "buffers": len(steps.held),
-        "files": {f"{made.model.name}.trace.json": found.data},
+        "files": {f"{planned.model.name}.trace.json": file.data},
     }

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 
 from buildtool.api.answers.analysis import verdict_of
 from buildtool.api.answers.cures import fitted_plan
-from buildtool.api.answers.estimate import facts, memories_of
-from buildtool.api.answers.fronts import figures, peers_of
-from buildtool.api.answers.planreport import described, form, work_view
+from buildtool.api.answers.fronts import in_figures, peers_of
+from buildtool.api.answers.planreport import form, planned_model, work_view
 from buildtool.base.errors import BuildtoolError, PlanError, to_data
 from buildtool.base.modes import Objective, Strategy
 from buildtool.emit.ctext import shape
@@ -21,7 +20,6 @@ from buildtool.graph.liveness import alias_roots
 from buildtool.graph.ops import ALIAS_KINDS
 from buildtool.plan.choose.choose import front, nearest
 from buildtool.plan.choose.fronts import Point, front_factor
-from buildtool.plan.choose.limits import estimated_ms
 from buildtool.plan.choose.problem import Prepared, own_firmware
 from buildtool.plan.models import load_network
 from buildtool.plan.schedule.schedule import Steps
@@ -34,46 +32,28 @@ from buildtool.target.choice import load_target
 if TYPE_CHECKING:
     from buildtool.api.requests.kinds import Report
     from buildtool.base.session import Session
+    from buildtool.schema import reports as answers
     from buildtool.schema.analysis import NoPlan, Verdict
-    from buildtool.schema.reports import (
-        PointRegion,
-        RegionSteps,
-        ReportAnswer,
-        ReportFront,
-        ReportLayer,
-        ReportPoint,
-    )
 
 _LEAST = 4  # steps of a repetition; a shorter one takes no less than its symbols
 
 
-def report_of(request: Report, session: Session) -> ReportAnswer:
+def report_of(request: Report, session: Session) -> answers.ReportAnswer:
     """The answer to a `report` request; PlanError only where there is no plan at all."""
-    made, prepared = _made(request, session)
-    board, kernels = made.target.board, made.target.named(made.plan.kernels)
-    layout = image_layout(made.graph, kernels)
-    summary = summarize(made.plan, made.graph, kernels, made.target.costs, session)
+    planned, prepared = _made(request, session)
+    kernels = planned.target.named(planned.plan.kernels)
+    layout = image_layout(planned.graph, kernels)
+    summary = summarize(planned.plan, planned.graph, kernels, planned.target.costs, session)
     session.tell("counting what the memories hold")
-    details = described(made)
     return {
-        **details,
-        **facts(made),
-        "model": made.model.name,
-        "board": board.name,
-        "title": board.title,
-        "flash_bytes": layout.size,
-        "estimated_ms": estimated_ms(details["cost"], made.target),
-        "cost_by_ratio": sorted(made.target.by_ratio.intersection(made.plan.kernels)),
-        "memories": memories_of(made),
-        "search_factor": made.search_factor,
-        "placing_ended": made.placing_ended,
-        "order_status": made.order_status,
-        "verdict": _verdict(made, prepared),
-        "inputs": list(made.graph.inputs),
-        "outputs": list(made.graph.outputs),
-        "layers": _layers(made, summary, layout),
-        "steps": _steps(made),
-        "front": _front(made, prepared, request.peers),
+        **planned_model(planned, layout.size),
+        "title": planned.target.board.title,
+        "verdict": _verdict(planned, prepared),
+        "inputs": list(planned.graph.inputs),
+        "outputs": list(planned.graph.outputs),
+        "layers": _layers(planned, summary, layout),
+        "steps": _steps(planned),
+        "front": _front(planned, prepared, request.peers),
         "run": None,
         "linked": None,
         "against": None,
@@ -86,7 +66,7 @@ def _made(request: Report, session: Session) -> tuple[Planned, Prepared]:
     network = load_network(request.model, session)
     prepared = prepare(network, target, request.options, session)
     try:
-        made = planned_or_given(request.model, request.target, request.options, request.lock, session)
+        planned = planned_or_given(request.model, request.target, request.options, request.lock, session)
     except PlanError:
         if request.lock is not None:
             raise
@@ -94,26 +74,26 @@ def _made(request: Report, session: Session) -> tuple[Planned, Prepared]:
         firmware = own_firmware(prepared.beside, graph, plan, prepared.target, prepared.session)
         about = request.target, request.options, prepared.session, prepared.order_status
         target = prepared.target.with_firmware(firmware)
-        made = Planned(network.model, network.source, graph, target, plan, *about)
-    return made, replace(prepared, target=made.target)
+        planned = Planned(network.model, network.source, graph, target, plan, *about)
+    return planned, replace(prepared, target=planned.target)
 
 
-def _verdict(made: Planned, prepared: Prepared) -> Verdict | NoPlan:
+def _verdict(planned: Planned, prepared: Prepared) -> Verdict | NoPlan:
     """Whether it fits, by an upper bound of its code where that leaves no doubt; no cures are tried."""
     try:
-        found = fitted_plan(prepared, made.graph, made.plan, made.model.name, exactly=False)
-        return verdict_of(found, [], None)
+        fitting = fitted_plan(prepared, planned.graph, planned.plan, planned.model.name, exactly=False)
+        return verdict_of(fitting, [], None)
     except BuildtoolError as error:
-        board = made.target.board
+        board = planned.target.board
         return {"board": board.name, "title": board.title, "fits": False, "error": to_data(error)}
 
 
 # ---- layers ------------------------------------------------------------------------------------------
 
 
-def _layers(made: Planned, summary: Summary, layout: ImageLayout) -> list[ReportLayer]:
+def _layers(planned: Planned, summary: Summary, layout: ImageLayout) -> list[answers.ReportLayer]:
     """One row per operator, in the order of execution."""
-    graph, plan = made.graph, made.plan
+    graph, plan = planned.graph, planned.plan
     roots = alias_roots(graph)
     makers: dict[int, list[int]] = {}  # by root: several of what is written part by part
     for position, op in enumerate(graph.ops):
@@ -126,7 +106,7 @@ def _layers(made: Planned, summary: Summary, layout: ImageLayout) -> list[Report
     weights: Counter[int] = Counter()
     for position, _, _, size in layout.entries:
         weights[position] += size
-    rows: list[ReportLayer] = []
+    rows: list[answers.ReportLayer] = []
     for number, region in enumerate(summary.regions):
         for position, alive, work in region.operators:
             op = graph.ops[position]
@@ -153,12 +133,12 @@ def _layers(made: Planned, summary: Summary, layout: ImageLayout) -> list[Report
     return rows
 
 
-def _steps(made: Planned) -> list[RegionSteps]:
+def _steps(planned: Planned) -> list[answers.RegionSteps]:
     """The steps of the streamed regions; others have one step per operator."""
-    plan, session = made.plan, made.session
-    timeline = Timeline.of(made.graph, plan.regions, plan.image, session)
-    use = ArenaUse(plan, made.graph)
-    found: list[RegionSteps] = []
+    plan, session = planned.plan, planned.session
+    timeline = Timeline.of(planned.graph, plan.regions, plan.image, session)
+    use = ArenaUse(plan, planned.graph)
+    rows: list[answers.RegionSteps] = []
     for number, (run, first) in enumerate(zip(timeline.runs, timeline.starts, strict=False)):
         live = use.buffers(run.region, first, first + run.count - 1)
         if not run.region.is_streamed:
@@ -168,12 +148,12 @@ def _steps(made: Planned) -> list[RegionSteps]:
             str(op): [held.buffer for held in use.in_turn(run.region, live, op)]
             for op in (SOURCE, *run.region.ops)
         }
-        found.append({"region": number, "symbols": symbols, "sequence": sequence, "turns": turns})
-    return found
+        rows.append({"region": number, "symbols": symbols, "sequence": sequence, "turns": turns})
+    return rows
 
 
 def packed(steps: Steps) -> tuple[list[list[int]], list[int]]:
-    """(symbols, sequence), as `RegionSteps` has them: a streamed region repeats itself, often very often."""
+    """(symbols, sequence), as in `RegionSteps`: a streamed region repeats its steps very often."""
     numbers: dict[tuple[int, ...], int] = {}
     before: dict[int, tuple[int, int]] = {}
     sequence = []
@@ -189,7 +169,7 @@ def repeated(numbers: Sequence[int]) -> list[int]:
     """Numbers from 0 on, with what repeats itself as -d, n: the last d of them go on for n more.
     A place is compared with the last one at which the same numbers followed.
     """
-    found: list[int] = []
+    shortened: list[int] = []
     seen: dict[tuple[int, ...], int] = {}
     at = 0
     while at < len(numbers):
@@ -198,44 +178,44 @@ def repeated(numbers: Sequence[int]) -> list[int]:
         if start is not None and len(key) == _LEAST:
             while at + length < len(numbers) and numbers[start + length] == numbers[at + length]:
                 length += 1
-            found += [start - at, length]
+            shortened += [start - at, length]
         else:
-            found.append(numbers[at])
+            shortened.append(numbers[at])
         for place in range(at, at + length):
             seen[tuple(numbers[place : place + _LEAST])] = place
         at += length
-    return found
+    return shortened
 
 
 # ---- the front ---------------------------------------------------------------------------------------
 
 
-def _front(made: Planned, prepared: Prepared, peers: bool) -> ReportFront:
+def _front(planned: Planned, prepared: Prepared, peers: bool) -> answers.ReportFront:
     """The front without limits on memory and cost, so that points beyond them are shown."""
     unlimited = replace(prepared.options, ram=None, max_cost=None, max_ms=None, max_flash=None, segments="")
     options = replace(unlimited, strategy=Strategy.BEST, objective=Objective.COST)
     free = replace(prepared, options=options)
-    found: tuple[Point, ...] = ()
+    points: tuple[Point, ...] = ()
     error, ended = "", False
     try:
-        found, ended = front(free, None)
+        points, ended = front(free, None)
     except BuildtoolError as refused:
         error = refused.text
     return {
         "available_bytes": prepared.available,
         "limit_bytes": prepared.options.ram,
-        "points": [_point(point, made) for point in found],
+        "points": [_point(point, planned) for point in points],
         "beside": peers_of(free, peers),
-        "search_factor": front_factor(free) if found else 1.0,
+        "search_factor": front_factor(free) if points else 1.0,
         "placing_ended": ended,
         "error": error,
     }
 
 
-def _point(point: Point, made: Planned) -> ReportPoint:
-    plan, target = point.plan, made.target
-    summary = summarize(plan, point.graph, target.named(plan.kernels), target.costs, made.session)
-    runs: list[PointRegion] = [
+def _point(point: Point, planned: Planned) -> answers.ReportPoint:
+    plan, target = point.plan, planned.target
+    summary = summarize(plan, point.graph, target.named(plan.kernels), target.costs, planned.session)
+    runs: list[answers.PointRegion] = [
         {
             "first": region.ops[0],
             "last": region.ops[-1],
@@ -248,12 +228,9 @@ def _point(point: Point, made: Planned) -> ReportPoint:
         }
         for region, found in zip(plan.regions, summary.regions, strict=True)
     ]
-    chosen = plan.regions == made.plan.regions and plan.arena_bytes == made.plan.arena_bytes
+    chosen = plan.regions == planned.plan.regions and plan.arena_bytes == planned.plan.arena_bytes
     return {
-        "live_bytes": point.live_bytes,
-        "strategy": plan.strategy,
-        **figures(plan),
-        "estimated_ms": estimated_ms(plan.cost, target),
+        **in_figures(point, target),
         "chosen": chosen,
         "runs": runs,
     }

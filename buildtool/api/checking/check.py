@@ -93,11 +93,11 @@ def _boards(request: Asked) -> list[Named]:
             raise UsageError(text, option="boards", hint=did_you_mean(board.name, own))
     if request.boards:
         return list(request.boards)
-    found: list[Named] = [name for name in own if boards[name].own_emulator is not None]
-    if not found:
+    able: list[Named] = [name for name in own if boards[name].own_emulator is not None]
+    if not able:
         text = f"no board of the plugin '{request.plugin}' can be run here"
         raise UsageError(text, hint="a board's file says in [emulator] what runs its images")
-    return found
+    return able
 
 
 def _checked(
@@ -133,9 +133,9 @@ def _cases(kernel: KernelVariant, target: Target, request: Asked) -> Iterator[Ca
     if kind not in ADDING and not wide:
         return
     seeds = np.random.default_rng([request.seed, *kernel.name.encode()]).integers(1 << 31, size=TRIES)
-    found = 0
+    count = 0
     for seed in map(int, seeds):
-        among = found % 2 == 1
+        among = count % 2 == 1
         graph = network(kind, seed, among, wide)
         try:
             planned = rewrite(graph)
@@ -148,8 +148,8 @@ def _cases(kernel: KernelVariant, target: Target, request: Asked) -> Iterator[Ca
         if any(op.kind not in ALIAS_KINDS and variant == kernel for op, variant in pairs):
             way = (_STREAMED if len(graph.inputs) == 1 else _LITTLE) if among else _WHOLE
             yield Case(File(f"{graph.name}.tflite", data=write_model(graph)), way)
-            found += 1
-            if found == request.cases:
+            count += 1
+            if count == request.cases:
                 return
 
 
@@ -159,13 +159,13 @@ def _run(case: Case, board: Named, request: Asked, session: Session) -> tuple[Fa
     wanted = Validate(model=case.file, target=choice, options=_WAYS[case.way], inputs=inputs, tensors=True)
     values = 0
     try:
-        found = validation(wanted, session)
-        values, first = found["output_values"], found["first_difference"]
-        if found["exact"]:
+        answer = validation(wanted, session)
+        values, first = answer["output_values"], answer["first_difference"]
+        if answer["exact"]:
             return None, values
         assert first is not None
         where = f"first at {first['operator']}, tensor '{first['tensor']}', element {first['first_element']}"
-        text = f"different by up to {found['max_abs_diff']}, {where}"
+        text = f"different by up to {answer['max_abs_diff']}, {where}"
     except BuildtoolError as error:
         text = f"{error.path}: {error.text}" if error.path else error.text
     assert case.file.data is not None

@@ -21,7 +21,7 @@ KINDS = tuple(kind for kind in EVERY_KIND if TYPES[kind][0].handler)  # the comm
 
 
 def type_of(kind: str) -> type[Request]:
-    """The type of a kind of EVERY_KIND."""
+    """The type of a kind's requests; the kind is one of EVERY_KIND."""
     return TYPES[kind][0]
 
 

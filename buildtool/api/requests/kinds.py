@@ -124,7 +124,7 @@ class Describe(
 
     @classmethod
     def read(cls, values: Values) -> Request:
-        """The request; a name is of a model."""
+        """The request; a name without a model has no effect."""
         if values.given.get("name", "") and "model" not in values.given:
             raise table.idle("name", "it has no effect without a model")
         return super().read(values)
@@ -228,11 +228,11 @@ class Debug(
     @classmethod
     def read(cls, values: Values) -> Request:
         """The request; an image of a build is a file, which the debugger reads."""
-        found = super().read(values)
-        assert isinstance(found, cls)
-        if found.made is not None and found.made.elf.data is not None:
+        request = super().read(values)
+        assert isinstance(request, cls)
+        if request.made is not None and request.made.elf.data is not None:
             raise UsageError("an image for a debugger has to be a file, not bytes", option="elf")
-        return found
+        return request
 
 
 class Flash(
@@ -276,7 +276,7 @@ class Zoo(Request, handler="api.answers.lists:zoo"):
 
     @classmethod
     def read(cls, values: Values) -> Request:
-        """The request; a file is nothing that can be made."""
+        """The request; a model is given by its name, not as a file."""
         model = values.given.get("model", "")
         if not isinstance(model, str):
             raise UsageError("it must be the name of a network", option="model")

@@ -152,7 +152,7 @@ class Data(NamedTuple):
 
 
 class Values:
-    """A request's values, each parsed as the table says."""
+    """The values of a request, parsed as the table of options says."""
 
     def __init__(self, of: type[Request], request: Mapping[str, object]) -> None:
         self.kind = of.kind
@@ -170,7 +170,7 @@ class Values:
     def _parsed(
         self, values: Mapping[str, object], known: list[str], elsewhere: list[str], where: str = ""
     ) -> dict[str, Any]:
-        found = {}
+        parsed = {}
         for name, value in values.items():
             if name in elsewhere:
                 place = "inside 'options'" if not where else "beside 'options'"
@@ -179,8 +179,8 @@ class Values:
                 names = known if where or not elsewhere else [*known, "options"]
                 raise table.refuse_unknown(self.kind, str(name), names, where)
             if value is not None:
-                found[name] = table.parse(name, value)
-        return found
+                parsed[name] = table.parse(name, value)
+        return parsed
 
     def need(self, name: str) -> Any:
         """The value of a key that the kind needs."""
@@ -189,7 +189,7 @@ class Values:
         return self.given[name]
 
     def some(self, *names: str) -> dict[str, Any]:
-        """The given ones of some keys; the others have defaults elsewhere."""
+        """The values of those keys that are given; the others have their defaults elsewhere."""
         return {name: self.given[name] for name in names if name in self.given}
 
     def field(self, of: type[Request], name: str) -> Any:
@@ -224,7 +224,7 @@ class Values:
         )
 
     def wire(self) -> str:
-        """How test firmware answers: "" for by files, through an emulator; ANY_WIRE: as the board can."""
+        """The wire by which test firmware answers; "": by files of an emulator; ANY_WIRE: the board's own."""
         from buildtool.options.values import ANY_WIRE
 
         kind, _ = self.given.get("wire", ("", ""))

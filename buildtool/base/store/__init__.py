@@ -1,9 +1,9 @@
 """The store: bytes in levels, each under a key of all that it depends on.
 
+    disk.py     one checked file an entry, in a folder of this user's; eviction by bytes
+    notes.py    bytes and counts of the cache, and what was asked of it: for `stats` and `explain`
+    cache.py    both, as a session asks them: hits, misses and entries made are counted
     recent.py   in memory: the values used last, within a bound
-    disk.py     on disk: one checked file an entry, in a folder of this user's; eviction by bytes
-    index.py    sizes, order of use and counts of the cache's entries, in sqlite: for eviction and `stats`
-    cache.py    both, as a session asks them: memory over disk; hits, misses and entries made are counted
     care.py     stats, verify, clear, explain
 
 Two folders hold entries: the cache (`folders.cache_folder`), through `Cache`, and the memo of builds
@@ -19,3 +19,5 @@ LEVELS = (
     *("arenas", "blocktimes", "code", "fronts", "networks", "objects", "orders", "passes", "plans"),
     *("programs", "refusals", "tables", "weights"),
 )
+
+Known = tuple[str, str]  # an entry: its level and its key

@@ -1,11 +1,10 @@
-"""A cache as a session asks it: memory over disk, with what was found, made and left out counted.
+"""A cache as a session asks it: entries on disk, with what was found and made counted.
 
 What is written to disk goes there when `flush` is called, after an answer: nobody waits for it.
 """
 
 from __future__ import annotations
 
-import contextlib
 import enum
 import hashlib
 from collections import Counter
@@ -17,10 +16,9 @@ import msgpack
 
 from buildtool.base.folders import kept_folder, kept_levels, most_disk_bytes
 from buildtool.base.identity import code_digest
-from buildtool.base.store.disk import UNCOUNTED, Disk, Known, evict
-from buildtool.base.store.recent import Recent
+from buildtool.base.store import Known
+from buildtool.base.store.disk import Disk
 
-MEMORY_BYTES = 64 << 20
 _SHOWN = 80  # characters of a part of a key in a report
 
 
@@ -41,14 +39,12 @@ class Cache:
         self,
         folder: Path,
         code: str,
-        memory_bytes: int = MEMORY_BYTES,
         is_current: Callable[[], bool] = lambda: True,
         levels: Collection[str] | None = None,
     ) -> None:
         self.code, self.use, self._levels = code, Use.ON, levels
         self.is_current = is_current
         self.disk = Disk(folder)
-        self._memory: Recent[Known, bytes] = Recent(memory_bytes, len)
         self._unwritten: dict[Known, bytes] = {}
         self._uses: set[Known] = set()
         self._made: set[Known] = set()  # since the request began: those `renew` may read
@@ -71,12 +67,11 @@ class Cache:
         known = level, key
         data = None
         if self.use is Use.ON or known in self._made:
-            data = self._memory.get(known) or self._unwritten.get(known) or self.disk.read(level, key)
+            data = self._unwritten.get(known) or self.disk.read(level, key)
         self._found[level, "hits" if data is not None else "misses"] += 1
         self._asked.setdefault(level, (parts, data is not None))  # the first is what the request is about
         if data is not None:
             self._uses.add(known)
-            self._memory.put(known, data)
         return data
 
     def put(self, level: str, key: str, data: bytes) -> None:
@@ -85,13 +80,11 @@ class Cache:
             return
         self._made.add((level, key))
         self._unwritten[level, key] = data
-        self._memory.put((level, key), data)
 
     def refuse(self, level: str, key: str) -> None:
-        """Puts a payload aside that its level cannot read, and counts it as a miss."""
+        """Puts a payload aside that cannot be read as a value of its level; counts it as a miss."""
         self._found[level, "hits"] -= 1
         self._found[level, "misses"] += 1
-        self._memory.pop((level, key))
         self._unwritten.pop((level, key), None)
         self._uses.discard((level, key))
         self.disk.discard(level, key)
@@ -100,19 +93,14 @@ class Cache:
         """Drops what was made since the request began: its key does not say all that it depends on."""
         for known in self._made:
             self._unwritten.pop(known, None)
-            self._memory.pop(known)
         self._made.clear()
 
     def counts(self) -> dict[str, dict[str, int]]:
         """By level, hits and misses since the last `flush`."""
-        found: dict[str, dict[str, int]] = {}
+        counts: dict[str, dict[str, int]] = {}
         for (level, what), number in sorted(self._found.items()):
-            found.setdefault(level, {"hits": 0, "misses": 0})[what] = number
-        return found
-
-    def forget(self) -> None:
-        """Frees the memory."""
-        self._memory.clear()
+            counts.setdefault(level, {"hits": 0, "misses": 0})[what] = number
+        return counts
 
     def flush(self) -> None:
         """Writes what is not written, and notes what was used; never raises for a disk that refuses.
@@ -128,37 +116,26 @@ class Cache:
         self._found.clear()
         if not (unwritten or counts) or self.disk.trouble:
             return
-        from buildtool.base.store.index import Index  # sqlite, which no answer waits for
+        from buildtool.base.store.notes import Notes  # which no answer waits for
 
-        sizes = {known: self.disk.write(*known, data) for known, data in unwritten.items()}
-        written = {known: size for known, size in sizes.items() if size}
+        written = sum(self.disk.write(*known, data) for known, data in unwritten.items())
         counts |= {what: n for what, n in self.disk.counts.items() if n}
-        reports: dict[tuple[str, str], bytes] = {}
         self.disk.counts.clear()
-        index = Index(self.disk.folder)
+        notes = Notes(self.disk.folder)
+        now = notes.add(written, counts)
+        for known in uses | unwritten.keys():
+            self.disk.touch(known, now)
         if self.subject:  # for `explain`: what was asked of each level, and which parts of keys are new
-            before = index.reports(self.subject)
+            before, reports = notes.reports(self.subject), dict[str, Any]()
             for level, (parts, hit) in asked.items():
-                shown = {}  # of each part of a key a digest, and a short text for people
-                for name, part in sorted({"code": self.code, **parts}.items()):
-                    data, text = msgpack.packb(part, unicode_errors="backslashreplace"), str(part)
-                    short = text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
-                    shown[name] = [hashlib.sha256(data).hexdigest()[:16], short]
+                shown = {name: _short(part) for name, part in sorted({"code": self.code, **parts}.items())}
                 changed = [] if hit else _changes(before.get(level), shown)
-                counted = per_level.get(level, {})
-                report = {"hit": hit, "counts": counted, "parts": shown, "changed": changed}
-                packed = msgpack.packb(report, unicode_errors="backslashreplace")
-                reports[self.subject, level] = packed
+                reports[level] = {"counts": per_level.get(level, {}), "parts": shown, "changed": changed}
+            notes.report(self.subject, reports, now)
         self.subject = ""  # what is made from now on belongs to no request
-        noted = index.note(written, uses, counts, reports)
-        uncounted = self.disk.folder / UNCOUNTED
-        if noted is None:
-            with contextlib.suppress(OSError):
-                uncounted.touch(mode=0o600)
-        elif written:
-            total, is_new = noted
-            if is_new or total > most_disk_bytes() or uncounted.exists():
-                evict(self.disk, most_disk_bytes(), index)
+        total = notes.total()
+        if written and (total is None or total > most_disk_bytes()):
+            notes.evict(self.disk, most_disk_bytes())
 
     def _leaves_out(self, level: str) -> bool:
         return self.use is Use.OFF or (self._levels is not None and level not in self._levels)
@@ -171,14 +148,20 @@ def open_cache(code: str) -> Cache | None:
     return Cache(folder, code, is_current=lambda: code_digest() == code, levels=kept_levels())
 
 
-def _changes(before: bytes | None, now: Mapping[str, list[str]]) -> list[list[str]]:
-    """Name, old and new value of each changed part of a key; [] where the last request is not known."""
-    if before is None:
-        return []
+def _short(part: object) -> list[str]:
+    """A part of a key for a report: its digest, and a short text for people."""
+    data, text = msgpack.packb(part, unicode_errors="backslashreplace"), str(part)
+    return [
+        hashlib.sha256(data).hexdigest()[:16],
+        text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}...",
+    ]
+
+
+def _changes(before: Any, now: Mapping[str, list[str]]) -> list[list[str]]:
+    """Name, old and new value of each changed part of a key; [] where the last report is not known."""
     try:
-        parts = msgpack.unpackb(before)["parts"]
-        old = {str(name): [str(digest), str(text)] for name, (digest, text) in parts.items()}
-    except Exception:  # msgpack raises a dozen kinds of damaged bytes, and their values may be any
+        old = {str(name): [str(digest), str(text)] for name, (digest, text) in before["parts"].items()}
+    except Exception:  # there is none, or somebody else has written it
         return []
     names = sorted(old.keys() | now.keys())
     nothing = ["", "(none)"]

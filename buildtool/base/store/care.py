@@ -4,62 +4,33 @@ from __future__ import annotations
 
 import contextlib
 from pathlib import Path
-from typing import Any, TypedDict
-
-import msgpack
+from typing import Any
 
 from buildtool.base.errors import MachineError, UsageError
 from buildtool.base.folders import MODE, cache_folder, most_disk_bytes
-from buildtool.base.store.disk import ASIDE, OWN_FILES, UNCOUNTED, Disk, evict
-from buildtool.base.store.index import NAME, Index
-
-
-class Level(TypedDict):
-    """A level's entries and bytes, and how often an entry was there (hits) or not."""
-
-    entries: int
-    bytes: int
-    hits: int
-    misses: int
-
-
-class Change(TypedDict):
-    """A part of a key that has changed."""
-
-    part: str
-    was: str
-    now: str
-
-
-class Asked(TypedDict):
-    """What the last request about a subject asked of a level: entries that were there (hits) or not (misses).
-    `changed`: the parts of the last missing key that differ from the request before ("": there was none).
-    """
-
-    subject: str
-    level: str
-    hits: int
-    misses: int
-    changed: list[Change]
-    parts: dict[str, str]
+from buildtool.base.store import disk as disks
+from buildtool.base.store.disk import ASIDE, Disk
+from buildtool.base.store.notes import ASKED, COUNTS, LOCK, Notes
 
 
 def folder() -> Path:
     """The cache's folder; UsageError where there is none."""
-    found = cache_folder()
-    if found is None:
+    path = cache_folder()
+    if path is None:
         raise UsageError("there is no folder for a cache", hint="set XDG_CACHE_HOME or BUILDTOOL_CACHE_DIR")
-    return found
+    return path
 
 
 def stats() -> dict[str, Any]:
-    """Entries, bytes, hits and misses by level, and what went wrong since the cache was made."""
-    disk, index = Disk(folder()), Index(folder())
-    is_there = index.path.exists()  # asking would make it
-    counts = index.counts() if is_there else {}
-    is_complete = is_there and not (disk.folder / UNCOUNTED).exists()
-    sizes = index.levels() if is_complete else _counted(disk)
-    levels: dict[str, Level] = {}
+    """By level its entries and their bytes, and how often one was there (hits) or not (misses); what went
+    wrong since the cache was made.
+    """
+    disk, counts = Disk(folder()), Notes(folder()).counts()
+    sizes: dict[str, tuple[int, int]] = {}
+    for level, _, size in () if disk.trouble else disk.entries():
+        entries, total = sizes.get(level, (0, 0))
+        sizes[level] = entries + 1, total + size
+    levels: dict[str, dict[str, int]] = {}
     for name in sorted({*sizes, *(name.split()[0] for name in counts if " " in name)}):
         entries, size = sizes.get(name, (0, 0))
         hits, misses = (counts.get(f"{name} {what}", 0) for what in ("hits", "misses"))
@@ -74,20 +45,11 @@ def stats() -> dict[str, Any]:
     }
 
 
-def _counted(disk: Disk) -> dict[str, tuple[int, int]]:
-    """Entries and bytes of the files by level: on a full disk the index may lack them."""
-    sizes: dict[str, tuple[int, int]] = {}
-    for level, _, size in () if disk.trouble else disk.entries():
-        entries, total = sizes.get(level, (0, 0))
-        sizes[level] = entries + 1, total + size
-    return sizes
-
-
 def verify() -> dict[str, Any]:
-    """Reads every entry; bad ones are put aside. Sizes in the index are those of the files afterwards."""
+    """Reads every entry; puts bad ones aside, and counts the bytes of the others anew."""
     disk = _usable()
     sound = sum(disk.read(level, key) is not None for level, key, _ in list(disk.entries()))
-    evict(disk, most_disk_bytes(), Index(disk.folder))
+    Notes(disk.folder).evict(disk, most_disk_bytes())
     return {
         "folder": str(disk.folder),
         "entries": sound,
@@ -98,14 +60,16 @@ def verify() -> dict[str, Any]:
 
 
 def clear() -> dict[str, Any]:
-    """Removes every entry and the index, but nothing that the cache has not made."""
+    """Removes every entry and all notes, but nothing that the cache has not made."""
     disk = _usable()
     entries = list(disk.entries())
+    asked = Notes(disk.folder).asked
+    if not asked.trouble:
+        asked.empty()
+        _remove(asked.folder, disks.LOCK)
     disk.empty()
     left = list(disk.entries())
-    for name in (NAME, f"{NAME}-journal", *OWN_FILES):
-        with contextlib.suppress(OSError):
-            (disk.folder / name).unlink(missing_ok=True)
+    _remove(disk.folder, COUNTS, LOCK, disks.LOCK, "index.sqlite")  # the last one is an older version's
     if left and not set(left).isdisjoint(entries):
         raise MachineError("the system refuses to remove entries", path=str(disk.folder))
     removed = sum(size for _, _, size in entries)
@@ -113,26 +77,29 @@ def clear() -> dict[str, Any]:
 
 
 def explain(words: str = "") -> dict[str, Any]:
-    """What the last requests whose subject has all `words` asked of each level, and what was made anew."""
-    index = Index(folder())
-    asked: list[Asked] = []
-    subjects = index.subjects() if index.path.exists() else []
-    for subject in (one for one in subjects if all(word in one for word in words.split())):
-        for level, packed in index.reports(subject).items():
+    """What the last requests whose subject has all `words` asked of each level: entries that it had (hits)
+    or had not (misses). `changed`: the parts of the last missing key that differ from the request before.
+    """
+    asked: list[dict[str, Any]] = []
+    subjects = Notes(folder()).subjects() if (folder() / ASKED).is_dir() else ()
+    for subject, reports in subjects:
+        if not all(word in subject for word in words.split()):
+            continue
+        for level, report in sorted(reports.items()):
             with contextlib.suppress(Exception):  # of a damaged one there is nothing to tell
-                report = msgpack.unpackb(packed)
-                one: Asked = {
-                    "subject": subject,
-                    "level": level,
-                    "hits": report["counts"].get("hits", 0),
-                    "misses": report["counts"].get("misses", 0),
-                    "changed": [
-                        {"part": part, "was": was, "now": now} for part, was, now in report["changed"]
-                    ],
-                    "parts": {name: shown for name, (_, shown) in report["parts"].items()},
-                }
-                asked.append(one)
+                counts = {what: report["counts"].get(what, 0) for what in ("hits", "misses")}
+                changed = [{"part": part, "was": was, "now": now} for part, was, now in report["changed"]]
+                parts = {name: shown for name, (_, shown) in report["parts"].items()}
+                asked.append(
+                    {"subject": subject, "level": level, **counts, "changed": changed, "parts": parts}
+                )
     return {"folder": str(folder()), "asked": asked}
+
+
+def _remove(folder: Path, *names: str) -> None:
+    for name in names:
+        with contextlib.suppress(OSError):
+            (folder / name).unlink(missing_ok=True)
 
 
 def _usable() -> Disk:

@@ -1,15 +1,9 @@
 """Entries as files: FOLDER/LEVEL/ab/cdef…, written beside their names and renamed.
 
 Any number of processes may read and write at once. Nothing here raises: what cannot be read is a miss,
-what cannot be written is not kept, and both are counted. A file is
-
-    8 bytes     magic
-    4 bytes     length of the header, little-endian
-    header      msgpack: [format, level, key, version of buildtool, length of the payload]
-    payload
-    32 bytes    SHA-256 of everything before
-
-The header names the entry's own level and key, so that a file under another one's name is refused.
+what cannot be written is not kept, and both are counted. A file is the payload and its seal: a SHA-256 of the
+format, the entry's level and key, the version of buildtool, and the payload. So damaged bytes are refused,
+and so is the file of another entry or another version.
 """
 
 from __future__ import annotations
@@ -20,13 +14,11 @@ import math
 import os
 import re
 import stat
-import struct
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgpack
 
@@ -34,11 +26,9 @@ from buildtool import __version__
 from buildtool.base.errors import MachineError
 from buildtool.base.folders import memo_folder, private, user
 from buildtool.base.locks import locked
+from buildtool.base.store import Known
 
-if TYPE_CHECKING:
-    from buildtool.base.store.index import Index
-
-FORMAT = 2
+FORMAT = 3
 MOST_BYTES = 16 << 20  # of an entry: no larger file is written or read
 ASIDE = "aside"  # the folder of entries that were bad
 MOST_ASIDE = 20  # bad entries that are kept, so that people can look for the cause
@@ -46,9 +36,7 @@ MEMO_BYTES = 32 << 20  # of the memo of builds
 _EVICTING = "0"  # how keys begin with which it is looked at how large the memo is: that takes a while
 _BLOCK = 4096  # bytes that a file takes at least: the memo has many small ones
 _EVICTED_TO = 0.8  # of the bound
-_LOCK = "evict.lock"
-UNCOUNTED = "uncounted"  # there are entries that the index could not be told of
-OWN_FILES = (_LOCK, UNCOUNTED)
+LOCK = "evict.lock"
 _STALE_SECONDS = 3600  # a half-written file this old is left over
 _KEY = re.compile(r"[0-9a-f]{64}")
 _PREFIX = re.compile(r"[0-9a-f]{2}")
@@ -56,12 +44,7 @@ _LEVEL = re.compile(rf"(?!{ASIDE}$)[a-z]{{1,32}}")
 _PART = re.compile(r"\.[0-9a-f]{16}-[0-9]+-[0-9a-f]{8}\.part")
 _ASIDE_NAME = re.compile(r"[a-z]{1,32}-[0-9a-f]{64}")
 
-_MAGIC = b"btcache\n"
-_LENGTH = struct.Struct("<I")
-_DIGEST = hashlib.sha256().digest_size
-_MOST_HEADER = 512
-
-Known = tuple[str, str]  # an entry: its level and its key
+_SEAL_BYTES = hashlib.sha256().digest_size
 
 
 class BadEntryError(Exception):
@@ -70,29 +53,21 @@ class BadEntryError(Exception):
 
 def pack(level: str, key: str, payload: bytes) -> bytes:
     """The bytes of an entry."""
-    header = msgpack.packb([FORMAT, level, key, __version__, len(payload)])
-    head = _MAGIC + _LENGTH.pack(len(header)) + header
-    return b"".join((head, payload, hashlib.sha256(head + payload).digest()))
+    return payload + _seal(level, key, payload)
 
 
 def unpack(data: bytes, level: str, key: str) -> bytes:
     """The payload; BadEntryError unless these are the unharmed bytes of this very entry."""
-    start = len(_MAGIC) + _LENGTH.size
-    if len(data) < start + _DIGEST or not data.startswith(_MAGIC):
-        raise BadEntryError("not an entry")
-    end = len(data) - _DIGEST
-    if hashlib.sha256(memoryview(data)[:end]).digest() != data[end:]:
-        raise BadEntryError("its checksum differs")
-    (length,) = _LENGTH.unpack_from(data, len(_MAGIC))
-    if length > min(_MOST_HEADER, end - start):
-        raise BadEntryError("its header is too long")
-    try:
-        header = msgpack.unpackb(data[start : start + length])
-    except Exception as error:  # msgpack raises a dozen kinds
-        raise BadEntryError("its header cannot be read") from error
-    if header != [FORMAT, level, key, __version__, end - start - length]:
-        raise BadEntryError("it is another entry, or another version's")
-    return data[start + length : end]
+    payload, seal = data[:-_SEAL_BYTES], data[-_SEAL_BYTES:]
+    if seal != _seal(level, key, payload):
+        raise BadEntryError("it is damaged, another entry, or another version's")
+    return payload
+
+
+def _seal(level: str, key: str, payload: bytes) -> bytes:
+    digest = hashlib.sha256(msgpack.packb([FORMAT, level, key, __version__]))
+    digest.update(payload)
+    return digest.digest()
 
 
 class Disk:
@@ -177,12 +152,18 @@ class Disk:
                     if _KEY.fullmatch(key) and file.is_file(follow_symlinks=False):
                         yield part.parent.name, key, file.stat(follow_symlinks=False).st_size
 
-    def written(self, known: Known) -> int:
-        """When an entry was written (ns since 1970); 0 where it is gone."""
+    def used(self, known: Known) -> int:
+        """When an entry was used (ns since 1970), by its file's time of access; 0 where it is gone."""
         try:
-            return self._path(*known).lstat().st_mtime_ns
+            return self._path(*known).lstat().st_atime_ns
         except OSError:
             return 0
+
+    def touch(self, known: Known, when: int) -> None:
+        """Notes that an entry is used `when` (ns since 1970)."""
+        path = self._path(*known)
+        with contextlib.suppress(OSError):
+            os.utime(path, ns=(when, path.lstat().st_mtime_ns), follow_symlinks=False)
 
     def sweep(self, stale_seconds: float = _STALE_SECONDS) -> None:
         """Removes files that killed processes left half written, if they are this old, or from the future."""
@@ -231,42 +212,34 @@ def keep(level: str, key: str, data: bytes) -> None:
     folder = memo_folder()
     if folder is None:
         return
-    disk = Disk(folder)
-    is_new = not disk.written((level, key))
-    if disk.write(level, key, data) and is_new and key.startswith(_EVICTING):
-        evict(disk, MEMO_BYTES)
+    keep_within(Disk(folder), MEMO_BYTES, (level, key), data)
 
 
-def evict(disk: Disk, most: int, index: Index | None = None) -> None:
-    """Counts the files anew; where they have more bytes than `most`, four fifths of that stay.
-    The longest unused go first, by the `index`, which learns the sizes; without one the oldest.
-    Nothing is done while another process does it.
+def keep_within(disk: Disk, most: int, known: Known, data: bytes) -> None:
+    """Keeps an entry in a folder that has about `most` bytes at most."""
+    is_new = not disk.used(known)
+    if disk.write(*known, data) and is_new and known[1].startswith(_EVICTING):
+        evict(disk, most, _BLOCK)
+
+
+def evict(disk: Disk, most: int, least: int = 0) -> int | None:
+    """Counts the bytes of all entries, each as `least` bytes at least. Where they are more than `most`, the
+    longest unused go until four fifths of that are left. The bytes left; None: another process does it.
     """
-    with contextlib.suppress(OSError), locked(disk.folder / _LOCK, wait=False) as mine:
+    with contextlib.suppress(OSError), locked(disk.folder / LOCK, wait=False) as mine:
         if mine is None:
-            return
+            return None
         disk.sweep()
-        with contextlib.suppress(OSError):
-            (disk.folder / UNCOUNTED).unlink(missing_ok=True)
-        since = index.now() if index is not None else 0
-        sizes = {(level, key): size for level, key, size in disk.entries()}
-        if index is not None:
-            index.replace(sizes, since)
-        else:
-            sizes = {known: max(size, _BLOCK) for known, size in sizes.items()}
+        sizes = {(level, key): max(size, least) for level, key, size in disk.entries()}
         total = sum(sizes.values())
-        if total <= most:
-            return
-        chosen: list[Known] = []
-        for known in sorted(sizes, key=disk.written) if index is None else index.by_use():
+        oldest_first = sorted(sizes, key=lambda known: (disk.used(known), known)) if total > most else []
+        for known in oldest_first:
             if total <= int(most * _EVICTED_TO):
                 break
-            chosen.append(known)
-            total -= sizes.get(known, 0)
-        for known in chosen:
             disk.remove(*known)
-        if index is not None:
-            index.forget(chosen)
+            total -= sizes[known]
+        return total
+    return None
 
 
 def _folders(folder: Path) -> list[Path]:
@@ -290,10 +263,10 @@ def _content(path: Path) -> bytes:
     """
     handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
     with open(handle, "rb") as file:  # noqa: PTH123 - an open one, not a name
-        found = os.fstat(handle)
-        if not stat.S_ISREG(found.st_mode) or found.st_size > MOST_BYTES:
+        there = os.fstat(handle)
+        if not stat.S_ISREG(there.st_mode) or there.st_size > MOST_BYTES:
             raise OSError("not an entry's file")
-        if found.st_uid != user() or found.st_mode & 0o022:
+        if there.st_uid != user() or there.st_mode & 0o022:
             raise BadEntryError("somebody else may have written it")
         return file.read(MOST_BYTES + 1)
 

@@ -11,8 +11,9 @@ from itertools import groupby
 from typing import Any
 
 from buildtool.base.errors import ToolError
+from buildtool.base.locks import process
 from buildtool.client import daemon, endpoint
-from buildtool.client.endpoint import Endpoint, process_start
+from buildtool.client.endpoint import Endpoint
 from buildtool.fronts.texts.table import count, table
 
 STOP_SECONDS = 12.0  # a daemon drains for ten
@@ -90,7 +91,7 @@ def _tell(at: Endpoint, word: str) -> None:
 
 def _lives(at: Endpoint, pid: int, start: str) -> bool:
     """Whether a daemon holds its lock, or has given it back and is not quite gone."""
-    return at.is_alive() or (pid > 0 and start != "" and process_start(pid) == start)
+    return at.is_alive() or (pid > 0 and start != "" and process(pid)[1] == start)
 
 
 def _wait_for_end(at: Endpoint, pid: int, start: str, seconds: float) -> None:
@@ -104,7 +105,7 @@ def _signal(at: Endpoint, pid: int, start: str, word: signal.Signals) -> None:
 
     One that has ended meanwhile needs none.
     """
-    if pid <= 0 or not start or process_start(pid) != start:
+    if pid <= 0 or not start or process(pid)[1] != start:
         if not at.is_alive():
             return
         raise ToolError(f"the daemon does not answer, and its process is not known: see {at.log}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from buildtool.base.plain import to_plain
 from buildtool.base.session import Session
 from buildtool.graph.macs import op_macs
@@ -10,13 +12,9 @@ from buildtool.graph.secondpass import Repetition, repetitions
 from buildtool.graph.types import Graph, OpKind
 from buildtool.plan.summary.summary import binding
 from buildtool.plan.types import Buffer, Group, Plan
-from buildtool.schema.plans import (
-    BufferView,
-    ChannelsView,
-    PlannedGroup,
-    PlanView,
-    SecondPassView,
-)
+
+if TYPE_CHECKING:
+    from buildtool.schema.plans import BufferView, ChannelsView, PlannedGroup, PlanView, SecondPassView
 
 
 def to_json(plan: Plan, graph: Graph, session: Session | None = None) -> PlanView:

@@ -2,7 +2,6 @@
 
 import multiprocessing
 import re
-import sqlite3
 
 import msgpack
 import pytest
@@ -11,11 +10,12 @@ from paths import ROOT
 from buildtool.base import session
 from buildtool.base.errors import UsageError
 from buildtool.base.folders import CACHE, MODE, SIZE
+from buildtool.base.locks import locked
 from buildtool.base.session import Level, Session
-from buildtool.base.store import LEVELS, care, disk, index
+from buildtool.base.store import LEVELS, care, disk, notes
 from buildtool.base.store.cache import Cache, Use, open_cache
 from buildtool.base.store.disk import ASIDE, evict
-from buildtool.base.store.index import NAME, Index
+from buildtool.base.store.notes import COUNTS, Notes
 
 PARTS = {"topology": "t", "ram": 4096}
 
@@ -72,16 +72,6 @@ def test_off_reads_and_writes_nothing_and_renewing_reads_only_what_it_made(folde
     assert Cache(folder, "code").get("plans", key(1), PARTS) == b"renewed"
 
 
-def test_memory_is_bounded_and_the_entries_used_last_stay(folder):
-    cache = Cache(folder, "code", memory_bytes=2500)
-    for number in (1, 2, 1, 3):
-        cache.put("plans", key(number), bytes(1000))
-    assert list(cache._memory) == [("plans", key(1)), ("plans", key(3))]
-    cache.put("plans", key(4), bytes(5000))
-    assert cache._memory.held == 0 and not list(cache._memory)
-    assert len(cache.get("plans", key(4), PARTS)) == 5000
-
-
 def test_the_entries_used_longest_ago_go_and_four_fifths_stay(folder, monkeypatch):
     numbers = list(range(10))
     size = 1000
@@ -104,62 +94,54 @@ def test_nobody_evicts_while_another_process_does(folder):
     cache = filled(folder, [1, 2, 3])
     with (folder / "evict.lock").open("w") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
-        evict(cache.disk, 0, Index(folder))
+        evict(cache.disk, 0)
         assert found(folder, [1, 2, 3]) == [1, 2, 3]
-    evict(cache.disk, 0, Index(folder))
+    evict(cache.disk, 0)
     assert found(folder, [1, 2, 3]) == []
 
 
-@pytest.mark.parametrize("damage", ["gone", "noise", "empty", "other tables", "torn page", "folder"])
-def test_a_lost_or_damaged_index_loses_no_entry_and_is_made_anew(folder, damage, monkeypatch):
+@pytest.mark.parametrize("damage", ["gone", "noise", "empty", "other values", "folder"])
+def test_lost_or_damaged_counts_lose_no_entry_and_are_made_anew(folder, damage, monkeypatch):
     filled(folder, range(20))
-    path = folder / NAME
-    data = path.read_bytes()
+    path = folder / COUNTS
     path.unlink()
-    if damage == "noise":
-        path.write_bytes(b"no index" * 1000)
-    elif damage == "empty":
-        path.write_bytes(b"")
-    elif damage == "other tables":
-        with sqlite3.connect(path) as base:
-            base.executescript("create table entries (x); pragma user_version = 7")
-    elif damage == "torn page":
-        path.write_bytes(data[:4096] + b"\xff" * (len(data) - 4096))
-    elif damage == "folder":
+    contents = {
+        "noise": b"no counts" * 1000,
+        "empty": b"",
+        "other values": msgpack.packb({"bad": "x", 1: []}),
+    }
+    if damage == "folder":
         path.mkdir()
-    assert found(folder, range(20)) == list(range(20))
-    filled(folder, [20])
-    filled(folder, [21])
+    elif damage != "gone":
+        path.write_bytes(contents[damage])
+    for number in (20, 21):
+        filled(folder, [number])
     assert found(folder, range(22)) == list(range(22))
-    if damage != "folder":
-        assert care.stats()["levels"]["plans"]["entries"] == 22
-        monkeypatch.setenv(SIZE, "5000")
-        filled(folder, [22])
-        assert 0 < len(found(folder, range(23))) <= 4
+    assert care.stats()["levels"]["plans"]["entries"] == 22
+    monkeypatch.setenv(SIZE, "5000")
+    filled(folder, [22])
+    assert 0 < len(found(folder, range(23))) <= 4
 
 
-def test_an_index_that_another_process_has_locked_is_not_waited_for_long(folder, monkeypatch):
-    monkeypatch.setattr(index, "_WAIT_SECONDS", 0.05)
+def test_counts_that_another_process_has_locked_are_not_waited_for_long(folder, monkeypatch):
+    monkeypatch.setattr(notes, "_WAIT_SECONDS", 0.05)
     filled(folder, [1])
-    holder = sqlite3.connect(folder / NAME)
-    holder.execute("begin exclusive")
-    try:
+    with locked(folder / notes.LOCK, wait=False) as mine:
+        before = (folder / COUNTS).read_bytes()
         filled(folder, [2])
+        assert mine is not None and (folder / COUNTS).read_bytes() == before
         assert found(folder, [1, 2]) == [1, 2]
         assert care.stats()["levels"]["plans"]["entries"] == 2
-    finally:
-        holder.rollback()
-        holder.close()
-    filled(folder, [3])  # counts what could not be noted
+    filled(folder, [3])
     assert care.stats()["levels"]["plans"]["entries"] == 3
 
 
-def test_the_clock_may_jump_while_entries_are_used(folder, monkeypatch):
-    for number, now in ((1, 2e9), (2, 1.0), (3, 4e9)):
-        monkeypatch.setattr("time.time", lambda now=now: now)
+def test_entries_have_the_order_of_their_use_though_the_clock_jumps(folder, monkeypatch):
+    for number, now in ((1, 2e9), (2, 1.0), (3, 1.5e9)):
+        monkeypatch.setattr("time.time_ns", lambda now=now: int(now * 1e9))
         filled(folder, [number])
-    assert Index(folder).by_use() == [("plans", key(number)) for number in (1, 2, 3)]
-    assert found(folder, [1, 2, 3]) == [1, 2, 3]
+    used = Cache(folder, "code").disk.used
+    assert used(("plans", key(1))) < used(("plans", key(2))) < used(("plans", key(3)))
 
 
 def test_a_name_that_is_not_unicode_is_told_of_and_harms_nothing(folder):
@@ -208,14 +190,21 @@ def test_many_processes_at_once_find_right_entries_or_none(folder, monkeypatch):
     assert not list(folder.rglob("*.part"))
 
 
-def test_what_is_noted_while_files_are_counted_stays_counted(folder):
+def test_what_is_noted_while_files_are_counted_stays_counted(folder, monkeypatch):
     folder.mkdir(exist_ok=True)
-    found, (old, new, gone) = Index(folder), (("texts", c * 64) for c in "abc")
-    assert found.note({old: 10, gone: 5}, (), {}, {}) == (15, True)
-    since = found.now()  # files are looked at from here on
-    assert found.note({new: 20}, (), {}, {}) == (35, True)
-    found.replace({old: 10}, since)
-    assert found.levels() == {"texts": (2, 30)} and found.by_use() == [old, new]
+    about = Notes(folder)
+    about.add(10, {})
+    assert about.total() is None  # of a new cache
+
+    def walk(disk, most):
+        """Files are looked at; meanwhile another process notes an entry."""
+        Notes(folder).add(20, {"bad": 1})
+        return 10
+
+    monkeypatch.setattr(notes, "evict", walk)
+    about.evict(Cache(folder, "code").disk, 100)
+    about.evict(Cache(folder, "code").disk, 100)
+    assert about.total() == 30 and about.counts() == {"bad": 2}
 
 
 TEXT = Level("texts", str.encode, bytes.decode)
@@ -252,18 +241,6 @@ def test_two_versions_that_share_a_folder_find_each_its_own(folder, monkeypatch)
         assert Session(keeper=cache).kept(level, {"a": 1}) == version
         cache.flush()
     assert made == ["1", "2"] and not (folder / ASIDE).exists()
-
-
-def test_a_session_that_finds_much_on_disk_remembers_the_last(folder):
-    cache = Cache(folder, "code")
-    cache.begin("texts")
-    writing = Session(keeper=cache)
-    for number in range(10):
-        writing.hold(TEXT, {"a": number}, f"text {number}")
-    cache.flush()
-    reading = Session(3, keeper=Cache(folder, "code"))
-    assert [reading.kept(TEXT, {"a": number}) for number in range(10)] == [f"text {n}" for n in range(10)]
-    assert len(reading._kinds["texts"]) == 3
 
 
 def test_switched_off_there_is_no_cache(folder, monkeypatch):
@@ -304,13 +281,15 @@ def test_every_level_is_known_by_name_and_documented():
 
 
 def test_a_damaged_report_is_left_out_and_fails_no_request(folder):
-    filled(folder, [1], subject="plan net on host")
-    with sqlite3.connect(folder / NAME) as base:
-        for level, report in (("plans", b"\xc1"), ("fronts", msgpack.packb({"parts": 7})), ("x", b"")):
-            base.execute("insert or replace into asked values ('plan net on host', ?, ?, 1)", (level, report))
-    cache = Cache(folder, "code")
-    cache.begin("plan net on host")
-    cache.get("plans", key(5), PARTS)
-    cache.get("fronts", key(5), PARTS)
-    cache.flush()
-    assert {asked["level"] for asked in care.explain("net")["asked"]} == {"fronts", "plans"}
+    asked = Notes(folder).asked
+    for damaged in (b"\xc1", b"", msgpack.packb(7), msgpack.packb({"reports": {"plans": {"parts": 7}}})):
+        filled(folder, [1], subject="plan net on host")
+        ((level, entry, _),) = asked.entries()
+        asked.write(level, entry, damaged)
+        cache = Cache(folder, "code")
+        cache.begin("plan net on host")
+        cache.get("fronts", key(5), PARTS)
+        cache.flush()
+        assert "fronts" in {one["level"] for one in care.explain("net")["asked"]}
+        asked.write(level, entry, damaged)
+        assert care.explain("net")["asked"] == []

@@ -1,4 +1,4 @@
-"""The reference page of the answers, made from their types: `python -m buildtool.schema.page`."""
+"""The reference page of the answers, made from their types: `python -m benchmarks.answers_page`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _HEAD = """\
 # Answers
 
 This page is made from the types in `buildtool/schema/`:
-`python -m buildtool.schema.page > docs/answers.md`.
+`python -m benchmarks.answers_page > docs/answers.md`.
 
 An answer is what the service returns for a request, and what `--json` prints. Besides the keys below, each
 has `schema`, the version of all answers. JSON has no bytes: `--json` leaves them out, and where a command
@@ -60,19 +60,14 @@ def answers_of(kind: str) -> tuple[type, ...]:
         module, _, function = request.handler.partition(":")
         handler = getattr(import_module(f"buildtool.{module}"), function) if module else None
         names += (handler.__annotations__["return"] if handler else request.answers).split(" | ")
-    return tuple(_types()[name] for name in names)
+    return tuple(_types()[name.rpartition(".")[2]] for name in names)
 
 
 @cache
 def _types() -> dict[str, Any]:
     """All names of the schema's modules."""
     modules = (one.name for one in pkgutil.iter_modules(schema.__path__, f"{schema.__name__}."))
-    return {
-        name: value
-        for module in modules
-        if module != __name__
-        for name, value in vars(import_module(module)).items()
-    }
+    return {name: value for module in modules for name, value in vars(import_module(module)).items()}
 
 
 def _section(answer: type) -> str:

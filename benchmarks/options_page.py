@@ -1,4 +1,4 @@
-"""The reference page of the options, made from their table: `python -m buildtool.options.page`."""
+"""The reference page of the options, made from their table: `python -m benchmarks.options_page`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _HEAD = """\
 # Options
 
 This page is made from the table in `buildtool/options/`:
-`python -m buildtool.options.page > docs/options.md`.
+`python -m benchmarks.options_page > docs/options.md`.
 
 The command line, SCons and requests have the same options. The command line writes `--max-f 1.1`, SCons and
 requests write `max_f=1.1`. A request that an option does not change refuses it, and so does a strategy that

@@ -1,0 +1,117 @@
+"""What is noted of a cache beside its entries: counts, the bytes of all of them, and what requests asked for.
+
+It is written after an answer, never on its way: a file of counts, and an entry of its own for each subject of
+requests. What cannot be written, or is damaged, is not known any more, and entries are served all the same.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgpack
+
+from buildtool.base.locks import HAS_LOCKS, locked
+from buildtool.base.outfiles import write_whole
+from buildtool.base.store.disk import Disk, evict, keep_within
+
+COUNTS, ASKED = "counts", "asked"  # a file and a folder in the cache's
+LOCK = "counts.lock"
+MOST_ASKED_BYTES = 16 << 20
+_WAIT_SECONDS = 0.5  # for another process that writes; what is not noted then is counted later
+_TOTAL, _LAST = ".bytes", ".used"  # beside the counts: bytes of all entries, the time of the last note
+_LEVEL = "reports"
+Reports = dict[str, Any]  # by level: what a request asked of it
+
+
+class Notes:
+    """The notes about the entries in `folder`."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path, self._lock = folder / COUNTS, folder / LOCK
+        self._patience = _WAIT_SECONDS
+        self.asked = Disk(folder / ASKED)
+
+    def counts(self) -> dict[str, int]:
+        """The counts since the cache was made or cleared."""
+        return {name: number for name, number in sorted(self._read().items()) if not name.startswith(".")}
+
+    def total(self) -> int | None:
+        """The bytes of all entries; None where they are not known."""
+        return self._read().get(_TOTAL)
+
+    def add(self, written: int, counts: Mapping[str, int]) -> int:
+        """Adds bytes of entries written, and counts. Returns the time (ns since 1970), later than all times
+        that it has returned before, whatever the system's clock says.
+        """
+        now = time.time_ns()
+
+        def change(known: dict[str, int]) -> None:
+            nonlocal now
+            now = known[_LAST] = max(now, known.get(_LAST, 0) + 1)
+            if _TOTAL in known:
+                known[_TOTAL] += written
+            for name, more in counts.items():
+                known[name] = known.get(name, 0) + more
+
+        self._change(change)
+        return now
+
+    def evict(self, disk: Disk, most: int) -> None:
+        """Evicts entries above `most` bytes, and sets the bytes of all entries to those that are left.
+        What others have written meanwhile is added to that.
+        """
+        before = self.total() or 0
+        left = evict(disk, most)
+        if left is not None:
+            self._change(lambda known: known.update({_TOTAL: known.get(_TOTAL, before) + left - before}))
+
+    def reports(self, subject: str) -> Reports:
+        """What the last request about a subject asked for; {} where that is not known."""
+        data = self.asked.read(_LEVEL, _key(subject))
+        with contextlib.suppress(Exception):  # msgpack raises a dozen kinds of damaged bytes
+            return dict(msgpack.unpackb(data)["reports"])
+        return {}
+
+    def report(self, subject: str, reports: Reports, now: int) -> None:
+        """Notes what a request about a subject asked for `now`; of other levels the last report stays."""
+        content = {"subject": subject, "reports": self.reports(subject) | reports}
+        data: bytes = msgpack.packb(content, unicode_errors="backslashreplace")
+        keep_within(self.asked, MOST_ASKED_BYTES, (_LEVEL, _key(subject)), data)
+        self.asked.touch((_LEVEL, _key(subject)), now)
+
+    def subjects(self) -> Iterator[tuple[str, Reports]]:
+        """The subjects of requests with their reports, the latest first."""
+        known = [entry[:2] for entry in self.asked.entries()]
+        for level, key in sorted(known, key=lambda entry: (-self.asked.used(entry), entry)):
+            with contextlib.suppress(Exception):  # of a damaged one there is nothing to tell
+                content = msgpack.unpackb(self.asked.read(level, key))
+                yield str(content["subject"]), dict(content["reports"])
+
+    def _read(self) -> dict[str, int]:
+        try:
+            known = msgpack.unpackb(self._path.read_bytes())
+            return {str(name): int(number) for name, number in known.items()}
+        except Exception:  # there are none, or damaged ones
+            return {}
+
+    def _change(self, change: Callable[[dict[str, int]], None]) -> None:
+        """Changes the counts, unless the system refuses, or another process has locked them for long."""
+        deadline = time.monotonic() + self._patience
+        with contextlib.suppress(OSError):
+            while time.monotonic() < deadline:
+                with locked(self._lock, wait=False) as mine:
+                    if mine is not None or not HAS_LOCKS:
+                        known = self._read()
+                        change(known)
+                        return write_whole(self._path, msgpack.packb(known))
+                time.sleep(0.005)
+        self._patience = 0.0  # it is not tried once more
+
+
+def _key(subject: str) -> str:
+    return hashlib.sha256(subject.encode()).hexdigest()
