@@ -28,6 +28,7 @@ import contextlib
 import dataclasses
 import keyword
 import re
+from collections import ChainMap
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -124,9 +125,7 @@ def load_family(folder: Path) -> Catalogue:
 
 def resolved(catalogue: Catalogue, others: Sequence[Catalogue] = ()) -> tuple[KernelVariant, ...]:
     """The family's kernels with the layouts of their packings: its own, or the first one's of `others`."""
-    known: dict[str, Layout] = {}
-    for each in (catalogue, *others):
-        known = {**each.packings, **known}
+    known = ChainMap(*(dict(each.packings) for each in (catalogue, *others)))
     path, kernels = str(catalogue.family.folder / CATALOGUE), []
     for variant in catalogue.kernels:
         name, layout = variant.packing, known.get(variant.packing)
