@@ -52,7 +52,7 @@ def test_code_has_to_go_beside_the_weights_into_the_boards_flash():
 
 
 def test_the_best_plan_keeps_the_goal_for_flash():
-    both = (replace(CODED.ram[0], cost=1.0), CODED.ram[1])
+    both = (CODED.ram[0]._replace(cost=1.0), CODED.ram[1])
     assert replace(CODED, ram=both).best(Goals()).bytes == 1000
     assert replace(CODED, ram=both).best(Goals(flash=7500)).bytes == 2000
 
