@@ -189,10 +189,10 @@ def _without_optimiser(data: bytes) -> bytes:
 _OPERATORS = 10  # place of the field in the vtable of a subgraph: 4 + 2 * 3
 
 
-def random_images(model: Any, count: int = 2) -> Images:
-    """Images of random pixels from 0 to 1 for a model: for files of which only the shape counts."""
+def random_images(model: Any) -> Images:
+    """Two images of random pixels from 0 to 1 for a model: for files of which only the shape counts."""
     shape = [1 if n is None else int(n) for n in model.inputs[0].shape[1:]]
-    return np.random.default_rng(0).random((count, *shape), dtype=np.float32)
+    return np.random.default_rng(0).random((2, *shape), dtype=np.float32)
 
 
 def int8_model(model: Any, images: Images) -> bytes:

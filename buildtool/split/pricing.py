@@ -9,13 +9,12 @@ plans all miss the goals is never trained.
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass, fields, replace
+from functools import cached_property, partial, reduce
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -59,8 +58,7 @@ if TYPE_CHECKING:
     import keras
 
 
-@dataclass(frozen=True)
-class Point:
+class Point(NamedTuple):
     """A plan of the front."""
 
     bytes: int  # of the arena
@@ -135,14 +133,13 @@ class Price:
 
     def data(self) -> dict[str, Any]:
         """Plain values, as records keep them."""
-        own = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-        return {**own, "ram": [list(dataclasses.astuple(point)) for point in self.ram]}
+        return {**vars(self), "ram": [list(point) for point in self.ram]}
 
     @classmethod
     def of_data(cls, data: Mapping[str, Any]) -> Price:
         """What `data` wrote, among other values or alone."""
-        own = {field.name: data[field.name] for field in dataclasses.fields(cls)}
-        return cls(**{**own, "ram": tuple(Point(*point) for point in data["ram"])})
+        own = {field.name: data[field.name] for field in fields(cls)}
+        return cls(**{**own, "ram": tuple(map(Point._make, data["ram"]))})
 
 
 def _exceeds(what: str, need: int, room: int, of: str) -> str:
@@ -169,11 +166,7 @@ class Pricer:
             key = key_of({**self._about, "choice": name})
             data = self._records.get(key)
             if data is None:
-                model = build(self.model, self.blocks, choice, grouped=False)
-                try:
-                    file = write_model(sketch(model))
-                except Unknown:  # TensorFlow's converter knows it
-                    file = int8_model(model, random_images(model))
+                file = _file_of(build(self.model, self.blocks, choice, grouped=False))
                 price = price_of(file, self.board, kept_session())
                 data = {**price.data(), "what": "price", "choice": name}
                 self._records.put(key, data)
@@ -272,10 +265,20 @@ def code_bytes(graph: Graph, plan: Plan, target: Target, session: Session) -> in
 
 _QUANT = quant(0.0625, -128)  # as of what a ReLU makes
 _FUSED = {"relu": Activation.RELU, "relu6": Activation.RELU6}
+_LEFT_OUT = ("BatchNormalization", "Dropout", "SpatialDropout2D", "ActivityRegularization", "Identity")
+_POOLS = {"MaxPooling2D": OpKind.MAX_POOL_2D, "AveragePooling2D": OpKind.AVERAGE_POOL_2D}
 
 
 class Unknown(Exception):
     """A layer that cannot be sketched; the text says which."""
+
+
+def _file_of(model: keras.Model) -> bytes:
+    """A .tflite file with the layers of a model and any weights."""
+    try:
+        return write_model(sketch(model))
+    except Unknown:  # TensorFlow's converter knows it
+        return int8_model(model, random_images(model))
 
 
 def sketch(model: keras.Model, name: str = "net") -> Graph:
@@ -311,23 +314,12 @@ class _Sketch(NetBuilder):
         """The output of a layer; layers that leave no operator behind give their input back."""
         layer, x = call.operation, inputs[0]
         match call.kind:
-            case (
-                "BatchNormalization" | "Dropout" | "SpatialDropout2D" | "ActivityRegularization" | "Identity"
-            ):
+            case kind if kind in _LEFT_OUT:
                 return x
-            case "Conv2D" | "DepthwiseConv2D":
-                is_depthwise = call.kind == "DepthwiseConv2D"
-                conv = self.conv(
-                    x,
-                    0 if is_depthwise else int(layer.filters),
-                    kernel=_pair(layer.kernel_size),
-                    stride=_pair(layer.strides),
-                    dilation=_pair(layer.dilation_rate),
-                    same=layer.padding == "same",
-                    groups=1 if is_depthwise else int(layer.groups),
-                    depth_multiplier=int(layer.depth_multiplier) if is_depthwise else 0,
-                )
-                return self._activate(conv, activation_of(layer))
+            case "Conv2D":
+                return self._conv(x, layer, int(layer.filters), int(layer.groups))
+            case "DepthwiseConv2D":
+                return self._conv(x, layer, multiplier=int(layer.depth_multiplier))
             case "Dense":
                 return self._activate(self.dense(x, int(layer.units)), activation_of(layer))
             case "Activation":
@@ -338,18 +330,15 @@ class _Sketch(NetBuilder):
                     return self._activate(x, "relu" if limit is None else "relu6")
             case "Softmax":
                 return self.softmax(x)
-            case "MaxPooling2D" | "AveragePooling2D":
-                kind = OpKind.MAX_POOL_2D if call.kind[0] == "M" else OpKind.AVERAGE_POOL_2D
-                same = layer.padding == "same"
-                return self.pool(kind, x, _pair(layer.pool_size), _pair(layer.strides), same)
+            case "MaxPooling2D" | "AveragePooling2D" as kind:
+                size, stride, same = _pair(layer.pool_size), _pair(layer.strides), layer.padding == "same"
+                return self.pool(_POOLS[kind], x, size, stride, same)
             case "GlobalAveragePooling2D":
                 return self.mean(x, keep_dims=bool(layer.keepdims))
             case "Flatten":
                 return self.flatten(x)
             case "Add":
-                for other in inputs[1:]:
-                    x = self.elementwise(OpKind.ADD, x, other)
-                return x
+                return reduce(partial(self.elementwise, OpKind.ADD), inputs)
             case "Concatenate":
                 last = len(self.shape(x)) - 1
                 if layer.axis in (-1, last):
@@ -360,6 +349,22 @@ class _Sketch(NetBuilder):
             case "GetItem":
                 return self._slice(call, x)
         raise Unknown(f"layer '{call.name}' is a {call.kind}, or one of another form")
+
+    def _conv(self, x: int, layer: Any, channels: int = 0, groups: int = 1, multiplier: int = 0) -> int:
+        """A convolution with its activation; `multiplier` of a depthwise one."""
+        return self._activate(
+            self.conv(
+                x,
+                channels,
+                kernel=_pair(layer.kernel_size),
+                stride=_pair(layer.strides),
+                dilation=_pair(layer.dilation_rate),
+                same=layer.padding == "same",
+                groups=groups,
+                depth_multiplier=multiplier,
+            ),
+            activation_of(layer),
+        )
 
     def _activate(self, tensor: int, name: str) -> int:
         """The activation as part of the operator before it, or as one of its own where that takes none."""

@@ -145,21 +145,12 @@ def _write_results(work: Work, searches: Sequence[Found], found: Found) -> tuple
         outfiles.write_changed(files, out)
     work.progress("test images through the int8 network and its firmware")
     accuracy, firmware = _measure(work, found, out / PLAN if planned is not None else None)
-    choice = found.chosen.choice
     answer = {
-        "schema": SCHEMA,
-        "network": Path(wanted.network).name,
-        "board": Path(wanted.board).name,
-        "structure": choice.key(),
-        "factors": list(choice.factors),
-        "average_factor": choice.average,
-        "drop": found.drop,
+        **_about(work, found),
         "misses": misses,
         "accuracy": accuracy,
         "firmware": firmware,
         "plan": {name: planned[name] for name in SplitPlan.__annotations__} if planned else None,
-        "prices": {key: price.data() for key, price in sorted(work.prices.prices.items())},
-        "settings": wanted.settings.data(),
         "tables": [one.data() for one in shown],
     }
     files |= {
@@ -171,6 +162,22 @@ def _write_results(work: Work, searches: Sequence[Found], found: Found) -> tuple
     answer["files"] = sorted({*files, *([ORIGINAL] if wanted.is_named else [])})
     is_exact = (firmware["equal"], firmware["board_equal"]) == (firmware["images"], firmware["board_images"])
     return answer, text(answer, shown, wanted.board, out), 0 if is_exact and not misses else 1
+
+
+def _about(work: Work, found: Found) -> dict[str, Any]:
+    """What was split and how, as plain values."""
+    choice, wanted = found.chosen.choice, work.wanted
+    return {
+        "schema": SCHEMA,
+        "network": Path(wanted.network).name,
+        "board": Path(wanted.board).name,
+        "structure": choice.key(),
+        "factors": list(choice.factors),
+        "average_factor": choice.average,
+        "drop": found.drop,
+        "prices": {key: price.data() for key, price in sorted(work.prices.prices.items())},
+        "settings": wanted.settings.data(),
+    }
 
 
 def int8_file(network: Path, data: Data, settings: Settings) -> bytes:
@@ -267,6 +274,14 @@ def _ask(request: Mapping[str, Any]) -> dict[str, Any]:
 
 
 ORDER = ("given", "original", "chosen", "second", "naive", "shared")  # of Table 2
+_NETWORKS = (
+    *("network", "factors", "mean K", "top-1 %", "drop", "convolutions", "fusion", "share", "MACs"),
+    *("layerwise", "streamed", "weights", "flash", "ms"),
+)
+_FRONT = (
+    *("structure", "accuracy %", "test %"),
+    *("RAM streamed", "F of that RAM", "weights", "flash", "cost", "ms"),
+)
 _NAMES = {"chosen": "I", "second": "II"}  # the published ones
 _NOTES = (
     "given: as it came; original: the same, trained on as long as the others; I: the split that was found",
@@ -287,23 +302,12 @@ def tables(work: Work, searches: Sequence[Found], found: Found) -> tuple[Table, 
             return work.prices.price(choice)
         return None
 
+    def row(name: str, one: Candidate) -> Row:
+        return name, one, counts_in(split_steps(steps, work.blocks, one.choice)), price(one.choice)
+
     listed = {"given": found.original, **found.others, "chosen": found.chosen}
-    rows: list[Row] = []
-    for name in (name for name in ORDER if name in listed):
-        choice = listed[name].choice
-        counts = counts_in(split_steps(steps, work.blocks, choice))
-        rows.append((name, listed[name], counts, price(choice)))
+    rows = [row(name, listed[name]) for name in ORDER if name in listed]
     refused = {name: why for one in searches for name, why in one.refused.items()}
-    columns = (
-        "structure",
-        "accuracy %",
-        "test %",
-        "RAM streamed",
-        "F of that RAM",
-        "weights",
-        "flash",
-        "cost",
-    )
     best: list[tuple[Cell, ...]] = []
     for one in front([one for each in searches for one in each.front]):
         figures: tuple[Cell, ...] = (None,) * 6
@@ -315,7 +319,7 @@ def tables(work: Work, searches: Sequence[Found], found: Found) -> tuple[Table, 
     return (
         *(by_block(one, work.wanted.factors) for one in searches),
         side_by_side(rows, found.original, refused, goals),
-        Table("Accuracy against RAM, flash and cost", (*columns, "ms"), tuple(best)),
+        Table("Accuracy against RAM, flash and cost", _FRONT, tuple(best)),
     )
 
 
@@ -347,10 +351,6 @@ def side_by_side(
 
     `original` is what accuracy drops are counted from.
     """
-    columns = (
-        *("network", "factors", "mean K", "top-1 %", "drop", "convolutions", "fusion", "share", "MACs"),
-        *("layerwise", "streamed", "weights", "flash", "ms"),
-    )
     whole = next((counts for _, one, counts, _ in networks if one.choice.is_whole), networks[0][2])
     rows: list[tuple[Cell, ...]] = []
     for name, one, counts, price in networks:
@@ -365,7 +365,7 @@ def side_by_side(
             needs += (price.best(Goals()).milliseconds,)
         rows.append((_NAMES.get(name, name), factors, choice.average, *accuracies, *work, *needs))
     missing = (f"{_NAMES.get(name, name)}: {why}" for name, why in sorted(refused.items()))
-    return Table("Networks side by side", columns, tuple(rows), (*_NOTES, *missing))
+    return Table("Networks side by side", _NETWORKS, tuple(rows), (*_NOTES, *missing))
 
 
 def _flash(price: Price, goals: Goals) -> Cell:

@@ -9,8 +9,9 @@ docs/target-reference.md is made from them. Here is what has to hold between sev
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import reduce
 from itertools import pairwise
 from pathlib import Path
 
@@ -197,46 +198,39 @@ def _check_slots(image: FlashImage, code: Memory, weights: Memory) -> None:
             raise Mismatch(what, "image.slot_bytes", hint)
 
 
-def chain(path: Path, known: Callable[[str], Path | None]) -> tuple[Path, ...]:
-    """`path` and every file that it extends, the nearest first; of a board that `resolve` accepts."""
-    base = read_toml(path, WHAT).get(EXTENDS)
-    if not isinstance(base, str):
-        return (path,)
-    base_path = path.parent / base if base.endswith(".toml") else known(base)
-    return (path, *(chain(base_path, known) if base_path else ()))
+def resolve(path: Path, known: Callable[[str], Path], data: bytes | None = None) -> Table:
+    """The table of `path` with everything that it extends laid below it; see `chain`."""
+    return reduce(merge, (table for _, table in reversed([*chain(path, known, data)])))
 
 
-def resolve(
-    path: Path, known: Callable[[str], Path | None], seen: tuple[Path, ...] = (), data: bytes | None = None
-) -> Table:
-    """The table of `path` with everything that it extends laid below it.
+def chain(
+    path: Path, known: Callable[[str], Path], data: bytes | None = None
+) -> Iterator[tuple[Path, Table]]:
+    """`path` and every file that it extends, the nearest first, each with its own table.
 
-    `known` gives the file of a board's name, None if there is no such board, and may raise any error.
-    `data`: the content of `path`, where it was read already.
+    `known` gives the file of a board's name; its TargetError says that there is no such board. `data`: the
+    content of `path`, where it was read already.
     """
+    seen: list[Path] = []
 
     def fail(what: str, hint: Sequence[Hint] = ()) -> TargetError:
         return placed(TargetError(f"extends: {what}", path=str(path), hint=hint), EXTENDS, data)
 
-    here = path.resolve()
-    if len(seen) > _MOST_EXTENDED:
-        raise fail(f"more than {_MOST_EXTENDED} files, one by another")
-    if here in seen:
-        circle = " -> ".join(p.name for p in (*seen, here))
-        raise fail(f"the files extend each other: {circle}")
-    table = read_toml(path, WHAT, data)
-    base = table.pop(EXTENDS, None)
-    if base is None:
-        return table
-    if not isinstance(base, str) or not base or not base.isprintable():
-        raise fail(f"must be a board's name or a path, not {shown(base)}")
-    if base.endswith(".toml"):
-        base_path: Path | None = path.parent / base
-    else:
+    while True:
+        if len(seen) > _MOST_EXTENDED:
+            raise fail(f"more than {_MOST_EXTENDED} files, one by another")
+        if (here := path.resolve()) in seen:
+            raise fail(f"the files extend each other: {' -> '.join(p.name for p in (*seen, here))}")
+        table = read_toml(path, WHAT, data)
+        base = table.pop(EXTENDS, None)
+        seen.append(here)
+        yield path, table
+        if base is None:
+            return
+        if not isinstance(base, str) or not base or not base.isprintable():
+            raise fail(f"must be a board's name or a path, not {shown(base)}")
         try:
-            base_path = known(base)
+            base_path = path.parent / base if base.endswith(".toml") else known(base)
         except TargetError as error:
             raise fail(error.text, error.hints) from None
-    if base_path is None:
-        raise fail(f"unknown board '{base}'")
-    return merge(resolve(base_path, known, (*seen, here)), table)
+        path, data = base_path, None

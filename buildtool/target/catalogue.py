@@ -1,6 +1,6 @@
 """What a kernel costs and needs for an operator: its catalogue's expressions, evaluated on the geometry.
 
-The expressions see `geometry.VARIABLES` (see `features`). Kernels' also see the core's `threads`, and
+The expressions see `variables.VARIABLES` (see `features`). Kernels' also see the core's `threads`, and
 costs its `vector_bits` (128 if it has none): `for_core` writes the numbers into them. Of a target's kernels
 the first whose `when` holds serves an operator.
 """
@@ -32,6 +32,7 @@ from buildtool.graph.types import (
     Pad,
     PoolAttrs,
     SvdfAttrs,
+    Tensor,
     WidenedAttrs,
 )
 from buildtool.target.hardware import Core
@@ -61,64 +62,71 @@ def for_core(variants: Iterable[KernelVariant], core: Core) -> tuple[KernelVaria
 
 
 def features(graph: Graph, op: Op) -> dict[str, int]:
-    """The geometry that catalogue expressions see (`geometry.VARIABLES`); 0 or 1 where meaningless.
+    """The geometry that catalogue expressions see (`variables.VARIABLES`); 0 or 1 where meaningless.
 
     A dense layer's rows are columns of a one-row image; columns are an LSTM's steps. A `macs` is as in
     `op_macs`, lines and scattered as in `strided.lines`, narrow and below of `WidenedAttrs`.
     """
     op = op.as_seen
     first, result = graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]]
-    batch, ih, iw, cin = first.nhwc
-    _, oh, ow, cout = result.nhwc
-    found = {
+    known = {
         **dict.fromkeys(("kh", "kw", "sh", "sw", "dh", "dw", "groups", "multiplier"), 1),
         **{"pt": 0, "pl": 0},
         **Geometry._field_defaults,
-        **{"ih": ih, "iw": iw, "cin": cin, "oh": oh, "ow": ow, "cout": cout, "batch": batch},
+        **dict(zip(("batch", "ih", "iw", "cin"), first.nhwc, strict=True)),
+        **dict(zip(("oh", "ow", "cout"), result.nhwc[1:], strict=True)),
         "inputs": first.elements,
         "operands": sum(1 for t in op.inputs if t >= 0 and not graph.tensors[t].is_constant),
         "varying": int(varying(graph, op) is not None),
         "outputs": sum(graph.tensors[t].elements for t in op.outputs),
         "macs": op_macs(graph, op),
         **dict(zip(("lines", "scattered"), lines(graph, op), strict=True)),
+        **_of_attributes(graph, op, first, result),
     }
-    pad = Pad()
-    if isinstance(op.attrs, ConvAttrs):
-        pad, weights = op.attrs.pad, graph.tensors[op.inputs[1]].shape
-        (found["kh"], found["kw"]), (found["sh"], found["sw"]) = weights[1:3], op.attrs.stride
-        found["dh"], found["dw"] = op.attrs.dilation
-        found["groups"] = cin // max(weights[3], 1)
-        if isinstance(op.attrs, DepthwiseAttrs):
-            found |= {"groups": cin, "multiplier": op.attrs.depth_multiplier}
-    elif isinstance(op.attrs, PoolAttrs):
-        pad = op.attrs.pad
-        (found["kh"], found["kw"]), (found["sh"], found["sw"]) = op.attrs.kernel, op.attrs.stride
-    elif isinstance(
-        op.attrs, SvdfAttrs
-    ):  # images of SVDF and LSTM are vectors: of a batch, or of (steps, batch)
-        memory, units = graph.tensors[op.inputs[2]].shape[1], result.shape[1]
-        found |= {"batch": first.shape[0], "iw": 1, "ow": 1, "cout": units}
-        found |= {"memory": memory, "rank": op.attrs.rank}
-    elif isinstance(op.attrs, LstmAttrs):
-        batch, steps = first.shape[1::-1] if op.attrs.time_major else first.shape[:2]
-        there = {place: int(op.inputs[place] >= 0) for place in LstmInput}
-        found |= {"batch": batch, "ih": 1, "oh": 1, "iw": steps, "ow": steps}
-        found |= {
-            "cells": graph.tensors[op.inputs[LstmInput.INPUT_TO_OUTPUT]].shape[0],
-            "gates": 3 + there[LstmInput.INPUT_TO_INPUT],
-            "peepholes": there[LstmInput.CELL_TO_OUTPUT],
-            "normed": there[LstmInput.OUTPUT_NORM],
-            "projected": there[LstmInput.PROJECTION],
-        }
-    elif isinstance(op.attrs, WidenedAttrs):
-        found |= {"narrow": graph.tensors[op.inputs[1]].nhwc[3], "below": op.attrs.before}
-    elif op.kind is OpKind.FULLY_CONNECTED:
-        outputs, inputs = graph.tensors[op.inputs[1]].shape
-        rows = first.elements // max(inputs, 1)
-        found |= {"batch": 1, "ih": 1, "iw": rows, "cin": inputs, "oh": 1, "ow": rows, "cout": outputs}
-    found |= {"pt": pad.top, "pl": pad.left}
-    met = (count for axis in AXES for count in taps_met(*(found[name] for name in axis)))
-    return found | dict(zip(MET, met, strict=True))
+    met = (count for axis in AXES for count in taps_met(*(known[name] for name in axis)))
+    return known | dict(zip(MET, met, strict=True))
+
+
+def _of_attributes(graph: Graph, op: Op, first: Tensor, result: Tensor) -> dict[str, int]:
+    """The geometry that the operator's attributes, and the shapes of its constants, decide."""
+    match attrs := op.attrs:
+        case ConvAttrs():
+            _, kh, kw, cin = graph.tensors[op.inputs[1]].shape
+            groups = {"groups": first.nhwc[3] // max(cin, 1)}
+            if isinstance(attrs, DepthwiseAttrs):
+                groups = {"groups": first.nhwc[3], "multiplier": attrs.depth_multiplier}
+            return groups | _window((kh, kw), attrs.stride, attrs.pad, attrs.dilation)
+        case PoolAttrs():
+            return _window(attrs.kernel, attrs.stride, attrs.pad)
+        case SvdfAttrs():  # images of SVDF and LSTM are vectors: of a batch, or of (steps, batch)
+            seen = {"batch": first.shape[0], "iw": 1, "ow": 1, "cout": result.shape[1]}
+            return seen | {"memory": graph.tensors[op.inputs[2]].shape[1], "rank": attrs.rank}
+        case LstmAttrs():
+            batch, steps = first.shape[1::-1] if attrs.time_major else first.shape[:2]
+            there = {place: int(op.inputs[place] >= 0) for place in LstmInput}
+            return {"batch": batch, "ih": 1, "oh": 1, "iw": steps, "ow": steps} | {
+                "cells": graph.tensors[op.inputs[LstmInput.INPUT_TO_OUTPUT]].shape[0],
+                "gates": 3 + there[LstmInput.INPUT_TO_INPUT],
+                "peepholes": there[LstmInput.CELL_TO_OUTPUT],
+                "normed": there[LstmInput.OUTPUT_NORM],
+                "projected": there[LstmInput.PROJECTION],
+            }
+        case WidenedAttrs():
+            return {"narrow": graph.tensors[op.inputs[1]].nhwc[3], "below": attrs.before}
+    if op.kind is not OpKind.FULLY_CONNECTED:
+        return {}
+    outputs, inputs = graph.tensors[op.inputs[1]].shape
+    rows = first.elements // max(inputs, 1)
+    return {"batch": 1, "ih": 1, "iw": rows, "cin": inputs, "oh": 1, "ow": rows, "cout": outputs}
+
+
+Pair = tuple[int, int]  # along rows, along columns
+
+
+def _window(kernel: Pair, stride: Pair, pad: Pad, dilation: Pair = (1, 1)) -> dict[str, int]:
+    """The geometry of a window."""
+    numbers = (*kernel, *stride, *dilation, pad.top, pad.left)
+    return dict(zip(("kh", "kw", "sh", "sw", "dh", "dw", "pt", "pl"), numbers, strict=True))
 
 
 def select(target: Target, graph: Graph, op: Op) -> KernelVariant:

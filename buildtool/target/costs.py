@@ -19,7 +19,7 @@ cycles where there are formulas for the core (see `cycle_costs`). The cost of ea
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -194,8 +194,3 @@ def once(pricer: Pricer, kernel: KernelVariant, graph: Graph, op: Op) -> float:
     """One call of a kernel that makes the whole output of `op`."""
     of = geometry(graph, op)
     return pricer.cost(kernel, of, *whole(of))
-
-
-def merged(tables: Sequence[Mapping[str, str]]) -> Costs:
-    """The costs of a core whose families state these, best first."""
-    return Costs(**{name: value for table in reversed(tables) for name, value in table.items()})

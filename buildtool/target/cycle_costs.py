@@ -21,16 +21,17 @@ converted by that family's ratio, or, of a family without a file, by that of the
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections import ChainMap
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from pathlib import Path, PurePath
 from typing import Annotated
 
 from buildtool.base.errors import did_you_mean
 from buildtool.base.plain import Key, Mismatch, from_table
 from buildtool.base.toml import read_toml
-from buildtool.target.family import costs_of, formula_of, placed_mistake
+from buildtool.target.family import Catalogue, costs_of, formula_of, placed_mistake
 from buildtool.target.readers import Count, Formulas, Stated
 from buildtool.target.speeds import Pipeline, streamed
 from buildtool.target.types import COST, Board, Costs, KernelVariant
@@ -67,11 +68,6 @@ class CycleCosts:
         ),
     ] = field(default_factory=dict)
 
-    @property
-    def figures(self) -> tuple[int, ...]:
-        """Those of FIGURES, with which the formulas were fitted."""
-        return tuple(getattr(self, name) for name in FIGURES)
-
 
 @dataclass(frozen=True)
 class Converter:
@@ -85,51 +81,42 @@ class Converter:
 
     def kernels(self, family: str, variants: Iterable[KernelVariant]) -> tuple[KernelVariant, ...]:
         """A family's kernels with their costs in cycles."""
-        known = self.files[family].kernels if family in self.files else {}
-        ratio = self.ratio(family)
-        return tuple(
-            dataclasses.replace(v, cost=known.get(v.name) or f"{ratio:.4g} * ({v.cost})") for v in variants
-        )
+        known, ratio = self._formulas(family), self.ratio(family)
+        return tuple(replace(v, cost=known.get(v.name) or f"{ratio:.4g} * ({v.cost})") for v in variants)
 
     def by_ratio(self, family: str, variants: Iterable[KernelVariant]) -> frozenset[str]:
         """The names of a family's kernels without a formula."""
-        known = self.files[family].kernels if family in self.files else {}
-        return frozenset(v.name for v in variants if v.name not in known)
+        return frozenset(v.name for v in variants).difference(self._formulas(family))
+
+    def _formulas(self, family: str) -> Mapping[str, str]:
+        return self.files[family].kernels if family in self.files else {}
 
     def costs(self, instructions: Costs) -> Costs:
         """What is beside kernels; `instructions`: the same as the catalogues have it."""
-        ratio = next(iter(self.files.values())).ratio
-        found = {
-            field.name: f"{ratio:.4g} * ({getattr(instructions, field.name)})"
-            for field in dataclasses.fields(Costs)
-        }
-        for file in reversed([*self.files.values()]):
-            found |= file.costs
-        return Costs(**found)
+        files = list(self.files.values())
+        converted = {name: f"{files[0].ratio:.4g} * ({cost})" for name, cost in vars(instructions).items()}
+        return Costs(**ChainMap(*(dict(file.costs) for file in files), converted))
 
 
-Names = Mapping[str, Mapping[str, str]]  # of a family's formulas, by kernel
-
-
-def converter(pipeline: Pipeline | None, families: Sequence[tuple[str, Path, Names]]) -> Converter | None:
+def converter(pipeline: Pipeline | None, catalogues: Iterable[Catalogue]) -> Converter | None:
     """The converter of costs; None where no family has a file for the pipeline. TargetError as `load`.
 
     A file that was fitted with other figures than the board's does not count, because `profile` and plans
-    would disagree. `families`: name, folder, and the kernels, the preferred first.
+    would disagree. `catalogues`: of the families, the preferred first.
     """
-    found = {}
     if pipeline is None or PurePath(model := pipeline.model).name != model:  # a path, or nothing
         return None
-    figures = tuple(getattr(pipeline, name) for name in FIGURES)
-    for name, folder, kernels in families:
-        path = folder / FOLDER / f"{model}.toml"
-        if path.is_file() and (file := load(path, kernels)).figures == figures:
-            found[name] = file
-    return Converter(found) if found else None
+    files, figures = {}, attrgetter(*FIGURES)
+    for catalogue in catalogues:
+        family = catalogue.family
+        path = family.folder / FOLDER / f"{model}.toml"
+        if path.is_file() and figures(file := load(path, catalogue.names)) == figures(pipeline):
+            files[family.name] = file
+    return Converter(files) if files else None
 
 
-def load(path: Path, kernels: Names) -> CycleCosts:
-    """A file of costs in cycles; TargetError names file, line and key."""
+def load(path: Path, kernels: Mapping[str, Mapping[str, str]]) -> CycleCosts:
+    """A file of costs in cycles; TargetError names file, line and key. `kernels`: see `Catalogue.names`."""
     table = read_toml(path, "file of costs")
     with placed_mistake(path):
         file, formulas = from_table(table, CycleCosts), {}
@@ -138,7 +125,7 @@ def load(path: Path, kernels: Names) -> CycleCosts:
             if name not in kernels:
                 raise Mismatch("the family has no such kernel", key, did_you_mean(name, kernels))
             formulas[name] = formula_of(formula, key, kernels[name], COST.sees)
-    return dataclasses.replace(file, kernels=formulas, costs=costs_of(file.costs, path, {}))
+    return replace(file, kernels=formulas, costs=costs_of(file.costs, path, {}))
 
 
 def loading(costs: Costs, board: Board) -> Costs:
@@ -147,11 +134,11 @@ def loading(costs: Costs, board: Board) -> Costs:
     Weights in a memory with a bandwidth are loaded into the arena. Costs of a board with a vector unit are
     issues of several cycles each.
     """
-    bandwidth = next((m.bandwidth for m in board.memories if m.name == board.weights), 0)
+    bandwidth = board.memory(board.weights).bandwidth
     if not bandwidth or not board.clock_hz:
         return costs
     unit = board.vector_unit.cycles if board.vector_unit else 1
-    return dataclasses.replace(costs, load=f"{costs.load} + {board.clock_hz / bandwidth / unit:.4g} * bytes")
+    return replace(costs, load=f"{costs.load} + {board.clock_hz / bandwidth / unit:.4g} * bytes")
 
 
 def waiting(kernels: Iterable[KernelVariant], board: Board) -> tuple[KernelVariant, ...]:
@@ -173,6 +160,6 @@ def waiting(kernels: Iterable[KernelVariant], board: Board) -> tuple[KernelVaria
         brought = f"({kernel.constants})"
         if kernel.passes != "1":
             brought += f" * (1 if ({kernel.constants}) <= {kept} else {kernel.passes})"
-        return dataclasses.replace(kernel, cost=f"{kernel.cost} + {cycles:.4g} * {brought}")
+        return replace(kernel, cost=f"{kernel.cost} + {cycles:.4g} * {brought}")
 
     return tuple(map(with_wait, kernels))

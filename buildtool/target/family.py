@@ -28,14 +28,15 @@ import contextlib
 import dataclasses
 import keyword
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections import ChainMap, Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from buildtool.base.errors import TargetError, did_you_mean
 from buildtool.base.expression import FUNCTIONS, check
-from buildtool.base.plain import Key, Kind, Mismatch, a_table, slots, values_of
+from buildtool.base.plain import Key, Kind, Mismatch, Table, a_table, slots, values_of
 from buildtool.base.toml import placed, read_toml
 from buildtool.target import readers
 from buildtool.target.readers import Formulas, Headers, Stated
@@ -55,6 +56,7 @@ CATALOGUE, PACKER = "catalogue.toml", "packing.py"
 WHAT = "kernel catalogue"
 _TAKEN = frozenset({*COST.sees, *FUNCTIONS, *keyword.kwlist})
 LET = Key("Names for expressions that its formulas repeat; each may use those before it.")
+Entry = TypeVar("Entry", KernelVariant, Routine)
 Let = Annotated[Mapping[str, str], Kind("expressions by names", readers.formulas)]
 
 
@@ -124,24 +126,24 @@ def load_family(folder: Path) -> Catalogue:
 
 def resolved(catalogue: Catalogue, others: Sequence[Catalogue] = ()) -> tuple[KernelVariant, ...]:
     """The family's kernels with the layouts of their packings: its own, or the first one's of `others`."""
-    known: dict[str, Layout] = {}
-    for each in (catalogue, *others):
-        known = {**each.packings, **known}
-    path, kernels = str(catalogue.family.folder / CATALOGUE), []
-    for variant in catalogue.kernels:
-        name, layout = variant.packing, known.get(variant.packing)
+    known = ChainMap(*(dict(each.packings) for each in (catalogue, *others)))
+
+    def with_layout(variant: KernelVariant) -> KernelVariant:
+        name = variant.packing
         if name == NO_PACKING:
-            kernels.append(variant)
-            continue
-        what = hint = ""
-        if layout is None:
-            what, hint = f"packing '{name}' is unknown", did_you_mean(name, known)
-        elif variant.slices != "False" and layout.channel_factors == "0":
-            what = f"packing '{name}' cannot be cut into channels, as 'slices' wants"
+            return variant
+        if name not in known:
+            raise TargetError(f"packing '{name}' is unknown", hint=did_you_mean(name, known))
+        if variant.slices != "False" and known[name].channel_factors == "0":
             hint = f"write channel_factors and channel_weights into [packing.{name}]"
-        if layout is None or what:
-            raise TargetError(what, path=path, operator=variant.name, hint=hint)
-        kernels.append(dataclasses.replace(variant, **vars(layout)))
+            what = f"packing '{name}' cannot be cut into channels, as 'slices' wants"
+            raise TargetError(what, hint=hint)
+        return dataclasses.replace(variant, **vars(known[name]))
+
+    kernels = []
+    for variant in catalogue.kernels:
+        with mistake(catalogue.family.folder / CATALOGUE, variant.name):
+            kernels.append(with_layout(variant))
     return tuple(kernels)
 
 
@@ -153,9 +155,8 @@ def mistake(path: Path, operator: object = "") -> Iterator[None]:
     except Mismatch as error:
         what = error.what
         if error.key:
-            quoted, joint = f"'{error.key}'", ": " if what.startswith("expression") else " "
-            unknown = what.endswith("is unknown")
-            what = f"{error.key if unknown else quoted}{joint}{what}"
+            key = error.key if what.endswith("is unknown") else f"'{error.key}'"
+            what = f"{key}{': ' if what.startswith('expression') else ' '}{what}"
         raise TargetError(what, path=str(path), operator=str(operator), hint=error.hint) from None
     except TargetError as error:
         raise error.at(path=str(path), operator=str(operator)) from None
@@ -178,52 +179,51 @@ class _Reader:
         self.family, self.path = family, family.folder / CATALOGUE
         self.headers: tuple[str, ...] = ()
         self.names: Mapping[str, str] = {}
+        self.own_names: dict[str, Mapping[str, str]] = {}  # by kernel
 
     def catalogue(self, table: dict[str, Any]) -> Catalogue:
         """The whole file."""
         values = values_of(table, Catalogue)
         self.headers = values.get("headers", ())
         self.names = defined(values.get("let", {}))
-        entries, names = values.get("kernels", []), dict[str, Mapping[str, str]]()
-        kernels: list[KernelVariant] = []
+        kernels = tuple(self.each(values.get("kernels", ()), "kernel", "name", self.variants))
+        values |= {
+            "kernels": kernels,
+            "routines": tuple(self.each(values.get("routines", ()), "routine", "symbol", self.routines)),
+            "packings": self.packings(values.get("packings", {})),
+        }
+        for name, count in Counter((variant.op, variant.name) for variant in kernels).items():
+            if count > 1:
+                raise TargetError(f"kernel '{name[1]}' appears twice for {name[0]}")
+        portable = {}
+        for kernel, formula in values.get("portable", {}).items():
+            with mistake(self.path, f"portable.{kernel}"):
+                portable[kernel] = formula_of(formula, "cost", self.names, COST.sees)
+        values |= {"portable": portable, "costs": costs_of(table.get("costs", {}), self.path, self.names)}
+        return Catalogue(self.family, **values, names=self.own_names)
+
+    def each(
+        self, entries: Iterable[Table], kind: str, label: str, read: Callable[[Table], list[Entry]]
+    ) -> Iterator[Entry]:
+        """What `read` makes of the tables of an array; its mistakes name the entry."""
         for i, entry in enumerate(entries):
-            with mistake(self.path, entry.get("name", f"kernel[{i}]")):
-                own, local = self.variants(entry)
-                kernels += own
-                names |= {kernel.name: local for kernel in own}
-        routines: list[Routine] = []
-        for i, entry in enumerate(values.get("routines", [])):
-            with mistake(self.path, entry.get("symbol", f"routine[{i}]")):
-                routines += self.routines(entry)
+            with mistake(self.path, entry.get(label, f"{kind}[{i}]")):
+                yield from read(entry)
+
+    def packings(self, tables: Mapping[str, Table]) -> dict[str, Layout]:
+        """The layouts of constants, by name."""
         packings = {}
-        for name, entry in values.get("packings", {}).items():
+        for name, entry in tables.items():
             with mistake(self.path, f"packing.{name}"):
                 layout = values_of(_in_lines(entry), Layout)
                 if ("channel_factors" in entry) != ("channel_weights" in entry):
                     raise TargetError("'channel_factors' and 'channel_weights' come together")
                 layout |= expanded(layout, Layout, self.names)
                 packings[name] = Layout(packer=self.family.folder / PACKER, **layout)
-        seen: set[tuple[str, str]] = set()
-        for variant in kernels:
-            if (variant.op, variant.name) in seen:
-                raise TargetError(f"kernel '{variant.name}' appears twice for {variant.op}")
-            seen.add((variant.op, variant.name))
-        portable = {}
-        for name, formula in values.get("portable", {}).items():
-            with mistake(self.path, f"portable.{name}"):
-                portable[name] = formula_of(formula, "cost", self.names, COST.sees)
-        made: dict[str, Any] = {
-            "kernels": tuple(kernels),
-            "routines": tuple(routines),
-            "packings": packings,
-            "costs": costs_of(table.get("costs", {}), self.path, self.names),
-            "portable": portable,
-            "names": names,
-        }
-        return Catalogue(self.family, **(values | made))
+        return packings
 
-    def variants(self, entry: dict[str, Any]) -> tuple[list[KernelVariant], Mapping[str, str]]:
-        """One [[kernel]] table: a variant each operator kind it serves, and the names of its formulas."""
+    def variants(self, entry: Table) -> list[KernelVariant]:
+        """One [[kernel]] table: a variant each operator kind it serves."""
         values = self.entry(entry, KernelVariant)
         call, asks, slices = values["call"], values.get("asks", ""), values.get("slices", "False")
         names = defined(readers.formulas(entry.get("let", {}), "let"), self.names)
@@ -232,9 +232,10 @@ class _Reader:
             raise TargetError("a kernel has 'scratch' or 'asks', never both")
         if slices != "False" and (Argument.WINDOW not in call or asks):
             raise TargetError("'slices' needs a kernel that computes windows, with a formula of scratch")
-        return [KernelVariant(**values | {"op": kind}) for kind in values["op"]], names
+        self.own_names[values["name"]] = names
+        return [KernelVariant(**values | {"op": kind}) for kind in values["op"]]
 
-    def routines(self, entry: dict[str, Any]) -> list[Routine]:
+    def routines(self, entry: Table) -> list[Routine]:
         """One [[routine]] table; one routine each operator kind it is for."""
         values = self.entry(entry, Routine)
         packs = values.get("packing", NO_PACKING) != NO_PACKING
@@ -242,7 +243,7 @@ class _Reader:
             raise TargetError("a routine has 'constants' in its 'call' and a 'packing', or neither")
         return [Routine(**values | {"op": kind}) for kind in values.get("op", ("",))]
 
-    def entry(self, entry: dict[str, Any], kind: type) -> dict[str, Any]:
+    def entry(self, entry: Table, kind: type) -> dict[str, Any]:
         """The fields of a kernel or a routine; its sources as "family/file", the family's headers."""
         values = values_of(_in_lines(entry), kind, also=("let",) if kind is KernelVariant else ())
         named = values.get("sources", (f"{values['symbol']}.c",))
@@ -252,15 +253,14 @@ class _Reader:
 
 def defined(stated: Mapping[str, str], outer: Mapping[str, str] | None = None) -> dict[str, str]:
     """What names of a `let` stand for in a formula, with those of `outer`; each may use those before it."""
-    found = dict(outer or {})
+    names = dict(outer or {})
     for name, expression in stated.items():
         if not name.isidentifier() or name in _TAKEN:
-            raise Mismatch(
-                f"'{name}' is not a name for an expression", at="let", hint="a word without a meaning"
-            )
-        text = formula_of(expression, f"let.{name}", found, COST.sees)
-        found[name] = text if check(text, COST.sees) else f"({text})"
-    return found
+            what = f"'{name}' is not a name for an expression"
+            raise Mismatch(what, at="let", hint="a word without a meaning")
+        text = formula_of(expression, f"let.{name}", names, COST.sees)
+        names[name] = text if check(text, COST.sees) else f"({text})"
+    return names
 
 
 def formula_of(text: str, key: str, names: Mapping[str, str], sees: Collection[str]) -> str:

@@ -7,12 +7,14 @@ installed distributions costs 0.1 s. No toolchain is needed for anything here.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import importlib
 import importlib.util
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import ChainMap
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,7 +28,7 @@ from buildtool.target.plugin import INTERFACE, KernelFolder, TargetPlugin
 from buildtool.target.types import (
     Argument,
     Board,
-    KernelFamily,
+    Costs,
     KernelVariant,
     Library,
     Routine,
@@ -77,17 +79,20 @@ def load_board(name_or_path: str, data: bytes | None = None) -> Board:
 
 
 def board_chain(name_or_path: str) -> tuple[Path, ...]:
-    """The files of a board that `load_board` takes: its own, then those that it extends."""
+    """A board's file, then those that it extends, as far as they can be read."""
     path = Path(name_or_path) if name_or_path.endswith(".toml") else _board_file(name_or_path)
-    return chain(path, _board_file)
+    paths: list[Path] = []
+    with contextlib.suppress(TargetError):  # `load_board` says what is wrong
+        for file, _ in chain(path, _board_file):
+            paths.append(file)
+    return tuple(paths)
 
 
 def plugin(board: Board) -> TargetPlugin:
     """The plugin that serves the board's family; raises TargetError."""
-    found = _known(board.family)
-    if found is None:
-        raise TargetError(f"no plugin is called '{board.family}'", hint="install the package that has it")
-    return found
+    if served := _known(board.family):
+        return served
+    raise TargetError(f"no plugin is called '{board.family}'", hint="install the package that has it")
 
 
 def _known(family: str) -> TargetPlugin | None:
@@ -96,14 +101,12 @@ def _known(family: str) -> TargetPlugin | None:
 
 def plugin_named(name: str) -> TargetPlugin:
     """The plugin of that name; UsageError if there is none."""
-    found = _known(name)
-    if found is None:
-        known = sorted((*_own_plugins(), *_other_plugins()))
-        hint = did_you_mean(name, known)
-        if name in board_names():
-            hint = f"'{name}' is a board of the plugin '{load_board(name).family}'"
-        raise UsageError(f"no target plugin is called '{name}'", hint=hint)
-    return found
+    if known := _known(name):
+        return known
+    hint = did_you_mean(name, sorted((*_own_plugins(), *_other_plugins())))
+    if name in board_names():
+        hint = f"'{name}' is a board of the plugin '{load_board(name).family}'"
+    raise UsageError(f"no target plugin is called '{name}'", hint=hint)
 
 
 def load_target(name_or_path: str, libraries: Mapping[str, str] | None = None) -> Target:
@@ -121,7 +124,6 @@ def make_target(
     """
     # Imports numpy, which naming the boards need not wait for.
     from buildtool.target.catalogue import for_core
-    from buildtool.target.costs import merged
     from buildtool.target.cycle_costs import converter, loading, waiting
     from buildtool.target.family import resolved
 
@@ -131,60 +133,50 @@ def make_target(
     named = [*(name for library in used for name in library.families)]
     named += [*_requantising(board, requantise), *board.core.families]
     wanted = [*(name for name in dict.fromkeys(named) if name not in portable), *portable]
-    found = _catalogues(wanted, offered, board)
-    cycles = converter(
-        board.pipeline, [(name, found[name].family.folder, found[name].names) for name in wanted]
-    )
-    stated = _portable_costs(wanted, portable, found)
+    known = _catalogues(wanted, offered, board)
+    catalogues = [known[name] for name in wanted]
+    cycles = converter(board.pipeline, catalogues)
+    stated = _portable_costs(catalogues, portable)
     by_ratio: set[str] = set()
     kernels: list[KernelVariant] = []
-    routines: list[Routine] = []
-    for name in wanted:
-        others = [found[n] for n in (*found[name].uses, *portable)]
-        own = resolved(found[name], others)
+    for name, catalogue in zip(wanted, catalogues, strict=True):
+        own = resolved(catalogue, [known[other] for other in (*catalogue.uses, *portable)])
         if name in portable:
             own = tuple(dataclasses.replace(v, cost=stated.get(v.name, v.cost)) for v in own)
         if cycles:
             by_ratio |= cycles.by_ratio(name, own)
             own = waiting(cycles.kernels(name, own), board)
         kernels += [_answered(kernel, name, used) for kernel in for_core(own, board.core)]
-        routines += found[name].routines
-    families = {name: catalogue.family for name, catalogue in found.items()}
-    _refuse_strange_sources((*kernels, *routines), families)
+    routines = [routine for catalogue in catalogues for routine in catalogue.routines]
+    _refuse_strange_sources((*kernels, *routines), known)
     _refuse_missing_routines(kernels, routines)
-    _refuse_shared_names({name: found[name].kernels for name in wanted})
-    costs = merged([found[name].costs for name in wanted])
-    counted = CostUnit.ISSUES if board.vector_unit else CostUnit.INSTRUCTIONS
+    _refuse_shared_names(catalogues)
+    costs = Costs(**ChainMap(*(dict(catalogue.costs) for catalogue in catalogues)))
     return Target(
         board,
         tuple(kernels),
         loading(cycles.costs(costs) if cycles else costs, board),
         tuple(routines),
-        tuple(families.values()),
+        tuple(catalogue.family for catalogue in known.values()),
         used,
         requantise,
-        CostUnit.CYCLES if cycles else counted,
+        CostUnit.CYCLES if cycles else CostUnit.ISSUES if board.vector_unit else CostUnit.INSTRUCTIONS,
         frozenset(by_ratio),
     )
 
 
-def _portable_costs(
-    wanted: Sequence[str], portable: Sequence[str], found: Mapping[str, Catalogue]
-) -> dict[str, str]:
+def _portable_costs(catalogues: Sequence[Catalogue], portable: Sequence[str]) -> Mapping[str, str]:
     """What kernels of portable families cost by the core's own ones, the best family's formula first."""
     from buildtool.target.family import CATALOGUE
 
-    known = {kernel.name for name in portable for kernel in found[name].kernels}
-    stated: dict[str, str] = {}
-    for name in wanted:
-        family = found[name]
-        for kernel in family.portable:
+    known = {kernel.name for one in catalogues if one.family.name in portable for kernel in one.kernels}
+    for one in catalogues:
+        for kernel in one.portable:
             if kernel not in known:
-                hint, path = did_you_mean(kernel, known), str(family.family.folder / CATALOGUE)
+                hint, path = did_you_mean(kernel, known), str(one.family.folder / CATALOGUE)
                 text = f"no portable family has a kernel '{kernel}'"
                 raise TargetError(text, path=path, operator=f"portable.{kernel}", hint=hint)
-        stated = {**family.portable, **stated}
-    return stated
+    return ChainMap(*(dict(one.portable) for one in catalogues))
 
 
 def _requantising(board: Board, requantise: Requantise) -> tuple[str, ...]:
@@ -192,21 +184,16 @@ def _requantising(board: Board, requantise: Requantise) -> tuple[str, ...]:
     if requantise is Requantise.EXACT:
         return ()
     family = plugin(board)
-    found: Mapping[str, tuple[str, ...]] = (
+    families: Mapping[str, tuple[str, ...]] = (
         family.requantisations(board) if hasattr(family, "requantisations") else {}
     )
-    if requantise not in found:
-        raise UsageError(
-            f"board '{board.name}' cannot requantise by '{requantise}': its core has no kernels for that",
-            option="requantise",
-            hint=suggest(requantise=None),
-        )
-    return found[requantise]
+    if requantise not in families:
+        text = f"board '{board.name}' cannot requantise by '{requantise}': its core has no kernels for that"
+        raise UsageError(text, option="requantise", hint=suggest(requantise=None))
+    return families[requantise]
 
 
-def _refuse_strange_sources(
-    users: Iterable[KernelVariant | Routine], families: Mapping[str, KernelFamily]
-) -> None:
+def _refuse_strange_sources(users: Iterable[KernelVariant | Routine], families: Collection[str]) -> None:
     for user in users:
         for source in user.sources:
             family = source.partition("/")[0]
@@ -217,13 +204,13 @@ def _refuse_strange_sources(
                 )
 
 
-def _refuse_shared_names(families: Mapping[str, Sequence[KernelVariant]]) -> None:
+def _refuse_shared_names(catalogues: Iterable[Catalogue]) -> None:
     """A plan names kernels: a name belongs to one family."""
     owners: dict[str, str] = {}
-    for family, kernels in families.items():
-        for kernel in kernels:
-            owner = owners.setdefault(kernel.name, family)
-            if owner != family:
+    for catalogue in catalogues:
+        for kernel in catalogue.kernels:
+            family = catalogue.family.name
+            if (owner := owners.setdefault(kernel.name, family)) != family:
                 raise TargetError(f"families '{owner}' and '{family}' both have a kernel '{kernel.name}'")
 
 
@@ -233,11 +220,11 @@ def _offered(board: Board) -> dict[str, KernelFolder]:
     Plugins of other distributions are asked where the board's own is one of them, or where it names a
     family that buildtool has not.
     """
-    plugins = list(_own_plugins().values())
-    found = _folders(plugins)
-    if board.family not in _own_plugins() or not set(board.core.families) <= set(found):
-        found = _folders([*plugins, *_other_plugins().values()])
-    return found
+    own = _own_plugins()
+    folders = _folders(own.values())
+    if board.family not in own or not set(board.core.families) <= set(folders):
+        folders = _folders([*own.values(), *_other_plugins().values()])
+    return folders
 
 
 def _library(board: Board, name: str, path: str) -> Library:
@@ -300,13 +287,12 @@ def _refuse_missing_routines(kernels: Iterable[KernelVariant], routines: Sequenc
     roles = {(r.role, r.op, r.types) for r in routines if Argument.CONSTANTS in r.call}
     for kernel in kernels:
         for role, op, types in sorted(roles):
-            found = any(r.role is role and r.serves(kernel) for r in routines)
-            if (op, types) == (kernel.op, kernel.types) and not found:
-                raise TargetError(
-                    f"kernel '{kernel.name}' has constants of packing '{kernel.packing}', which no routine "
-                    f"'{role}' for {op} reads",
-                    hint=f'add a [[routine]] with role = "{role}" and packing = "{kernel.packing}"',
-                )
+            is_read = any(r.role is role and r.serves(kernel) for r in routines)
+            if (op, types) == (kernel.op, kernel.types) and not is_read:
+                packing = kernel.packing
+                text = f"kernel '{kernel.name}' has constants of packing '{packing}', which no routine"
+                hint = f'add a [[routine]] with role = "{role}" and packing = "{packing}"'
+                raise TargetError(f"{text} '{role}' for {op} reads", hint=hint)
 
 
 def _folders(plugins: Iterable[TargetPlugin]) -> dict[str, KernelFolder]:

@@ -1,13 +1,10 @@
-"""What the Helium kernels do in their own way: roundings, factors of any size, sums by one line."""
+"""What the Helium kernels do in their own way: roundings, factors of any size."""
 
 import functools
-import itertools
 import struct
 
-import ckernels
 import kernelcases
 import numpy as np
-import placement
 import pytest
 from boardcalls import recording
 from ckernels import packed, six
@@ -23,7 +20,7 @@ from buildtool.graph.fixedpoint import (
     multiply_by_quantized_multiplier,
     saturating_rounding_doubling_high_mul,
 )
-from buildtool.graph.types import Activation, OpKind, SoftmaxAttrs
+from buildtool.graph.types import Activation, OpKind
 from buildtool.target.catalogue import select
 
 FAMILY = "cortex_m_mve"
@@ -105,6 +102,7 @@ def test_halves_are_rounded_as_the_reference_rounds_them(toolchain):
 
 @compilers
 def test_depthwise_factors_below_2_need_no_path_of_their_own(toolchain):
+    """Tiles of columns and single columns, of one to four vectors a channel."""
     with recording(FAMILY) as recorder:
         for seed in range(12):
             activation = Activation.RELU if seed % 3 == 0 else Activation.NONE
@@ -112,13 +110,6 @@ def test_depthwise_factors_below_2_need_no_path_of_their_own(toolchain):
             assert max(shift for _, shift in channel_factors(case.graph, case.op)) == 1
             np.testing.assert_array_equal(run_whole(case).reshape(-1), fixed_point(case))
             assert mode_of(recorder, case) == PLAIN
-    recorder.check(toolchain)
-
-
-@compilers
-def test_depthwise_factors_of_1_to_2_on_every_path(toolchain):
-    """Tiles of columns and single columns, of one to four vectors a channel."""
-    with recording(FAMILY) as recorder:
         for kernel, columns in ((3, 6), (3, 2), (5, 2), (7, 2), (5, 6)):
             for seed, activation in enumerate((Activation.NONE, Activation.RELU)):
                 case = steep(seed, kernel, columns, activation)
@@ -165,82 +156,6 @@ def mode_of(recorder, case):
     """NN_MVE_* of a packed layer."""
     kernel = select(recorder.target, case.graph, case.op)
     return struct.unpack_from("<5i", packed(case.graph, case.op, kernel))[4]
-
-
-def drawn_pair(kind, seed):
-    """ADD, SUB or MUL of all pairs of int8 values."""
-    rng = np.random.default_rng(seed)
-    scales = [kernelcases.random_scale(rng), kernelcases.random_scale(rng)]
-    zero_points = rng.integers(-128, 128, 3)
-    spread = scales[0] * scales[1] * 74 * 74 if kind is OpKind.MUL else max(scales) * 74
-    scales.append(spread / 2.0 ** rng.uniform(3, 8))
-    return kernelcases.every_pair(kind, scales, zero_points, shape=(1, 256, 256, 1))
-
-
-@compilers
-def test_every_pair_of_values_added_subtracted_and_multiplied(toolchain):
-    with recording(FAMILY) as recorder:
-        for kind in (OpKind.ADD, OpKind.SUB, OpKind.MUL):
-            for seed in range(4):
-                run_whole(drawn_pair(kind, seed))
-    recorder.check(toolchain)
-
-
-@compilers
-def test_dense_operands_into_a_part_of_wider_pixels(toolchain):
-    with recording(FAMILY) as recorder:
-        for kind in (OpKind.ADD, OpKind.MUL):
-            case = drawn_pair(kind, 0)
-            operands, (height, width, channels) = placement.images(case)
-            noise = np.random.default_rng(1).integers(-128, 128, (height, width, channels + 3), np.int8)
-            out, _ = placement.part_view(noise, placement.Margin(1, 2), 0, height, width)
-            views = [ckernels.whole(operand) for operand in operands]
-            placement.compute(case.graph, case.op, views, out, (0, height, 0, width))
-    recorder.check(toolchain)
-
-
-# Scales of both operands and of the output, zero points; the sums that one line gives.
-PLAIN_SUM, CLAMPED_SUM, REPEATED_SUM = "plain", "clamped", "repeated"
-SUMS = [
-    ((0.021, 0.034, 0.047), (-128, 3, -5), {PLAIN_SUM, CLAMPED_SUM, REPEATED_SUM}),
-    ((0.013, 0.0041, 0.0087), (-128, -128, -128), {PLAIN_SUM, CLAMPED_SUM, REPEATED_SUM}),
-    # Halves are rounded away from zero; below it they are clamped away.
-    ((0.5, 0.5, 1.0), (0, 0, 0), {CLAMPED_SUM}),
-    ((0.5, 0.004, 0.002), (0, 0, 0), set()),  # a slope that 32 bits do not hold
-]
-
-
-@compilers
-def test_sums_of_all_pairs(toolchain):
-    with recording(FAMILY) as recorder:
-        for (scales, zeros, by_line), kind in itertools.product(SUMS, (OpKind.ADD, OpKind.SUB)):
-            for how in (PLAIN_SUM, CLAMPED_SUM, REPEATED_SUM):
-                activation = Activation.RELU if how == CLAMPED_SUM else Activation.NONE
-                case = kernelcases.every_pair(
-                    *(kind, scales, zeros, activation, (1, 256, 1, 256)), repeated=how == REPEATED_SUM
-                )
-                block = packed(case.graph, case.op, select(recorder.target, case.graph, case.op))
-                (linear,) = struct.unpack_from("<i", bytes(block), 48)
-                assert linear == (how in by_line), (scales, kind, how)
-                run_whole(case)
-    recorder.check(toolchain)
-
-
-def even_row(classes):
-    """A softmax of equal elements but for the last one."""
-    scales, values = (1 / 16, 1 / 256), np.full((1, classes), 3)
-    values[0, -1] = 20
-    return kernelcases.unary(
-        *(OpKind.SOFTMAX, SoftmaxAttrs(1.0), values.shape, values), scales=scales, points=(0, -128)
-    )
-
-
-def test_softmaxes_whose_probabilities_vanish():
-    """From 512 even ones on; from 4,096 on the plain kernel computes them."""
-    with recording(FAMILY) as recorder:
-        for classes in (511, 512, 600, 4095, 4096):
-            run_whole(even_row(classes))
-    recorder.check("clang")
 
 
 @compilers

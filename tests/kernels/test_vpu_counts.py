@@ -70,7 +70,7 @@ def counts(case):
         before = counting_library().nn_vpu_counted()
         run_whole(case)
         after = counting_library().nn_vpu_counted()
-    assert family.used.total() == 1
+    assert family.kernels.total() == 1
     return Counts(*(getattr(after, name) - getattr(before, name) for name in Counts._fields))
 
 

@@ -117,11 +117,10 @@ SCALARS = {"even ones scalar": [True, False], "odd ones scalar": [False, True], 
 @pytest.mark.parametrize("name", CASES)
 def test_slices_are_what_the_plain_kernel_computes(name):
     case = CASES[name]
-    expected = run_whole(case).reshape(case.out_shape[1:])
-    assert len(np.unique(expected)) > 10
     with on_host(BOARD, FAMILY) as family:
         variant = family.select(case.graph, case.op)
-        np.testing.assert_array_equal(run_whole(case).reshape(expected.shape), expected)
+        expected = run_whole(case).reshape(case.out_shape[1:])
+    assert len(np.unique(expected)) > 10
     assert [bool(mode & SCALAR) for mode in modes(case, variant)] == SCALARS.get(name, [False, False])
     for width, margin in itertools.product((8, 16, 32), (NONE, Margin(3, 2))):
         np.testing.assert_array_equal(in_slices(case, variant, width, margin=margin), expected)
@@ -155,7 +154,7 @@ def test_slices_on_16_bits_are_the_whole(even, odd, on_16):
     with on_host(BOARD, FAMILY, target=target) as family:
         variant = family.select(case.graph, case.op)
         whole = run_whole(case).reshape(case.out_shape[1:])
-    assert variant.name.endswith("vpu16") and family.used.total() == 1
+    assert variant.name.endswith("vpu16") and family.kernels.total() == 1
     assert [bool(mode & ON16) for mode in modes(case, variant)] == on_16
     for width in (8, 16, 32):
         np.testing.assert_array_equal(in_slices(case, variant, width), whole)

@@ -1,11 +1,11 @@
 """The whole command once: a network that does not fit a board is split until it does, built, and exact."""
 
+import contextlib
 import json
 import os
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -37,10 +37,9 @@ def network():
     tensor = first = keras.Input((splitnets.SIZE, splitnets.SIZE, 3), name="image")
     for index in (1, 2):
         start = keras.initializers.HeNormal(index)
-        conv = layers.Conv2D(
-            16, 3, padding="same", use_bias=False, kernel_initializer=start, name=f"conv{index}"
-        )
-        tensor = layers.BatchNormalization(momentum=0.5, name=f"bn{index}")(conv(tensor))
+        settings = {"padding": "same", "use_bias": False, "kernel_initializer": start}
+        tensor = layers.Conv2D(16, 3, **settings, name=f"conv{index}")(tensor)
+        tensor = layers.BatchNormalization(momentum=0.5, name=f"bn{index}")(tensor)
         tensor = layers.ReLU(name=f"relu{index}")(tensor)
     tensor = layers.Flatten(name="flatten")(layers.MaxPooling2D(2, name="pool")(tensor))
     return keras.Model(first, layers.Dense(2, "softmax", name="classes")(tensor), name="small")
@@ -57,27 +56,19 @@ def folder(tmp_path_factory):
     backend.prepare()
     where = tmp_path_factory.mktemp("split")
     backend.save(network(), where / "net.keras")
-    data = splitnets.data()
-    np.savez(
-        where / "data.npz", x_train=data.train_x, y_train=data.train_y, x_test=data.test_x, y_test=data.test_y
-    )
+    np.savez(where / "data.npz", **splitnets.data().arrays())
     (where / "small.toml").write_text(BOARD)
     run(where)
     return where
 
 
 def run(where, more=""):
-    before = Path.cwd()
-    os.chdir(where)
-    try:
+    with contextlib.chdir(where):
         assert cli.run([*WORDS.split(), *TRAINING.split(), *more.split()]) == 0
-    finally:
-        os.chdir(before)
 
 
 def answer(folder):
-    found = json.loads((folder / "out/split.json").read_text())
-    return found
+    return json.loads((folder / "out/split.json").read_text())
 
 
 def test_a_network_fits_after_the_split_that_did_not_before(folder):
@@ -95,13 +86,8 @@ def test_a_network_fits_after_the_split_that_did_not_before(folder):
 
 def test_the_firmware_is_equal_to_the_bit_here_and_in_the_boards_emulator(folder):
     found = answer(folder)
-    assert found["firmware"] == {
-        "images": 8,
-        "equal": 8,
-        "board_images": 16,
-        "board_equal": 16,
-        "board_not_run": "",
-    }
+    counts = {"images": 8, "equal": 8, "board_images": 16, "board_equal": 16}
+    assert found["firmware"] == {**counts, "board_not_run": ""}
     assert found["accuracy"]["int8"] == found["accuracy"]["firmware"]
 
 
@@ -109,26 +95,22 @@ def test_scons_builds_it_by_the_written_plan_and_every_tensor_is_exact(folder):
     shutil.copy(ROOT / "SConstruct", folder)
     shutil.copytree(ROOT / "site_scons", folder / "site_scons", dirs_exist_ok=True)
     words = "board=small.toml model=out/split.tflite plan=out/split.plan daemon=off"
-    done = subprocess.run(
-        [sys.executable, "-m", "SCons", "-Q", *words.split()],
-        cwd=folder,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = python(folder, f"SCons -Q {words}", PYTHONPATH=str(ROOT))
     assert done.returncode == 0, done.stdout + done.stderr
     assert (folder / "build/small/split/split.elf").is_file()
-    checked = handle(
-        {
-            "kind": "validate",
-            "model": str(folder / "out/split.tflite"),
-            "board": str(folder / "small.toml"),
-            "plan": str(folder / "out/split.plan"),
-            "tensors": True,
-        }
-    )
-    assert checked["exact"]
+    assert handle({"kind": "validate", **built(folder), "tensors": True})["exact"]
+
+
+def built(folder):
+    """The fields of a request for the network that was found, by its plan."""
+    files = {"model": "out/split.tflite", "board": "small.toml", "plan": "out/split.plan"}
+    return {name: str(folder / file) for name, file in files.items()}
+
+
+def python(folder, words, *more, **environment):
+    """A module that runs in a folder, in a process of its own."""
+    command, said = [sys.executable, "-m", *words.split(), *more], {"capture_output": True, "text": True}
+    return subprocess.run(command, cwd=folder, env=os.environ | environment, check=False, **said)
 
 
 def test_the_price_before_training_is_that_of_the_converted_file(folder):
@@ -146,19 +128,15 @@ def test_the_price_before_training_is_that_of_the_converted_file(folder):
 
 
 def test_the_same_command_again_trains_nothing_and_changes_no_file(folder):
-    from buildtool.split import training
-
-    def digests():
+    def contents():
         names = ("split.keras", "split.tflite", "split.plan", "split.json", "tables.txt", "tables.md")
         return {name: (folder / "out" / name).read_bytes() for name in (*names, "records.json")}
 
-    before, plain = digests(), training.train
-    training.train = None  # nobody calls it
-    try:
+    before = contents()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("buildtool.split.training.train", None)  # nobody calls it
         run(folder)
-    finally:
-        training.train = plain
-    assert digests() == before
+    assert contents() == before
 
 
 def test_both_kinds_of_first_convolutions_are_searched_and_one_network_is_kept(folder):
@@ -178,13 +156,7 @@ def test_the_answer_is_what_its_type_says_and_flash_is_a_bound_of_what_is_built(
     assert {**answer(folder), "files": said["files"]} == said
     assert said.pop("schema") == SCHEMA
     assert wrong(said, SplitAnswer) == []
-    request = {
-        "kind": "build",
-        "model": str(folder / "out/split.tflite"),
-        "board": str(folder / "small.toml"),
-    }
-    built = handle({**request, "plan": str(folder / "out/split.plan")})
-    sizes = {one["memory"]: one["used"] for one in built["sizes"]}
+    sizes = {one["memory"]: one["used"] for one in handle({"kind": "build", **built(folder)})["sizes"]}
     bound = said["plan"]["flash_bytes"] + said["plan"]["code_bytes"]
     assert 0 < sum(sizes[name] for name in ("flash", "weights")) <= bound
 
@@ -193,7 +165,7 @@ def test_a_network_that_does_not_go_with_the_data_is_refused_before_it_is_planne
     with np.load(folder / "data.npz") as data:
         arrays = dict(data)
     for name, shape in (("grey", (slice(None),) * 3 + (0,)), ("low", (slice(None), slice(4)))):
-        cut = {key: value[shape] if key[0] == "x" else value for key, value in arrays.items()}
+        cut = {key: value[shape] if key[-1] == "x" else value for key, value in arrays.items()}
         np.savez(folder / f"{name}.npz", **cut)
         words = f"split {folder}/net.keras --data {folder}/{name}.npz --board host --out {folder}/none"
         assert cli.run(words.split()) == 2
@@ -213,14 +185,8 @@ NAME = "größe 'small'"  # of the output folder
 def named(folder, words, data, *more):
     needs_package("keras")
     needs_package("tensorflow")
-    return subprocess.run(
-        [sys.executable, "-m", "buildtool", "split", *words.split(), *NAMED.split(), "--data", data, *more],
-        cwd=folder,
-        env=os.environ | {"BUILDTOOL_DAEMON": "off"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    words = f"buildtool split {words} {NAMED} --data"
+    return python(folder, words, data, *more, BUILDTOOL_DAEMON="off")
 
 
 def test_vgg16_that_no_split_brings_within_the_flash_is_not_trained(tmp_path):
@@ -238,9 +204,8 @@ def test_resnet18_from_folders_of_jpeg_and_png(tmp_path):
     few = splitnets.data(160)
     for part, x, y in (("train", few.train_x, few.train_y), ("test", few.test_x, few.test_y)):
         for index, (pixels, label) in enumerate(zip(x, y, strict=True)):
-            path = (
-                tmp_path / "my photos" / part / f"Klasse {label}" / f"{index}.{('png', 'jpg')[index % 4 > 1]}"
-            )
+            folder, ending = tmp_path / "my photos" / part / f"Klasse {label}", ("png", "jpg")[index % 4 > 1]
+            path = folder / f"{index}.{ending}"
             path.parent.mkdir(parents=True, exist_ok=True)
             made = image.fromarray(pixels).resize((40, 33 + index % 3))
             (made.convert("L") if index % 5 == 0 else made).save(path)

@@ -11,15 +11,7 @@ from paths import TESTS
 
 pytestmark = pytest.mark.slow
 SAID = "buildtool: stopped; ended keeps what was trained, and the same command goes on from there"
-FILES = (
-    "original.keras",
-    "split.keras",
-    "split.tflite",
-    "split.plan",
-    "split.json",
-    "tables.txt",
-    "tables.md",
-)
+FILES = "original.keras split.keras split.tflite split.plan split.json tables.txt tables.md"
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
@@ -27,13 +19,9 @@ def test_a_split_that_was_ended_at_every_stage_has_the_files_of_one_that_was_not
     needs_package("keras")
     needs_package("tensorflow")
     (tmp_path / "tmp").mkdir()
-    done = subprocess.run(
-        [sys.executable, TESTS / "support/splitkills.py", tmp_path],
-        env=os.environ | {"TMPDIR": str(tmp_path / "tmp"), "BUILDTOOL_DAEMON": "off"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    command = [sys.executable, TESTS / "support/splitkills.py", tmp_path]
+    environment = os.environ | {"TMPDIR": str(tmp_path / "tmp"), "BUILDTOOL_DAEMON": "off"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     rows = [line.split("|") for line in done.stdout.splitlines()]
     (_, _, first), *ended, (_, _, last) = rows
@@ -43,7 +31,7 @@ def test_a_split_that_was_ended_at_every_stage_has_the_files_of_one_that_was_not
         number = signal.Signals[name]
         assert said == (f"{-number}: " if name == "SIGKILL" else f"{128 + number}: {SAID}"), (stage, name)
     whole, again = tmp_path / "whole", tmp_path / "ended"
-    for file in FILES:
+    for file in FILES.split():
         assert (whole / file).read_bytes() == (again / file).read_bytes(), file
     epochs = [(tmp_path / f"{name}.epochs").read_text() for name in ("whole", "ended")]
     assert epochs[0].startswith("1 2 1 2 ")

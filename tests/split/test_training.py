@@ -63,9 +63,8 @@ def test_pixels_become_real_values_by_the_rule():
     x = np.array([[[[0, 51, 255]]]], np.uint8)
     assert training.inputs(x, NAMED["unit"]).tolist() == [[[[0.0, np.float32(0.2), 1.0]]]]
     assert training.inputs(x, NAMED["signed"]).tolist() == [[[[-1.0, pytest.approx(-0.6), 1.0]]]]
-    assert training.inputs(x, Settings(normalise="0,0,1/1,1,2").pixels()).tolist() == [
-        [[[0.0, np.float32(0.2), 0.0]]]
-    ]
+    own = Settings(normalise="0,0,1/1,1,2").pixels()
+    assert training.inputs(x, own).tolist() == [[[[0.0, np.float32(0.2), 0.0]]]]
 
 
 # ---- training --------------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ import numpy as np
 import placement
 import pytest
 from ckernels import TAKES_SCRATCH, View, of_an_operator, scratch_size
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from kernelboard import Address, Call, Done, Firmware, Memory
 from loaded import load_target
@@ -84,7 +84,7 @@ class Recorder:
             ckernels.compute(graph, op, inputs, out, window)
             return
         memory = Memory(len(self.recorded))
-        blocks = _blocks([*inputs, out])
+        blocks = blocks_of([*inputs, out])
         places = {first: memory.put(ctypes.string_at(first, end - first), align=1) for first, end in blocks}
         first, end = extent(out)
         base = max(block for block in places if block <= first)
@@ -165,7 +165,7 @@ def _twin(variant: KernelVariant, arguments: Sequence[int | Address], memory: Me
     return Call(variant.symbol + TWIN, (*arguments[:-5], *arguments[-4:-2]), memory)
 
 
-def _blocks(views: Sequence[View]) -> list[tuple[int, int]]:
+def blocks_of(views: Sequence[View]) -> list[tuple[int, int]]:
     """The views' memory as blocks that do not overlap, in order."""
     merged: list[tuple[int, int]] = []
     for first, end in sorted(extent(view) for view in views):
@@ -206,7 +206,13 @@ def recording(family: str) -> Iterator[Recorder]:
 def collect(strategy: st.SearchStrategy[Any], count: int, use: Callable[[Any], object]) -> None:
     """Calls `use` with so many examples, the same every time."""
 
-    @settings(max_examples=count, derandomize=True, deadline=None, database=None)
+    @settings(
+        max_examples=count,
+        derandomize=True,
+        deadline=None,
+        database=None,
+        suppress_health_check=[HealthCheck.too_slow],
+    )
     @given(data=strategy)
     def each(data: Any) -> None:
         use(data)

@@ -1,10 +1,12 @@
-"""Runs a family's kernels on this machine where `placement` would run the plain ones.
+"""Runs a family's kernels on this machine beside the plain ones that `placement` runs: both leave the same.
 
     with on_host("cortex-m4", "cortex_m_dsp") as family:
         run_pieces(case, seed, columns=True)
+    assert family.kernels.total()
 
 For families whose instructions have a model in C. Undefined behaviour traps; scratch has exactly the bytes
 that the catalogue's formula gives, with guards around it. Operators that fall to another family run there.
+`comparing` does the same for any family: see `boardcalls` for those that an emulator runs.
 """
 
 import contextlib
@@ -20,13 +22,14 @@ import ckernels
 import numpy as np
 import placement
 import pytest
+from boardcalls import BOARDS, Recorder, blocks_of, recording
 from ckernels import KERNELS, View, of_an_operator
 from loaded import load_target
 
 from buildtool.graph.types import Graph, Op
 from buildtool.target.catalogue import select
 from buildtool.target.registry import load_board, make_target
-from buildtool.target.types import Argument, Target
+from buildtool.target.types import Argument, KernelVariant, Target
 
 ALIGNMENT = 16
 
@@ -45,17 +48,20 @@ def library(family: str, threads: int = 1) -> CDLL:
 
 
 class Family:
-    """A family's kernels as a board's catalogue chooses them; `used` counts calls by kernel."""
+    """A family's kernels as a board's catalogue chooses them; `kernels` counts calls.
+
+    Calls are not compared with plain ones where `target` has other kernels than the board.
+    """
 
     def __init__(self, board: str, family: str, threads: int = 1, target: Target | None = None) -> None:
-        self.family, self.threads = family, threads
+        self.family, self.threads, self.compares = family, threads, target is None
         self.target = target or load_target(board)
         if threads > 1:  # the board with this family alone
             found = load_board(board)
             core = dataclasses.replace(found.core, families=(family,)).threaded(threads)
             self.target = make_target(dataclasses.replace(found, core=core))
         self.select = of_an_operator(functools.partial(select, self.target))
-        self.used: Counter[str] = Counter()
+        self.kernels: Counter[str] = Counter()
 
     def compute(
         self, graph: Graph, op: Op, inputs: Sequence[View], out: View, window: tuple[int, int, int, int]
@@ -65,10 +71,33 @@ class Family:
         if not variant.sources[0].startswith(self.family + "/"):
             ckernels.compute(graph, op, inputs, out, window)
             return
-        self.used[variant.name] += 1
-        arguments = ckernels.arguments_of(graph, op, variant, [*inputs, out], window)
+        self.kernels[variant.name] += 1
+        blocks = blocks_of([*inputs, out])
+        before = [ctypes.string_at(first, end - first) for first, end in blocks]
+        self._call(variant, graph, op, [*inputs, out], window)
+        if not self.compares:
+            return
+        left = [ctypes.string_at(first, end - first) for first, end in blocks]
+        for (first, end), data in zip(blocks, before, strict=True):
+            ctypes.memmove(first, data, end - first)
+        ckernels.compute(graph, op, inputs, out, window)
+        wanted = [ctypes.string_at(first, end - first) for first, end in blocks]
+        assert left == wanted, f"{variant.name}, window {window}: not what the plain kernel leaves"
+
+    def check(self, toolchain: str, board: str = "") -> None:
+        """As Recorder.check: calls here are compared as they are made."""
+
+    def _call(
+        self,
+        variant: KernelVariant,
+        graph: Graph,
+        op: Op,
+        views: Sequence[View],
+        window: tuple[int, int, int, int],
+    ) -> None:
+        arguments = ckernels.arguments_of(graph, op, variant, views, window)
         size = ckernels.scratch_size(variant, graph, op, window[3] - window[2])
-        room = placement.Room(np.random.default_rng(len(self.used)), size + ALIGNMENT)
+        room = placement.Room(np.random.default_rng(len(self.kernels)), size + ALIGNMENT)
         start = -room.middle.ctypes.data % ALIGNMENT
         scratch, rest = room.middle[start : start + size], room.middle[start + size :]
         behind = rest.copy()
@@ -85,14 +114,22 @@ class Family:
 
 @contextlib.contextmanager
 def on_host(board: str, family: str, threads: int = 1, target: Target | None = None) -> Iterator[Family]:
-    """Lets placements run `board`'s kernels of `family`, each call by this many threads.
-
-    `target`: the board with other kernels, for one thread.
-    """
+    """Lets placements run `board`'s kernels of `family`, each call by so many threads; see `Family`."""
     chosen = Family(board, family, threads, target)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(placement, "compute", chosen.compute)
         yield chosen
+
+
+@contextlib.contextmanager
+def comparing(family: str) -> Iterator[Recorder | Family]:
+    """Compares a family's kernels with the plain ones that placements run: here, or as `check` is called."""
+    if family in BOARDS:
+        with recording(family) as recorder:
+            yield recorder
+    else:
+        with on_host("xcore", family, 5) as chosen:
+            yield chosen
 
 
 def before_nothing(array: np.ndarray) -> np.ndarray:

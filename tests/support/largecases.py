@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import strategies as st
 from kernelcases import CONV, DENSE, DEPTHWISE, Axis, Case, Pair, changed, draw_layer, draw_pair, seeds
 
-from buildtool.graph.types import Activation
+from buildtool.graph.types import Activation, OpKind
 
 inputs = st.one_of(st.integers(1, 4), st.sampled_from([7, 8, 15, 16, 17, 24, 32, 33, 48, 64, 80]))
 outputs = st.one_of(st.integers(1, 9), st.sampled_from([12, 16, 31, 47, 48, 49, 50, 96, 100]))
@@ -53,6 +53,19 @@ def elementwise(draw) -> Case:
     """ADD, SUB, MUL of tensors of one shape."""
     count = draw(st.one_of(channels, st.just(70)))
     return draw_pair(draw, [(1, draw(st.integers(1, 4)), draw(st.integers(1, 9)), count)] * 2)
+
+
+@st.composite
+def sums_of_two(draw) -> Case:
+    """ADD or SUB of channels that xcore's vector unit takes."""
+    rng = np.random.default_rng(draw(seeds))
+    shape = (1, draw(st.integers(1, 4)), draw(st.integers(1, 9)), draw(st.sampled_from([4, 16, 28, 32, 40])))
+    scales = rng.uniform(0.02, 0.08, 2)
+    steps = (*scales, float(scales.max() * rng.choice([1, 2, rng.uniform(0.7, 2)])))
+    points = [int(n) for n in rng.integers(-128, 128, 3)]
+    values = [rng.integers(-128, 128, shape).astype(np.int8) for _ in range(2)]
+    activation = draw(st.sampled_from([Activation.NONE, Activation.RELU]))
+    return small.binary(draw(st.sampled_from([OpKind.ADD, OpKind.SUB])), activation, steps, points, values)
 
 
 @st.composite

@@ -128,9 +128,7 @@ def main():
     backend.prepare()
     root = Path(sys.argv[1])
     os.chdir(root)
-    data = splitnets.data()
-    arrays = {name: getattr(data, name) for name in ("train_x", "train_y", "test_x", "test_y")}
-    np.savez("data.npz", **arrays)
+    np.savez("data.npz", **splitnets.data().arrays())
     print("whole", "-", run(root, "whole", lambda: None), sep="|", flush=True)
     wanted = sys.argv[2:]
     for at, (name, ending) in enumerate(moments().items()):

@@ -3,6 +3,7 @@ import tomllib
 
 import pytest
 from loaded import own_board
+from mistakes import mistakes
 
 from buildtool.base.errors import TargetError
 from buildtool.base.plain import parse_size, show_size
@@ -104,100 +105,67 @@ def test_files_that_extend_each_other_in_a_circle_are_refused(tmp_path):
         load(tmp_path, 'extends = "other.toml"\n')
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "says", "hint"),
-    [
-        ('title = "A board"', "", "key 'title' is missing", ""),
-        ('title = "A board"', 'titel = "x"', "unknown key 'titel'", "did you mean 'title'?"),
-        ('title = "A board"', "title = 3", "title: must be a string", ""),
-        (
-            'family = "cortex_m"',
-            'family = "cortexm"',
-            "no plugin is called 'cortexm'",
-            "did you mean 'cortex_m'?",
-        ),
-        ('stack_bytes = "4K"', "", "key 'stack_bytes' is missing", ""),
-        ('stack_bytes = "4K"', 'stack_bytes = "4KB"', "stack_bytes: must be a size, not '4KB'", "K, M or G"),
-        ('stack_bytes = "4K"', "stack_bytes = 4.5", "stack_bytes: must be a size", ""),
-        ('stack_bytes = "4K"', "stack_bytes = true", "stack_bytes: must be a size", ""),
-        ('stack_bytes = "4K"', "stack_bytes = -8", "stack_bytes: must be a size", ""),
-        ('stack_bytes = "4K"', "stack_bytes = 1001", "stack_bytes: must be a multiple of 8", ""),
-        ('stack_bytes = "4K"', 'stack_bytes = "128K"', "do not fit in memory 'ram' of 128K", ""),
-        (
-            "reserved_bytes = 1024",
-            'reserved_bytes = "124K"',
-            "stack_bytes and reserved_bytes: 128K do not fit",
-            "",
-        ),
-        ("alignment = 32", "alignment = 24", "alignment: must be a power of two", ""),
-        ('toolchains = ["gcc"]', 'toolchains = "gcc"', "toolchains: must be a list of strings", ""),
-        ('toolchains = ["gcc"]', "toolchains = [1]", "toolchains: must be a list of strings", ""),
-        ('isa = "armv7e-m"', "", "key 'core.isa' is missing", ""),
-        ('isa = "armv7e-m"', 'isa = ""', "core.isa: must be a string that is not empty", ""),
-        ('families = ["reference"]', 'families = ["../x"]', "core.families: '../x' is not a name", ""),
-        ('defines = ["X=1"]', 'define = ["X=1"]', "unknown key 'core.define'", "did you mean 'defines'?"),
-        ('kind = "rom"', 'kind = "flash"', "memory.flash.kind: 'flash' is unknown", "known: ram, rom"),
-        ("base = 0x08000000", "", "key 'memory.flash.base' is missing", ""),
-        ("base = 0x08000000", "base = 0xFFFFFFFF", "memory.flash.size: 1048576 bytes at 0xffffffff", ""),
-        ("base = 0x08000000", "base = 0x20010000", "inside memory 'ram' which ends at 0x20020000", ""),
-        ('size = "1M"', "size = 0", "memory.flash.size", ""),
-        ("bandwidth = 50000000", "speed = 1", "unknown key 'memory.flash.speed'", "known: "),
-        ("[memory.ram]", "[memory.'1 x']", "'1 x' is not a name", ""),
-        ('code = "flash"', "", "key 'roles.code' is missing", ""),
-        ('code = "flash"', 'code = "flsh"', "roles.code: there is no memory 'flsh'", "did you mean 'flash'?"),
-        ('data = "ram"', 'data = "flash"', "roles.data: memory 'flash' is rom; it must be ram", ""),
-        ('arena = "ram"', 'arena = "flash"', "roles.arena: memory 'flash' is rom", ""),
-        ('weights = "flash"', 'weight = "flash"', "unknown key 'roles.weight'", "did you mean 'weights'?"),
-        ('kind = "qemu-system-arm"', "", "key 'emulator.kind' is missing", ""),
-        ('machine = "netduinoplus2"', "machine = 3", "emulator.machine: must be a string", ""),
-        ('machine = "netduinoplus2"', 'board = "x"', "unknown key 'emulator.board'", ""),
-        ("[emulator]", "[[emulator]]", "emulator: must be a table", "[emulator]"),
-        ("[roles]", "[[roles]]", "roles: must be a table", ""),
-        ('title = "A board"', 'title = "A', "not a TOML file", ""),
-        ('title = "A board"', 'extends = 3\ntitle = "A"', "extends: must be a board's name or a path", ""),
-        ('title = "A board"', 'extends = "cortex-m44"', "extends: unknown board 'cortex-m44'", "'cortex-m4'"),
-        ('title = "A board"', 'extends = "none.toml"', "cannot read the board file", ""),
-        ('title = "A board"', 'extends = "a\\u0000.toml"', "extends: must be a board's name or a path", ""),
-        ('title = "A board"', 'title = "a\\u0000b"', "title: must be one line without control", ""),
-        ('defines = ["X=1"]', 'defines = ["X=\\n1"]', "core.defines: must be one line", ""),
-        (
-            'cflags = ["-mcpu=cortex-m4"]',
-            'cflags = ["--version"]',
-            "with '--version' the compiler makes no",
-            "leave it out",
-        ),
-        (
-            'cflags = ["-mcpu=cortex-m4"]',
-            'cflags = ["-O1", "-E"]',
-            "with '-E' the compiler makes no object",
-            "",
-        ),
-        ('cflags = ["-mcpu=cortex-m4"]', 'cflags = ["-###"]', "with '-###' the compiler makes no object", ""),
-        (
-            'defines = ["X=1"]',
-            "vector_bits = 65537",
-            "core.vector_bits: must be 0 or a power of two from 32 to 65536",
-            "",
-        ),
-        ("bandwidth = 50000000", f"bandwidth = {'9' * 20}", "99999999999999999999 is too large: at most", ""),
-        ("clock_hz = 16000000", f"clock_hz = {'9' * 20}", "clock_hz: 99999999999999999999 is too large", ""),
-        ("clock_hz = 16000000", f"clock_hz = {'9' * 5000}", "not a TOML file", ""),
-        (
-            "clock_hz = 16000000",
-            f"clock_hz = 0x{'f' * 5000}",
-            "a number of thousands of digits is too large",
-            "",
-        ),
-        ("clock_hz = 16000000", "clock_hz = 1979-02-30", "not a TOML file", ""),
-        ('defines = ["X=1"]', "vector_bits = 2", "core.vector_bits: must be 0 or a power of two", ""),
-        (
-            'title = "A board"',
-            f"title = [{'1, ' * 99}]",
-            "title: must be a string that is not empty, not [",
-            "",
-        ),
-    ],
-)
+MISTAKES = r"""
+title = "A board" |  | key 'title' is missing
+title = "A board" | titel = "x" | unknown key 'titel' | did you mean 'title'?
+title = "A board" | title = 3 | title: must be a string
+family = "cortex_m" | family = "cortexm" | no plugin is called 'cortexm' | did you mean 'cortex_m'?
+stack_bytes = "4K" |  | key 'stack_bytes' is missing
+stack_bytes = "4K" | stack_bytes = "4KB" | stack_bytes: must be a size, not '4KB' | K, M or G
+stack_bytes = "4K" | stack_bytes = 4.5 | stack_bytes: must be a size
+stack_bytes = "4K" | stack_bytes = true | stack_bytes: must be a size
+stack_bytes = "4K" | stack_bytes = -8 | stack_bytes: must be a size
+stack_bytes = "4K" | stack_bytes = 1001 | stack_bytes: must be a multiple of 8
+stack_bytes = "4K" | stack_bytes = "128K" | do not fit in memory 'ram' of 128K
+reserved_bytes = 1024 | reserved_bytes = "124K" | stack_bytes and reserved_bytes: 128K do not fit
+alignment = 32 | alignment = 24 | alignment: must be a power of two
+toolchains = ["gcc"] | toolchains = "gcc" | toolchains: must be a list of strings
+toolchains = ["gcc"] | toolchains = [1] | toolchains: must be a list of strings
+isa = "armv7e-m" |  | key 'core.isa' is missing
+isa = "armv7e-m" | isa = "" | core.isa: must be a string that is not empty
+families = ["reference"] | families = ["../x"] | core.families: '../x' is not a name
+defines = ["X=1"] | define = ["X=1"] | unknown key 'core.define' | did you mean 'defines'?
+kind = "rom" | kind = "flash" | memory.flash.kind: 'flash' is unknown | known: ram, rom
+base = 0x08000000 |  | key 'memory.flash.base' is missing
+base = 0x08000000 | base = 0xFFFFFFFF | memory.flash.size: 1048576 bytes at 0xffffffff
+base = 0x08000000 | base = 0x20010000 | inside memory 'ram' which ends at 0x20020000
+size = "1M" | size = 0 | memory.flash.size
+bandwidth = 50000000 | speed = 1 | unknown key 'memory.flash.speed' | known:
+[memory.ram] | [memory.'1 x'] | '1 x' is not a name
+code = "flash" |  | key 'roles.code' is missing
+code = "flash" | code = "flsh" | roles.code: there is no memory 'flsh' | did you mean 'flash'?
+data = "ram" | data = "flash" | roles.data: memory 'flash' is rom; it must be ram
+arena = "ram" | arena = "flash" | roles.arena: memory 'flash' is rom
+weights = "flash" | weight = "flash" | unknown key 'roles.weight' | did you mean 'weights'?
+kind = "qemu-system-arm" |  | key 'emulator.kind' is missing
+machine = "netduinoplus2" | machine = 3 | emulator.machine: must be a string
+machine = "netduinoplus2" | board = "x" | unknown key 'emulator.board'
+[emulator] | [[emulator]] | emulator: must be a table | [emulator]
+[roles] | [[roles]] | roles: must be a table
+title = "A board" | title = "A | not a TOML file
+title = "A board" | extends = 3\ntitle = "A" | extends: must be a board's name or a path
+title = "A board" | extends = "cortex-m44" | extends: unknown board 'cortex-m44' | 'cortex-m4'
+title = "A board" | extends = "none.toml" | cannot read the board file
+cflags = ["-mcpu=cortex-m4"] | cflags = ["--version"] | with '--version' the compiler makes no | leave it out
+cflags = ["-mcpu=cortex-m4"] | cflags = ["-O1", "-E"] | with '-E' the compiler makes no object
+cflags = ["-mcpu=cortex-m4"] | cflags = ["-###"] | with '-###' the compiler makes no object
+defines = ["X=1"] | vector_bits = 65537 | core.vector_bits: must be 0 or a power of two from 32 to 65536
+clock_hz = 16000000 | clock_hz = 1979-02-30 | not a TOML file
+defines = ["X=1"] | vector_bits = 2 | core.vector_bits: must be 0 or a power of two
+title = "A board" | extends = "a\u0000.toml" | extends: must be a board's name or a path
+title = "A board" | title = "a\u0000b" | title: must be one line without control
+defines = ["X=1"] | defines = ["X=\u000a1"] | core.defines: must be one line
+"""
+LARGE = f"""
+bandwidth = 50000000 | bandwidth = {"9" * 20} | 99999999999999999999 is too large: at most
+clock_hz = 16000000 | clock_hz = {"9" * 20} | clock_hz: 99999999999999999999 is too large
+clock_hz = 16000000 | clock_hz = {"9" * 5000} | not a TOML file
+clock_hz = 16000000 | clock_hz = 0x{"f" * 5000} | a number of thousands of digits is too large
+title = "A board" | title = [{"1, " * 99}] | title: must be a string that is not empty, not [
+"""
+
+
+@mistakes(MISTAKES + LARGE)
 def test_a_mistake_is_told_with_file_key_and_what_is_valid(tmp_path, old, new, says, hint):
     assert old in WHOLE
     with pytest.raises(TargetError) as caught:

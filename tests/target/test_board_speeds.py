@@ -2,6 +2,7 @@
 
 import pytest
 from loaded import own_board
+from mistakes import mistakes
 
 from buildtool.base.errors import TargetError, UsageError
 from buildtool.options.values import TargetChoice
@@ -60,30 +61,26 @@ def test_reading_in_order_costs_a_line_at_a_time_or_a_word_at_a_time():
     assert streamed(None, None) == 0
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "says"),
-    [
-        ("wait_cycles = 6\n", "", "memory.sdram.bus_bits: it says nothing without wait_cycles"),
-        ("bus_bits = 16", "bus_bits = 24", "memory.sdram.bus_bits: must be a power of two from 8 to 1024"),
-        ("bus_bits = 16", 'cache = "l1"', "memory.sdram.cache: there is no cache 'l1'"),
-        ("flash = 0,", "flsh = 0,", "unknown key 'emulator.bases.flsh'"),
-        ("flash = 0,", "flash = 0x20010000,", "emulator.bases.flash: "),
-        ("flash = 0,", "flash = 0xFFFFFFF0,", "emulator.bases.flash: 0xfffffff0 leaves no 32-bit"),
-        ("[emulator]", "[cache.l1]\nline_bytes = 24\n[emulator]", "cache.l1.line_bytes: must be a power"),
-        (
-            "[emulator]",
-            "[cache.l1]\nline_bytes = 32\ndata_bytes = 96\nways = 4\n[emulator]",
-            "cache.l1.data_bytes: 96 are not a whole number of sets of lines",
-        ),
-        ("[emulator]", "[pipeline]\nmodel = 3\n[emulator]", "pipeline.model: must be a string"),
-        ("[emulator]", "[pipeline]\ntaken_branch_cycles = -1\n[emulator]", "pipeline.taken_branch_cycles"),
-    ],
-)
-def test_a_speed_that_cannot_be_is_refused(tmp_path, old, new, says):
+MISTAKES = r"""
+wait_cycles = 6\n |  | memory.sdram.bus_bits: it says nothing without wait_cycles
+bus_bits = 16 | bus_bits = 24 | memory.sdram.bus_bits: must be a power of two from 8 to 1024
+bus_bits = 16 | cache = "l1" | memory.sdram.cache: there is no cache 'l1'
+flash = 0, | flsh = 0, | unknown key 'emulator.bases.flsh'
+flash = 0, | flash = 0x20010000, | emulator.bases.flash:
+flash = 0, | flash = 0xFFFFFFF0, | emulator.bases.flash: 0xfffffff0 leaves no 32-bit
+[emulator] | [cache.l1]\nline_bytes = 24\n[emulator] | cache.l1.line_bytes: must be a power
+[emulator] | [cache.l1]\nline_bytes = 32\ndata_bytes = 96\nways = 4\n[emulator] | data_bytes: 96 are not
+[emulator] | [pipeline]\nmodel = 3\n[emulator] | pipeline.model: must be a string
+[emulator] | [pipeline]\ntaken_branch_cycles = -1\n[emulator] | pipeline.taken_branch_cycles
+"""
+
+
+@mistakes(MISTAKES)
+def test_a_speed_that_cannot_be_is_refused(tmp_path, old, new, says, hint):
     assert old in FAST
     with pytest.raises(TargetError) as caught:
         load(tmp_path, FAST.replace(old, new))
-    assert says in str(caught.value)
+    assert says in str(caught.value) and hint == ""
 
 
 def test_a_board_that_names_a_model_says_by_whose_word_its_branches_are_counted():

@@ -2,6 +2,7 @@ import dataclasses
 
 import numpy as np
 import pytest
+from mistakes import mistakes
 
 from buildtool.base.errors import TargetError, UnsupportedError
 from buildtool.graph.types import (
@@ -75,34 +76,34 @@ def test_every_field_arrives_once_for_each_operator_kind(tmp_path):
     assert add.windows is Windows.ANY
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "says", "hint"),
-    [
-        ('name = "add_fast"', "", "key 'name' is missing", ""),
-        ('symbol = "nn_add_fast"', "symbol = 3", "'symbol' must be a string", ""),
-        ('symbol = "nn_add_fast"', 'symbl = "x"', "unknown key 'symbl'", "did you mean 'symbol'?"),
-        ('sources = ["fast/a.c", "fast/b.c"]', "sources = []", "'sources' must be a string or a list", ""),
-        ('op = ["ADD", "SUB"]', 'op = "ADDD"', "operator kind 'ADDD' is unknown", "did you mean 'ADD'?"),
-        ('op = ["ADD", "SUB"]', 'op = "@lookups"', "operator kind '@lookups' is unknown", "'@lookup'"),
-        ('op = ["ADD", "SUB"]', 'op = ["ADD", "ADD"]', "'add_fast' appears twice for ADD", ""),
-        ('overlap = "pixel"', 'overlap = "pixels"', "overlap 'pixels' is unknown", "none, row, pixel"),
-        ("cin % 4", "cinn % 4", "'when': expression 'cinn % 4 == 0': unknown name 'cinn'", "'cin'"),
-        ("2 * cin", "2 * exit()", "'scratch': expression '2 * exit()'", ""),
-        ("100 + 3", "100 +* 3", "'cost': expression", ""),
-        ("[[kernel]]", "[kernel]", "must be an array of tables", ""),
-        ("[[kernel]]", "[[kernels]]", "unknown key 'kernels'", "did you mean 'kernel'?"),
-        ("in1, in2", "in1, inn2", "'call': argument 'inn2' is unknown", "did you mean 'in2'?"),
-        ('call = "constants, in1, in2, out, window"', "", "key 'call' is missing", ""),
-        ('overlap = "pixel"', 'windows = "some"', "windows 'some' is unknown", "any, whole"),
-        ('out, window"', 'out"\nslices = "True"', "'slices' needs a kernel that", ""),
-        ('"fast/a.c"', '"../a.c"', "source '../a.c' is neither", ""),
-        ('"fast/a.c"', '"/tmp/a.c"', "source '/tmp/a.c' is neither", ""),
-        ("[[kernel]]", "[packing.p]\nbyte = '1'\n[[kernel]]", "unknown key 'byte'", "did you mean 'bytes'?"),
-        ("[[kernel]]", "[packing.p]\nbytes = 'x'\n[[kernel]]", "'bytes': expression 'x'", ""),
-        ("[[kernel]]", "[packing]\np = 3\n[[kernel]]", "'packing' must be tables", ""),
-        ("[[kernel]]", "[[kernel", "not a TOML file", ""),
-    ],
-)
+MISTAKES = r"""
+name = "add_fast" |  | key 'name' is missing
+symbol = "nn_add_fast" | symbol = 3 | 'symbol' must be a string
+symbol = "nn_add_fast" | symbl = "x" | unknown key 'symbl' | did you mean 'symbol'?
+sources = ["fast/a.c", "fast/b.c"] | sources = [] | 'sources' must be a string or a list
+op = ["ADD", "SUB"] | op = "ADDD" | operator kind 'ADDD' is unknown | did you mean 'ADD'?
+op = ["ADD", "SUB"] | op = "@lookups" | operator kind '@lookups' is unknown | '@lookup'
+op = ["ADD", "SUB"] | op = ["ADD", "ADD"] | 'add_fast' appears twice for ADD
+overlap = "pixel" | overlap = "pixels" | overlap 'pixels' is unknown | none, row, pixel
+cin % 4 | cinn % 4 | 'when': expression 'cinn % 4 == 0': unknown name 'cinn' | 'cin'
+2 * cin | 2 * exit() | 'scratch': expression '2 * exit()'
+100 + 3 | 100 +* 3 | 'cost': expression
+[[kernel]] | [kernel] | must be an array of tables
+[[kernel]] | [[kernels]] | unknown key 'kernels' | did you mean 'kernel'?
+in1, in2 | in1, inn2 | 'call': argument 'inn2' is unknown | did you mean 'in2'?
+call = "constants, in1, in2, out, window" |  | key 'call' is missing
+overlap = "pixel" | windows = "some" | windows 'some' is unknown | any, whole
+out, window" | out"\nslices = "True" | 'slices' needs a kernel that
+"fast/a.c" | "../a.c" | source '../a.c' is neither
+"fast/a.c" | "/tmp/a.c" | source '/tmp/a.c' is neither
+[[kernel]] | [packing.p]\nbyte = '1'\n[[kernel]] | unknown key 'byte' | did you mean 'bytes'?
+[[kernel]] | [packing.p]\nbytes = 'x'\n[[kernel]] | 'bytes': expression 'x'
+[[kernel]] | [packing]\np = 3\n[[kernel]] | 'packing' must be tables
+[[kernel]] | [[kernel | not a TOML file
+"""
+
+
+@mistakes(MISTAKES)
 def test_a_mistake_in_a_catalogue_is_told_with_file_and_key(tmp_path, old, new, says, hint):
     assert old in ENTRY
     with pytest.raises(TargetError) as caught:

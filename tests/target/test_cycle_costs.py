@@ -10,11 +10,12 @@ from buildtool.base.expression import evaluate
 from buildtool.base.modes import CostUnit
 from buildtool.options.values import PlanOptions
 from buildtool.plan.choose.limits import cost_limit
-from buildtool.target.cycle_costs import converter, load, waiting
+from buildtool.target.cycle_costs import converter, waiting
 from buildtool.target.digest import planning_digest
+from buildtool.target.family import Catalogue
 from buildtool.target.registry import board_names, load_board, load_target, make_target
 from buildtool.target.speeds import Cache, Pipeline, Speed
-from buildtool.target.types import Costs, KernelVariant
+from buildtool.target.types import Costs, KernelFamily, KernelVariant
 
 FILE = """\
 cycles_per_instruction = 1.5
@@ -31,14 +32,15 @@ M4 = load_board("cortex-m4")
 PIPELINE = Pipeline("cortex-m4")
 
 
-def family(folder, text=FILE, model="cortex-m4"):
+def family(folder, text=FILE, names=("add_fast", "mul_fast")):
+    """The catalogue of a family with kernels of these names, and a file of costs for PIPELINE."""
     (folder / "costs").mkdir(parents=True)
-    (folder / "costs" / f"{model}.toml").write_text(text, encoding="utf-8")
-    return folder
+    (folder / "costs" / "cortex-m4.toml").write_text(text, encoding="utf-8")
+    return Catalogue(KernelFamily(folder.name, folder), names={name: {} for name in names})
 
 
 def test_what_has_no_formula_is_converted(tmp_path):
-    made = converter(PIPELINE, [("fast", family(tmp_path / "fast"), {"add_fast": {}, "mul_fast": {}})])
+    made = converter(PIPELINE, [family(tmp_path / "fast")])
     assert made is not None
     assert [kernel.cost for kernel in made.kernels("fast", [ADD, MUL])] == [
         "7 * outputs",
@@ -50,9 +52,10 @@ def test_what_has_no_formula_is_converted(tmp_path):
 
 
 def test_a_family_without_a_file_has_the_ratio_of_the_first_that_has_one(tmp_path):
-    folders = [(name, family(tmp_path / name, FILE.replace("1.5", ratio)), {"add_fast": {}})
-               for name, ratio in (("fast", "2"), ("plain", "4"))]  # fmt: skip
-    made = converter(PIPELINE, [("library", tmp_path, {}), *folders])
+    fast, plain = (
+        family(tmp_path / name, FILE.replace("1.5", r)) for name, r in (("fast", "2"), ("plain", "4"))
+    )
+    made = converter(PIPELINE, [Catalogue(KernelFamily("library", tmp_path)), fast, plain])
     assert made is not None
     assert [made.ratio(name) for name in ("library", "fast", "plain")] == [2, 2, 4]
     assert [kernel.cost for kernel in made.kernels("library", [MUL])] == ["2 * (3 + outputs)"]
@@ -60,7 +63,7 @@ def test_a_family_without_a_file_has_the_ratio_of_the_first_that_has_one(tmp_pat
 
 @pytest.mark.parametrize("model", ["", "cortex-m7", "../costs/cortex-m4", "nothing/cortex-m4"])
 def test_other_models_have_no_cycles(tmp_path, model):
-    assert converter(Pipeline(model), [("fast", family(tmp_path / "fast"), {"add_fast": {}})]) is None
+    assert converter(Pipeline(model), [family(tmp_path / "fast")]) is None
 
 
 @pytest.mark.parametrize(
@@ -81,9 +84,8 @@ def test_other_models_have_no_cycles(tmp_path, model):
     ],
 )
 def test_a_mistake_is_told_with_its_place(tmp_path, text, words, line):
-    folder = family(tmp_path / "fast", text)
     with pytest.raises(TargetError) as told:
-        load(folder / "costs/cortex-m4.toml", {"add_fast": {}})
+        converter(PIPELINE, [family(tmp_path / "fast", text, ["add_fast"])])
     message = str(told.value).replace("\n", " ")
     assert re.search(words, message), message
     assert "cortex-m4.toml" in message

@@ -20,11 +20,8 @@ def test_every_set_of_inputs_gives_its_outputs(board, tool):
 
 @pytest.mark.parametrize(("board", "tool"), ALL)
 def test_arena_high_water_is_the_end_of_the_highest_byte_written(board, tool):
-    found = [
-        report(run(board, probe(board, tool), one_set("touch", at)))["arena_high_water"]
-        for at in (3000, 4095)
-    ]
-    assert found == [3001, 4096]
+    runs = (run(board, probe(board, tool), one_set("touch", at)) for at in (3000, 4095))
+    assert [report(result)["arena_high_water"] for result in runs] == [3001, 4096]
 
 
 def test_outputs_count_as_written_even_where_they_equal_the_paint():
@@ -58,34 +55,30 @@ def test_a_sanitizer_sees_a_write_outside_the_arena():
     elf = probe("host", "gcc", "-fsanitize=address")
     with pytest.raises(ToolError, match="use-after-poison"):
         run("host", elf, one_set("touch", 4096))
-
-
-def test_with_a_sanitizer_the_stack_is_not_known_and_results_are_the_same():
-    result = run("host", probe("host", "gcc", "-fsanitize=address"), one_set("echo"))
+    result = run("host", elf, one_set("echo"))  # results are the same, and the stack is not known
     assert result.files["output.bin"] == ECHOED
     assert report(result)["stack_high_water"] == 0
 
 
 @pytest.mark.parametrize(("board", "tool"), [("host", "gcc"), ("cortex-m4", "clang")])
-def test_a_status_of_the_network_ends_the_run(board, tool):
-    elf = probe(board, tool)
-    with pytest.raises(ToolError, match=r"(?s)exit code 2.*invoke gave status 5"):
-        run(board, elf, one_set("status", 5))
-
-
-@pytest.mark.parametrize(("board", "tool"), [("host", "gcc"), ("cortex-m4", "clang")])
-def test_inputs_that_are_no_whole_number_of_sets_are_refused(board, tool):
-    elf = probe(board, tool)
-    with pytest.raises(ToolError, match="25 bytes, which is not a whole number of sets"):
-        run(board, elf, one_set("echo") + b"x")
+@pytest.mark.parametrize(
+    ("inputs", "timeout", "says"),
+    [
+        (one_set("status", 5), 60, r"(?s)exit code 2.*invoke gave status 5"),
+        (one_set("echo") + b"x", 60, "25 bytes, which is not a whole number of sets"),
+        (one_set("loop"), 0.3, r"still running after 0\.3 s"),
+    ],
+    ids=["status", "inputs", "time"],
+)
+def test_what_ends_a_run_is_told(board, tool, inputs, timeout, says):
+    with pytest.raises(ToolError, match=says):
+        run(board, probe(board, tool), inputs, timeout=timeout)
 
 
 @pytest.mark.parametrize(("board", "tool"), [("host", "gcc"), ("cortex-m4", "clang"), ("cortex-m55", "gcc")])
 def test_a_trace_build_hands_over_every_tensor_in_order(board, tool):
-    choice = one_set("echo")[:8]
-    result = run(
-        board, probe(board, tool, "-DNN_TRACE"), one_set("echo"), one_set("echo"), extra=("trace.bin",)
-    )
+    choice, elf = one_set("echo")[:8], probe(board, tool, "-DNN_TRACE")
+    result = run(board, elf, one_set("echo"), one_set("echo"), extra=("trace.bin",))
     one = struct.pack("<III", 7, 0, 8) + choice + struct.pack("<III", 9, 0, 16) + ECHOED
     assert result.files["trace.bin"] == 2 * one
 
@@ -128,10 +121,3 @@ def test_a_crash_of_the_native_program_is_an_error():
     elf = probe("host", "gcc")
     with pytest.raises(ToolError, match="ended by signal 11"):
         run("host", elf, one_set("wild_store", 16))
-
-
-@pytest.mark.parametrize(("board", "tool"), [("host", "gcc"), ("cortex-m4", "clang")])
-def test_an_endless_loop_ends_at_the_time_limit(board, tool):
-    elf = probe(board, tool)
-    with pytest.raises(ToolError, match=r"still running after 0\.3 s"):
-        run(board, elf, one_set("loop"), timeout=0.3)

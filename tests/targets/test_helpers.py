@@ -1,6 +1,7 @@
 """Functions of the bare-metal targets that compilers call, compiled for this machine under other names."""
 
 import ctypes
+import itertools
 import random
 import subprocess
 
@@ -37,19 +38,8 @@ NUMBERS = (0, 1, -1, 3, -7, 2**31, -(2**31), 2**32 - 1, 2**32, 0x123456789ABCDEF
 PRODUCTS = ("__umulsidi3", "__muldi3", "__udivsi3", "__umodsi3", "__divsi3", "__modsi3")
 PRODUCTS_C = xtensa.plugin.board_files()[0].parents[1] / "products.c"
 WORDS = (
-    0,
-    1,
-    -1,
-    3,
-    -7,
-    255,
-    0xFFFF,
-    0x10000,
-    -0x8001,
-    0x12345678,
-    2**31 - 1,
-    -(2**31),
-    0xDEADBEEF - 2**32,
+    *(0, 1, -1, 3, -7, 255, 0xFFFF, 0x10000, -0x8001),
+    *(0x12345678, 2**31 - 1, -(2**31), 0xDEADBEEF - 2**32),
 )
 MEMORY = ("memcpy", "memmove", "memset", "memcmp", "strlen")
 SIZE = 256
@@ -88,25 +78,26 @@ def library(tmp_path_factory):
     return compiled(tmp_path_factory.mktemp("memory"), MEMORY, [baremetal.ROOT / "memory.c"], *flags)
 
 
-def call(helpers, name, a, b, kind):
-    function = getattr(helpers, "test" + name)
-    function.restype, function.argtypes = ctypes.c_int64, [ctypes.c_int64, kind]
-    return function(a, b)
+def function(library, name, result, *kinds):
+    """A function of a library, with the types of its result and arguments."""
+    found = getattr(library, "test" + name)
+    found.restype, found.argtypes = result, kinds
+    return found
 
 
 @pytest.mark.parametrize("name", HELPERS)
 def test_products_and_quotients_of_64_bits(helpers, name):
-    for a in NUMBERS:
-        for b in NUMBERS:
-            if b or name == "__muldi3":
-                assert call(helpers, name, a, b, ctypes.c_int64) == signed(HELPERS[name](a, b)), (a, b)
+    helper = function(helpers, name, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
+    for a, b in itertools.product(NUMBERS, repeat=2):
+        if b or name == "__muldi3":
+            assert helper(a, b) == signed(HELPERS[name](a, b)), (a, b)
 
 
 @pytest.mark.parametrize("name", SHIFTS)
 def test_shifts_of_64_bits(helpers, name):
-    for a in NUMBERS:
-        for n in range(64):
-            assert call(helpers, name, a, n, ctypes.c_int32) == signed(SHIFTS[name](a, n)), (a, n)
+    shift = function(helpers, name, ctypes.c_int64, ctypes.c_int64, ctypes.c_int32)
+    for a, n in itertools.product(NUMBERS, range(64)):
+        assert shift(a, n) == signed(SHIFTS[name](a, n)), (a, n)
 
 
 def float_pairs():
@@ -123,26 +114,24 @@ def float_pairs():
 @pytest.mark.parametrize("name", FLOATS)
 @np.errstate(all="ignore")
 def test_arithmetic_in_single_precision(helpers, name):
-    function = getattr(helpers, "test" + name)
-    function.restype, function.argtypes = ctypes.c_float, [ctypes.c_float] * 2
+    helper = function(helpers, name, ctypes.c_float, ctypes.c_float, ctypes.c_float)
     pairs = float_pairs()
     expected = FLOATS[name](pairs[:, 0], pairs[:, 1])
-    got = np.array([function(a, b) for a, b in pairs], np.float32)
+    got = np.array([helper(a, b) for a, b in pairs], np.float32)
     both_nan = np.isnan(expected) & np.isnan(got)
     assert ((expected.view(np.uint32) == got.view(np.uint32)) | both_nan).all()
 
 
 @pytest.mark.parametrize("name", COMPARISONS)
 def test_comparisons_in_single_precision(helpers, name):
-    function = getattr(helpers, "test" + name)
-    function.restype, function.argtypes = ctypes.c_int32, [ctypes.c_float] * 2
-    assert all(COMPARISONS[name](a, b, function(a, b)) for a, b in float_pairs())
+    helper = function(helpers, name, ctypes.c_int32, ctypes.c_float, ctypes.c_float)
+    assert all(COMPARISONS[name](a, b, helper(a, b)) for a, b in float_pairs())
 
 
 def test_conversions_of_single_precision(helpers):
-    from_signed, from_natural, to_signed = (getattr(helpers, "test" + name) for name in CONVERSIONS)
-    from_signed.restype = from_natural.restype = ctypes.c_float
-    from_natural.argtypes, to_signed.argtypes = [ctypes.c_uint32], [ctypes.c_float]
+    from_signed = function(helpers, "__floatsisf", ctypes.c_float, ctypes.c_int32)
+    from_natural = function(helpers, "__floatunsisf", ctypes.c_float, ctypes.c_uint32)
+    to_signed = function(helpers, "__fixsfsi", ctypes.c_int32, ctypes.c_float)
     rng = np.random.default_rng(8)
     bits = rng.integers(0, 2**32, 3000, dtype=np.uint32) >> rng.integers(0, 32, 3000, dtype=np.uint32)
     for n in (0, 2**31, 2**32 - 1, 2**24 + 1, *map(int, bits)):
@@ -156,24 +145,20 @@ def test_conversions_of_single_precision(helpers):
 
 def test_products_and_quotients(products):
     def call(name, a, b, kind, result):
-        function = getattr(products, "test" + name)
-        function.restype, function.argtypes = result, [kind, kind]
-        return function(a, b)
+        return function(products, name, result, kind, kind)(a, b)
 
     natural, whole = ctypes.c_uint32, ctypes.c_int32
-    for a in WORDS:
-        for b in WORDS:
-            na, nb = a % 2**32, b % 2**32
-            assert call("__umulsidi3", na, nb, natural, ctypes.c_uint64) == na * nb
-            wide_a, wide_b = a * 0x1_0000_0003, b * 0x7_0000_0001
-            product = call("__muldi3", wide_a, wide_b, ctypes.c_int64, ctypes.c_int64)
-            assert product == (wide_a * wide_b + 2**63) % 2**64 - 2**63
-            if b:
-                assert call("__udivsi3", na, nb, natural, natural) == na // nb
-                assert call("__umodsi3", na, nb, natural, natural) == na % nb
-                quotient = abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
-                assert call("__divsi3", a, b, whole, whole) == (quotient + 2**31) % 2**32 - 2**31
-                assert call("__modsi3", a, b, whole, whole) == a - quotient * b
+    for a, b in itertools.product(WORDS, repeat=2):
+        na, nb = a % 2**32, b % 2**32
+        assert call("__umulsidi3", na, nb, natural, ctypes.c_uint64) == na * nb
+        wide_a, wide_b = a * 0x1_0000_0003, b * 0x7_0000_0001
+        assert call("__muldi3", wide_a, wide_b, ctypes.c_int64, ctypes.c_int64) == signed(wide_a * wide_b)
+        if b:
+            assert call("__udivsi3", na, nb, natural, natural) == na // nb
+            assert call("__umodsi3", na, nb, natural, natural) == na % nb
+            quotient = HELPERS["__divdi3"](a, b)
+            assert call("__divsi3", a, b, whole, whole) == (quotient + 2**31) % 2**32 - 2**31
+            assert call("__modsi3", a, b, whole, whole) == a - quotient * b
 
 
 def spans(count):

@@ -48,10 +48,8 @@ def test_every_section_lies_in_the_memory_of_its_role(board, tool):
         loaded = [s for s in elf.iter_segments() if s["p_type"] == "PT_LOAD" and s["p_memsz"]]
         # What is loaded goes to code or weights: globals are copied from there at start-up.
         for segment in loaded:
-            roles_ = [
-                r for r in ("code", "weights") if inside(target, r, segment["p_paddr"], segment["p_filesz"])
-            ]
-            assert roles_
+            place = segment["p_paddr"], segment["p_filesz"]
+            assert any(inside(target, role, *place) for role in ("code", "weights"))
             assert segment["p_filesz"] == segment["p_memsz"]
         symbols = elf.get_section_by_name(".symtab")
         first_words = elf.get_section_by_name(".text").data()[:8]
@@ -81,15 +79,10 @@ def test_other_linker_errors_are_not_explained():
 @pytest.mark.parametrize("tool", ["clang", "gcc"])
 def test_a_board_with_one_flash_and_one_ram_links_and_runs(tool, tmp_path):
     """Roles may share memories, as on an ordinary microcontroller."""
-    path = tmp_path / "small.toml"
-    path.write_text(
-        'extends = "cortex-m4"\nstack_bytes = "4K"\n'
-        '[memory.sram]\nsize = "16K"\n[memory.flash]\nsize = "32K"\n'
-        '[roles]\narena = "sram"\nweights = "flash"\n'
-    )
-    board = load_board(str(path))
-    elf = link(board, tool, [ROOT / "probe.c", ROOT / "probe_weights.S"], (), tmp_path)
-    result = run(str(path), elf, one_set("echo"))
+    sizes = 'stack_bytes = "4K"\n[memory.sram]\nsize = "16K"\n[memory.flash]\nsize = "32K"\n'
+    path = own_board(tmp_path, f'{sizes}[roles]\narena = "sram"\nweights = "flash"')
+    elf = link(load_board(path), tool, [ROOT / "probe.c", ROOT / "probe_weights.S"], (), tmp_path)
+    result = run(path, elf, one_set("echo"))
     assert result.files["output.bin"] == bytes(2 * i for i in range(16))
 
 
@@ -98,9 +91,8 @@ def test_a_board_with_one_flash_and_one_ram_links_and_runs(tool, tmp_path):
 
 def test_the_stack_is_measured_to_a_word_and_globals_lie_in_the_chips_memories():
     path = probe("esp8266", "gcc")
-    small, large = (
-        report(run("esp8266", path, one_set("stack", n)))["stack_high_water"] for n in (400, 1600)
-    )
+    runs = (run("esp8266", path, one_set("stack", n)) for n in (400, 1600))
+    small, large = (report(result)["stack_high_water"] for result in runs)
     assert large - small == 1200
     with path.open("rb") as file:
         elf = ELFFile(file)
@@ -133,27 +125,23 @@ def test_with_a_stand_in_for_espressifs_gcc_an_image_is_built_and_not_run(tmp_pa
         real = needs_tool(GCC["xtensa"]).removesuffix("gcc") + tool
         script(named.with_name(f"xtensa-esp32-elf-{tool}"), f'exec {real} "$@"')
     monkeypatch.setenv("PATH", f"{named.parent}{os.pathsep}{os.environ['PATH']}")
-    board = load_board("esp32")
-    elf = probe("esp32", "gcc")
+    built_and_not_run("esp32", "gcc", "EM_XTENSA", {".text": "irom", ".nn_weights": "drom", ".bss": "dram"})
+
+
+def built_and_not_run(name, tool, machine, sections):
+    board, elf = load_board(name), probe(name, tool)
     with elf.open("rb") as file:
         image = ELFFile(file)
-        for section, memory in ((".text", "irom"), (".nn_weights", "drom"), (".bss", "dram")):
+        assert image["e_machine"] == machine
+        for section, memory in sections.items():
             found, there = image.get_section_by_name(section), board.memory(memory)
             assert there.base <= found["sh_addr"] < there.base + there.size
-    with pytest.raises(ToolError, match="board 'esp32' has no emulator"):
+    with pytest.raises(ToolError, match=f"board '{name}' has no emulator"):
         plugin(board).run(board, elf, RunRequest({}, ()))
 
 
 def test_an_image_for_the_esp32_c3_is_built_and_not_run():
-    board = load_board("esp32-c3")
-    elf = probe("esp32-c3", "clang")
-    with elf.open("rb") as file:
-        image = ELFFile(file)
-        assert image["e_machine"] == "EM_RISCV"
-        flash = board.memory("flash")
-        assert flash.base <= image.get_section_by_name(".text")["sh_addr"] < flash.base + flash.size
-    with pytest.raises(ToolError, match="board 'esp32-c3' has no emulator"):
-        plugin(board).run(board, elf, RunRequest({}, ()))
+    built_and_not_run("esp32-c3", "clang", "EM_RISCV", {".text": "flash"})
 
 
 def test_another_compiler_is_refused():
@@ -172,13 +160,9 @@ def test_a_stack_that_is_too_small_names_the_operator_and_its_kernel(base, kerne
     x = net.conv(net.input((1, 10, 10, 4)), 8, kernel=(3, 3))
     model = tmp_path / "net.tflite"
     model.write_bytes(write_model(net.graph([net.conv(x, 8, kernel=(3, 3))])))
-    request = {
-        "kind": "validate",
-        "model": str(model),
-        "board": own_board(tmp_path, "stack_bytes = 512", base),
-    }
+    board = own_board(tmp_path, "stack_bytes = 512", base)
     with pytest.raises(ToolError, match="after a stack overflow") as caught:
-        handle(request)
+        handle({"kind": "validate", "model": str(model), "board": board})
     assert f"while kernel '{kernel}' computed CONV_2D" in caught.value.text
     assert caught.value.operator.startswith("#0 CONV_2D")
     assert caught.value.hint == "the board's file gives the stack 512 bytes"

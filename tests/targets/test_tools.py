@@ -1,10 +1,13 @@
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from buildtool_plugins.tools.find import OLDEST_CLANG, find_clang, find_gcc
 from paths import ROOT, script
 
+from buildtool.api import handle
+from buildtool.api.checking import check
 from buildtool.api.checking.cases import network
 from buildtool.base.errors import TargetError, ToolError, UsageError
 from buildtool.emit import blocks, packing
@@ -39,48 +42,44 @@ def test_another_compiler_behind_an_unchanged_script_is_asked_what_it_is(bare_ma
         assert find_clang().identity == f"clang {version}"
 
 
+def tools(board, name):
+    found = load_board(board)
+    return plugin(found).toolchain(found, name)
+
+
+def emulated(board, _name):
+    found = load_board(board)
+    plugin(found).run(found, Path("x.elf"), RunRequest({}, ()))
+
+
 @pytest.mark.parametrize(
-    ("board", "tool", "hint"),
+    ("ask", "board", "tool", "said", "hint"),
     [
-        ("cortex-m4", "clang", "apt-get install clang-22 lld-22"),
-        ("cortex-m4", "", "apt-get install clang-22 lld-22"),
-        ("cortex-m55", "gcc", "apt-get install gcc-arm-none-eabi"),
-        ("host", "", "apt-get install"),
+        (tools, "cortex-m4", "clang", "found", "apt-get install clang-22 lld-22"),
+        (tools, "cortex-m4", "", "found", "apt-get install clang-22 lld-22"),
+        (tools, "cortex-m55", "gcc", "found", "apt-get install gcc-arm-none-eabi"),
+        (tools, "host", "", "found", "apt-get install"),
+        (tools, "cortex-m4", "clangg", "no toolchain 'clangg'", "did you mean 'clang'?"),
+        (tools, "host", "clangg", "no toolchain 'clangg'", "did you mean 'clang'?"),
+        (emulated, "cortex-m4", "", "qemu-system-arm was not found", "apt-get install qemu-system-arm"),
     ],
 )
-def test_a_missing_compiler_is_named_with_what_to_install(bare_machine, board, tool, hint):
-    found = load_board(board)
-    with pytest.raises(ToolError, match="found") as caught:
-        plugin(found).toolchain(found, tool)
+def test_what_is_missing_is_named_with_what_helps(bare_machine, ask, board, tool, said, hint):
+    with pytest.raises(ToolError, match=said) as caught:
+        ask(board, tool)
     assert hint in caught.value.hint
 
 
-def test_a_missing_linker_is_named_with_the_version_that_belongs_to_the_compiler(bare_machine):
-    program(bare_machine, "clang-19", "Ubuntu clang version 19.1.1 (1ubuntu1)")
-    found = load_board("cortex-m4")
-    with pytest.raises(ToolError, match=r"ld\.lld-19") as caught:
-        plugin(found).toolchain(found, "clang")
-    assert caught.value.hint == "apt-get install lld-19"
-
-
-def test_a_missing_emulator_is_named_with_what_to_install(bare_machine):
-    found = load_board("cortex-m4")
-    with pytest.raises(ToolError, match="qemu-system-arm was not found") as caught:
-        plugin(found).run(found, bare_machine / "x.elf", RunRequest({}, ()))
-    assert caught.value.hint == "apt-get install qemu-system-arm"
-
-
-def test_the_newest_clang_is_taken_and_its_identity_has_no_path(bare_machine):
-    program(bare_machine, "clang-18", "clang version 18.1.8")
-    program(bare_machine, "clang-19", "Debian clang version 19.1.7 (3)")
-    program(bare_machine, "clang", "clang version 14.0.6")
-    assert find_clang().identity == "clang 19.1.7"
-
-
-def test_an_old_clang_is_not_taken(bare_machine):
+def test_the_newest_clang_is_taken_and_a_linker_that_belongs_to_it(bare_machine):
     program(bare_machine, "clang", "clang version 14.0.6")
     with pytest.raises(ToolError, match="clang 16 or newer"):
         find_clang()
+    program(bare_machine, "clang-18", "clang version 18.1.8")
+    program(bare_machine, "clang-19", "Debian clang version 19.1.7 (3)")
+    assert find_clang().identity == "clang 19.1.7"  # without a path
+    with pytest.raises(ToolError, match=r"ld\.lld-19") as caught:
+        tools("cortex-m4", "clang")
+    assert caught.value.hint == "apt-get install lld-19"
 
 
 def test_gcc_s_version_is_not_the_packager_s(bare_machine):
@@ -114,28 +113,17 @@ def test_a_wrong_choice_of_the_environment_is_not_passed_over(bare_machine, monk
     program(bare_machine, "gcc", "gcc (Debian 12.2.0-14) 12.2.0")
     chosen = program(bare_machine, "mine", says) if says else bare_machine / "none"
     monkeypatch.setenv("BUILDTOOL_CLANG", str(chosen))
-    found = load_board(board)
     with pytest.raises(ToolError) as caught:
-        plugin(found).toolchain(found, "")
+        tools(board, "")
     assert error in caught.value.text
     assert "BUILDTOOL_CLANG" in caught.value.hint
 
 
 def test_the_oldest_clang_is_the_same_everywhere():
-    for name, pattern in [
-        ("dev", r"clang_oldest=(\d+)"),
-        ("docs/boards.md", r"newest of clang-(\d+) and later"),
-    ]:
+    patterns = {"dev": r"clang_oldest=(\d+)", "docs/boards.md": r"newest of clang-(\d+) and later"}
+    for name, pattern in patterns.items():
         (version,) = re.findall(pattern, (ROOT / name).read_text())
         assert int(version) == OLDEST_CLANG
-
-
-def test_an_unknown_toolchain_is_refused_with_the_known_ones():
-    for name in ("cortex-m4", "host"):
-        board = load_board(name)
-        with pytest.raises(ToolError, match="no toolchain 'clangg'") as caught:
-            plugin(board).toolchain(board, "clangg")
-        assert caught.value.hint == "did you mean 'clang'?"
 
 
 @pytest.mark.parametrize(
@@ -143,16 +131,14 @@ def test_an_unknown_toolchain_is_refused_with_the_known_ones():
     [(name, tool) for name in ("cortex-m4", "cortex-m55", "host") for tool in load_board(name).toolchains],
 )
 def test_every_build_forbids_contraction_of_floating_point(name, tool):
-    board = load_board(name)
-    found = plugin(board).toolchain(board, tool)
+    found = tools(name, tool)
     assert "-ffp-contract=off" in found.cflags
     assert re.fullmatch(r"[a-z-]+ \d+\.\d+\.\d+", found.identity)
 
 
 def test_the_linker_script_comes_as_bytes_and_is_written_by_who_links(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    board = load_board("cortex-m4")
-    found = plugin(board).toolchain(board, "")
+    found = tools("cortex-m4", "")
     assert list(tmp_path.iterdir()) == []
     assert not any(".ld" in flag for flag in found.ldflags)
     assert f"-T{tmp_path}/cortex-m4.ld" in link_flags(found, tmp_path)
@@ -208,11 +194,7 @@ def test_a_source_that_is_not_there_is_named(tmp_path):
 
 
 def test_boards_without_kernels_of_the_plugin_are_not_equal(monkeypatch):
-    from buildtool.api.checking import check
-
     made = check.registry.make_target
     monkeypatch.setattr(check.registry, "make_target", lambda board: replace(made(board), kernels=()))
-    from buildtool.api import handle
-
     with pytest.raises(UsageError, match="no kernels of a family of its own"):
         handle({"kind": "target", "plugin": "xtensa"})

@@ -6,7 +6,6 @@ import struct
 import subprocess
 import sys
 import tty
-from collections.abc import Callable
 from contextlib import closing
 
 import pytest
@@ -77,14 +76,17 @@ def test_firmware_that_is_not_the_images_is_refused_with_both_named():
     assert "takes 8 bytes a set, and was given 3" in failure(FakeBoard(), request=three).text
 
 
-Serve = Callable[[Frame], bytes | None]
+def answering(kind, *frame):
+    """A board that answers one kind of request by this kind of frame with this payload."""
+    plain, (letter, payload) = FakeBoard(), frame
 
+    def serve(request):
+        if request.kind != kind:
+            return plain.answer(request)
+        session = 0 if letter in "b" or payload == b"\1" else request.session
+        return Frame(letter, request.sequence, session, payload).encoded()
 
-def answering(fake, kind, otherwise):
-    """Serves as ever, but for one kind of request."""
-    plain = FakeBoard(**{**vars(fake), "serve": None})
-    fake.serve = lambda request: otherwise(request) if request.kind == kind else plain.answer(request)
-    return fake
+    return FakeBoard(serve=serve)
 
 
 def silent(monkeypatch, said):
@@ -101,27 +103,19 @@ def silent(monkeypatch, said):
 
 def test_a_board_that_ends_resets_or_falls_silent_in_the_middle_is_told(monkeypatch):
     words = struct.pack("<ii", 103, 4) + b"fault: HardFault at pc=0x08000123\n"
-    fault = answering(FakeBoard(), "I", lambda r: Frame("f", r.sequence, r.session, words).encoded())
-    error = failure(fault)
+    error = failure(answering("I", "f", words))
     assert isinstance(error, ProgramError) and error.running == 4 and "HardFault at pc" in error.text
-    for reset in (Frame("b", 0, 0), Frame("e", 1, 0, b"\1")):
-        board = answering(
-            FakeBoard(), "O", lambda r, b=reset: Frame(b.kind, r.sequence, 0, b.payload).encoded()
-        )
-        assert "was reset in the middle of the run" in failure(board).text
+    for reset in (("b", b""), ("e", b"\1")):
+        assert "was reset in the middle of the run" in failure(answering("O", *reset)).text
     with monkeypatch.context() as patience:
         error = failure(silent(patience, None))
     assert "stopped answering: nothing came on /dev/pts/" in error.text and "cable" in error.hint
     with monkeypatch.context() as patience:
         error = failure(silent(patience, b"\0\1\2\3\0"))
     assert "no answer that is whole within 0.1 s" in error.text and "baud" in error.hint
-    error = failure(answering(FakeBoard(), "W", lambda r: Frame("e", r.sequence, r.session, b"\2").encoded()))
-    assert "does not understand the request 'W'" in error.text
+    assert "does not understand the request 'W'" in failure(answering("W", "e", b"\2")).text
     status = struct.pack("<iIIIIQ", -3, 0, 0, 0, 0, 0)
-    error = failure(
-        answering(FakeBoard(), "I", lambda r: Frame("i", r.sequence, r.session, status).encoded())
-    )
-    assert "invoke gave status -3" in error.text
+    assert "invoke gave status -3" in failure(answering("I", "i", status)).text
 
 
 def test_answers_that_come_late_or_twice_do_no_harm():
@@ -164,15 +158,15 @@ def test_who_speaks_otherwise_is_no_test_firmware(port, said, expected, hint):
 
 def test_ports_that_cannot_be_had_are_told(port, tmp_path):
     _, name = port
-    with closing(SerialPort(name, 115200)) as opened:
-        with pytest.raises(ToolError, match="another program has the port"):
-            SerialPort(name, 115200)
-        opened.close()
-    with pytest.raises(ToolError, match="there is no such port"):
-        SerialPort("/dev/ttyNONE", 115200)
     (tmp_path / "file").touch()
-    with pytest.raises(ToolError, match="not a serial port"):
-        SerialPort(str(tmp_path / "file"), 115200)
+    with closing(SerialPort(name, 115200)):
+        for other, said in (
+            (name, "another program has the port"),
+            ("/dev/ttyNONE", "there is no such port"),
+            (str(tmp_path / "file"), "not a serial port"),
+        ):
+            with pytest.raises(ToolError, match=said):
+                SerialPort(other, 115200)
     with pytest.raises(ToolError, match=r"cannot connect to the RTT server at 127\.0\.0\.1:1"):
         ports.Socket("127.0.0.1:1")
     for place in ("localhost", ":9090", "localhost:99999", "localhost:x"):
@@ -196,7 +190,7 @@ def test_the_port_that_is_meant_is_the_only_one_there_is(monkeypatch):
     assert ports.only_port() == "/dev/a"
 
 
-def test_a_port_that_goes_away_is_told(port):
+def test_a_port_that_goes_away_is_told():
     ours, theirs = os.openpty()
     tty.setraw(theirs)
     with closing(SerialPort(os.ttyname(theirs), 115200)) as opened:
@@ -246,11 +240,8 @@ def firmware(tmp_path_factory):
     program = tmp_path_factory.mktemp("frames") / "frames"
     flags = ["-std=gnu99", "-g1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
     sources = [ROOT / "frames.c", TESTS / "targets/wire/frames_main.c"]
-    subprocess.run(
-        [needs_tool("cc"), *flags, f"-I{ROOT}", *map(str, sources), "-o", str(program)],
-        check=True,
-        timeout=60,
-    )
+    command = [needs_tool("cc"), *flags, f"-I{ROOT}", *sources, "-o", program]
+    subprocess.run(command, check=True, timeout=60)
     return program
 
 
@@ -281,12 +272,9 @@ def test_the_firmware_stands_whatever_comes(firmware):
         for number in range(200):
             whole = Frame("W", number, 7, chance.randbytes(chance.randrange(MOST_PAYLOAD))).encoded()
             cut = chance.randrange(len(whole))
-            stream += chance.choice(
-                [whole[:cut], whole[cut:], chance.randbytes(cut), bytes(cut), b"\1" * 600]
-            )
+            rubbish = [whole[:cut], whole[cut:], chance.randbytes(cut), bytes(cut), b"\1" * 600]
+            stream += chance.choice(rubbish)
         last = Frame("W", 201, 7, bytes(range(240)))
-        tail = Frame("H", 200, 7).encoded() + last.encoded()
-        assert said(firmware, stream + b"\0" + tail)[-2:] == [
-            Frame("h", 200, 7),
-            Frame("w", 201, 7, last.payload[::-1]),
-        ]
+        stream += b"\0" + Frame("H", 200, 7).encoded() + last.encoded()
+        wanted = [Frame("h", 200, 7), Frame("w", 201, 7, last.payload[::-1])]
+        assert said(firmware, stream)[-2:] == wanted

@@ -26,6 +26,30 @@ from buildtool.target.types import Issues
 from buildtool.zoo.drawn import NetBuilder
 
 ROOT = kernels_root()
+NETWORK = "mobilenetv2:size=32,alpha=0.35,classes=10"
+SHORT = "mobilenetv1_025_96"  # half as many operators
+MODEL = "models/mobilenetv2_160.tflite"  # in ../shared
+# xcore-opt 1.4.2 on MobileNetV2-160, weights loaded from flash into the arena.
+XCORE_OPT = {"0-14x10": 286928, "0-6x8,7-14x4,15-26x2": 255144, "0-6x20,7-14x10,15-22x4": 234728}
+SESSION = Session()  # of all requests: plans share what was computed for others
+LAYERWISE = {"strategy": "layerwise"}
+STRIPS = {"strategy": "xcore-strips"}
+LEAST_RAM = {"strategy": "layerwise", "objective": "ram"}
+slow = pytest.mark.slow
+
+
+def ask(kind, **fields):
+    request = {"kind": kind, "model": NETWORK, "board": "xcore", "options": {}, **fields}
+    return handle(request, SESSION)
+
+
+def exact(**fields):
+    """The answer to a validation whose outputs, or tensors, are those of the reference."""
+    answer = ask("validate", **fields)
+    assert answer["exact"], answer["first_difference"]
+    return answer
+
+
 PROGRAM = """\
 #include "nn_parallel.h"
 #include "nn_profile.h"
@@ -97,22 +121,15 @@ def expected(calls):
     )
 
 
-@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=slow)])
 def test_the_firmware_counts_what_the_threads_of_every_operator_issue(tmp_path, seed):
     wanted = operators(seed)
     source = tmp_path / "program.c"
     source.write_text(as_c(wanted))
     includes = [f"-I{ROOT / 'include'}", f"-I{ROOT / 'xcore_vpu'}"]
-    command = [
-        needs_tool("gcc"),
-        "-std=gnu99",
-        "-Wall",
-        "-Werror",
-        *ISSUES_FLAGS,
-        "-DNN_THREADS=5",
-        *includes,
-    ]
-    subprocess.run([*command, str(ISSUES_SOURCE), str(source), "-o", str(tmp_path / "program")], check=True)
+    flags = ("-std=gnu99", "-Wall", "-Werror", *ISSUES_FLAGS, "-DNN_THREADS=5", *includes)
+    command = [needs_tool("gcc"), *flags, ISSUES_SOURCE, source, "-o", tmp_path / "program"]
+    subprocess.run(command, check=True)
     subprocess.run([tmp_path / "program"], cwd=tmp_path, check=True)
     found = parse_issues((tmp_path / "issues.txt").read_bytes())
     assert found == {number: expected(calls) for number, calls in wanted.items()}
@@ -126,12 +143,9 @@ def test_counts_that_are_cut_off_are_refused(text):
         parse_issues(text)
 
 
-@pytest.mark.slow
+@slow
 def test_a_profile_counts_operators_of_the_vector_unit_and_says_why_others_are_not():
-    model = "mobilenetv2:size=32,alpha=0.35,classes=10"
-    answer = handle(
-        {"kind": "profile", "model": model, "board": "xcore", "options": {"strategy": "layerwise"}}
-    )
+    answer = ask("profile", options=LAYERWISE)
     assert answer["exact"] and answer["level"] == "model"
     found, board = answer["issues"], load_board("xcore")
     assert found["source"] == "counted in a model of the VPU" and found["limit_per_mac"] == 1 / 32
@@ -151,11 +165,9 @@ def test_a_profile_counts_operators_of_the_vector_unit_and_says_why_others_are_n
     assert ("not counted: #" in text) == some and ("x limit" in text) == (found["operators"] > 0)
 
 
-@pytest.mark.slow
+@slow
 def test_other_boards_count_no_issues():
-    answer = handle(
-        {"kind": "profile", "model": "ds_cnn", "board": "host", "options": {"strategy": "layerwise"}}
-    )
+    answer = ask("profile", model="ds_cnn", board="host", options=LAYERWISE)
     assert answer["issues"] is None and answer["published"] is None
     assert {(row["issues"], row["uncounted"]) for row in answer["per_operator"]} == {(None, "")}
 
@@ -170,9 +182,8 @@ def test_a_published_profile_stands_beside_the_network_it_is_of_and_no_other():
         {"operator": "CONV_2D", "macs": 2_150_000, "issues": {"seconds": 0.5}},
         {"operator": "MEAN", "macs": 0, "issues": None},
     ]
-    made = SimpleNamespace(
-        target=SimpleNamespace(board=load_board("xcore")), plan=SimpleNamespace(macs_layerwise=known.macs)
-    )
+    plan = SimpleNamespace(macs_layerwise=known.macs)
+    made = SimpleNamespace(target=SimpleNamespace(board=load_board("xcore")), plan=plan)
     estimate = {"macs_per_second": 2_150_000_000, "load_seconds": 0.125, "total_seconds": 1.0}
     found = beside_published(made, rows, estimate)
     lines = {line["name"]: line for line in found["lines"]}
@@ -206,26 +217,10 @@ def test_mistakes_in_a_boards_file_are_named(tmp_path, lines, said):
 # ---- the family --------------------------------------------------------------------------------------
 
 
-NETWORK = "mobilenetv2:size=32,alpha=0.35,classes=10"
-SHORT = "mobilenetv1_025_96"  # half as many operators
-MODEL = "models/mobilenetv2_160.tflite"  # in ../shared
-# xcore-opt 1.4.2 on MobileNetV2-160, weights loaded from flash into the arena.
-slow = pytest.mark.slow
-SESSION = Session()  # of all requests: plans share what was computed for others
-XCORE_OPT = {"0-14x10": 286928, "0-6x8,7-14x4,15-26x2": 255144, "0-6x20,7-14x10,15-22x4": 234728}
-
-
-def ask(kind, **fields):
-    options = fields.pop("options", {})
-    request = {"kind": kind, "model": NETWORK, "board": "xcore", "options": options, **fields}
-    return handle(request, SESSION)
-
-
 @cache
-def least(strategy="layerwise", segments=""):
+def least():
     """The least arena with constants in it."""
-    options = {"strategy": strategy, "objective": "ram"} | ({"segments": segments} if segments else {})
-    return ask("plan", options=options)["arena_bytes"]
+    return ask("plan", options=LEAST_RAM)["arena_bytes"]
 
 
 def test_the_board_is_one_tile_with_its_weights_in_slow_flash():
@@ -235,21 +230,20 @@ def test_the_board_is_one_tile_with_its_weights_in_slow_flash():
     assert board.estimate is not None and board.estimate.macs_per_second == 2_150_000_000
 
 
-@pytest.mark.slow
+@slow
 @pytest.mark.parametrize(
     ("model", "options"),
     [
-        (NETWORK, {"strategy": "layerwise"}),
-        pytest.param(NETWORK, {"strategy": "xcore-strips", "segments": "0-6x8,7-14x4"}, marks=slow),
-        pytest.param(SHORT, {"strategy": "layerwise", "objective": "ram"}, marks=slow),
-        pytest.param(SHORT, {"strategy": "xcore-strips", "image": "stream"}, marks=slow),
-        pytest.param(SHORT, {"strategy": "msf-cnn", "max_f": 1.3, "objective": "ram"}, marks=slow),
+        (NETWORK, LAYERWISE),
+        (NETWORK, {**STRIPS, "segments": "0-6x8,7-14x4"}),
+        (SHORT, LEAST_RAM),
+        (SHORT, {**STRIPS, "image": "stream"}),
+        (SHORT, {"strategy": "msf-cnn", "max_f": 1.3, "objective": "ram"}),
     ],
 )
 def test_constants_that_come_early_or_late_give_the_same_bytes(model, options):
     """The harness copies when asked in one set and when waited for in the next."""
-    answer = ask("validate", model=model, inputs=2, tensors=True, options=options)
-    assert answer["exact"], answer["first_difference"]
+    answer = exact(model=model, inputs=2, tensors=True, options=options)
     assert (answer["level"], answer["level_text"]) == ("model", "model on the host")
     assert answer["arena_high_water"] <= answer["arena_bytes"]
 
@@ -257,19 +251,15 @@ def test_constants_that_come_early_or_late_give_the_same_bytes(model, options):
 @slow
 @pytest.mark.parametrize("slack", [0, 20000])
 def test_slices_give_the_same_bytes_in_any_arena(slack):
-    options = {"strategy": "layerwise", "ram": least() + slack}
+    options = {**LAYERWISE, "ram": least() + slack}
     assert ask("plan", options=options)["loading"]["in_slices"] > 1
-    answer = ask("validate", inputs=2, tensors=True, options=options)
-    assert answer["exact"], answer["first_difference"]
-    assert answer["arena_bytes"] <= least() + slack
+    assert exact(inputs=2, tensors=True, options=options)["arena_bytes"] <= least() + slack
 
 
 def test_a_limit_below_the_least_says_what_is_needed():
-    options = {"strategy": "layerwise", "objective": "ram"}
-    with pytest.raises(PlanError, match="the arena requires"):
-        ask("plan", options=options | {"ram": least() - 16})
-    with pytest.raises(PlanError, match="10000 are allowed"):
-        ask("plan", options=options | {"ram": 10000})
+    for ram, said in ((least() - 16, "the arena requires"), (10000, "10000 are allowed")):
+        with pytest.raises(PlanError, match=said):
+            ask("plan", options={**LEAST_RAM, "ram": ram})
 
 
 def test_the_answer_says_what_was_estimated_and_what_runs_here(capsys):
@@ -278,7 +268,7 @@ def test_the_answer_says_what_was_estimated_and_what_runs_here(capsys):
     assert "estimated time:" in text and "fitted to one published profile" in text
     assert "What runs here is the same C, with a model of its vector unit" in " ".join(text.split())
     assert "weights are loaded:" in text
-    answer = ask("plan", options={"strategy": "layerwise"})
+    answer = ask("plan", options=LAYERWISE)
     estimate = answer["estimate"]
     assert estimate["compute_seconds"] == answer["macs"] / 2_150_000_000
     both = estimate["compute_seconds"] + estimate["load_seconds"]
@@ -288,32 +278,27 @@ def test_the_answer_says_what_was_estimated_and_what_runs_here(capsys):
 
 @slow
 def test_vx4_is_scalar_risc_v_code_in_an_emulator():
-    answer = ask("validate", model="ds_cnn", board="vx4", options={"strategy": "layerwise"})
-    assert answer["exact"] and answer["level"] == "emulator"
+    answer = exact(model="ds_cnn", board="vx4", options=LAYERWISE)
+    assert answer["level"] == "emulator"
     assert "xm.* instructions are not used" in answer["note"] and "nominal" in answer["note"]
 
 
 @slow
 def test_more_memory_is_faster():
-    times = [
-        ask("plan", options={"strategy": "layerwise", "ram": least() + slack})["estimate"]["total_seconds"]
-        for slack in (0, 100000)
-    ]
-    assert times[0] > times[1]
+    plans = [ask("plan", options={**LAYERWISE, "ram": least() + slack}) for slack in (0, 100000)]
+    assert plans[0]["estimate"]["total_seconds"] > plans[1]["estimate"]["total_seconds"]
 
 
 def test_other_boards_say_nothing_of_the_kind():
-    answer = handle(
-        {"kind": "plan", "model": NETWORK, "board": "cortex-m4", "options": {"strategy": "layerwise"}}
-    )
+    answer = ask("plan", board="cortex-m4", options=LAYERWISE)
     assert (answer["estimate"], answer["loading"], answer["note"], answer["loads"]) == (None, None, "", [])
 
 
 @slow
 def test_a_plan_says_when_weight_buffers_bind():
-    free = ask("plan", options={"strategy": "layerwise", "objective": "ram"})["loading"]
+    free = ask("plan", options=LEAST_RAM)["loading"]
     assert not free["bind"] or free["fullest_without"] < least()
-    bound = ask("plan", options={"strategy": "xcore-strips", "segments": "0-6x8,7-14x4,15-26x2"})
+    bound = ask("plan", options={**STRIPS, "segments": "0-6x8,7-14x4,15-26x2"})
     assert bound["loading"]["bind"]
     assert bound["loading"]["fullest_without"] < bound["arena_bytes"]
 
@@ -322,9 +307,8 @@ def test_a_plan_says_when_weight_buffers_bind():
     "segments", [pytest.param(s, marks=[] if s.startswith("0-14") else [slow]) for s in XCORE_OPT]
 )
 def test_no_more_memory_than_xcore_opt_with_the_weights_in_it(segments):
-    options = {"strategy": "xcore-strips", "segments": segments, "objective": "ram"}
-    answer = ask("plan", model=str(needs_shared(MODEL)), options=options)
-    assert answer["arena_bytes"] <= XCORE_OPT[segments]
+    options = {**STRIPS, "segments": segments, "objective": "ram"}
+    assert ask("plan", model=str(needs_shared(MODEL)), options=options)["arena_bytes"] <= XCORE_OPT[segments]
 
 
 @slow
@@ -344,8 +328,7 @@ def test_narrow_slices_give_the_same_bytes(requantise, tmp_path):
     x = net.conv(net.input((1, 9, 7, 24)), 64)
     path = tmp_path / "narrow.tflite"
     path.write_bytes(write_model(net.graph([net.conv(net.conv(x, 96), 32)])))
-    asked = {"model": str(path), "requantise": requantise}
-    asked["options"] = {"strategy": "layerwise", "objective": "ram"}
+    asked = {"model": str(path), "requantise": requantise, "options": LEAST_RAM}
     answer = ask("plan", **asked)
     assert {load["channels"] for load in answer["loads"]} & {8, 16}
     answer = ask("validate", inputs=2, tensors=True, **asked)
@@ -354,26 +337,22 @@ def test_narrow_slices_give_the_same_bytes(requantise, tmp_path):
 
 @slow
 def test_the_trained_network_in_the_least_memory_equals_the_reference():
-    model = str(needs_shared(MODEL))
-    options = {"strategy": "xcore-strips", "segments": "0-6x20,7-14x10,15-22x4", "ram": 150000}
-    answer = ask("validate", model=model, inputs=2, reference="litert", options=options)
-    assert answer["exact"], answer["first_difference"]
+    options = {**STRIPS, "segments": "0-6x20,7-14x10,15-22x4", "ram": 150000}
+    answer = exact(model=str(needs_shared(MODEL)), inputs=2, reference="litert", options=options)
     assert answer["arena_bytes"] <= 150000
 
 
-@pytest.mark.slow
+@slow
 def test_an_arena_smaller_than_the_image_s_header_is_enough(tmp_path):
     """The header is read to be checked, and needs no room in the arena."""
     net = NetBuilder(1)
     path = tmp_path / "tiny.tflite"
     path.write_bytes(write_model(net.graph([net.mean(net.input((1, 2, 2, 3)))])))
-    answer = handle({"kind": "validate", "model": str(path), "board": "xcore", "options": {}})
-    assert answer["exact"] and answer["arena_bytes"] < 64 and answer["loading"]
+    answer = exact(model=str(path))
+    assert answer["arena_bytes"] < 64 and answer["loading"]
 
 
-@pytest.mark.slow
+@slow
 @pytest.mark.parametrize("model", ["ds_cnn", "resnet8"])
 def test_a_network_equals_litert(model):
-    request = {"kind": "validate", "model": model, "board": "xcore", "inputs": 2, "reference": "litert"}
-    answer = handle({**request, "options": {}})
-    assert answer["exact"], answer["first_difference"]
+    exact(model=model, inputs=2, reference="litert")

@@ -11,13 +11,16 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from buildtool_plugins.xcore.xtc import LINES, Entry, compile_project, pack
+from loaded import own_board
 from needs import needs_tool
 from xtcstub import HEADERS, environment, recorded, replayed, stub_tools
 
 from buildtool.api import handle
 from buildtool.base.errors import ToolError
+from buildtool.base.session import Session
 from buildtool.firmware.firmware import write_files
 from buildtool.graph.reference import execute
+from buildtool.plan.models import load_model, read_graph
 
 NET = "ds_cnn"
 REQUEST = {"kind": "build", "model": NET, "board": "xcore", "options": {"strategy": "layerwise"}}
@@ -32,15 +35,16 @@ def built(tmp_path_factory):
     return answer, folder
 
 
+def said_by(command, environment, **more):
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, **more)
+
+
 @pytest.fixture(scope="module")
 def calls(built, tmp_path_factory):
     """What the project's build runs of a stub of XTC."""
     stubs = stub_tools(tmp_path_factory.mktemp("stub") / "bin")
-    lines = (["cmake", "-G", "Unix Makefiles", "-B", "build"], ["xmake", "-C", "build"])
-    for line in lines:
-        done = subprocess.run(
-            line, cwd=built[1] / f"{NET}_xtc", env=environment(stubs), capture_output=True, text=True
-        )
+    for line in (["cmake", "-G", "Unix Makefiles", "-B", "build"], ["xmake", "-C", "build"]):
+        done = said_by(line, environment(stubs), cwd=built[1] / f"{NET}_xtc")
         assert done.returncode == 0, done.stdout + done.stderr
     return recorded(stubs)
 
@@ -84,9 +88,7 @@ def test_the_application_with_the_vendors_functions_played_by_stubs_gives_the_re
     program = tmp_path / "app"
     replayed(calls, needs_tool("gcc"), folder / f"{NET}_xtc", program)
     flash = folder / f"{NET}_weights.bin"
-    done = subprocess.run(
-        [program], env=environment() | {"STUB_FLASH": str(flash)}, capture_output=True, text=True, timeout=60
-    )
+    done = said_by([program], environment() | {"STUB_FLASH": str(flash)})
     assert done.returncode == 0, done.stdout
     expected = zeros_through_the_reference()
     assert f"largest output [{expected.argmax()}] {expected.max()}," in done.stdout
@@ -95,15 +97,11 @@ def test_the_application_with_the_vendors_functions_played_by_stubs_gives_the_re
     data[100] ^= 1
     damaged.write_bytes(data)
     for name, said in ((damaged, "init gives status 5"), (tmp_path / "none", "the flash does not answer")):
-        own = environment() | {"STUB_FLASH": str(name)}
-        failed = subprocess.run([program], env=own, capture_output=True, text=True, timeout=60)
+        failed = said_by([program], environment() | {"STUB_FLASH": str(name)})
         assert failed.returncode == 1 and said in failed.stdout
 
 
 def zeros_through_the_reference():
-    from buildtool.base.session import Session
-    from buildtool.plan.models import load_model, read_graph
-
     graph, _ = read_graph(load_model(NET), Session())
     zeros = [np.zeros(graph.tensors[t].shape, np.int8) for t in graph.inputs]
     values = execute(graph, zeros)
@@ -143,12 +141,9 @@ def test_with_xtc_in_path_the_same_request_goes_on_to_compile(tmp_path, monkeypa
 
 @pytest.mark.slow
 def test_weights_that_are_read_in_place_have_no_project_and_a_streamed_image_has_one(tmp_path):
-    board = tmp_path / "lpddr.toml"
-    board.write_text(
-        'extends = "xcore"\n[memory.lpddr]\nkind = "ram"\nbase = 0x40000000\nsize = "128M"\n'
-        '[roles]\nweights = "lpddr"\n'
-    )
-    names = handle({**REQUEST, "board": str(board)})["files"]
+    memory = '[memory.lpddr]\nkind = "ram"\nbase = 0x40000000\nsize = "128M"\n'
+    board = own_board(tmp_path, f'{memory}[roles]\nweights = "lpddr"', "xcore")
+    names = handle({**REQUEST, "board": board})["files"]
     assert f"{NET}_arena.json" in names and not [name for name in names if "xtc" in name or "xmos" in name]
     options = {"image": "stream", "objective": "ram", "max_f": 1.5}
     streamed = handle({**REQUEST, "model": "mobilenetv1_025_96", "options": options})["files"]
@@ -186,12 +181,9 @@ def nibbles(data):
 def parts_of(data):
     """Every network of a container's file: its model and what begins behind that, by the offsets alone."""
     memory = nibbles(data)
-    if [*memory[:8]] != [0xFF, 0, *[0x0F] * 6] or memory[32:36] != b"\x01\x02\xfe\xfd":
+    pattern = b"\xff\0" + b"\x0f" * 6 + b"\xff\0" * 4 + b"\x31\xf7\xce\x08" * 2 + b"\x9c\x63" * 4
+    if memory[:36] != pattern + b"\x01\x02\xfe\xfd":
         raise Damaged("the pattern or the version")
-    if memory[8:16] != b"\xff\0" * 4 or memory[16:24] != b"\x31\xf7\xce\x08" * 2:
-        raise Damaged("the pattern")
-    if memory[24:32] != b"\x9c\x63" * 4:
-        raise Damaged("the pattern")
     if len(memory) == 36:
         return []
     # The number of networks is not written: the first model begins where the offsets end.

@@ -2,11 +2,95 @@
 
 from __future__ import annotations
 
+import re
+
 from buildtool.target import partitions
 from buildtool.target.hardware import MemoryKind
 from buildtool.target.types import Board
 
 STACK_GUARD_BYTES = 256  # below the stack; the Cortex-M start-up code knows the size
+
+
+_SCRIPT = """\
+/* @title@ */
+ENTRY(reset_handler)
+
+MEMORY
+{
+@regions@
+}
+
+PHDRS
+{
+    code PT_LOAD FLAGS(5);
+    weights PT_LOAD FLAGS(4);
+    data PT_LOAD FLAGS(6);
+}
+
+SECTIONS
+{
+    .text :
+    {
+        KEEP(*(.vectors))
+        *(.literal .literal.* .text .text.*)
+    } > @code@ :code
+    .rodata :
+    {
+        *(.rodata .rodata.*)
+        . = ALIGN(4);
+    } > @code@ :code
+
+    .stack (NOLOAD) : ALIGN(@stack_alignment@)
+    {
+        __stack_guard = .;
+        . += @guard_bytes@;
+        __stack_bottom = .;
+        . += @stack_bytes@;
+        __stack_top = .;
+    } > @data@ :NONE
+    .data : ALIGN(8)
+    {
+        __data_start = .;
+        *(.data .data.*)
+        . = ALIGN(4);
+        __data_end = .;
+    } > @data@ AT> @code@ :data
+    __data_load = LOADADDR(.data);
+    __code_end = __data_load + SIZEOF(.data);
+
+    .nn_weights @place@: AT(ADDR(.nn_weights))
+    {
+        __nn_weights_start = .;
+        *(.nn_weights .nn_weights.*)
+    } > @weights@ :weights
+
+@arenas@    .nn_state (NOLOAD) :
+    {
+        *(.nn_state .nn_state.* .bss.nn_state .bss.nn_state.*)
+    } > @data@ :NONE
+
+    .bss (NOLOAD) : ALIGN(8)
+    {
+        __bss_start = .;
+        *(.bss .bss.* COMMON)
+        . = ALIGN(4);
+        __bss_end = .;
+    } > @data@ :NONE
+
+    /DISCARD/ :
+    {
+        *(.ARM.exidx .ARM.exidx.* .ARM.extab .ARM.extab.* .eh_frame .eh_frame_hdr)
+    }
+}
+"""
+_ARENA = """\
+    .@section@ (NOLOAD) : ALIGN(@alignment@)
+    {
+        __@section@_start = .;
+        *(.@section@ .@section@.* .bss.@section@ .bss.@section@.*)
+        __@section@_end = .;
+    } > @memory@ :NONE
+"""
 
 
 def _place(board: Board) -> str:
@@ -21,20 +105,6 @@ def _place(board: Board) -> str:
     return f"({choice}) "
 
 
-def _second_arena(board: Board) -> str:
-    """The section of an arena's second part, which lies in another memory; nothing where there is none."""
-    if not board.second:
-        return ""
-    return f"""\
-    .nn_second_arena (NOLOAD) : ALIGN({max(board.alignment, 16)})
-    {{
-        __nn_second_arena_start = .;
-        *(.nn_second_arena .nn_second_arena.* .bss.nn_second_arena .bss.nn_second_arena.*)
-        __nn_second_arena_end = .;
-    }} > {board.second} :NONE
-"""
-
-
 def linker_script(board: Board, *, guard_bytes: int = STACK_GUARD_BYTES) -> str:
     """The script of a board: one region for each memory, sections by the board's roles.
 
@@ -44,89 +114,32 @@ def linker_script(board: Board, *, guard_bytes: int = STACK_GUARD_BYTES) -> str:
     Weights begin at the boundary of an erase block. .nn_state is a network's state between invokes. Sections
     without contents are in no segment, so that a loader leaves them alone.
     """
-    found = partitions.regions(board)
-    # The title does not end the comment, and is UTF-8 whatever a file's name is.
-    title = f"{board.name}: {board.title}".replace("*/", "* /").encode("utf-8", "replace").decode()
-    regions = "\n".join(
+    regions = (
         f"    {region.name} ({'rwx' if region.memory.kind is MemoryKind.RAM else 'rx'}) :"
         f" ORIGIN = {region.origin:#010x}, LENGTH = {region.size:#x}"
-        for region in found
+        for region in partitions.regions(board)
     )
-    return f"""\
-/* {title} */
-ENTRY(reset_handler)
+    sections = zip(("nn_arena", "nn_second_arena"), board.holders, strict=False)
+    alignment = max(board.alignment, 16)
+    arenas = (
+        _filled(_ARENA, section=section, memory=memory, alignment=alignment) for section, memory in sections
+    )
+    return _filled(
+        _SCRIPT,
+        # The title does not end the comment, and is UTF-8 whatever a file's name is.
+        title=f"{board.name}: {board.title}".replace("*/", "* /").encode("utf-8", "replace").decode(),
+        regions="\n".join(regions),
+        code=board.code,
+        data=board.data,
+        weights=partitions.weights_region(board).name,
+        place=_place(board),
+        arenas="".join(arenas),
+        stack_alignment=max(guard_bytes, 16),
+        guard_bytes=guard_bytes,
+        stack_bytes=board.stack_bytes,
+    )
 
-MEMORY
-{{
-{regions}
-}}
 
-PHDRS
-{{
-    code PT_LOAD FLAGS(5);
-    weights PT_LOAD FLAGS(4);
-    data PT_LOAD FLAGS(6);
-}}
-
-SECTIONS
-{{
-    .text :
-    {{
-        KEEP(*(.vectors))
-        *(.literal .literal.* .text .text.*)
-    }} > {board.code} :code
-    .rodata :
-    {{
-        *(.rodata .rodata.*)
-        . = ALIGN(4);
-    }} > {board.code} :code
-
-    .stack (NOLOAD) : ALIGN({max(guard_bytes, 16)})
-    {{
-        __stack_guard = .;
-        . += {guard_bytes};
-        __stack_bottom = .;
-        . += {board.stack_bytes};
-        __stack_top = .;
-    }} > {board.data} :NONE
-    .data : ALIGN(8)
-    {{
-        __data_start = .;
-        *(.data .data.*)
-        . = ALIGN(4);
-        __data_end = .;
-    }} > {board.data} AT> {board.code} :data
-    __data_load = LOADADDR(.data);
-    __code_end = __data_load + SIZEOF(.data);
-
-    .nn_weights {_place(board)}: AT(ADDR(.nn_weights))
-    {{
-        __nn_weights_start = .;
-        *(.nn_weights .nn_weights.*)
-    }} > {partitions.weights_region(board).name} :weights
-
-    .nn_arena (NOLOAD) : ALIGN({max(board.alignment, 16)})
-    {{
-        __nn_arena_start = .;
-        *(.nn_arena .nn_arena.* .bss.nn_arena .bss.nn_arena.*)
-        __nn_arena_end = .;
-    }} > {board.arena} :NONE
-{_second_arena(board)}    .nn_state (NOLOAD) :
-    {{
-        *(.nn_state .nn_state.* .bss.nn_state .bss.nn_state.*)
-    }} > {board.data} :NONE
-
-    .bss (NOLOAD) : ALIGN(8)
-    {{
-        __bss_start = .;
-        *(.bss .bss.* COMMON)
-        . = ALIGN(4);
-        __bss_end = .;
-    }} > {board.data} :NONE
-
-    /DISCARD/ :
-    {{
-        *(.ARM.exidx .ARM.exidx.* .ARM.extab .ARM.extab.* .eh_frame .eh_frame_hdr)
-    }}
-}}
-"""
+def _filled(template: str, **values: str | int) -> str:
+    """A template with its @words@ replaced, once."""
+    return re.sub(r"@(\w+)@", lambda word: str(values[word[1]]), template)

@@ -55,7 +55,8 @@ def cmsis_nn(board: Board, path: str) -> Library:
     folders = tuple(folder for folder in includes if folder.is_dir())
     flags = tuple(word for folder in folders for word in ("-isystem", str(folder)))
     asked = sizes(root.resolve(), folders, mve=FAMILIES["cortex_m_mve"] in adapters)
-    return Library(NAME, adapters, asked.digest, flags, tuple(map(str, sources)), asked.ask, asked.reads)
+    reads = (*asked.sources, *asked.headers)
+    return Library(NAME, adapters, asked.digest, flags, tuple(map(str, sources)), asked.ask, reads)
 
 
 # ---- scratch ----------------------------------------------------------------------------------------
@@ -74,11 +75,6 @@ class Sizes:
     headers: tuple[Path, ...]
     includes: tuple[Path, ...]
     digest: str
-
-    @property
-    def reads(self) -> tuple[Path, ...]:
-        """All files that decide the answers."""
-        return (*self.sources, *self.headers)
 
     def ask(self, question: str, geometry: Mapping[str, int]) -> int:
         """Bytes of scratch; `question` is conv, depthwise or avg_pool. ToolError where none is given."""

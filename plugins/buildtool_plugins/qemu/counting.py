@@ -44,23 +44,19 @@ def parse_running(text: bytes) -> int | None:
 
 def parse_counts(text: bytes) -> tuple[dict[int, int], int]:
     """Instructions by operator, and of all invokes; raises ToolError."""
-    counts: dict[int, int] = {}
-    found = {"invokes": 0, "total": 0, "running": 0}
+    numbers: dict[str, int] = {}
     for line in text.decode("ascii", "replace").splitlines():
         key, _, number = line.partition(" ")
         if key in LINES:
             continue
-        if not number.isdecimal() or not (key.isdecimal() or key in found):
+        if not number.isdecimal() or not (key.isdecimal() or key in ("invokes", "total", "running")):
             raise ToolError(f"QEMU's counting plugin wrote '{line}'")
-        if key.isdecimal():
-            counts[int(key)] = int(number)
-        else:
-            found[key] = int(number)
-    if not found["invokes"]:
-        what = "no invoke was counted"
+        numbers[key] = int(number)
+    if not numbers.get("invokes"):
         hint = "the image holds no network of buildtool's, or it ended before the first invoke"
-        raise ToolError(what, hint=hint)
-    return counts, found["total"]
+        raise ToolError("no invoke was counted", hint=hint)
+    counts = {int(key): number for key, number in numbers.items() if key.isdecimal()}
+    return counts, numbers.get("total", 0)
 
 
 def _slow(board: Board) -> list[Memory]:
@@ -72,13 +68,13 @@ def arguments(board: Board) -> list[str]:
     """The plugin's arguments: caches, and the memories for which the core waits, where they are emulated."""
     bases = dict(board.emulator.bases) if board.emulator else {}
     names = [cache.name for cache in board.caches]
-    found = [f"cache={c.line_bytes}:{c.code_bytes}:{c.data_bytes}:{c.ways}" for c in board.caches]
+    words = [f"cache={c.line_bytes}:{c.code_bytes}:{c.data_bytes}:{c.ways}" for c in board.caches]
     for memory in _slow(board):
         assert memory.speed is not None
         cache = names.index(memory.speed.cache) if memory.speed.cache else -1
         base = bases.get(memory.name, memory.base)
-        found.append(f"memory={base}:{memory.size}:{max(1, memory.speed.bus_bits // 8)}:{cache}")
-    return found
+        words.append(f"memory={base}:{memory.size}:{max(1, memory.speed.bus_bits // 8)}:{cache}")
+    return words
 
 
 def parse_blocks(text: bytes, board: Board) -> Executed:

@@ -40,14 +40,9 @@ def _serial(board: Board) -> tuple[Path, tuple[str, ...]]:
     """The driver of the board's serial port, and its macros."""
     uart = board.uart
     if uart is None:
-        raise UsageError(
-            f"the file of board '{board.name}' names no serial port",
-            option="wire",
-            hint=[
-                suggest("through a debug probe", wire="rtt"),
-                Hint(f"a .toml file that extends it, with\n    {_UART}"),
-            ],
-        )
+        text = f"the file of board '{board.name}' names no serial port"
+        own_file = Hint(f"a .toml file that extends it, with\n    {_UART}")
+        raise UsageError(text, option="wire", hint=[suggest("through a debug probe", wire="rtt"), own_file])
     values = {"WIRE_BASE": uart.base, "WIRE_CLOCK_HZ": uart.clock_hz, "WIRE_BAUD": uart.baud}
     macros = [f"-D{name}={value}u" for name, value in values.items()]
     return _file(uart.driver, ROOT / "drivers", "uart.driver"), (*macros, *(f"-D{s}" for s in uart.settings))

@@ -61,16 +61,8 @@ def _run(
         firmware = talk.said_hello(link.hello(talk.HELLO_SECONDS), what)
         talk.check_identity(firmware, expected, what)
         talk.check_memory(link, expected, what)
-        told = talk.run(link, firmware, request, what)
-    no_cycles = talk.why_no_cycles(board, reality, firmware.no_cycles, firmware.core_hz)
-    return RunResult(
-        told.files,
-        "",
-        reality=reality,
-        cycles={} if no_cycles else told.cycles,
-        total_cycles=None if no_cycles else told.total_cycles,
-        no_cycles=no_cycles,
-    )
+        result = talk.run(link, firmware, request, what)
+    return talk.settled(result, board, reality, firmware.core_hz)
 
 
 def _rtt_server(board: Board, image: Path) -> str:

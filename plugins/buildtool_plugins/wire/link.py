@@ -72,27 +72,21 @@ class Decoder:
     def feed(self, data: bytes) -> list[Frame]:
         """The frames that are complete with `data`."""
         *parts, self._open = (self._open + data).split(_END)
-        found = []
+        frames = []
         for part in filter(None, parts):
-            frame = decoded(part)
-            if frame is None:
-                self.strange = (self.strange + part)[-_MOST:]
+            if frame := decoded(part):
+                frames.append(frame)
             else:
-                found.append(frame)
+                self.strange = (self.strange + part)[-_MOST:]
         if len(self._open) > 2 * _MOST:  # frames have a zero more often
             self.strange = self._open[-_MOST:]
             self._open = b""
-        return found
+        return frames
 
     @property
     def rest(self) -> bytes:
         """What came and was no frame, and what may become one."""
         return self.strange + self._open
-
-
-def hints(*texts: str) -> list[Hint]:
-    """Several things that would help."""
-    return [Hint(text) for text in texts]
 
 
 class Transport(Protocol):
@@ -110,18 +104,8 @@ class Transport(Protocol):
         """Gives the port back."""
 
 
-@dataclass
-class Traffic:
-    """What a connection saw: requests, those that were asked again, and bytes both ways."""
-
-    requests: int = 0
-    again: int = 0
-    sent: int = 0
-    received: int = 0
-
-
 class Link:
-    """A session with a board. `what` names the board in errors."""
+    """A session with a board. `what` names the board in errors; `again`: requests that were asked again."""
 
     def __init__(self, transport: Transport, what: str) -> None:
         self._transport = transport
@@ -129,7 +113,8 @@ class Link:
         self._decoder = Decoder()
         self._sequence = 0
         self._session = 1 + secrets.randbelow(0xFFFE)  # any that no session before had is good
-        self.traffic = Traffic()
+        self._received = 0  # bytes
+        self.again = 0
 
     def hello(self, seconds: float) -> bytes:
         """Begins the session; the firmware's description of itself. ToolError where nobody answers so."""
@@ -139,20 +124,19 @@ class Link:
         """The answer to a request, one of the kinds `answers`; ToolError, ProgramError."""
         self._sequence = (self._sequence + 1) % 256
         data = Frame(kind, self._sequence, self._session, payload).encoded()
-        self.traffic.requests += 1
-        end, before = time.monotonic() + seconds, self.traffic.received
-        self._write(data)
+        end, before = time.monotonic() + seconds, self._received
+        self._transport.write(data)
         again = time.monotonic() + AGAIN_SECONDS
         while True:
             now = time.monotonic()
             if now >= end:
                 raise self._silence(kind, seconds, before)
             if now >= again:
-                self.traffic.again += 1
-                self._write(data)
+                self.again += 1
+                self._transport.write(data)
                 again = now + AGAIN_SECONDS
             received = self._transport.read(max(min(end, again) - now, 0.0))
-            self.traffic.received += len(received)
+            self._received += len(received)
             for frame in self._decoder.feed(received):
                 if self._is_answer(frame, kind) and frame.kind in answers:
                     return frame
@@ -160,9 +144,7 @@ class Link:
     def _is_answer(self, frame: Frame, kind: str) -> bool:
         """Whether it answers the request that is being asked; errors of the firmware's are raised."""
         if frame.kind == "f" and frame.session in (0, self._session):
-            code, operator = (
-                int.from_bytes(frame.payload[at : at + 4], "little", signed=True) for at in (0, 4)
-            )
+            code, operator = struct.unpack_from("<ii", frame.payload.ljust(8, b"\0"))
             text = frame.payload[8:].decode("ascii", "replace").strip()
             ended = ProgramError(f"the firmware on {self._what} ended with exit code {code}: {text}")
             ended.running = operator if operator >= 0 else None
@@ -182,55 +164,41 @@ class Link:
         return True
 
     def _was_reset(self) -> ToolError:
-        return ToolError(
-            f"{self._what} was reset in the middle of the run",
-            hint=hints(
-                "run it again; if that comes back, look at the board's power supply and cable",
-                "let no debugger or other program reset the board meanwhile",
-            ),
-        )
-
-    def _write(self, data: bytes) -> None:
-        self.traffic.sent += len(data)
-        self._transport.write(data)
+        hint = [
+            Hint("run it again; if that comes back, look at the board's power supply and cable"),
+            Hint("let no debugger or other program reset the board meanwhile"),
+        ]
+        return ToolError(f"{self._what} was reset in the middle of the run", hint=hint)
 
     def _silence(self, kind: str, seconds: float, before: int) -> ToolError:
         """The error for a request without an answer: what came instead decides what may be wrong."""
         name, rest = self._transport.name, self._decoder.rest
         if kind == "H":
             return _stranger(self._what, name, rest, seconds)
-        came = self.traffic.received - before
-        if not came:
+        if not (came := self._received - before):
             what = f"{self._what} stopped answering: nothing came on {name} for {seconds:g} s"
             return ToolError(what, hint="check the cable and the board's power, reset it, and run again")
-        what = (
-            f"{self._what} gave no answer that is whole within {seconds:g} s ({came:,} bytes came on {name})"
+        what = f"{self._what} gave no answer that is whole within {seconds:g} s"
+        return ToolError(
+            f"{what} ({came:,} bytes came on {name})",
+            hint="a shorter cable, a lower baud rate in the board's file ([uart] baud)",
         )
-        return ToolError(what, hint="a shorter cable, a lower baud rate in the board's file ([uart] baud)")
 
 
 def _stranger(what: str, name: str, rest: bytes, seconds: float) -> ToolError:
     if not rest:
-        return ToolError(
-            f"{what} does not answer: nothing came on {name} within {seconds:g} s",
-            hint=hints(
-                "check that the board has power, that this is its port, and that its pins are wired",
-                "flash the test firmware (buildtool flash), and press the board's reset button",
-                "after a run that was cut off, reset the board",
-            ),
-        )
+        hint = [
+            Hint("check that the board has power, that this is its port, and that its pins are wired"),
+            Hint("flash the test firmware (buildtool flash), and press the board's reset button"),
+            Hint("after a run that was cut off, reset the board"),
+        ]
+        return ToolError(f"{what} does not answer: nothing came on {name} within {seconds:g} s", hint=hint)
+    another = Hint("another firmware is on the board, or this is another port: buildtool flash")
     shown = rest[-SHOWN:]
     printable = sum(byte in b"\t\r\n" or 32 <= byte < 127 for byte in shown) / len(shown)
     if printable > 0.9:
         words = shown.decode("ascii", "replace").strip()
-        return ToolError(
-            f"{name} speaks, but not as the test firmware: {words!r}",
-            hint="another firmware is on the board, or this is another port: buildtool flash",
-        )
-    return ToolError(
-        f"{name} speaks, but not as the test firmware: {len(rest)} bytes came that are not a frame",
-        hint=hints(
-            "check the baud rate in the board's file ([uart] baud), and the clock that it is made from",
-            "another firmware is on the board, or this is another port: buildtool flash",
-        ),
-    )
+        return ToolError(f"{name} speaks, but not as the test firmware: {words!r}", hint=[another])
+    baud = Hint("check the baud rate in the board's file ([uart] baud), and the clock that it is made from")
+    text = f"{name} speaks, but not as the test firmware: {len(rest)} bytes came that are not a frame"
+    return ToolError(text, hint=[baud, another])

@@ -6,7 +6,8 @@ import errno
 import os
 import select
 import socket
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +22,8 @@ def _pyserial() -> Any:
     try:
         import serial
     except ImportError:
-        raise ToolError(
-            "serial ports need the package pyserial, which is not installed", hint=PYSERIAL
-        ) from None
+        text = "serial ports need the package pyserial, which is not installed"
+        raise ToolError(text, hint=PYSERIAL) from None
     return serial
 
 
@@ -42,15 +42,14 @@ def is_pseudo(name: str) -> bool:
 
 def only_port() -> str:
     """The one port that there is; ToolError where there is none, or a choice."""
-    found = serial_ports()
-    if not found:
-        text = "no serial port of a board was found"
+    ports = serial_ports()
+    if not ports:
         hint = [Hint("connect the board by USB"), suggest("name the port", wire="serial:/dev/ttyUSB0")]
-        raise ToolError(text, hint=hint)
-    if len(found) > 1:
-        hints = [suggest(wire=f"serial:{name}") for name in found]
-        raise ToolError(f"there are {len(found)} serial ports: {', '.join(found)}", hint=hints)
-    return found[0]
+        raise ToolError("no serial port of a board was found", hint=hint)
+    if len(ports) > 1:
+        hint = [suggest(wire=f"serial:{name}") for name in ports]
+        raise ToolError(f"there are {len(ports)} serial ports: {', '.join(ports)}", hint=hint)
+    return ports[0]
 
 
 class SerialPort:
@@ -69,20 +68,15 @@ class SerialPort:
 
     def read(self, seconds: float) -> bytes:
         """See link.Transport."""
-        try:
+        with _unbroken(self.name, self._errors):
             self._port.timeout = seconds
-            first = self._port.read(1)
-            data: bytes = first + self._port.read(self._port.in_waiting) if first else b""
-        except self._errors as error:
-            raise _gone(self.name, error) from None
-        return data
+            first: bytes = self._port.read(1)
+            return first + self._port.read(self._port.in_waiting) if first else b""
 
     def write(self, data: bytes) -> None:
         """See link.Transport."""
-        try:
+        with _unbroken(self.name, self._errors):
             self._port.write(data)
-        except self._errors as error:
-            raise _gone(self.name, error) from None
 
     def close(self) -> None:
         """Gives the port back."""
@@ -100,9 +94,8 @@ class Socket:
             return
         host, _, port = name.rpartition(":")
         if not (host and port.isascii() and port.isdigit() and int(port[:6]) < 1 << 16):
-            raise ToolError(
-                f"'{name}' is not a server's place", hint=suggest("HOST:PORT", wire="rtt:127.0.0.1:9090")
-            )
+            hint = suggest("HOST:PORT", wire="rtt:127.0.0.1:9090")
+            raise ToolError(f"'{name}' is not a server's place", hint=hint)
         try:
             self._socket = socket.create_connection((host, int(port)), timeout=WRITE_SECONDS)
         except (OSError, ValueError, OverflowError) as error:
@@ -111,22 +104,17 @@ class Socket:
 
     def read(self, seconds: float) -> bytes:
         """See link.Transport."""
-        try:
+        with _unbroken(self.name, (OSError, ValueError)):
             if not select.select([self._socket], [], [], seconds)[0]:
                 return b""
-            data = self._socket.recv(1 << 16)
-        except (OSError, ValueError) as error:
-            raise _gone(self.name, error) from None
-        if not data:
-            raise _gone(self.name, OSError(errno.EPIPE, "it was closed"))
-        return data
+            if data := self._socket.recv(1 << 16):
+                return data
+            raise OSError(errno.EPIPE, "it was closed")
 
     def write(self, data: bytes) -> None:
         """See link.Transport."""
-        try:
+        with _unbroken(self.name, (OSError,)):
             self._socket.sendall(data)
-        except OSError as error:
-            raise _gone(self.name, error) from None
 
     def close(self) -> None:
         """Ends the connection."""
@@ -140,9 +128,8 @@ def _unopened(name: str, error: Exception) -> ToolError:
         hints = [suggest(wire=f"serial:{port}") for port in there] or [Hint("connect the board by USB")]
         return ToolError("there is no such port", path=name, hint=hints)
     if number in (errno.EACCES, errno.EPERM):
-        hint = (
-            "be a member of the group that owns it (dialout, uucp), or see docs/boards-on-the-desk.md (udev)"
-        )
+        groups = "be a member of the group that owns it (dialout, uucp)"
+        hint = f"{groups}, or see docs/boards-on-the-desk.md (udev)"
         return ToolError("this user may not open the port", path=name, hint=hint)
     if number in (errno.EBUSY, errno.EAGAIN, errno.EWOULDBLOCK) or "exclusively lock" in said:
         hint = "end the terminal program or the other run that has it (lsof names it)"
@@ -152,10 +139,12 @@ def _unopened(name: str, error: Exception) -> ToolError:
     return ToolError(f"the port cannot be opened: {said}", path=name)
 
 
-def _gone(name: str, error: Exception) -> ToolError:
-    said = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else str(error)
-    return ToolError(
-        f"the connection broke off: {said}",
-        path=name,
-        hint="check the cable: the board was unplugged, lost its power, or another program reads the port",
-    )
+@contextmanager
+def _unbroken(name: str, errors: tuple[type[Exception], ...]) -> Iterator[None]:
+    """Tells errors of a connection as a ToolError."""
+    try:
+        yield
+    except errors as error:
+        said = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else str(error)
+        hint = "check the cable: the board was unplugged, lost its power, or another program reads the port"
+        raise ToolError(f"the connection broke off: {said}", path=name, hint=hint) from None

@@ -16,7 +16,7 @@ from buildtool.base.modes import Level
 from buildtool.target.plugin import ProgramError
 from buildtool.target.types import Board, Desk, Reality, RunRequest, RunResult
 from buildtool_plugins.tools.sandbox import started
-from buildtool_plugins.wire.talk import reason, why_no_cycles
+from buildtool_plugins.wire.talk import reason, settled
 
 CYCLES = "cycles.bin"
 EMULATED = Reality(Level.EMULATOR, "emulated, with the core's counter")
@@ -41,15 +41,9 @@ def run(board: Board, image: Path, request: RunRequest, desk: Desk) -> RunResult
     files = dict(result.files)
     state, core_hz, total = _HEAD.unpack_from(files[CYCLES])
     counts = struct.iter_unpack("<Q", files.pop(CYCLES)[_HEAD.size :])
-    no_cycles = why_no_cycles(board, reality, reason(state), core_hz)
-    return RunResult(
-        files,
-        result.text,
-        reality=reality,
-        cycles={} if no_cycles else {i: count for i, (count,) in enumerate(counts)},
-        total_cycles=None if no_cycles else total,
-        no_cycles=no_cycles,
-    )
+    cycles = {i: count for i, (count,) in enumerate(counts)}
+    counted = RunResult(files, result.text, cycles=cycles, total_cycles=total, no_cycles=reason(state))
+    return settled(counted, board, reality, core_hz)
 
 
 def _by_openocd(board: Board, request: RunRequest) -> RunResult:

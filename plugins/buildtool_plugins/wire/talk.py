@@ -5,14 +5,14 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from io import BytesIO
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from buildtool.base.errors import ToolError
 from buildtool.base.modes import Level
-from buildtool.target.types import Board, Reality, RunRequest
+from buildtool.target.types import Board, Reality, RunRequest, RunResult
 from buildtool_plugins.wire.link import MOST_PAYLOAD, Link
 
 PROTOCOL = 1
@@ -25,6 +25,7 @@ _DIGEST_AT, _DIGEST_BYTES = 32, 16  # of the layout in a weight image's header
 _RTT_SYMBOL = "nn_rtt_control"  # drivers/rtt.c
 _FLAG_TRACE, _FLAG_ROWS = 1, 2
 NO_CYCLES = "an emulator counts no cycles"
+_FLASH = "flash it: buildtool flash, or leave --flashed out"
 _COUNTERS = {
     0: "",
     1: "the core has no cycle counter that the firmware knows",
@@ -32,9 +33,8 @@ _COUNTERS = {
 }
 
 
-@dataclass(frozen=True)
-class Firmware:
-    """The firmware's description of itself."""
+class Firmware(NamedTuple):
+    """The firmware's description of itself: the numbers of _HELLO in their order, and its plan's digest."""
 
     protocol: int
     flags: int
@@ -43,7 +43,7 @@ class Firmware:
     arena_bytes: int
     operators: int
     core_hz: int  # 0: not known
-    no_cycles: str  # why cycles are not counted
+    counter: int  # see `reason`
     overhead: int
     row_bytes: int
     header: bytes
@@ -54,15 +54,10 @@ class Firmware:
         """The digest of its weights' layout."""
         return self.header[_DIGEST_AT : _DIGEST_AT + _DIGEST_BYTES].hex()
 
-
-@dataclass(frozen=True)
-class Told:
-    """The result of a run: the test firmware's files, and cycles of the first set's invoke by operator."""
-
-    files: dict[str, bytes]
-    firmware: Firmware
-    cycles: dict[int, int]
-    total_cycles: int
+    @property
+    def no_cycles(self) -> str:
+        """Why cycles are not counted."""
+        return reason(self.counter)
 
 
 def said_hello(data: bytes, what: str) -> Firmware:
@@ -71,13 +66,7 @@ def said_hello(data: bytes, what: str) -> Firmware:
     if protocol != PROTOCOL or len(data) < _HELLO.size:
         text = f"{what} speaks version {protocol} of the test firmware's protocol, this is version {PROTOCOL}"
         raise ToolError(text, hint="flash the test firmware anew: buildtool flash")
-    values = _HELLO.unpack_from(data)
-    no_cycles = reason(values[7])
-    plan = data[_HELLO.size :].decode("ascii", "replace")
-    protocol, flags, inputs, outputs, arena, operators, core_hz, _, overhead, row, header = values
-    return Firmware(
-        protocol, flags, inputs, outputs, arena, operators, core_hz, no_cycles, overhead, row, header, plan
-    )
+    return Firmware._make((*_HELLO.unpack_from(data), data[_HELLO.size :].decode("ascii", "replace")))
 
 
 @dataclass(frozen=True)
@@ -91,15 +80,12 @@ class Identity:
 
 def check_identity(firmware: Firmware, expected: Identity, what: str) -> None:
     """ToolError where the firmware on the board is of another plan, or has other weights."""
-    flash = "flash it: buildtool flash, or leave --flashed out"
     if firmware.plan != expected.plan:
         text = f"the firmware on {what} is of another plan: expected {expected.plan}, found {firmware.plan}"
-        raise ToolError(text, hint=flash)
+        raise ToolError(text, hint=_FLASH)
     if firmware.layout != expected.layout:
-        text = (
-            f"the weights on {what} have another layout: expected {expected.layout}, found {firmware.layout}"
-        )
-        raise ToolError(text, hint=flash)
+        found = f"expected {expected.layout}, found {firmware.layout}"
+        raise ToolError(f"the weights on {what} have another layout: {found}", hint=_FLASH)
 
 
 def check_memory(link: Link, expected: Identity, what: str) -> None:
@@ -109,15 +95,12 @@ def check_memory(link: Link, expected: Identity, what: str) -> None:
         answer = link.ask("K", struct.pack("<II", address, len(data)), "k", seconds)
         found, wanted = int.from_bytes(answer.payload, "little"), zlib.crc32(data)
         if found != wanted:
-            raise ToolError(
-                f"{what} holds another build: {len(data):,} bytes at {address:#010x} have CRC-32 "
-                f"{found:08x}, the image's {wanted:08x}",
-                hint="flash it: buildtool flash, or leave --flashed out",
-            )
+            have = f"{len(data):,} bytes at {address:#010x} have CRC-32 {found:08x}, the image's {wanted:08x}"
+            raise ToolError(f"{what} holds another build: {have}", hint=_FLASH)
 
 
-def run(link: Link, firmware: Firmware, request: RunRequest, what: str) -> Told:
-    """Every set of the request's input.bin; `what` names the board in errors."""
+def run(link: Link, firmware: Firmware, request: RunRequest, what: str) -> RunResult:
+    """Runs every set of the request's input.bin; cycles are of the first one's invoke."""
     inputs = request.files["input.bin"]
     sets, rest = divmod(len(inputs), firmware.input_bytes or 1)
     if rest or not sets:
@@ -131,19 +114,12 @@ def run(link: Link, firmware: Firmware, request: RunRequest, what: str) -> Told:
     cycles, total, intact = dict[int, int](), 0, True
     for number in range(sets):
         one = inputs[number * firmware.input_bytes : (number + 1) * firmware.input_bytes]
-        found = _set(link, firmware, number, one, trace, request, what)
-        intact = intact and not (found.below or found.above)
-        high, stack = max(high, found.arena_used), max(stack, found.stack_used)
-        offset = 0
-        while offset < firmware.output_bytes:
-            wanted = struct.pack("<II", offset, min(MOST_PAYLOAD, firmware.output_bytes - offset))
-            part = link.ask("O", wanted, "o", ANSWER_SECONDS).payload
-            if not part:
-                raise ToolError(f"the board gave {offset:,} of {firmware.output_bytes:,} bytes of output")
-            outputs.write(part)
-            offset += len(part)
+        result = _set(link, firmware, number, one, trace, request, what)
+        intact = not (result.below or result.above)
+        high, stack = max(high, result.arena_used), max(stack, result.stack_used)
+        outputs.write(_output(link, firmware.output_bytes))
         if number == 0 and not firmware.no_cycles:
-            cycles, total = _cycles(link, firmware.operators), found.cycles
+            cycles, total = _cycles(link, firmware.operators), result.cycles
         if request.written is not None:
             request.written(outputs.tell())
         if not intact:
@@ -154,7 +130,7 @@ def run(link: Link, firmware: Firmware, request: RunRequest, what: str) -> Told:
     files = {"output.bin": outputs.getvalue(), "report.txt": lines.encode()}
     if "trace.bin" in request.outputs:
         files["trace.bin"] = trace.getvalue()
-    return Told(files, firmware, cycles, total)
+    return RunResult(files, "", cycles=cycles, total_cycles=total, no_cycles=firmware.no_cycles)
 
 
 class _Result(NamedTuple):
@@ -193,6 +169,18 @@ def _set(
     return result
 
 
+def _output(link: Link, size: int) -> bytes:
+    """The output of the set that ran last."""
+    output = b""
+    while len(output) < size:
+        wanted = struct.pack("<II", len(output), min(MOST_PAYLOAD, size - len(output)))
+        part = link.ask("O", wanted, "o", ANSWER_SECONDS).payload
+        if not part:
+            raise ToolError(f"the board gave {len(output):,} of {size:,} bytes of output")
+        output += part
+    return output
+
+
 def _parts(data: bytes) -> Iterator[tuple[int, bytes]]:
     """Pieces that fit a frame behind an offset."""
     most = MOST_PAYLOAD - 4
@@ -201,14 +189,13 @@ def _parts(data: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def _cycles(link: Link, operators: int) -> dict[int, int]:
-    found: dict[int, int] = {}
-    while len(found) < operators:
-        data = link.ask("C", struct.pack("<I", len(found)), "c", ANSWER_SECONDS).payload
-        counts = struct.unpack(f"<{len(data) // 8}Q", data)
-        if not counts:
-            raise ToolError(f"the board told the cycles of {len(found)} of {operators} operators")
-        found |= {len(found) + i: count for i, count in enumerate(counts)}
-    return found
+    cycles: list[int] = []
+    while len(cycles) < operators:
+        data = link.ask("C", struct.pack("<I", len(cycles)), "c", ANSWER_SECONDS).payload
+        if len(data) < 8:
+            raise ToolError(f"the board told the cycles of {len(cycles)} of {operators} operators")
+        cycles += struct.unpack(f"<{len(data) // 8}Q", data)
+    return dict(enumerate(cycles))
 
 
 def identity(image: Path, read_only: Callable[[int], bool]) -> Identity:
@@ -250,14 +237,18 @@ def reason(state: int) -> str:
     return _COUNTERS.get(state, f"the firmware gave reason {state}")
 
 
-def why_no_cycles(board: Board, reality: Reality, reason: str, core_hz: int) -> str:
-    """Why a run has no cycles, "" where it has; ToolError where the core has another clock than it should."""
+def settled(result: RunResult, board: Board, reality: Reality, core_hz: int) -> RunResult:
+    """A run's result with its reality, and without cycles where the core's were not counted.
+
+    ToolError where the core has another clock than it should.
+    """
+    no_cycles = result.no_cycles
     if reality.level is not Level.BOARD:  # a counter that runs there counts the host's time
-        return reason or NO_CYCLES
-    if board.clock_hz and core_hz and core_hz != board.clock_hz:
-        raise ToolError(
-            f"board '{board.name}' runs at {core_hz:,} Hz, and its file says {board.clock_hz:,}: its crystal "
-            "or PLL did not start",
-            hint="check the board's solder bridges for the crystal or the clock of its debugger (MCO)",
-        )
-    return reason
+        no_cycles = no_cycles or NO_CYCLES
+    elif board.clock_hz and core_hz and core_hz != board.clock_hz:
+        clocks = f"runs at {core_hz:,} Hz, and its file says {board.clock_hz:,}"
+        hint = "check the board's solder bridges for the crystal or the clock of its debugger (MCO)"
+        raise ToolError(f"board '{board.name}' {clocks}: its crystal or PLL did not start", hint=hint)
+    if no_cycles:
+        result = replace(result, cycles={}, total_cycles=None, no_cycles=no_cycles)
+    return replace(result, reality=reality)

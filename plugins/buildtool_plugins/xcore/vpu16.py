@@ -28,8 +28,8 @@ was for the last sum that matters, and where the reference's is.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from typing import TypeAlias
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -66,8 +66,7 @@ class Sums:
     high: int
 
 
-@dataclass(frozen=True)
-class Factors:
+class Factors(NamedTuple):
     """Of each channel, up to a multiple of 16, what the unit needs; `up` is the same in a group of 16.
 
     `error`: in output steps before the last rounding, for all sums that are possible. `rounded`: whether the
@@ -88,17 +87,14 @@ def chosen(sums: Sums, most_error: float = MOST_ERROR) -> Factors:
     count, padded = len(sums.m), _padded(sums)
     lanes = _Lanes(padded)
     up = np.repeat(lanes.up.reshape(-1, LANES).max(axis=1), LANES)
-    found = _best([_tried(padded, lanes, up, less) for less in range(_TRIES)])
-    good = found.error.reshape(-1, LANES).max(axis=1) <= most_error
+    best = _best([_tried(padded, lanes, up, less) for less in range(_TRIES)])
+    good = best.error.reshape(-1, LANES).max(axis=1) <= most_error
     good &= _sane(sums).reshape(-1, LANES).all(axis=1)
     rounded = np.repeat(good, LANES)
     rounded[count:] = False
-    kept = {
-        field.name: np.where(np.repeat(good, LANES), getattr(found, field.name), 0)
-        for field in fields(Factors)
-        if field.name not in ("rounded", "error")
-    }
-    return Factors(rounded=rounded, error=np.where(rounded, found.error, 0.0), **kept)
+    in_good = np.repeat(good, LANES)
+    kept = {name: np.where(in_good, value, 0) for name, value in best._asdict().items()}
+    return Factors(**{**kept, "rounded": rounded, "error": np.where(rounded, best.error, 0.0)})
 
 
 def _sane(sums: Sums) -> Flags:
@@ -219,8 +215,6 @@ def _ends_at_limits(sums: _Channels, lanes: _Lanes, bias: Floats, error: Floats)
 def _best(tries: list[Factors]) -> Factors:
     """Of each channel the try with the least error, the first one of equals."""
     which = np.stack([found.error for found in tries]).argmin(axis=0)[None]
-    picked = {
-        field.name: np.take_along_axis(np.stack([getattr(t, field.name) for t in tries]), which, 0)[0]
-        for field in fields(Factors)
-    }
-    return Factors(**picked)
+    return Factors(
+        *(np.take_along_axis(np.stack(values), which, 0)[0] for values in zip(*tries, strict=True))
+    )

@@ -142,15 +142,10 @@ def is_there() -> bool:
 
 def by_hand(net: str) -> ToolError:
     """The error of a request for the kit: what to run in its place, line by line."""
+    lines = ("buildtool build MODEL --board xcore --out DIR", f"cd DIR/{folder(net)}", *LINES)
     return ToolError(
         "XMOS's XTC tools make the chip's program, flash it and run it; nothing here does that",
-        hint=[
-            Hint("buildtool build MODEL --board xcore --out DIR"),
-            Hint(f"cd DIR/{folder(net)}"),
-            *(Hint(line) for line in LINES[:2]),
-            Hint(LINES[2].format(net=net)),
-            Hint(LINES[3]),
-        ],
+        hint=[Hint(line.format(net=net)) for line in lines],
     )
 
 

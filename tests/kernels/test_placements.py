@@ -1,7 +1,8 @@
-"""Families that compile on this machine leave the plain kernels' bytes here, in every placement.
+"""Kernels leave the same bytes in every placement: whole, in pieces from rings, as parts, over their input.
 
-Their instructions have a model in C; undefined behaviour traps. Emulators repeat a part of it with the
-instructions themselves: test_emulated_families.py.
+The plain kernels equal LiteRT to the bit, families that compile on this machine the plain kernels: their
+instructions have a model in C, and undefined behaviour traps. Emulators repeat a part of it with the
+instructions themselves (test_emulated_families.py).
 """
 
 from collections import Counter
@@ -10,16 +11,52 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
+from boardcalls import collect
+from ckernels import catalogue
 from hostfamily import on_host
-from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from kernelcases import Case
 from kernelcases import windowed as small
-from largecases import depthwise_3x3, depthwise_rows, extreme, grouped
+from largecases import depthwise_3x3, depthwise_rows, extreme, grouped, sums_of_two
 from largecases import windowed as large
-from placement import WAYS, run_placed, run_whole
+from litert import run_graph
+from placement import WAYS, check_placements, run_over, run_placed, run_whole
 
+from buildtool.plan.schedule.overlap import distance
 from buildtool.target.catalogue import select
+from buildtool.target.types import Contract
+
+slow = pytest.mark.slow
+PLAIN = small | {"grouped": grouped()}
+NEVER_OVER_INPUTS = {"dense", "resize", "transpose_convolution"}
+SLOW = {"resize", "transpose_convolution", "prelu", "normalisation"}
+
+
+@pytest.mark.parametrize("kind", [pytest.param(k, marks=[slow] if k in SLOW else []) for k in sorted(PLAIN)])
+def test_plain_kernels_give_litert_s_bytes(kind):
+    """Whatever lies around in memory; nothing is written but the output."""
+    ways = Counter()
+
+    def run(drawn):
+        case, seed = drawn
+        expected = run_graph(case.graph, case.inputs)[case.op.outputs[0]]
+        ways.update(check_placements(case, seed, catalogue()[case.op.kind].overlap, expected))
+
+    collect(st.tuples(PLAIN[kind], st.integers(0, 999)), 40, run)
+    assert set(ways) == set(WAYS) - ({"over"} if kind in NEVER_OVER_INPUTS else set())
+
+
+def test_an_output_put_right_on_its_input_goes_wrong_where_a_distance_is_due():
+    """So the tests here can fail: they really run kernels over their inputs."""
+    wrong = 0
+
+    def count(case):
+        nonlocal wrong
+        if distance(case.graph, case.op, case.op.inputs[0], Contract.ROW):
+            wrong += not np.array_equal(run_over(case, 0, 0), run_whole(case))
+
+    collect(small["convolution"], 16, count)
+    assert wrong > 0
 
 
 def of(cases: Mapping[str, st.SearchStrategy[Case]], word: str, names: str) -> dict[str, object]:
@@ -74,7 +111,9 @@ MODELLED = {
     ),
     "vpu by 5 threads": Modelled(
         *("xcore", "xcore_vpu"),
-        of(large, "large", "elementwise pool convolution depthwise dense") | of(small, "small", "table"),
+        of(large, "large", "elementwise pool convolution depthwise dense")
+        | of(small, "small", "table")
+        | {"sums": sums_of_two()},
         threads=5,
         examples=24,
         # how many cases the vector unit takes depends on which modules hypothesis finds numbers in
@@ -89,31 +128,25 @@ MODELLED = {
     ),
 }
 EVERY = [
-    pytest.param(name, kind, marks=[] if kind in family.fast else [pytest.mark.slow], id=f"{name}, {kind}")
+    pytest.param(name, kind, marks=[] if kind in family.fast else [slow], id=f"{name}, {kind}")
     for name, family in MODELLED.items()
     for kind in sorted(family.kinds)
 ]
 
 
 @pytest.mark.parametrize(("name", "kind"), EVERY)
-def test_every_placement_gives_the_same_bytes(name, kind):
-    """Whole, in pieces from rings, beside other channels and over the input."""
+def test_families_give_the_plain_kernels_bytes(name, kind):
     modelled, used = MODELLED[name], Counter()
 
-    @settings(
-        max_examples=modelled.examples,
-        derandomize=True,
-        deadline=None,
-        database=None,
-        suppress_health_check=[HealthCheck.too_slow],
-    )
-    @given(case=modelled.kinds[kind], how=st.sampled_from(WAYS), seed=st.integers(0, 999))
-    def run(case, how, seed):
+    def run(drawn):
+        case, how, seed = drawn
         expected = run_whole(case)
         with on_host(modelled.board, modelled.family, modelled.threads) as family:
             contract = select(family.target, case.graph, case.op).overlap
             np.testing.assert_array_equal(run_placed(case, how, seed, contract), expected)
-        used.update(family.used)
+        used.update(family.kernels)
 
-    run()
+    collect(
+        st.tuples(modelled.kinds[kind], st.sampled_from(WAYS), st.integers(0, 999)), modelled.examples, run
+    )
     assert used.total() > modelled.least.get(kind, modelled.examples // 3)
