@@ -46,12 +46,16 @@ class Qdq:
         return name
 
     def node(self, kind, inputs, outputs=1, domain="", **attributes):
-        """An operator; its output's name, or names where there are several."""
+        """An operator; its output's name, or names. Inputs that are numbers become constants."""
         names = [self.name(kind.lower()) for _ in range(outputs)]
+        operands = [i if isinstance(i, str) else self._numbers(np.asarray(i)) for i in inputs]
         self.nodes.append(
-            helper.make_node(kind, inputs, names, name=f"/{names[0]}", domain=domain, **attributes)
+            helper.make_node(kind, operands, names, name=f"/{names[0]}", domain=domain, **attributes)
         )
         return names[0] if outputs == 1 else names
+
+    def _numbers(self, array):
+        return self.const(array, np.float32 if array.dtype == np.float64 else array.dtype)
 
     def _params(self, scale, zero, dtype):
         return [self.const(scale, np.float32), self.const(zero, dtype)]

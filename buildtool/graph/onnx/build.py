@@ -1,7 +1,5 @@
 """Collects the graph's tensors and operators, and brings tensors into the order an operator wants."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """What an operator's rule sees of the file: its operands, with what is still open settled."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Operators on each element: sums, products, biases, Max and Min, whose operands broadcast; activations."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import replace

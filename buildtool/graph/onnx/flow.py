@@ -5,8 +5,6 @@ QuantizeLinear and DequantizeLinear, values are stored as the quantised side has
 part of the operators around it, as int8 runtimes execute such files.
 """
 
-from __future__ import annotations
-
 import math
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Operators on constants: shape arithmetic, and the moves that stand between a weight and its operator."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace

@@ -7,8 +7,6 @@ are neighbours in both orders are one), so equal layouts are equal orders of byt
 the layout as it is, a transposition in the file only changes it: neither moves a byte.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,5 @@
 """Operators that move or pick elements, from Reshape and Transpose to Gather, Tile and ArgMax."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

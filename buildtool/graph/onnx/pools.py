@@ -1,7 +1,5 @@
 """MaxPool, AveragePool, global pools, ReduceMean and Resize."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace

@@ -5,8 +5,6 @@ one int8 operator with the output quantisation of the QuantizeLinear. Operators 
 on the quantised ones, wherever the file has its QuantizeLinear.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

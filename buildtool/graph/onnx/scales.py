@@ -1,7 +1,5 @@
 """Scales and zero points: of QuantizeLinear and DequantizeLinear, of constants, of biases."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

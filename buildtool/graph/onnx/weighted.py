@@ -1,7 +1,5 @@
 """Conv, ConvTranspose, Gemm and MatMul: weights are permuted, activations are not."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import replace
