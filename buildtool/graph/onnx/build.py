@@ -119,7 +119,7 @@ class Builder:
         """What moves or picks elements of `x`, which lies as `tensor` in `order`; so does the result."""
         memory, layout = lying(shape, order)
         made = self.make(kind, [tensor], name, memory, x.quant, attrs)
-        return Held(made, tuple(shape), layout, x.quant, x.integers)
+        return replace(x, tensor=made, shape=tuple(shape), layout=layout)
 
     def requantized(self, x: Held, quant: Quantization, name: str, remember: bool = False) -> Held:
         """`x` in another quantisation; `remember`: for `unrounded`, unless more is lost than roundings."""

@@ -82,8 +82,12 @@ class Context:
             raise UnsupportedError(f"{what} is not constant", tensor=shown(node.input(position)), hint=hint)
         return value.data
 
-    def ints(self, node: Node, position: int, what: str) -> tuple[int, ...]:
-        """A constant operand of integers."""
+    def ints(
+        self, node: Node, position: int, what: str, default: tuple[int, ...] | None = None
+    ) -> tuple[int, ...]:
+        """A constant operand of integers; `default` where it is absent, if that is allowed."""
+        if default is not None and not node.input(position):
+            return default
         data = self.array(node, position, what)
         if data.dtype.kind not in "iu" or data.size > 4096:
             raise ModelError(f"{what} is not a list of integers", tensor=shown(node.input(position)))
@@ -287,22 +291,19 @@ class Context:
             return build.requantized(x, quant, name)
         if activation in _UNARY:
             out = build.make(_UNARY[activation], [x.tensor], name, shape, quant)
-            return Held(out, x.shape, x.layout, quant)
-        if activation is not None:
+        elif activation is not None:
             zero = build.constant(f"{name}/zero", np.zeros(1, np.int8), replace(quant, zero_points=(0,)))
-            attrs = ElementwiseAttrs(activation)
-            out = build.make(OpKind.ADD, [x.tensor, zero], name, shape, quant, attrs)
-            return Held(out, x.shape, x.layout, quant)
-        low, high = scales.clamp_limits(clamp, quant)
-        bounds = [(OpKind.MAXIMUM, low)] if low > -128 else []
-        bounds += [(OpKind.MINIMUM, high)] if high < 127 else []
-        made = build.requantized(x, quant, f"{name}/uncut")
-        for i, (kind, bound) in enumerate(bounds):
-            inner = name if i == len(bounds) - 1 else f"{name}/half"
-            limit = build.constant(f"{inner}/limit", np.full(1, bound, np.int8), quant)
-            out = build.make(kind, [made.tensor, limit], inner, shape, quant)
-            made = Held(out, x.shape, x.layout, quant)
-        return made
+            out = build.make(OpKind.ADD, [x.tensor, zero], name, shape, quant, ElementwiseAttrs(activation))
+        else:
+            low, high = scales.clamp_limits(clamp, quant)
+            bounds = [(OpKind.MAXIMUM, low)] if low > -128 else []
+            bounds += [(OpKind.MINIMUM, high)] if high < 127 else []
+            out = build.requantized(x, quant, f"{name}/uncut").tensor
+            for i, (kind, bound) in enumerate(bounds):
+                inner = name if i == len(bounds) - 1 else f"{name}/half"
+                limit = build.constant(f"{inner}/limit", np.full(1, bound, np.int8), quant)
+                out = build.make(kind, [out, limit], inner, shape, quant)
+        return Held(out, x.shape, x.layout, quant)
 
 
 def meet(a: Clamp, b: Clamp) -> Clamp:

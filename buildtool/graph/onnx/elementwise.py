@@ -42,7 +42,7 @@ def divide(ctx: Context, node: Node) -> list[Value]:
     divisor = ctx.value(node.input(1))
     if not isinstance(divisor, (Constant, Quantized)) or divisor.data.size != 1:
         return elementwise(ctx, node)
-    value = float((divisor.real if isinstance(divisor, Quantized) else divisor.data).reshape(-1)[0])
+    value = float(divisor.real.reshape(-1)[0])
     if value == 0 or not math.isfinite(1 / value):
         raise ModelError("a Div by zero")
     sign = np.full((1,), int(math.copysign(1, value)), np.int8)
@@ -103,11 +103,8 @@ def _pair(ctx: Context, kind: OpKind, a: Held | Quantized, b: Held | Quantized) 
         _, order = ctx.build.natural(_long(leader, len(shape)))
         tensors = [_in_order(ctx, x, order) for x in (a, b)]
         memory, layout = lying(shape, order)
-    attrs: Attrs | None = None
-    if kind is OpKind.DIV:
-        attrs = QuotientAttrs(wraps=False)
-    elif kind in (OpKind.ADD, OpKind.SUB, OpKind.MUL):
-        attrs = ElementwiseAttrs()
+    fuses = kind in (OpKind.ADD, OpKind.SUB, OpKind.MUL)
+    attrs = QuotientAttrs(wraps=False) if kind is OpKind.DIV else ElementwiseAttrs() if fuses else None
     return ctx.pending(kind, tensors, shape, memory, layout, attrs)
 
 
@@ -129,14 +126,9 @@ def extreme(ctx: Context, node: Node) -> list[Value]:
     given: list[Held | Array] = []
     for position, name in enumerate(node.inputs):
         value = ctx.value(name)
-        if isinstance(value, Constant):
-            given.append(np.asarray(value.data, np.float64))
-        elif isinstance(value, Quantized):
-            if len(value.quant.scales) > 1:
-                raise UnsupportedError(f"an operand of {node.kind} with a scale a channel")
-            given.append(value.real)
-        else:
-            given.append(ctx.held(node, position))
+        if isinstance(value, Quantized) and len(value.quant.scales) > 1:
+            raise UnsupportedError(f"an operand of {node.kind} with a scale a channel")
+        given.append(value.real if isinstance(value, (Constant, Quantized)) else ctx.held(node, position))
     held = [x for x in given if isinstance(x, Held)]
     if not held:
         raise UnsupportedError(f"a {node.kind} of constants", hint="fold constants before exporting")

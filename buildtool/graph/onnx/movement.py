@@ -147,8 +147,8 @@ def slice_(ctx: Context, node: Node) -> list[Value]:
     """Slice, with steps of either sign."""
     x = ctx.held(node, integers=True)
     starts, ends = ctx.ints(node, 1, "the starts"), ctx.ints(node, 2, "the ends")
-    axes = ctx.ints(node, 3, "the axes") if node.input(3) else tuple(range(len(starts)))
-    steps = ctx.ints(node, 4, "the steps") if node.input(4) else (1,) * len(starts)
+    axes = ctx.ints(node, 3, "the axes", tuple(range(len(starts))))
+    steps = ctx.ints(node, 4, "the steps", (1,) * len(starts))
     if not len(starts) == len(ends) == len(axes) == len(steps) or 0 in steps:
         raise ModelError(f"{len(starts)} starts, {len(ends)} ends, {len(axes)} axes, steps {list(steps[:8])}")
     begin, stride, extent = [0] * len(x.shape), [1] * len(x.shape), list(x.shape)
@@ -200,17 +200,13 @@ def pad(ctx: Context, node: Node) -> list[Value]:
 def _pairs(ctx: Context, node: Node, rank: int) -> list[tuple[int, int]]:
     """(before, after) of every dimension."""
     flat = ctx.ints(node, 1, "the pads")
-    axes = tuple(range(rank))
-    if node.input(3):
-        axes = tuple(a % rank for a in ctx.ints(node, 3, "the axes") if -rank <= a < rank)
+    axes = tuple(a % rank for a in ctx.ints(node, 3, "the axes", tuple(range(rank))) if -rank <= a < rank)
     if len(flat) != 2 * len(axes) or len(set(axes)) != len(axes):
         raise ModelError(f"{len(flat)} pads for {len(axes)} dimensions")
     if min(flat, default=0) < 0:
         raise UnsupportedError("a Pad that cuts off", hint="use Slice")
-    found = [(0, 0)] * rank
-    for i, axis in enumerate(axes):
-        found[axis] = (flat[i], flat[len(axes) + i])
-    return found
+    ends = dict(zip(axes, zip(flat, flat[len(axes) :], strict=False), strict=True))
+    return [ends.get(d, (0, 0)) for d in range(rank)]
 
 
 # ---- elements picked and repeated --------------------------------------------------------------------

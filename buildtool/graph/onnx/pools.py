@@ -52,7 +52,7 @@ def max_pool(ctx: Context, node: Node) -> list[Value]:
     win, tensor, (shape, memory, layout) = _pool(ctx, node, x)
     attrs = PoolAttrs(win.kernel, win.stride, win.pad)
     made = ctx.build.make(OpKind.MAX_POOL_2D, [tensor], node.outputs[0], memory, x.quant, attrs)
-    return [Held(made, tuple(shape), layout, x.quant, x.integers)]
+    return [replace(x, tensor=made, shape=tuple(shape), layout=layout)]
 
 
 def global_max_pool(ctx: Context, node: Node) -> list[Value]:

@@ -70,9 +70,7 @@ def _pending(
         return _pending(ctx, kind, x, filter_, bias, attrs, memory, shape)
 
     def scaled(factor: Array, shift: Array) -> Pending:
-        real = np.zeros(channels)
-        if bias is not None:
-            real += (bias.real if isinstance(bias, Quantized) else bias.data.astype(np.float64)).reshape(-1)
+        real = np.zeros(channels) if bias is None else np.zeros(channels) + bias.real.reshape(-1)
         axis = 3 if kind is OpKind.DEPTHWISE_CONV_2D else 0
         # Each output channel's scale is multiplied; a factor of 0 clears its weights.
         scale = np.broadcast_to(np.array(quant.scales), factor.shape)
@@ -199,12 +197,12 @@ def matmul(ctx: Context, node: Node) -> list[Value]:
     shape = (*broadcast_of(shapes[0][:-2], shapes[1][:-2]), shapes[0][-2], shapes[1][-1])
     if isinstance(x, Quantized) and isinstance(y, Quantized):
         raise UnsupportedError("a product of two constants", hint="fold constants before exporting")
-    tensors = []
-    for i, (v, own) in enumerate(zip((x, y), shapes, strict=True)):
-        if isinstance(v, Quantized):
-            tensors.append(ctx.build.constant(f"{node.outputs[0]}/constant{i}", v.data, v.quant))
-        else:
-            tensors.append(ctx.build.ordered(v, range(len(own))))
+    tensors = [
+        ctx.build.constant(f"{node.outputs[0]}/constant{i}", v.data, v.quant)
+        if isinstance(v, Quantized)
+        else ctx.build.ordered(v, range(len(v.shape)))
+        for i, v in enumerate((x, y))
+    ]
     return [ctx.pending(OpKind.BATCH_MATMUL, tensors, shape, *lying(shape, range(len(shape))), MatmulAttrs())]
 
 
