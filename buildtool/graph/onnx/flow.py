@@ -60,25 +60,8 @@ class _Reader:
             if size is not None and len(dims) == 4:
                 dims[2].dim_value, dims[3].dim_value = size
             fix_input(value, "give --size ROWSxCOLUMNS, or export with a fixed input shape")
-        # name -> the QuantizeLinear's output, for results that nothing but one QuantizeLinear reads.
-        self.stored: dict[str, str] = {}
-        readers: dict[str, list[Node]] = {}
-        for node in self.nodes:
-            for name in node.inputs:
-                readers.setdefault(name, []).append(node)
-        for name in readers.keys() - {"", *self.outputs, *self.inputs, *self.constant}:
-            node, *others = readers[name]
-            if node.kind == "QuantizeLinear" and node.inputs[0] == name and node.outputs and not others:
-                self.stored[name] = node.outputs[0]
-        inferred = _inferred(_without_values(model, small, size is not None)).graph
-        for value in (*inferred.input, *inferred.value_info, *inferred.output):
-            if not value.type.HasField("tensor_type") or not value.type.tensor_type.HasField("shape"):
-                continue
-            kind = value.type.tensor_type
-            sizes = tuple(int(d.dim_value) if d.HasField("dim_value") else -1 for d in kind.shape.dim)
-            is_known = min(sizes, default=0) >= 0 and kind.elem_type in _BITS
-            if is_known and value.name not in self.constant:
-                self.tensors[value.name] = sizes, _BITS[kind.elem_type]
+        self.stored = self._stored()
+        self._infer(_without_values(model, small, size is not None))
         batches = {self.tensors[n][0][0] for n in self.inputs if n in self.tensors and self.tensors[n][0]}
         self.own_batch = batches.pop() if len(batches) == 1 else 1
         self.batch = self.own_batch if batch is None else batch
@@ -88,6 +71,31 @@ class _Reader:
         self.values: list[Value] = []
         self.ops: list[FlowOp] = []
         self.used = {*self.outputs, *(name for node in self.nodes for name in node.inputs)}
+
+    def _stored(self) -> dict[str, str]:
+        """Results that nothing but one QuantizeLinear reads -> its output."""
+        stored: dict[str, str] = {}
+        readers: dict[str, list[Node]] = {}
+        for node in self.nodes:
+            for name in node.inputs:
+                readers.setdefault(name, []).append(node)
+        for name in readers.keys() - {"", *self.outputs, *self.inputs, *self.constant}:
+            node, *others = readers[name]
+            if node.kind == "QuantizeLinear" and node.inputs[0] == name and node.outputs and not others:
+                stored[name] = node.outputs[0]
+        return stored
+
+    def _infer(self, model: bytes) -> None:
+        """Notes the tensors' shapes that follow from the model."""
+        inferred = _inferred(model).graph
+        for value in (*inferred.input, *inferred.value_info, *inferred.output):
+            if not value.type.HasField("tensor_type") or not value.type.tensor_type.HasField("shape"):
+                continue
+            kind = value.type.tensor_type
+            sizes = tuple(int(d.dim_value) if d.HasField("dim_value") else -1 for d in kind.shape.dim)
+            is_known = min(sizes, default=0) >= 0 and kind.elem_type in _BITS
+            if is_known and value.name not in self.constant:
+                self.tensors[value.name] = sizes, _BITS[kind.elem_type]
 
     def flow(self) -> Flow:
         """Reads all operators."""
