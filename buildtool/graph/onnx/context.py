@@ -261,9 +261,9 @@ class Context:
                 is_near = abs(out.scale - demanded.scale) <= _NEAR * demanded.scale
                 kept = out if is_near and out.zero_point == demanded.zero_point else demanded
             inner = name if same_quantization(kept, out) else f"{name}/kernel"
-            made = self.build.make(kind, tensors, inner, memory, kept, fused)
-            held = Held(made, tuple(shape), layout, kept)
-            return self.build.requantized(held, out, name, remember=demanded is not None)
+            tensor = self.build.make(kind, tensors, inner, memory, kept, fused)
+            held = Held(tensor, tuple(shape), layout, kept)
+            return self.build.requantize(held, out, name, remember=demanded is not None)
 
         return Pending(tuple(shape), make, fuses=isinstance(attrs, ElementwiseAttrs), natural=demanded)
 
@@ -273,12 +273,12 @@ class Context:
         """Emits a pending operator; from now on `name` is its int8 result."""
         activation = scales.activation(pending.clamp, quant)
         if activation is not None and (pending.fuses or activation is Activation.NONE):
-            made = pending.make(quant, activation, name)
+            held = pending.make(quant, activation, name)
         else:
             before = pending.make(quant, Activation.NONE, f"{name}/unclamped")
-            made = self.cut(before, pending.clamp, quant, name)
-        self.values[name] = made
-        return made
+            held = self.cut(before, pending.clamp, quant, name)
+        self.values[name] = held
+        return held
 
     def cut(self, x: Held, clamp: Clamp, quant: Quantization, name: str) -> Held:
         """`x` in another quantisation, cut to `clamp`.
@@ -288,7 +288,7 @@ class Context:
         build, shape = self.build, self.build.tensors[x.tensor].shape
         activation = scales.activation(clamp, quant)
         if activation is Activation.NONE:
-            return build.requantized(x, quant, name)
+            return build.requantize(x, quant, name)
         if activation in _UNARY:
             out = build.make(_UNARY[activation], [x.tensor], name, shape, quant)
         elif activation is not None:
@@ -298,7 +298,7 @@ class Context:
             low, high = scales.clamp_limits(clamp, quant)
             bounds = [(OpKind.MAXIMUM, low)] if low > -128 else []
             bounds += [(OpKind.MINIMUM, high)] if high < 127 else []
-            out = build.requantized(x, quant, f"{name}/uncut").tensor
+            out = build.requantize(x, quant, f"{name}/uncut").tensor
             for i, (kind, bound) in enumerate(bounds):
                 inner = name if i == len(bounds) - 1 else f"{name}/half"
                 limit = build.constant(f"{inner}/limit", np.full(1, bound, np.int8), quant)

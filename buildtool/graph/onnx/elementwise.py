@@ -93,14 +93,14 @@ def _pair(ctx: Context, kind: OpKind, a: Held | Quantized, b: Held | Quantized) 
     ):  # no operand needs an order of dimensions: it lies as the leader does, or is one number
         memory: Sequence[int] = ctx.build.tensors[leader.tensor].shape
         tensors = [
-            ctx.build.viewed(x.tensor, memory)
+            ctx.build.view(x.tensor, memory)
             if isinstance(x, Held)
             else ctx.build.constant("constant", x.data.reshape(1), x.quant)
             for x in (a, b)
         ]
         layout = leader.layout
     else:
-        _, order = ctx.build.natural(_long(leader, len(shape)))
+        _, order = ctx.build.natural(_widen(leader, len(shape)))
         tensors = [_in_order(ctx, x, order) for x in (a, b)]
         memory, layout = lying(shape, order)
     fuses = kind in (OpKind.ADD, OpKind.SUB, OpKind.MUL)
@@ -112,10 +112,10 @@ def _in_order(ctx: Context, x: Held | Quantized, order: Sequence[int]) -> int:
     """An operand's tensor, its dimensions (as many as the result's) in that order."""
     if isinstance(x, Quantized):
         return ctx.build.spread(x, "constant", order)
-    return ctx.build.ordered(_long(x, len(order)), order)
+    return ctx.build.ordered(_widen(x, len(order)), order)
 
 
-def _long(x: Held, rank: int) -> Held:
+def _widen(x: Held, rank: int) -> Held:
     """`x` with dimensions of 1 in front."""
     return replace(x, shape=(1,) * (rank - len(x.shape)) + x.shape)
 
@@ -144,7 +144,7 @@ def extreme(ctx: Context, node: Node) -> list[Value]:
         return Quantized(data.reshape(data.shape or (1,)), out)
 
     def make(out: Quantization, _activation: Activation, name: str) -> Held:
-        whole, *alike = (ctx.build.requantized(x, out, f"{name}/operand{i}") for i, x in enumerate(held))
+        whole, *alike = (ctx.build.requantize(x, out, f"{name}/operand{i}") for i, x in enumerate(held))
         others: list[Held | Quantized] = [*alike, *(quantised(x, out) for x in rest)]
         for i, other in enumerate(others):
             last = i == len(others) - 1

@@ -91,10 +91,10 @@ def refined(layout: Layout, sizes: Sequence[int]) -> tuple[Layout, list[Sizes]] 
 
 def transposed(shape: Sequence[int], layout: Layout, perm: Sequence[int]) -> Layout | None:
     """The layout of the file's transposition: its dimension i is dimension perm[i]. None: must move."""
-    found = refined(layout, shape)
-    if found is None:
+    refinement = refined(layout, shape)
+    if refinement is None:
         return None
-    fine, owners = found
+    fine, owners = refinement
     order = [k for p in perm for k in owners[p]]  # the new file order
     place = {k: i for i, k in enumerate(order)}
     return canonical([fine.factors[k] for k in order], [place[k] for k in fine.perm])
@@ -110,10 +110,10 @@ def order_of(shape: Sequence[int], layout: Layout) -> Sizes | None:
     for order in (last, tuple(range(rank))):
         if canonical(shape, order) == layout:
             return order
-    found = refined(layout, shape)
-    if found is None:
+    refinement = refined(layout, shape)
+    if refinement is None:
         return None
-    fine, owners = found
+    fine, owners = refinement
     place = {k: i for i, k in enumerate(fine.perm)}
     owned = [d for d in range(rank) if owners[d]]
     order = tuple(sorted(owned, key=lambda d: place[owners[d][0]]))
@@ -127,10 +127,10 @@ def tail_order(shape: Sequence[int], layout: Layout) -> tuple[Sizes, Sizes] | No
 
     (factors of the last dimension in the file's order, their order in memory); None if it is not so.
     """
-    found = refined(layout, shape)
-    if found is None:
+    refinement = refined(layout, shape)
+    if refinement is None:
         return None
-    fine, owners = found
+    fine, owners = refinement
     lead = [k for part in owners[:-1] for k in part]
     if list(fine.perm[: len(lead)]) != lead:
         return None
@@ -143,10 +143,10 @@ def between(source: Layout, target: Layout) -> tuple[Sizes, Sizes] | None:
 
     As few dimensions as possible; None if there are no common factors (then by way of the plain order).
     """
-    found = refined(source, target.factors)
-    if found is None:
+    refinement = refined(source, target.factors)
+    if refinement is None:
         return None
-    fine, owners = found
+    fine, owners = refinement
     wanted = [k for p in target.perm for k in owners[p]]
     runs = _runs(wanted.index(k) for k in fine.perm)  # of factors that stay neighbours
     shape = tuple(math.prod(fine.factors[wanted[n]] for n in run) for run in runs)

@@ -221,15 +221,15 @@ def _dense(ctx: Context, x: Held, w: Quantized, turned: bool, bias: Constant | Q
     quant = _along(w, 0 if turned else 1, 0)
     lead = x.shape[:-1]
     rows = math.prod(lead)
-    found = tail_order(x.shape, x.layout)
-    if found is None:
+    tail = tail_order(x.shape, x.layout)
+    if tail is None:
         tensor = ctx.build.ordered(x, range(len(x.shape)))
     else:
-        factors, perm = found
+        factors, perm = tail
         order = (0, *(p + 1 for p in perm))
         data = data.reshape(outputs, *factors).transpose(order).reshape(outputs, inputs)
         tensor = x.tensor
-    tensor = ctx.build.viewed(tensor, (rows, inputs))
+    tensor = ctx.build.view(tensor, (rows, inputs))
     kind, attrs = OpKind.FULLY_CONNECTED, FullyConnectedAttrs()
     return _Layer(ctx, kind, tensor, data, quant, bias, attrs, (rows, outputs), (*lead, outputs)).pending()
 
