@@ -7,7 +7,7 @@ graph, steps = compared(net.model([y]))      # as read and rewritten; outputs ag
 
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper
-from onnxexport import NHWC, from_file
+from onnxexport import NHWC, from_file, stored
 
 from buildtool.graph.onnx.reader import read_qdq
 from buildtool.graph.reference import execute
@@ -119,24 +119,15 @@ def compared(model, *, seed=0, channels_last=True):
         feed = value.transpose(0, 3, 1, 2)
     elif value.ndim == 3 and list(tensor.shape) != [d.dim_value for d in info.type.tensor_type.shape.dim]:
         feed = value.transpose(0, 2, 1)
-    kind = info.type.tensor_type.elem_type
-    if kind == TensorProto.FLOAT:
-        feed = (feed.astype(np.float32) - tensor.quant.zero_point) * np.float32(tensor.quant.scale)
-    elif kind == TensorProto.UINT8:
-        feed = feed.view(np.uint8) ^ 128
+    feed = stored(tensor, feed, info.type.tensor_type.elem_type)
     theirs = ReferenceEvaluator(model).run(None, {info.name: feed})
     ours = execute(graph, [value])
     steps = []
     for t, array in zip(graph.outputs, theirs, strict=True):
         out = graph.tensors[t]
-        wanted = from_file(out, array) if channels_last or array.ndim != 4 else as_it_is(out, array)
+        last = array.ndim == 4 and not channels_last  # the file has it so itself
+        wanted = from_file(out, array.transpose(np.argsort(NHWC)) if last else array)
         assert wanted.shape == out.shape
         assert np.unique(ours[t]).size >= min(8, ours[t].size // 2)
         steps.append(np.abs(ours[t].astype(int) - wanted.astype(int)).reshape(-1))
     return graph, np.concatenate(steps)
-
-
-def as_it_is(tensor, array):
-    """An output that the file has channels last."""
-    back = np.argsort(NHWC)
-    return from_file(tensor, array.transpose(back))
