@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
 from onnxexport import export
-from onnxnets import Qdq, read
+from onnxnets import Qdq, many_operators, read
 from zoo_networks import built
 
 from buildtool.base.errors import BuildtoolError, ModelError, ToolError, UnsupportedError
@@ -238,30 +238,15 @@ def test_a_file_cut_off_anywhere():
 @_settings
 @given(seed=st.integers(0, 1 << 30), count=st.integers(1, 30))
 def test_bytes_changed_anywhere(seed, count):
-    data = bytearray(_small().SerializeToString())
+    data = bytearray(many_operators().SerializeToString())
     rng = random.Random(seed)
     for _ in range(count):
         data[rng.randrange(len(data))] = rng.randrange(256)
     survives(bytes(data))
 
 
-def _small():
-    """Most sorts of operators, few bytes."""
-    net = Qdq((1, 2, 4, 4))
-    y = net.q(net.node("Relu", [net.conv(net.x, 2, 2)]))
-    y = net.node("MaxPool", [y], kernel_shape=[2, 2], strides=[1, 1])
-    y = net.node("Pad", [y, [0, 0, 1, 0, 0, 0, 0, 1]])
-    y = net.node("Slice", [y, [0], [2], [2]])
-    y = net.node("Concat", [y, y], axis=1)
-    y = net.node("Resize", [y, "", [1.0, 1.0, 2.0, 2.0]])
-    a, b = net.node("Split", [y, [1, 3]], 2, axis=1)
-    y = net.q(net.node("Mul", [a, b]))
-    y = net.node("Transpose", [net.node("Reshape", [y, [1, 3, -1]])], perm=[0, 2, 1])
-    return net.model([net.q(net.node("MatMul", [y, net.weights((3, 2))]))])
-
-
 def test_the_network_that_is_damaged_is_a_good_one():
-    assert len(read(_small()).ops) > 8
+    assert len(read(many_operators()).ops) > 8
 
 
 @pytest.mark.parametrize(("examples", "most"), [(150, 4), pytest.param(450, 7, marks=pytest.mark.slow)])
@@ -271,7 +256,7 @@ def test_fields_changed_anywhere(examples, most):
     @settings(_settings, max_examples=examples)
     @given(seed=st.integers(0, 1 << 30))
     def check(seed):
-        model, rng = _small(), random.Random(seed)
+        model, rng = many_operators(), random.Random(seed)
         for _ in range(rng.randint(1, most)):
             _mutate(model.graph, rng)
         survives(model.SerializeToString())

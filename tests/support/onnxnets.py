@@ -97,6 +97,21 @@ class Qdq:
         return model
 
 
+def many_operators():
+    """A network of most sorts of operators, in few bytes."""
+    net = Qdq((1, 2, 4, 4))
+    y = net.q(net.node("Relu", [net.conv(net.x, 2, 2)]))
+    y = net.node("MaxPool", [y], kernel_shape=[2, 2], strides=[1, 1])
+    y = net.node("Pad", [y, [0, 0, 1, 0, 0, 0, 0, 1]])
+    y = net.node("Slice", [y, [0], [2], [2]])
+    y = net.node("Concat", [y, y], axis=1)
+    y = net.node("Resize", [y, "", [1.0, 1.0, 2.0, 2.0]])
+    a, b = net.node("Split", [y, [1, 3]], 2, axis=1)
+    y = net.q(net.node("Mul", [a, b]))
+    y = net.node("Transpose", [net.node("Reshape", [y, [1, 3, -1]])], perm=[0, 2, 1])
+    return net.model([net.q(net.node("MatMul", [y, net.weights((3, 2))]))])
+
+
 def read(model):
     """As it will be planned."""
     return rewrite(read_qdq(model.SerializeToString(), path="net.onnx"), lookups=False)
