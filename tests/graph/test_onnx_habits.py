@@ -376,6 +376,11 @@ def windows_that_reach_over_the_edge(n, kind, size):
     return n.q(n.node(kind, [n.x], ceil_mode=1, strides=[2, 2], **HALVED), 0.05, 3)
 
 
+@habit((1, 3, 3, 3), "*", gives((1, 1, 1, 3)))
+def a_window_that_starts_behind_the_image_does_not_count(n):
+    return n.node("MaxPool", [n.x], kernel_shape=[2, 2], strides=[3, 3], pads=[0, 0, 1, 1], ceil_mode=1)
+
+
 @habit((1, 3, 8, 8), "*", pads(1, 0, 1, 0))
 def a_maximum_is_padded_on_all_sides(n):
     """As PyTorch's residual networks begin; TFLite has no such padding."""
