@@ -13,7 +13,7 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/support"))
 
-from onnxnets import Qdq  # noqa: E402
+from onnxnets import Qdq, many_operators  # noqa: E402
 from samplefiles import mixed  # noqa: E402
 from statenets import ring  # noqa: E402
 
@@ -90,18 +90,7 @@ def onnx() -> list[bytes]:
     y = small.q(small.node("GlobalAveragePool", [y]))
     y = small.node("Reshape", [y, small.const([1, 4])])
     plain = small.model([small.q(small.node("MatMul", [y, small.weights((4, 3))]))])
-    net = Qdq((1, 2, 4, 4))
-    y = net.q(net.node("Relu", [net.conv(net.x, 2, 2)]))
-    y = net.node("MaxPool", [y], kernel_shape=[2, 2], strides=[1, 1])
-    y = net.node("Pad", [y, net.const([0, 0, 1, 0, 0, 0, 0, 1])])
-    y = net.node("Slice", [y, net.const([0]), net.const([2]), net.const([2])])
-    y = net.node("Concat", [y, y], axis=1)
-    y = net.node("Resize", [y, "", net.const([1, 1, 2, 2], np.float32)])
-    a, b = net.node("Split", [y, net.const([1, 3])], 2, axis=1)
-    y = net.q(net.node("Mul", [a, b]))
-    y = net.node("Transpose", [net.node("Reshape", [y, net.const([1, 3, -1])])], perm=[0, 2, 1])
-    many = net.model([net.q(net.node("MatMul", [y, net.weights((3, 2))]))])
-    return [plain.SerializeToString(), many.SerializeToString()]
+    return [plain.SerializeToString(), many_operators().SerializeToString()]
 
 
 @functools.cache

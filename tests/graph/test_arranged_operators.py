@@ -13,7 +13,10 @@ from samplefiles import Sheet
 
 from buildtool.base.errors import ModelError
 from buildtool.graph.reference import execute
+from buildtool.graph.tflite.flat import FlatFile
+from buildtool.graph.tflite.network import Network
 from buildtool.graph.tflite.reader import read_model
+from buildtool.graph.tflite.shapevalues import follow_shapes
 
 SETTINGS = settings(derandomize=True, deadline=None, max_examples=14, suppress_health_check=list(HealthCheck))
 SCALE = {"scale": 0.25, "zero": -3}
@@ -29,7 +32,18 @@ def axis_of(draw: st.DrawFn, rank: int) -> tuple[int, int]:
     return axis, draw(st.sampled_from([axis, axis - rank]))
 
 
-def packed(sheet: Sheet, draw: st.DrawFn) -> tuple[list[int], list[int]]:
+def arranged(sheet, kind, shape, out, *parameters, version=1, **options):
+    """(inputs, outputs) of an operator on a tensor of `shape` and constants."""
+    x = sheet.add(FileTensor(shape, **SCALE))
+    inputs = [x, *(p if isinstance(p, FileTensor) else constant(p) for p in parameters)]
+    inputs[1:] = map(sheet.add, inputs[1:])
+    table = "".join(word.title() for word in kind.split("_")) + "Options"
+    y = sheet.apply(kind, inputs, out, table, options, **SCALE)
+    sheet.operators[-1].version = version
+    return [x], [y]
+
+
+def packed(sheet, draw):
     shape, count = draw(shapes(5, 0)), draw(st.integers(1, 4))
     axis, said = axis_of(draw, len(shape) + 1)
     parts = [sheet.add(FileTensor(shape, **SCALE)) for _ in range(count)]
@@ -38,7 +52,7 @@ def packed(sheet: Sheet, draw: st.DrawFn) -> tuple[list[int], list[int]]:
     return parts, [sheet.apply("PACK", parts, out, "PackOptions", options, **SCALE)]
 
 
-def parted(sheet: Sheet, draw: st.DrawFn, kind: str) -> tuple[list[int], list[int]]:
+def parted(sheet, draw, kind):
     shape = draw(shapes())
     axis, said = axis_of(draw, len(shape))
     x = sheet.add(FileTensor(shape, **SCALE))
@@ -59,15 +73,14 @@ def parted(sheet: Sheet, draw: st.DrawFn, kind: str) -> tuple[list[int], list[in
     return [x], outs
 
 
-def reversed_(sheet: Sheet, draw: st.DrawFn) -> tuple[list[int], list[int]]:
+def reversed_(sheet, draw):
     shape = draw(shapes())
     first, said = axis_of(draw, len(shape))
     axes = [said, *range(first + 1, draw(st.integers(first + 1, len(shape))))]
-    x = sheet.add(FileTensor(shape, **SCALE))
-    return [x], [sheet.apply("REVERSE_V2", [x, sheet.ints(*axes)], shape, "ReverseV2Options", **SCALE)]
+    return arranged(sheet, "REVERSE_V2", shape, shape, axes)
 
 
-def gathered(sheet: Sheet, draw: st.DrawFn) -> tuple[list[int], list[int]]:
+def gathered(sheet, draw):
     shape = draw(shapes())
     axis, said = axis_of(draw, len(shape))
     common = draw(st.integers(0, axis))
@@ -76,35 +89,28 @@ def gathered(sheet: Sheet, draw: st.DrawFn) -> tuple[list[int], list[int]]:
     indices = sheet.rng.integers(0, shape[axis], form)
     if draw(st.booleans()) and own:  # equally far apart
         indices = np.broadcast_to(np.arange(own[-1]) % shape[axis], form)
-    x = sheet.add(FileTensor(shape, **SCALE))
-    places = sheet.add(constant(indices, draw(st.sampled_from(["int32", "int64"]))))
+    places = constant(indices, draw(st.sampled_from(["int32", "int64"])))
     options = {"Axis": said, "BatchDims": common}
     if common and form and draw(st.booleans()):
         options["BatchDims"] = common - len(form) if common < len(form) else common
     out = [*shape[:axis], *own, *shape[axis + 1 :]]
-    return [x], [sheet.apply("GATHER", [x, places], out, "GatherOptions", options, **SCALE)]
+    return arranged(sheet, "GATHER", shape, out, places, **options)
 
 
-def gathered_nd(sheet: Sheet, draw: st.DrawFn) -> tuple[list[int], list[int]]:
+def gathered_nd(sheet, draw):
     shape = draw(shapes())
     depth, own = draw(st.integers(1, len(shape))), draw(st.lists(st.integers(1, 3), max_size=2))
     indices = np.stack([sheet.rng.integers(0, n, own) for n in shape[:depth]], -1)
-    x = sheet.add(FileTensor(shape, **SCALE))
-    out = [*own, *shape[depth:]]
-    inputs = [x, sheet.add(constant(indices))]
-    return [x], [sheet.apply("GATHER_ND", inputs, out, "GatherNdOptions", **SCALE)]
+    return arranged(sheet, "GATHER_ND", shape, [*own, *shape[depth:]], indices)
 
 
-def broadcast(sheet: Sheet, draw: st.DrawFn) -> tuple[list[int], list[int]]:
+def broadcast(sheet, draw):
     shape = draw(shapes(4))
     wanted = [*draw(shapes(2, 0)), *(draw(st.integers(1, 3)) if n == 1 else n for n in shape)]
-    x = sheet.add(FileTensor(shape, **SCALE))
-    y = sheet.apply("BROADCAST_TO", [x, sheet.ints(*wanted)], wanted, "BroadcastToOptions", **SCALE)
-    sheet.operators[-1].version = 3
-    return [x], [y]
+    return arranged(sheet, "BROADCAST_TO", shape, wanted, wanted, version=3)
 
 
-def filled(sheet: Sheet, draw: st.DrawFn) -> tuple[list[int], list[int]]:
+def filled(sheet, draw):
     """FILL with the shape of an input that SHAPE tells, added to it."""
     shape = draw(shapes(4))
     x = sheet.add(FileTensor(shape, **SCALE))
@@ -169,30 +175,25 @@ def test_bytes_of_uint8_are_moved_as_well(kind):
 @pytest.mark.parametrize(
     ("kind", "options", "indices", "wrong"),
     [
-        ("GATHER", "", [[0], [3], [1]], (5, 3, 1)),
-        ("GATHER", "GatherOptions", [1, 0, 3], (5, 3)),
-        ("GATHER_ND", "GatherNdOptions", [[0], [3], [1]], (5, 3)),
-        ("PACK", "PackOptions", None, (4, 5)),
+        ("GATHER", {}, [[[0], [3], [1]]], (5, 3, 1)),
+        ("GATHER", {}, [[1, 0, 3]], (5, 3)),
+        ("GATHER_ND", {}, [[[0], [3], [1]]], (5, 3)),
+        ("PACK", {"ValuesCount": 1, "Axis": 2}, [], (4, 5)),
     ],
 )
 def test_a_shape_in_another_order_is_refused(kind, options, indices, wrong):
     """The number of elements alone would let them pass, in an order that LiteRT does not give."""
     sheet = Sheet()
-    x = sheet.add(FileTensor((4, 5), **SCALE))
-    inputs = [x] if indices is None else [x, sheet.add(constant(indices))]
-    counted = {"ValuesCount": 1, "Axis": 2} if kind == "PACK" else {}
-    y = sheet.apply(kind, inputs, wrong, options, counted, **SCALE)
+    ends = arranged(sheet, kind, (4, 5), wrong, *indices, **options)
     with pytest.raises(ModelError, match="shape") as caught:
-        read_model(sheet.bytes([x], [y]))
+        read_model(sheet.bytes(*ends))
     assert kind in caught.value.operator or kind == "PACK"
 
 
 def test_gathering_from_a_long_row_takes_no_memory_of_its_length():
     sheet = Sheet()
-    x = sheet.add(FileTensor((1, 1 << 30), **SCALE))
-    places = sheet.add(constant([[5, 9, 2]]))
-    y = sheet.apply("GATHER", [x, places], (1, 3), "GatherOptions", {"Axis": 1, "BatchDims": 1}, **SCALE)
-    data = sheet.bytes([x], [y])
+    ends = arranged(sheet, "GATHER", (1, 1 << 30), (1, 3), [[5, 9, 2]], Axis=1, BatchDims=1)
+    data = sheet.bytes(*ends)
     tracemalloc.start()
     try:
         read_model(data)
@@ -201,53 +202,46 @@ def test_gathering_from_a_long_row_takes_no_memory_of_its_length():
         tracemalloc.stop()
 
 
-def told(sheet: Sheet, kind: str, inputs: list[int], shape: list[int], name: str = "", **options) -> int:
+def told(sheet, kind, inputs, shape, name="", **options):
     """An operator on integers."""
     return sheet.apply(kind, inputs, shape, name, options, dtype="int32", scale=None)
 
 
+REDUCTIONS = ("SUM", "REDUCE_MAX", "REDUCE_MIN", "REDUCE_PROD")
+OF_TWO = {"DIV": "Div", "FLOOR_DIV": "FloorDiv", "FLOOR_MOD": "FloorMod"}
+OF_TWO |= dict.fromkeys(("MAXIMUM", "MINIMUM"), "MaximumMinimum")
+
+
 def test_integers_from_shapes_are_folded_as_litert_computes_them():
-    """Each result is added to the number of elements and taken off again: a wrong one refuses the shape."""
+    """SHAPE and what follows from it, tensor by tensor."""
     sheet = Sheet()
     x = sheet.add(FileTensor((1, 4, 6, 2), **SCALE))
     shape = told(sheet, "SHAPE", [x], [4], "ShapeOptions", OutType=2)
     one = sheet.add(constant(1))
     two, zero, minus = (sheet.add(constant(n)) for n in (2, 0, -7))
-    found = {
-        "rank": told(sheet, "RANK", [x], [], "RankOptions"),
-        "sum": told(sheet, "SUM", [shape, sheet.ints(0)], [], "ReducerOptions"),
-        "max": told(sheet, "REDUCE_MAX", [shape, sheet.ints(0)], [], "ReducerOptions"),
-        "min": told(sheet, "REDUCE_MIN", [shape, sheet.ints(0)], [], "ReducerOptions"),
-        "product": told(sheet, "REDUCE_PROD", [shape, sheet.ints(0)], [], "ReducerOptions"),
-        "gather": told(sheet, "GATHER", [shape, two], [], "GatherOptions"),
-        "quotient": told(sheet, "DIV", [minus, two], [], "DivOptions"),
-        "floor": told(sheet, "FLOOR_DIV", [minus, two], [], "FloorDivOptions"),
-        "rest": told(sheet, "FLOOR_MOD", [minus, two], [], "FloorModOptions"),
-        "larger": told(sheet, "MAXIMUM", [minus, two], [], "MaximumMinimumOptions"),
-        "smaller": told(sheet, "MINIMUM", [minus, two], [], "MaximumMinimumOptions"),
-    }
+    axis = [shape, sheet.ints(0)]
     counted = told(sheet, "RANGE", [zero, two, one], [2], "RangeOptions")  # 0 1
-    vectors = {
-        "slice": told(sheet, "SLICE", [shape, sheet.ints(1), sheet.ints(2)], [2], "SliceOptions"),
-        "filled": told(sheet, "FILL", [sheet.ints(2), two], [2], "FillOptions"),
-        "zeros": told(sheet, "ZEROS_LIKE", [counted], [2], "ZerosLikeOptions"),
-        "turned": told(sheet, "REVERSE_V2", [counted, sheet.ints(0)], [2], "ReverseV2Options"),
-        "tiled": told(sheet, "TILE", [sheet.ints(3), sheet.ints(2)], [2], "TileOptions"),
-        "shape": told(sheet, "BROADCAST_ARGS", [sheet.ints(1, 5), sheet.ints(4, 1)], [2]),
-    }
-    parts = [sheet.add(FileTensor((), "int32", scale=None)) for _ in range(4)]
-    sheet.operators.append(FileOperator("UNPACK", [shape], parts, "UnpackOptions", {"Num": 4}))
-    halves = [sheet.add(FileTensor((2,), "int32", scale=None)) for _ in range(2)]
-    sheet.operators.append(FileOperator("SPLIT", [zero, shape], halves, "SplitOptions", {"NumSplits": 2}))
-    odd = [sheet.add(FileTensor((n,), "int32", scale=None)) for n in (1, 3)]
-    inputs = [shape, sheet.ints(1, -1), zero]
-    sheet.operators.append(FileOperator("SPLIT_V", inputs, odd, "SplitVOptions", {"NumSplits": 2}))
-    wanted = [*found.values(), *vectors.values(), *parts, *halves, *odd]
+    wanted = [
+        told(sheet, "RANK", [x], [], "RankOptions"),
+        *(told(sheet, kind, axis, [], "ReducerOptions") for kind in REDUCTIONS),
+        told(sheet, "GATHER", [shape, two], [], "GatherOptions"),
+        *(told(sheet, kind, [minus, two], [], f"{table}Options") for kind, table in OF_TWO.items()),
+        told(sheet, "SLICE", [shape, sheet.ints(1), sheet.ints(2)], [2], "SliceOptions"),
+        told(sheet, "FILL", [sheet.ints(2), two], [2], "FillOptions"),
+        told(sheet, "ZEROS_LIKE", [counted], [2], "ZerosLikeOptions"),
+        told(sheet, "REVERSE_V2", [counted, sheet.ints(0)], [2], "ReverseV2Options"),
+        told(sheet, "TILE", [sheet.ints(3), sheet.ints(2)], [2], "TileOptions"),
+        told(sheet, "BROADCAST_ARGS", [sheet.ints(1, 5), sheet.ints(4, 1)], [2]),
+    ]
+    for kind, inputs, outs, table, options in [
+        ("UNPACK", [shape], [()] * 4, "UnpackOptions", {"Num": 4}),
+        ("SPLIT", [zero, shape], [(2,)] * 2, "SplitOptions", {"NumSplits": 2}),
+        ("SPLIT_V", [shape, sheet.ints(1, -1), zero], [(1,), (3,)], "SplitVOptions", {"NumSplits": 2}),
+    ]:
+        parts = [sheet.add(FileTensor(out, "int32", scale=None)) for out in outs]
+        sheet.operators.append(FileOperator(kind, inputs, parts, table, options))
+        wanted += parts
     data = sheet.bytes([x], [x])
-    from buildtool.graph.tflite.flat import FlatFile
-    from buildtool.graph.tflite.network import Network
-    from buildtool.graph.tflite.shapevalues import follow_shapes
-
     network, computed = Network(FlatFile(data)), run(data, [np.zeros((1, 4, 6, 2), np.int8)])
     follow_shapes(network)
     for index in wanted:

@@ -29,22 +29,20 @@ def _svdf() -> Graph:
     return net.graph([svdf(net, net.input((1, 6)), 4, rank=2, memory=3)])
 
 
-def _with_op(graph: Graph, **changes: object) -> Graph:
-    return replace(graph, ops=(replace(graph.ops[0], **changes),))
+def _changed(graph, change):
+    """With other attributes (a dict), fewer operands (a list), or (a place, what is done to its tensor)."""
+    op, tensors = graph.ops[0], graph.tensors
+    if isinstance(change, dict):
+        op = replace(op, attrs=replace(op.attrs, **change))
+    elif isinstance(change, list):
+        op = replace(op, inputs=tuple(-1 if i in change else t for i, t in enumerate(op.inputs)))
+    else:
+        place, of_tensor = change
+        tensors = tuple(of_tensor(t) if i == op.inputs[place] else t for i, t in enumerate(tensors))
+    return replace(graph, ops=(op,), tensors=tensors)
 
 
-def _without(graph: Graph, *places: int) -> Graph:
-    op = graph.ops[0]
-    return _with_op(graph, inputs=tuple(-1 if i in places else t for i, t in enumerate(op.inputs)))
-
-
-def _with_tensor(graph: Graph, place: int, change: Callable[[Tensor], Tensor]) -> Graph:
-    index = graph.ops[0].inputs[place]
-    tensors = [change(t) if i == index else t for i, t in enumerate(graph.tensors)]
-    return replace(graph, tensors=tuple(tensors))
-
-
-def _as_type(dtype: DType) -> Callable[[Tensor], Tensor]:
+def _as(dtype: DType) -> Callable[[Tensor], Tensor]:
     def change(tensor: Tensor) -> Tensor:
         data = None if tensor.data is None else tensor.data.astype(dtype.value)
         return replace(tensor, dtype=dtype, data=data)
@@ -71,57 +69,47 @@ def _per_row(tensor: Tensor) -> Tensor:
     return replace(tensor, quant=Quantization((0.01,) * count, (0,) * count))
 
 
-def _attrs(graph: Graph, **changes: object) -> Graph:
-    return _with_op(graph, attrs=replace(graph.ops[0].attrs, **changes))
-
-
 LSTM = {
-    "forget weights": (lambda g: _without(g, L.INPUT_TO_FORGET), "input_to_forget is missing"),
-    "a bias": (lambda g: _without(g, L.CELL_BIAS), "cell_bias is missing"),
-    "one peephole": (lambda g: _without(g, L.CELL_TO_FORGET), "cell_to_forget is missing"),
-    "one norm": (lambda g: _without(g, L.CELL_NORM), "cell_norm is missing"),
-    "half an input gate": (
-        lambda g: _without(g, L.INPUT_TO_INPUT),
-        "recurrent_to_input without weights of the input gate",
-    ),
-    "no projection": (lambda g: _without(g, L.PROJECTION, L.PROJECTION_BIAS), "without a projection"),
-    "no state": (lambda g: _without(g, L.CELL_STATE), "input 19 is missing"),
-    "diagonal": (lambda g: _with_tensor(g, L.RECURRENT_TO_OUTPUT, _diagonal), "diagonal"),
-    "short rows": (lambda g: _with_tensor(g, L.RECURRENT_TO_CELL, _cut), "shape [4, 4], expected [5, 4]"),
-    "float": (lambda g: _with_tensor(g, L.X, _as_type(DType.FLOAT32)), "hybrid: int8 weights"),
-    "16 bits": (lambda g: _with_tensor(g, L.X, _as_type(DType.INT16)), "takes int8 alone"),
-    "bias of 16 bits": (lambda g: _with_tensor(g, L.CELL_BIAS, _as_type(DType.INT16)), "must be an int32"),
-    "cell of 8 bits": (
-        lambda g: _with_tensor(g, L.CELL_STATE, _as_type(DType.INT8)),
-        "the cell must be a variable tensor of int16",
-    ),
-    "cell's scale": (lambda g: _with_tensor(g, L.CELL_STATE, _scale(0.0003)), "not a power of two"),
-    "a coarse cell": (lambda g: _with_tensor(g, L.CELL_STATE, _scale(2.0**-8)), "not a power of two"),
-    "cell's zero point": (lambda g: _with_tensor(g, L.CELL_STATE, _scale(2.0**-11, 3)), "zero point"),
-    "weights' zero point": (lambda g: _with_tensor(g, L.INPUT_TO_CELL, _scale(0.01, 3)), "must be 0"),
-    "per row": (lambda g: _with_tensor(g, L.INPUT_TO_CELL, _per_row), "expected one for the whole tensor"),
-    "huge scale": (lambda g: _with_tensor(g, L.INPUT_TO_CELL, _scale(1e30)), "is too large"),
-    "large sums": (lambda g: _with_tensor(g, L.INPUT_TO_CELL, _scale(1e3)), "may not fit 32 bits"),
-    "endless scale": (lambda g: _with_tensor(g, L.INPUT_TO_CELL, _scale(float("inf"))), "finite"),
-    "huge peephole": (lambda g: _with_tensor(g, L.CELL_TO_INPUT, _scale(10.0)), "too far apart"),
-    "hidden scale": (lambda g: _attrs(g, hidden=Quantization((0.0,), (0,))), "has the scale 0.0"),
-    "tiny hidden scale": (lambda g: _attrs(g, hidden=Quantization((1e-30,), (0,))), "too far apart"),
-    "hidden zero point": (lambda g: _attrs(g, hidden=Quantization((0.01,), (900,))), "scale and zero point"),
-    "no gate scales": (lambda g: _attrs(g, gates=()), "has no scale of its own"),
-    "gate scale": (lambda g: _attrs(g, gates=(1.0, float("nan"), 1.0, 1.0)), "has the scale nan"),
-    "negative clip": (lambda g: _attrs(g, cell_clip=-1.0), "clipped at -1.0"),
-    "clip without a number": (lambda g: _attrs(g, projection_clip=float("nan")), "clipped at nan"),
+    "forget weights": ([L.INPUT_TO_FORGET], "input_to_forget is missing"),
+    "a bias": ([L.CELL_BIAS], "cell_bias is missing"),
+    "one peephole": ([L.CELL_TO_FORGET], "cell_to_forget is missing"),
+    "one norm": ([L.CELL_NORM], "cell_norm is missing"),
+    "half an input gate": ([L.INPUT_TO_INPUT], "recurrent_to_input without weights of the input gate"),
+    "no projection": ([L.PROJECTION, L.PROJECTION_BIAS], "without a projection"),
+    "no state": ([L.CELL_STATE], "input 19 is missing"),
+    "diagonal": ((L.RECURRENT_TO_OUTPUT, _diagonal), "diagonal"),
+    "short rows": ((L.RECURRENT_TO_CELL, _cut), "shape [4, 4], expected [5, 4]"),
+    "float": ((L.X, _as(DType.FLOAT32)), "hybrid: int8 weights"),
+    "16 bits": ((L.X, _as(DType.INT16)), "takes int8 alone"),
+    "bias of 16 bits": ((L.CELL_BIAS, _as(DType.INT16)), "must be an int32"),
+    "cell of 8 bits": ((L.CELL_STATE, _as(DType.INT8)), "the cell must be a variable tensor of int16"),
+    "cell's scale": ((L.CELL_STATE, _scale(0.0003)), "not a power of two"),
+    "a coarse cell": ((L.CELL_STATE, _scale(2.0**-8)), "not a power of two"),
+    "cell's zero point": ((L.CELL_STATE, _scale(2.0**-11, 3)), "zero point"),
+    "weights' zero point": ((L.INPUT_TO_CELL, _scale(0.01, 3)), "must be 0"),
+    "per row": ((L.INPUT_TO_CELL, _per_row), "expected one for the whole tensor"),
+    "huge scale": ((L.INPUT_TO_CELL, _scale(1e30)), "is too large"),
+    "large sums": ((L.INPUT_TO_CELL, _scale(1e3)), "may not fit 32 bits"),
+    "endless scale": ((L.INPUT_TO_CELL, _scale(float("inf"))), "finite"),
+    "huge peephole": ((L.CELL_TO_INPUT, _scale(10.0)), "too far apart"),
+    "hidden scale": ({"hidden": Quantization((0.0,), (0,))}, "has the scale 0.0"),
+    "tiny hidden scale": ({"hidden": Quantization((1e-30,), (0,))}, "too far apart"),
+    "hidden zero point": ({"hidden": Quantization((0.01,), (900,))}, "scale and zero point"),
+    "no gate scales": ({"gates": ()}, "has no scale of its own"),
+    "gate scale": ({"gates": (1.0, float("nan"), 1.0, 1.0)}, "has the scale nan"),
+    "negative clip": ({"cell_clip": -1.0}, "clipped at -1.0"),
+    "clip without a number": ({"projection_clip": float("nan")}, "clipped at nan"),
 }
 SVDF = {
-    "rank": (lambda g: _attrs(g, rank=3), "do not divide into units of 3"),
-    "no rank": (lambda g: _attrs(g, rank=0), "do not divide into units of 0"),
-    "short weights": (lambda g: _with_tensor(g, 1, _cut), "expected [8, 6]"),
-    "8-bit state": (lambda g: _with_tensor(g, 4, _as_type(DType.INT8)), "reads both as 16 bits"),
-    "8-bit time": (lambda g: _with_tensor(g, 2, _as_type(DType.INT8)), "reads both as 16 bits"),
-    "state's zero point": (lambda g: _with_tensor(g, 4, _scale(0.01, 1)), "zero point"),
-    "huge scale": (lambda g: _with_tensor(g, 2, _scale(1e20)), "too far apart"),
-    "16 bits": (lambda g: _with_tensor(g, 0, _as_type(DType.INT16)), "takes int8 alone"),
-    "no weights": (lambda g: _without(g, 1), "missing"),
+    "rank": ({"rank": 3}, "do not divide into units of 3"),
+    "no rank": ({"rank": 0}, "do not divide into units of 0"),
+    "short weights": ((1, _cut), "expected [8, 6]"),
+    "8-bit state": ((4, _as(DType.INT8)), "reads both as 16 bits"),
+    "8-bit time": ((2, _as(DType.INT8)), "reads both as 16 bits"),
+    "state's zero point": ((4, _scale(0.01, 1)), "zero point"),
+    "huge scale": ((2, _scale(1e20)), "too far apart"),
+    "16 bits": ((0, _as(DType.INT16)), "takes int8 alone"),
+    "no weights": ([1], "missing"),
 }
 
 
@@ -131,7 +119,7 @@ SVDF = {
 )
 def test_tensors_that_do_not_fit_are_refused_with_the_reason(make, kind, case):
     change, text = case
-    graph = change(make())
+    graph = _changed(make(), change)
     with pytest.raises(BuildtoolError) as caught:
         read_model(write_model(graph))
     assert text in str(caught.value) and kind in str(caught.value)

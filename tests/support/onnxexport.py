@@ -63,7 +63,11 @@ def evaluate(model, graph, inputs):
 
 
 def _to_file(tensor, array, kind):
-    array = array.transpose(NCHW) if array.ndim == 4 else array
+    return stored(tensor, array.transpose(NCHW) if array.ndim == 4 else array, kind)
+
+
+def stored(tensor, array, kind):
+    """Our numbers of a tensor as numbers of the file's type."""
     if kind == TensorProto.FLOAT and tensor.quant is not None:
         return (array.astype(np.float32) - tensor.quant.zero_point) * np.float32(tensor.quant.scale)
     return (array.view(np.uint8) ^ 128) if kind == TensorProto.UINT8 and array.dtype == np.int8 else array
@@ -338,9 +342,8 @@ def _pad(e, op):
     pairs = [(0, 0)] * rank
     for d, p in enumerate(attrs.paddings):
         pairs[e.dim(x, d)] = p
-    mode = {g.PadMode.CONSTANT: "constant", g.PadMode.REFLECT: "reflect", g.PadMode.SYMMETRIC: "edge"}[
-        attrs.mode
-    ]
+    modes = {g.PadMode.CONSTANT: "constant", g.PadMode.REFLECT: "reflect", g.PadMode.SYMMETRIC: "edge"}
+    mode = modes[attrs.mode]
     if mode == "edge" and max(map(max, pairs)) > 1:
         raise NotExpressible
     inputs = [e.floats[x], e.ints([p[i] for i in range(2) for p in pairs])]
@@ -392,9 +395,8 @@ def _slice(e, op):
 
 def _resize(e, op):
     attrs, out = op.attrs, e.tensor(op.outputs[0]).shape
-    how = (
-        "align_corners" if attrs.align_corners else "half_pixel" if attrs.half_pixel_centers else "asymmetric"
-    )
+    how = "half_pixel" if attrs.half_pixel_centers else "asymmetric"
+    how = "align_corners" if attrs.align_corners else how
     more = {"mode": "linear"}
     if op.kind is OpKind.RESIZE_NEAREST_NEIGHBOR:
         more = {"mode": "nearest", "nearest_mode": "floor" if how == "asymmetric" else "round_prefer_ceil"}

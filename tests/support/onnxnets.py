@@ -7,7 +7,7 @@ graph, steps = compared(net.model([y]))      # as read and rewritten; outputs ag
 
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper
-from onnxexport import NHWC, from_file
+from onnxexport import NHWC, from_file, stored
 
 from buildtool.graph.onnx.reader import read_qdq
 from buildtool.graph.reference import execute
@@ -46,12 +46,16 @@ class Qdq:
         return name
 
     def node(self, kind, inputs, outputs=1, domain="", **attributes):
-        """An operator; its output's name, or names where there are several."""
+        """An operator; its output's name, or names. Inputs that are numbers become constants."""
         names = [self.name(kind.lower()) for _ in range(outputs)]
+        operands = [i if isinstance(i, str) else self._numbers(np.asarray(i)) for i in inputs]
         self.nodes.append(
-            helper.make_node(kind, inputs, names, name=f"/{names[0]}", domain=domain, **attributes)
+            helper.make_node(kind, operands, names, name=f"/{names[0]}", domain=domain, **attributes)
         )
         return names[0] if outputs == 1 else names
+
+    def _numbers(self, array):
+        return self.const(array, np.float32 if array.dtype == np.float64 else array.dtype)
 
     def _params(self, scale, zero, dtype):
         return [self.const(scale, np.float32), self.const(zero, dtype)]
@@ -93,6 +97,21 @@ class Qdq:
         return model
 
 
+def many_operators():
+    """A network of most sorts of operators, in few bytes."""
+    net = Qdq((1, 2, 4, 4))
+    y = net.q(net.node("Relu", [net.conv(net.x, 2, 2)]))
+    y = net.node("MaxPool", [y], kernel_shape=[2, 2], strides=[1, 1])
+    y = net.node("Pad", [y, [0, 0, 1, 0, 0, 0, 0, 1]])
+    y = net.node("Slice", [y, [0], [2], [2]])
+    y = net.node("Concat", [y, y], axis=1)
+    y = net.node("Resize", [y, "", [1.0, 1.0, 2.0, 2.0]])
+    a, b = net.node("Split", [y, [1, 3]], 2, axis=1)
+    y = net.q(net.node("Mul", [a, b]))
+    y = net.node("Transpose", [net.node("Reshape", [y, [1, 3, -1]])], perm=[0, 2, 1])
+    return net.model([net.q(net.node("MatMul", [y, net.weights((3, 2))]))])
+
+
 def read(model):
     """As it will be planned."""
     return rewrite(read_qdq(model.SerializeToString(), path="net.onnx"), lookups=False)
@@ -115,24 +134,15 @@ def compared(model, *, seed=0, channels_last=True):
         feed = value.transpose(0, 3, 1, 2)
     elif value.ndim == 3 and list(tensor.shape) != [d.dim_value for d in info.type.tensor_type.shape.dim]:
         feed = value.transpose(0, 2, 1)
-    kind = info.type.tensor_type.elem_type
-    if kind == TensorProto.FLOAT:
-        feed = (feed.astype(np.float32) - tensor.quant.zero_point) * np.float32(tensor.quant.scale)
-    elif kind == TensorProto.UINT8:
-        feed = feed.view(np.uint8) ^ 128
+    feed = stored(tensor, feed, info.type.tensor_type.elem_type)
     theirs = ReferenceEvaluator(model).run(None, {info.name: feed})
     ours = execute(graph, [value])
     steps = []
     for t, array in zip(graph.outputs, theirs, strict=True):
         out = graph.tensors[t]
-        wanted = from_file(out, array) if channels_last or array.ndim != 4 else as_it_is(out, array)
+        last = array.ndim == 4 and not channels_last  # the file has it so itself
+        wanted = from_file(out, array.transpose(np.argsort(NHWC)) if last else array)
         assert wanted.shape == out.shape
         assert np.unique(ours[t]).size >= min(8, ours[t].size // 2)
         steps.append(np.abs(ours[t].astype(int) - wanted.astype(int)).reshape(-1))
     return graph, np.concatenate(steps)
-
-
-def as_it_is(tensor, array):
-    """An output that the file has channels last."""
-    back = np.argsort(NHWC)
-    return from_file(tensor, array.transpose(back))

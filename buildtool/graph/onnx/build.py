@@ -1,7 +1,5 @@
 """Collects the graph's tensors and operators, and brings tensors into the order an operator wants."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import replace
@@ -108,7 +106,7 @@ class Builder:
         self.op(kind, inputs, [out], attrs)
         return out
 
-    def moved(
+    def move(
         self,
         kind: OpKind,
         x: Held,
@@ -120,10 +118,10 @@ class Builder:
     ) -> Held:
         """What moves or picks elements of `x`, which lies as `tensor` in `order`; so does the result."""
         memory, layout = lying(shape, order)
-        made = self.make(kind, [tensor], name, memory, x.quant, attrs)
-        return Held(made, tuple(shape), layout, x.quant, x.integers)
+        result = self.make(kind, [tensor], name, memory, x.quant, attrs)
+        return replace(x, tensor=result, shape=tuple(shape), layout=layout)
 
-    def requantized(self, x: Held, quant: Quantization, name: str, remember: bool = False) -> Held:
+    def requantize(self, x: Held, quant: Quantization, name: str, remember: bool = False) -> Held:
         """`x` in another quantisation; `remember`: for `unrounded`, unless more is lost than roundings."""
         if same_quantization(x.quant, quant):
             return x
@@ -144,7 +142,7 @@ class Builder:
 
     # ---- orders of dimensions ----------------------------------------------------------------------
 
-    def viewed(self, tensor: int, shape: Sequence[int]) -> int:
+    def view(self, tensor: int, shape: Sequence[int]) -> int:
         """The same bytes under `shape`."""
         wanted, old = tuple(shape), self.tensors[tensor]
         if old.shape == wanted:
@@ -155,20 +153,20 @@ class Builder:
             self._viewed[key] = self.make(OpKind.RESHAPE, [tensor], f"{old.name}/view", wanted, old.quant)
         return self._viewed[key]
 
-    def _laid(self, tensor: int, source: Layout, target: Layout) -> int:
+    def _lay(self, tensor: int, source: Layout, target: Layout) -> int:
         """The tensor's bytes in another order, by a TRANSPOSE (two where they have no common factors)."""
         if source == target:
             return tensor
         key = (tensor, target)
         if key not in self._moved:
-            found = between(source, target)
-            if found is None:
+            turn = between(source, target)
+            if turn is None:
                 flat = plain([math.prod(source.factors)])
-                self._moved[key] = self._laid(self._laid(tensor, source, flat), flat, target)
+                self._moved[key] = self._lay(self._lay(tensor, source, flat), flat, target)
             else:
-                old, (shape, perm) = self.tensors[tensor], found
+                old, (shape, perm) = self.tensors[tensor], turn
                 assert old.quant is not None
-                x = self.viewed(tensor, shape)
+                x = self.view(tensor, shape)
                 turned = [shape[p] for p in perm]
                 attrs = TransposeAttrs(perm)
                 name = f"{old.name}/transposed"
@@ -178,7 +176,7 @@ class Builder:
     def ordered(self, x: Held, order: Sequence[int]) -> int:
         """The tensor whose dimension i is the file's dimension order[i]."""
         memory, layout = lying(x.shape, order)
-        return self.viewed(self._laid(x.tensor, x.layout, layout), memory)
+        return self.view(self._lay(x.tensor, x.layout, layout), memory)
 
     def natural(self, x: Held) -> tuple[int, tuple[int, ...]]:
         """(tensor, order): as it lies, its dimensions being those of the file in that order.

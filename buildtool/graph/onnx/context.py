@@ -1,7 +1,5 @@
 """What an operator's rule sees of the file: its operands, with what is still open settled."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
@@ -84,8 +82,12 @@ class Context:
             raise UnsupportedError(f"{what} is not constant", tensor=shown(node.input(position)), hint=hint)
         return value.data
 
-    def ints(self, node: Node, position: int, what: str) -> tuple[int, ...]:
-        """A constant operand of integers."""
+    def ints(
+        self, node: Node, position: int, what: str, default: tuple[int, ...] | None = None
+    ) -> tuple[int, ...]:
+        """A constant operand of integers; `default` where it is absent, if that is allowed."""
+        if default is not None and not node.input(position):
+            return default
         data = self.array(node, position, what)
         if data.dtype.kind not in "iu" or data.size > 4096:
             raise ModelError(f"{what} is not a list of integers", tensor=shown(node.input(position)))
@@ -259,9 +261,9 @@ class Context:
                 is_near = abs(out.scale - demanded.scale) <= _NEAR * demanded.scale
                 kept = out if is_near and out.zero_point == demanded.zero_point else demanded
             inner = name if same_quantization(kept, out) else f"{name}/kernel"
-            made = self.build.make(kind, tensors, inner, memory, kept, fused)
-            held = Held(made, tuple(shape), layout, kept)
-            return self.build.requantized(held, out, name, remember=demanded is not None)
+            tensor = self.build.make(kind, tensors, inner, memory, kept, fused)
+            held = Held(tensor, tuple(shape), layout, kept)
+            return self.build.requantize(held, out, name, remember=demanded is not None)
 
         return Pending(tuple(shape), make, fuses=isinstance(attrs, ElementwiseAttrs), natural=demanded)
 
@@ -271,12 +273,12 @@ class Context:
         """Emits a pending operator; from now on `name` is its int8 result."""
         activation = scales.activation(pending.clamp, quant)
         if activation is not None and (pending.fuses or activation is Activation.NONE):
-            made = pending.make(quant, activation, name)
+            held = pending.make(quant, activation, name)
         else:
             before = pending.make(quant, Activation.NONE, f"{name}/unclamped")
-            made = self.cut(before, pending.clamp, quant, name)
-        self.values[name] = made
-        return made
+            held = self.cut(before, pending.clamp, quant, name)
+        self.values[name] = held
+        return held
 
     def cut(self, x: Held, clamp: Clamp, quant: Quantization, name: str) -> Held:
         """`x` in another quantisation, cut to `clamp`.
@@ -286,25 +288,22 @@ class Context:
         build, shape = self.build, self.build.tensors[x.tensor].shape
         activation = scales.activation(clamp, quant)
         if activation is Activation.NONE:
-            return build.requantized(x, quant, name)
+            return build.requantize(x, quant, name)
         if activation in _UNARY:
             out = build.make(_UNARY[activation], [x.tensor], name, shape, quant)
-            return Held(out, x.shape, x.layout, quant)
-        if activation is not None:
+        elif activation is not None:
             zero = build.constant(f"{name}/zero", np.zeros(1, np.int8), replace(quant, zero_points=(0,)))
-            attrs = ElementwiseAttrs(activation)
-            out = build.make(OpKind.ADD, [x.tensor, zero], name, shape, quant, attrs)
-            return Held(out, x.shape, x.layout, quant)
-        low, high = scales.clamp_limits(clamp, quant)
-        bounds = [(OpKind.MAXIMUM, low)] if low > -128 else []
-        bounds += [(OpKind.MINIMUM, high)] if high < 127 else []
-        made = build.requantized(x, quant, f"{name}/uncut")
-        for i, (kind, bound) in enumerate(bounds):
-            inner = name if i == len(bounds) - 1 else f"{name}/half"
-            limit = build.constant(f"{inner}/limit", np.full(1, bound, np.int8), quant)
-            out = build.make(kind, [made.tensor, limit], inner, shape, quant)
-            made = Held(out, x.shape, x.layout, quant)
-        return made
+            out = build.make(OpKind.ADD, [x.tensor, zero], name, shape, quant, ElementwiseAttrs(activation))
+        else:
+            low, high = scales.clamp_limits(clamp, quant)
+            bounds = [(OpKind.MAXIMUM, low)] if low > -128 else []
+            bounds += [(OpKind.MINIMUM, high)] if high < 127 else []
+            out = build.requantize(x, quant, f"{name}/uncut").tensor
+            for i, (kind, bound) in enumerate(bounds):
+                inner = name if i == len(bounds) - 1 else f"{name}/half"
+                limit = build.constant(f"{inner}/limit", np.full(1, bound, np.int8), quant)
+                out = build.make(kind, [out, limit], inner, shape, quant)
+        return Held(out, x.shape, x.layout, quant)
 
 
 def meet(a: Clamp, b: Clamp) -> Clamp:

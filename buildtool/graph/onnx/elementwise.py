@@ -1,7 +1,5 @@
 """Operators on each element: sums, products, biases, Max and Min, whose operands broadcast; activations."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import replace
@@ -44,7 +42,7 @@ def divide(ctx: Context, node: Node) -> list[Value]:
     divisor = ctx.value(node.input(1))
     if not isinstance(divisor, (Constant, Quantized)) or divisor.data.size != 1:
         return elementwise(ctx, node)
-    value = float((divisor.real if isinstance(divisor, Quantized) else divisor.data).reshape(-1)[0])
+    value = float(divisor.real.reshape(-1)[0])
     if value == 0 or not math.isfinite(1 / value):
         raise ModelError("a Div by zero")
     sign = np.full((1,), int(math.copysign(1, value)), np.int8)
@@ -95,21 +93,18 @@ def _pair(ctx: Context, kind: OpKind, a: Held | Quantized, b: Held | Quantized) 
     ):  # no operand needs an order of dimensions: it lies as the leader does, or is one number
         memory: Sequence[int] = ctx.build.tensors[leader.tensor].shape
         tensors = [
-            ctx.build.viewed(x.tensor, memory)
+            ctx.build.view(x.tensor, memory)
             if isinstance(x, Held)
             else ctx.build.constant("constant", x.data.reshape(1), x.quant)
             for x in (a, b)
         ]
         layout = leader.layout
     else:
-        _, order = ctx.build.natural(_long(leader, len(shape)))
+        _, order = ctx.build.natural(_widen(leader, len(shape)))
         tensors = [_in_order(ctx, x, order) for x in (a, b)]
         memory, layout = lying(shape, order)
-    attrs: Attrs | None = None
-    if kind is OpKind.DIV:
-        attrs = QuotientAttrs(wraps=False)
-    elif kind in (OpKind.ADD, OpKind.SUB, OpKind.MUL):
-        attrs = ElementwiseAttrs()
+    fuses = kind in (OpKind.ADD, OpKind.SUB, OpKind.MUL)
+    attrs = QuotientAttrs(wraps=False) if kind is OpKind.DIV else ElementwiseAttrs() if fuses else None
     return ctx.pending(kind, tensors, shape, memory, layout, attrs)
 
 
@@ -117,10 +112,10 @@ def _in_order(ctx: Context, x: Held | Quantized, order: Sequence[int]) -> int:
     """An operand's tensor, its dimensions (as many as the result's) in that order."""
     if isinstance(x, Quantized):
         return ctx.build.spread(x, "constant", order)
-    return ctx.build.ordered(_long(x, len(order)), order)
+    return ctx.build.ordered(_widen(x, len(order)), order)
 
 
-def _long(x: Held, rank: int) -> Held:
+def _widen(x: Held, rank: int) -> Held:
     """`x` with dimensions of 1 in front."""
     return replace(x, shape=(1,) * (rank - len(x.shape)) + x.shape)
 
@@ -131,14 +126,9 @@ def extreme(ctx: Context, node: Node) -> list[Value]:
     given: list[Held | Array] = []
     for position, name in enumerate(node.inputs):
         value = ctx.value(name)
-        if isinstance(value, Constant):
-            given.append(np.asarray(value.data, np.float64))
-        elif isinstance(value, Quantized):
-            if len(value.quant.scales) > 1:
-                raise UnsupportedError(f"an operand of {node.kind} with a scale a channel")
-            given.append(value.real)
-        else:
-            given.append(ctx.held(node, position))
+        if isinstance(value, Quantized) and len(value.quant.scales) > 1:
+            raise UnsupportedError(f"an operand of {node.kind} with a scale a channel")
+        given.append(value.real if isinstance(value, (Constant, Quantized)) else ctx.held(node, position))
     held = [x for x in given if isinstance(x, Held)]
     if not held:
         raise UnsupportedError(f"a {node.kind} of constants", hint="fold constants before exporting")
@@ -154,7 +144,7 @@ def extreme(ctx: Context, node: Node) -> list[Value]:
         return Quantized(data.reshape(data.shape or (1,)), out)
 
     def make(out: Quantization, _activation: Activation, name: str) -> Held:
-        whole, *alike = (ctx.build.requantized(x, out, f"{name}/operand{i}") for i, x in enumerate(held))
+        whole, *alike = (ctx.build.requantize(x, out, f"{name}/operand{i}") for i, x in enumerate(held))
         others: list[Held | Quantized] = [*alike, *(quantised(x, out) for x in rest)]
         for i, other in enumerate(others):
             last = i == len(others) - 1

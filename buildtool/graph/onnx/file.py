@@ -3,8 +3,6 @@
 What hostile files could cost is bounded here.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field

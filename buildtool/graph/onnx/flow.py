@@ -5,8 +5,6 @@ QuantizeLinear and DequantizeLinear, values are stored as the quantised side has
 part of the operators around it, as int8 runtimes execute such files.
 """
 
-from __future__ import annotations
-
 import math
 import subprocess
 import sys
@@ -62,8 +60,21 @@ class _Reader:
             if size is not None and len(dims) == 4:
                 dims[2].dim_value, dims[3].dim_value = size
             fix_input(value, "give --size ROWSxCOLUMNS, or export with a fixed input shape")
-        # name -> the QuantizeLinear's output, for results that nothing but one QuantizeLinear reads.
-        self.stored: dict[str, str] = {}
+        self.stored = self._stored()
+        self._infer(_without_values(model, small, size is not None))
+        batches = {self.tensors[n][0][0] for n in self.inputs if n in self.tensors and self.tensors[n][0]}
+        self.own_batch = batches.pop() if len(batches) == 1 else 1
+        self.batch = self.own_batch if batch is None else batch
+        self.same: dict[str, tuple[str, ...]] = {}  # dequantised -> what is read instead of it
+        self.computed = set(self.inputs)
+        self.places: dict[str, int] = {}
+        self.values: list[Value] = []
+        self.ops: list[FlowOp] = []
+        self.used = {*self.outputs, *(name for node in self.nodes for name in node.inputs)}
+
+    def _stored(self) -> dict[str, str]:
+        """Results that nothing but one QuantizeLinear reads -> its output."""
+        stored: dict[str, str] = {}
         readers: dict[str, list[Node]] = {}
         for node in self.nodes:
             for name in node.inputs:
@@ -71,8 +82,12 @@ class _Reader:
         for name in readers.keys() - {"", *self.outputs, *self.inputs, *self.constant}:
             node, *others = readers[name]
             if node.kind == "QuantizeLinear" and node.inputs[0] == name and node.outputs and not others:
-                self.stored[name] = node.outputs[0]
-        inferred = _inferred(_without_values(model, small, size is not None)).graph
+                stored[name] = node.outputs[0]
+        return stored
+
+    def _infer(self, model: bytes) -> None:
+        """Notes the tensors' shapes that follow from the model."""
+        inferred = _inferred(model).graph
         for value in (*inferred.input, *inferred.value_info, *inferred.output):
             if not value.type.HasField("tensor_type") or not value.type.tensor_type.HasField("shape"):
                 continue
@@ -81,15 +96,6 @@ class _Reader:
             is_known = min(sizes, default=0) >= 0 and kind.elem_type in _BITS
             if is_known and value.name not in self.constant:
                 self.tensors[value.name] = sizes, _BITS[kind.elem_type]
-        batches = {self.tensors[n][0][0] for n in self.inputs if n in self.tensors and self.tensors[n][0]}
-        self.own_batch = batches.pop() if len(batches) == 1 else 1
-        self.batch = self.own_batch if batch is None else batch
-        self.same: dict[str, tuple[str, ...]] = {}  # dequantised -> what is read instead of it
-        self.made = set(self.inputs)
-        self.places: dict[str, int] = {}
-        self.values: list[Value] = []
-        self.ops: list[FlowOp] = []
-        self.used = {*self.outputs, *(name for node in self.nodes for name in node.inputs)}
 
     def flow(self) -> Flow:
         """Reads all operators."""
@@ -104,7 +110,7 @@ class _Reader:
             final = self.same.get(name, (self.stored.get(name, name),))[0]
             if final in self.constant:
                 continue
-            if name not in self.made and name not in self.same:
+            if name not in self.computed and name not in self.same:
                 raise ModelError("an output that no operator makes", tensor=shown(name))
             outputs.append(self._value(final))
         if not self.ops:
@@ -114,12 +120,12 @@ class _Reader:
     def _read(self, node: Node) -> None:
         reads = [name for name in node.inputs if name]
         for name in reads:
-            if name not in self.made and name not in self.constant and name not in self.same:
+            if name not in self.computed and name not in self.constant and name not in self.same:
                 raise ModelError("reads what no earlier operator makes", tensor=shown(name))
         outputs = [name for name in node.outputs if name]
         if not outputs:
             raise ModelError("has no output")
-        if any(name in self.made or name in self.constant or name in self.same for name in outputs):
+        if any(name in self.computed or name in self.constant or name in self.same for name in outputs):
             raise ModelError("makes a tensor that is there already", tensor=shown(outputs[0]))
         if node.kind == "DequantizeLinear":
             first, *rest = self._really(reads)
@@ -129,13 +135,13 @@ class _Reader:
         ):
             self.constant.update(outputs)
         elif node.kind == "QuantizeLinear" and self.stored.get(node.inputs[0]) == outputs[0]:
-            self.made.add(outputs[0])
+            self.computed.add(outputs[0])
         else:
             self._check(node, reads, outputs)
             data = reads[:1] if node.kind in _PARAMETERS else reads
             sources = [self.stored.get(name, name) for name in self._really(data)]
             writes = [self.stored.get(name, name) for name in outputs]
-            self.made.update(outputs)
+            self.computed.update(outputs)
             inputs = tuple(dict.fromkeys(self._value(name) for name in sources))
             # Results beside the first one count only if they are used (a mask of Dropout is not).
             results = tuple(self._value(name) for name in writes if name == writes[0] or name in self.used)
@@ -143,7 +149,7 @@ class _Reader:
 
     def _really(self, names: list[str]) -> list[str]:
         """What is read in place of dequantised values."""
-        return [found for name in names for found in self.same.get(name, (name,))]
+        return [source for name in names for source in self.same.get(name, (name,))]
 
     def _check(self, node: Node, reads: list[str], outputs: list[str]) -> None:
         """Shape inference lets these pass, though the network cannot run on such an input."""

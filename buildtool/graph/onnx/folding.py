@@ -1,7 +1,5 @@
 """Operators on constants: shape arithmetic, and the moves that stand between a weight and its operator."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -64,7 +62,7 @@ def permutation(node: Node, rank: int) -> tuple[int, ...]:
     return perm
 
 
-def moved(node: Node, shape: Sequence[int], parameters: list[Array]) -> tuple[int, ...] | None:
+def shape_after(node: Node, shape: Sequence[int], parameters: list[Array]) -> tuple[int, ...] | None:
     """The result's shape of an operator that only renames dimensions; None for any other."""
     rank = len(shape)
     ints = [tuple(int(v) for v in p.reshape(-1)[:64]) for p in parameters]
@@ -109,7 +107,7 @@ def move_quantized(node: Node, value: Quantized, parameters: list[Array]) -> Qua
         perm = permutation(node, data.ndim)
         axis = perm.index(quant.axis) if several else 0
         return Quantized(data.transpose(perm), replace(quant, axis=axis))
-    shape = moved(node, data.shape, parameters)
+    shape = shape_after(node, data.shape, parameters)
     if shape is None:
         return None
     if several:  # the dimension of the result that is the old one
@@ -160,7 +158,7 @@ def _cast(node: Node, x: list[Array]) -> Array:
 def _move(node: Node, x: list[Array]) -> Array:
     if node.kind == "Transpose":
         return x[0].transpose(permutation(node, x[0].ndim))
-    return x[0].reshape(moved(node, x[0].shape, x[1:]) or ())
+    return x[0].reshape(shape_after(node, x[0].shape, x[1:]) or ())
 
 
 def _constant_of_shape(node: Node, x: list[Array]) -> Array:

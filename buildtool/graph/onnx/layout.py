@@ -7,10 +7,9 @@ are neighbours in both orders are one), so equal layouts are equal orders of byt
 the layout as it is, a transposition in the file only changes it: neither moves a byte.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
+import operator
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -30,20 +29,25 @@ class Layout:
         return len(self.perm) <= 1
 
 
+def _runs(numbers: Iterable[int]) -> list[list[int]]:
+    """The numbers, each with those that follow it and are its successors."""
+    runs: list[list[int]] = []
+    for n in numbers:
+        if runs and runs[-1][-1] + 1 == n:
+            runs[-1].append(n)
+        else:
+            runs.append([n])
+    return runs
+
+
 def canonical(factors: Sequence[int], perm: Sequence[int]) -> Layout:
     """The one layout of this order: ones dropped, neighbours in both orders joined."""
     order = [p for p in perm if factors[p] != 1]
-    rank = {p: i for i, p in enumerate(sorted(order))}
-    sizes = [factors[p] for p in sorted(order)]
-    runs: list[list[int]] = []  # memory order; each run is consecutive in the file
-    for p in (rank[p] for p in order):
-        if runs and runs[-1][-1] + 1 == p:
-            runs[-1].append(p)
-        else:
-            runs.append([p])
-    place = {run[0]: i for i, run in enumerate(sorted(runs))}
-    joined = tuple(math.prod(sizes[p] for p in run) for run in sorted(runs))
-    return Layout(joined, tuple(place[run[0]] for run in runs))
+    kept = sorted(order)
+    runs = _runs(kept.index(p) for p in order)  # in the order of memory; each run is consecutive in the file
+    in_file = sorted(runs)
+    sizes = tuple(math.prod(factors[kept[n]] for n in run) for run in in_file)
+    return Layout(sizes, tuple(in_file.index(run) for run in runs))
 
 
 def plain(shape: Sequence[int]) -> Layout:
@@ -56,23 +60,20 @@ def lying(shape: Sequence[int], order: Sequence[int]) -> tuple[Sizes, Layout]:
     return tuple(shape[d] for d in order), canonical(shape, order)
 
 
-def _edges(sizes: Iterable[int]) -> list[int]:
+def _edges(sizes: Sequence[int]) -> Iterable[int]:
     """Products of the last k sizes, k = 0.. : where the sizes lie in the flat order."""
-    edges = [1]
-    for n in reversed(list(sizes)):
-        edges.append(edges[-1] * n)
-    return edges
+    return itertools.accumulate(reversed(sizes), operator.mul, initial=1)
 
 
-def _pieces(sizes: Sequence[int], edges: Sequence[int]) -> list[Sizes]:
-    """For each of `sizes`, its factors between the given edges."""
-    found: list[Sizes] = []
-    low = 1
-    for n in reversed(sizes):
-        inside = [e for e in edges if low <= e <= low * n]
-        found.append(tuple(b // a for a, b in itertools.pairwise(inside))[::-1])
-        low *= n
-    return found[::-1]
+def _split(sizes: Sequence[int], edges: Sequence[int]) -> tuple[Sizes, list[Sizes]]:
+    """(all factors between the given edges, the numbers of those that each of `sizes` is a product of)."""
+    pieces: list[list[int]] = []
+    for low, high in itertools.pairwise(_edges(sizes)):
+        inside = [e for e in edges if low <= e <= high]
+        pieces.append([b // a for a, b in itertools.pairwise(inside)][::-1])
+    pieces.reverse()
+    ends = itertools.accumulate(map(len, pieces), initial=0)
+    return tuple(itertools.chain(*pieces)), [tuple(range(*pair)) for pair in itertools.pairwise(ends)]
 
 
 def refined(layout: Layout, sizes: Sequence[int]) -> tuple[Layout, list[Sizes]] | None:
@@ -83,26 +84,17 @@ def refined(layout: Layout, sizes: Sequence[int]) -> tuple[Layout, list[Sizes]] 
     edges = sorted({*_edges(layout.factors), *_edges(sizes)})
     if any(b % a for a, b in itertools.pairwise(edges)):
         return None
-    numbers: list[Sizes] = []
-    factors: list[int] = []
-    for part in _pieces(layout.factors, edges):
-        numbers.append(tuple(range(len(factors), len(factors) + len(part))))
-        factors += part
+    factors, numbers = _split(layout.factors, edges)
     perm = tuple(k for p in layout.perm for k in numbers[p])
-    owners: list[Sizes] = []
-    taken = 0
-    for part in _pieces(sizes, edges):
-        owners.append(tuple(range(taken, taken + len(part))))
-        taken += len(part)
-    return Layout(tuple(factors), perm), owners
+    return Layout(factors, perm), _split(sizes, edges)[1]
 
 
 def transposed(shape: Sequence[int], layout: Layout, perm: Sequence[int]) -> Layout | None:
     """The layout of the file's transposition: its dimension i is dimension perm[i]. None: must move."""
-    found = refined(layout, shape)
-    if found is None:
+    refinement = refined(layout, shape)
+    if refinement is None:
         return None
-    fine, owners = found
+    fine, owners = refinement
     order = [k for p in perm for k in owners[p]]  # the new file order
     place = {k: i for i, k in enumerate(order)}
     return canonical([fine.factors[k] for k in order], [place[k] for k in fine.perm])
@@ -118,10 +110,10 @@ def order_of(shape: Sequence[int], layout: Layout) -> Sizes | None:
     for order in (last, tuple(range(rank))):
         if canonical(shape, order) == layout:
             return order
-    found = refined(layout, shape)
-    if found is None:
+    refinement = refined(layout, shape)
+    if refinement is None:
         return None
-    fine, owners = found
+    fine, owners = refinement
     place = {k: i for i, k in enumerate(fine.perm)}
     owned = [d for d in range(rank) if owners[d]]
     order = tuple(sorted(owned, key=lambda d: place[owners[d][0]]))
@@ -135,10 +127,10 @@ def tail_order(shape: Sequence[int], layout: Layout) -> tuple[Sizes, Sizes] | No
 
     (factors of the last dimension in the file's order, their order in memory); None if it is not so.
     """
-    found = refined(layout, shape)
-    if found is None:
+    refinement = refined(layout, shape)
+    if refinement is None:
         return None
-    fine, owners = found
+    fine, owners = refinement
     lead = [k for part in owners[:-1] for k in part]
     if list(fine.perm[: len(lead)]) != lead:
         return None
@@ -151,19 +143,11 @@ def between(source: Layout, target: Layout) -> tuple[Sizes, Sizes] | None:
 
     As few dimensions as possible; None if there are no common factors (then by way of the plain order).
     """
-    found = refined(source, target.factors)
-    if found is None:
+    refinement = refined(source, target.factors)
+    if refinement is None:
         return None
-    fine, owners = found
+    fine, owners = refinement
     wanted = [k for p in target.perm for k in owners[p]]
-    runs: list[list[int]] = []  # of factors that stay neighbours
-    for k in fine.perm:
-        at = wanted.index(k)
-        if runs and at and wanted[at - 1] == runs[-1][-1]:
-            runs[-1].append(k)
-        else:
-            runs.append([k])
-    shape = tuple(math.prod(fine.factors[k] for k in run) for run in runs)
-    starts = [run[0] for run in runs]
-    perm = tuple(sorted(range(len(runs)), key=lambda i: wanted.index(starts[i])))
-    return shape, perm
+    runs = _runs(wanted.index(k) for k in fine.perm)  # of factors that stay neighbours
+    shape = tuple(math.prod(fine.factors[wanted[n]] for n in run) for run in runs)
+    return shape, tuple(sorted(range(len(runs)), key=runs.__getitem__))

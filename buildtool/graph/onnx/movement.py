@@ -1,7 +1,5 @@
 """Operators that move or pick elements, from Reshape and Transpose to Gather, Tile and ArgMax."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 
@@ -11,7 +9,7 @@ from buildtool.base.errors import ModelError, UnsupportedError
 from buildtool.graph.geometry import cuts, picking
 from buildtool.graph.onnx.context import Context
 from buildtool.graph.onnx.file import Array, Node
-from buildtool.graph.onnx.folding import axes_of, axis_of, broadcast_of, moved, permutation
+from buildtool.graph.onnx.folding import axes_of, axis_of, broadcast_of, permutation, shape_after
 from buildtool.graph.onnx.layout import canonical, lying, order_of, plain, transposed
 from buildtool.graph.onnx.values import Held, Pending, Places, Quantized, Value
 from buildtool.graph.onnx.windows import NHWC
@@ -35,7 +33,7 @@ def reshape(ctx: Context, node: Node) -> list[Value]:
     parameters: list[Array] = []
     if node.kind in ("Reshape", "Squeeze", "Unsqueeze") and node.input(1):
         parameters.append(np.array(ctx.ints(node, 1, "the shape"), np.int64))
-    shape = moved(node, x.shape, parameters)
+    shape = shape_after(node, x.shape, parameters)
     assert shape is not None
     if len(shape) > 16:
         raise ModelError(f"{len(shape)} dimensions")
@@ -45,10 +43,10 @@ def reshape(ctx: Context, node: Node) -> list[Value]:
 def transpose(ctx: Context, node: Node) -> list[Value]:
     """Transpose: only the layout changes."""
     x = ctx.held(node, integers=True)
-    return [turned(ctx, x, permutation(node, len(x.shape)))]
+    return [permute(ctx, x, permutation(node, len(x.shape)))]
 
 
-def turned(ctx: Context, x: Held, perm: tuple[int, ...]) -> Held:
+def permute(ctx: Context, x: Held, perm: tuple[int, ...]) -> Held:
     """`x` with its dimension perm[i] as dimension i."""
     shape = tuple(x.shape[p] for p in perm)
     layout = transposed(x.shape, x.layout, perm)
@@ -75,7 +73,7 @@ def depth_to_space(ctx: Context, node: Node) -> list[Value]:
         split = (n, c // (b * b), b, b, h, w) if column_first else (n, b, b, c // (b * b), h, w)
         perm = (0, 1, 4, 2, 5, 3) if column_first else (0, 3, 4, 1, 5, 2)
         shape = (n, c // (b * b), h * b, w * b)
-    return [replace(turned(ctx, replace(x, shape=split), perm), shape=shape)]
+    return [replace(permute(ctx, replace(x, shape=split), perm), shape=shape)]
 
 
 # ---- parts -------------------------------------------------------------------------------------------
@@ -104,11 +102,11 @@ def concat(ctx: Context, node: Node) -> list[Value]:
     memory, layout = lying(shape, order)
 
     def make(out: Quantization, _activation: Activation, name: str) -> Held:
-        same = [ctx.build.requantized(p, out, f"{name}/part{i}") for i, p in enumerate(parts)]
+        same = [ctx.build.requantize(p, out, f"{name}/part{i}") for i, p in enumerate(parts)]
         tensors = [ctx.build.ordered(p, order) for p in same]
         attrs = AxisAttrs(order.index(axis))
-        made = ctx.build.make(OpKind.CONCATENATION, tensors, name, memory, out, attrs)
-        return Held(made, tuple(shape), layout, out, first.integers)
+        joined = ctx.build.make(OpKind.CONCATENATION, tensors, name, memory, out, attrs)
+        return Held(joined, tuple(shape), layout, out, first.integers)
 
     if all(same_quantization(p.quant, first.quant) for p in parts):
         return [make(first.quant, Activation.NONE, node.outputs[0])]
@@ -149,8 +147,8 @@ def slice_(ctx: Context, node: Node) -> list[Value]:
     """Slice, with steps of either sign."""
     x = ctx.held(node, integers=True)
     starts, ends = ctx.ints(node, 1, "the starts"), ctx.ints(node, 2, "the ends")
-    axes = ctx.ints(node, 3, "the axes") if node.input(3) else tuple(range(len(starts)))
-    steps = ctx.ints(node, 4, "the steps") if node.input(4) else (1,) * len(starts)
+    axes = ctx.ints(node, 3, "the axes", tuple(range(len(starts))))
+    steps = ctx.ints(node, 4, "the steps", (1,) * len(starts))
     if not len(starts) == len(ends) == len(axes) == len(steps) or 0 in steps:
         raise ModelError(f"{len(starts)} starts, {len(ends)} ends, {len(axes)} axes, steps {list(steps[:8])}")
     begin, stride, extent = [0] * len(x.shape), [1] * len(x.shape), list(x.shape)
@@ -163,7 +161,7 @@ def slice_(ctx: Context, node: Node) -> list[Value]:
     tensor, order = ctx.build.natural(x)
     attrs = SliceAttrs(*(tuple(values[d] for d in order) for values in (begin, stride, extent)))
     kind = OpKind.SLICE if set(stride) == {1} else OpKind.STRIDED_SLICE
-    return [ctx.build.moved(kind, x, tensor, order, node.outputs[0], extent, attrs)]
+    return [ctx.build.move(kind, x, tensor, order, node.outputs[0], extent, attrs)]
 
 
 _MODES = {"reflect": PadMode.REFLECT, "edge": PadMode.SYMMETRIC}
@@ -196,23 +194,19 @@ def pad(ctx: Context, node: Node) -> list[Value]:
     kind = OpKind.PAD if mode == "constant" else OpKind.MIRROR_PAD
     attrs = PadAttrs(tuple(pairs[d] for d in order), _MODES.get(mode, PadMode.CONSTANT), value)
     shape = [n + sum(pair) for n, pair in zip(x.shape, pairs, strict=True)]
-    return [ctx.build.moved(kind, x, tensor, order, node.outputs[0], shape, attrs)]
+    return [ctx.build.move(kind, x, tensor, order, node.outputs[0], shape, attrs)]
 
 
 def _pairs(ctx: Context, node: Node, rank: int) -> list[tuple[int, int]]:
     """(before, after) of every dimension."""
     flat = ctx.ints(node, 1, "the pads")
-    axes = tuple(range(rank))
-    if node.input(3):
-        axes = tuple(a % rank for a in ctx.ints(node, 3, "the axes") if -rank <= a < rank)
+    axes = tuple(a % rank for a in ctx.ints(node, 3, "the axes", tuple(range(rank))) if -rank <= a < rank)
     if len(flat) != 2 * len(axes) or len(set(axes)) != len(axes):
         raise ModelError(f"{len(flat)} pads for {len(axes)} dimensions")
     if min(flat, default=0) < 0:
         raise UnsupportedError("a Pad that cuts off", hint="use Slice")
-    found = [(0, 0)] * rank
-    for i, axis in enumerate(axes):
-        found[axis] = (flat[i], flat[len(axes) + i])
-    return found
+    ends = dict(zip(axes, zip(flat, flat[len(axes) :], strict=False), strict=True))
+    return [ends.get(d, (0, 0)) for d in range(rank)]
 
 
 # ---- elements picked and repeated --------------------------------------------------------------------
@@ -234,8 +228,8 @@ def gather(ctx: Context, node: Node) -> list[Value]:
     tensor, order = ctx.build.natural(x)
     kind, attrs = picking([x.shape[d] for d in order], order.index(axis), places)
     taken = (*x.shape[:axis], len(places), *x.shape[axis + 1 :])
-    made = ctx.build.moved(kind, x, tensor, order, node.outputs[0], taken, attrs)
-    return [replace(made, shape=(*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :]))]
+    picked = ctx.build.move(kind, x, tensor, order, node.outputs[0], taken, attrs)
+    return [replace(picked, shape=(*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :]))]
 
 
 def tile(ctx: Context, node: Node) -> list[Value]:
@@ -243,7 +237,7 @@ def tile(ctx: Context, node: Node) -> list[Value]:
     x, repeats = ctx.held(node, integers=True), ctx.ints(node, 1, "the repeats")
     if len(repeats) != len(x.shape) or min(repeats, default=1) < 1:
         raise ModelError(f"repeats {list(repeats[:16])} of {len(x.shape)} dimensions")
-    return [_tiled(ctx, node, x, repeats)]
+    return [_tile(ctx, node, x, repeats)]
 
 
 def expand(ctx: Context, node: Node) -> list[Value]:
@@ -253,14 +247,14 @@ def expand(ctx: Context, node: Node) -> list[Value]:
         raise ModelError(f"the shape {list(asked[:16])}")
     shape = broadcast_of(x.shape, asked)
     wide = replace(x, shape=(1,) * (len(shape) - len(x.shape)) + x.shape)
-    return [_tiled(ctx, node, wide, tuple(n // m for n, m in zip(shape, wide.shape, strict=True)))]
+    return [_tile(ctx, node, wide, tuple(n // m for n, m in zip(shape, wide.shape, strict=True)))]
 
 
-def _tiled(ctx: Context, node: Node, x: Held, repeats: tuple[int, ...]) -> Held:
+def _tile(ctx: Context, node: Node, x: Held, repeats: tuple[int, ...]) -> Held:
     tensor, order = ctx.build.natural(x)
     sizes = [n * m for n, m in zip(x.shape, repeats, strict=True)]
     attrs = TileAttrs(tuple(repeats[d] for d in order))
-    return ctx.build.moved(OpKind.TILE, x, tensor, order, node.outputs[0], sizes, attrs)
+    return ctx.build.move(OpKind.TILE, x, tensor, order, node.outputs[0], sizes, attrs)
 
 
 def arg_extreme(ctx: Context, node: Node) -> list[Value]:
@@ -280,6 +274,6 @@ def arg_extreme(ctx: Context, node: Node) -> list[Value]:
     own = order_of(x.shape, x.layout)
     order = own if own is not None and [d for d in own if d != axis] == left else (*left, axis)
     tensor = ctx.build.ordered(x, order)
-    made = ctx.build.places(node.outputs[0], [x.shape[d] for d in left])
-    ctx.build.op(kind, [tensor], [made], AxisAttrs(tuple(order).index(axis)))
-    return [Places(made, tuple(x.shape[d] for d in left))]
+    result = ctx.build.places(node.outputs[0], [x.shape[d] for d in left])
+    ctx.build.op(kind, [tensor], [result], AxisAttrs(tuple(order).index(axis)))
+    return [Places(result, tuple(x.shape[d] for d in left))]

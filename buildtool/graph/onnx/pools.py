@@ -1,7 +1,5 @@
 """MaxPool, AveragePool, global pools, ReduceMean and Resize."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -53,8 +51,8 @@ def max_pool(ctx: Context, node: Node) -> list[Value]:
         raise UnsupportedError("indices of a MaxPool", hint="only its values are known")
     win, tensor, (shape, memory, layout) = _pool(ctx, node, x)
     attrs = PoolAttrs(win.kernel, win.stride, win.pad)
-    made = ctx.build.make(OpKind.MAX_POOL_2D, [tensor], node.outputs[0], memory, x.quant, attrs)
-    return [Held(made, tuple(shape), layout, x.quant, x.integers)]
+    result = ctx.build.make(OpKind.MAX_POOL_2D, [tensor], node.outputs[0], memory, x.quant, attrs)
+    return [replace(x, tensor=result, shape=tuple(shape), layout=layout)]
 
 
 def global_max_pool(ctx: Context, node: Node) -> list[Value]:
@@ -118,7 +116,7 @@ def reduced(ctx: Context, node: Node) -> list[Value]:
     tensor, order = ctx.build.natural(x)
     attrs = MeanAttrs(tuple(sorted(order.index(a) for a in gone)), True)
     kept = [1 if d in gone else n for d, n in enumerate(x.shape)]
-    held = ctx.build.moved(kind, x, tensor, order, node.outputs[0], kept, attrs)
+    held = ctx.build.move(kind, x, tensor, order, node.outputs[0], kept, attrs)
     left = [n for d, n in enumerate(kept) if keep or d not in gone]
     return [replace(held, shape=tuple(left))]
 
@@ -151,7 +149,7 @@ def resize(ctx: Context, node: Node) -> list[Value]:
     attrs = _resize_attrs(node, mode, x.shape[2:], sizes[2:], factors[2:])
     tensor = ctx.build.ordered(x, NHWC)
     if mode == "nearest":
-        return [ctx.build.moved(kind, x, tensor, NHWC, node.outputs[0], sizes, attrs)]
+        return [ctx.build.move(kind, x, tensor, NHWC, node.outputs[0], sizes, attrs)]
     return [ctx.pending(kind, [tensor], sizes, *lying(sizes, NHWC), attrs, own=x.quant)]
 
 

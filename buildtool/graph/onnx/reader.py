@@ -5,11 +5,9 @@ one int8 operator with the output quantisation of the QuantizeLinear. Operators 
 on the quantised ones, wherever the file has its QuantizeLinear.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -81,7 +79,7 @@ _FORMS: dict[str, _Form] = {
 }
 
 
-def _expanded(node: Node) -> list[Node]:
+def _expand(node: Node) -> list[Node]:
     """An operator in QOperator format written out as DequantizeLinear, operator, QuantizeLinear.
 
     The results in between have names that no file has.
@@ -99,7 +97,7 @@ def _expanded(node: Node) -> list[Node]:
             raise ModelError("an operand or its scale is missing", operator=node.place)
         output = f"{names[0]}\0{node.index}.{first}"
         nodes.append(Node("DequantizeLinear", names, (output,), {"axis": axis}, node.index, node.name))
-    operands = [one.outputs[0] for one in nodes]
+    operands = [operand.outputs[0] for operand in nodes]
     if form.bias >= 0 and node.input(form.bias):
         operands.append(node.input(form.bias))
     attributes = dict(node.attributes)
@@ -117,7 +115,7 @@ class _Reader:
 
     def __init__(self, file: OnnxFile) -> None:
         self.file = file
-        self.nodes = tuple(one for node in file.nodes for one in _expanded(node))
+        self.nodes = tuple(part for node in file.nodes for part in _expand(node))
         self.ctx = Context(file)
         self.ctx.link(self.nodes)
         self.inputs = frozenset(interface.name for interface in file.inputs)
@@ -165,11 +163,11 @@ class _Reader:
         for name in node.outputs:
             if name in self.ctx.values or name in self.file.initializers:
                 raise ModelError("makes a tensor that is there already", tensor=shown(name))
-        made = self._results(node)
-        for value in made:
+        results = self._results(node)
+        for value in results:
             if isinstance(value, (Constant, Quantized)) and value.data.base is None:
                 self.ctx.build.spend(value.data.nbytes)
-        self.ctx.values.update((n, v) for n, v in zip(node.outputs, made, strict=False) if n)
+        self.ctx.values.update((n, v) for n, v in zip(node.outputs, results, strict=False) if n)
 
     def _results(self, node: Node) -> list[Value]:
         ctx = self.ctx
@@ -202,8 +200,8 @@ class _Reader:
             return [fold(node, constants)]
         if node.kind not in ONNX:
             raise UnsupportedError("an operator that is known for shapes only", hint=QUANTISE)
-        made: list[Value] = load("graph.onnx", ONNX[node.kind].onnx[node.kind])(ctx, node)
-        return made
+        results: list[Value] = load("graph.onnx", ONNX[node.kind].onnx[node.kind])(ctx, node)
+        return results
 
     def _quantize(self, node: Node) -> Value:
         ctx, name = self.ctx, node.input(0)
@@ -221,8 +219,7 @@ class _Reader:
         if name in self.inputs and not same_quantization(value.quant, quant):
             text, hint = "a network input that is quantised in two ways", "quantise it once"
             raise UnsupportedError(text, tensor=shown(name), hint=hint)
-        made = ctx.build.requantized(value, quant, node.outputs[0])
-        return Held(made.tensor, made.shape, made.layout, quant, integers=True)
+        return replace(ctx.build.requantize(value, quant, node.outputs[0]), quant=quant, integers=True)
 
     def _dequantize(self, node: Node) -> Value:
         ctx, name = self.ctx, node.input(0)
@@ -235,7 +232,7 @@ class _Reader:
         if not same_quantization(value.quant, quant):
             text = "dequantised with another scale or zero point than it was quantised with"
             raise UnsupportedError(text, tensor=shown(name), hint="use the same on both sides")
-        return Held(value.tensor, value.shape, value.layout, quant)
+        return replace(value, quant=quant, integers=False)
 
     # ---- the interface -------------------------------------------------------------------------------
 

@@ -1,7 +1,5 @@
 """Scales and zero points: of QuantizeLinear and DequantizeLinear, of constants, of biases."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 
@@ -135,22 +133,15 @@ def bias(value: Constant | Quantized, factors: Sequence[float], channels: int, n
     if isinstance(value, Constant) and data.dtype == np.int32:
         return flat.astype(np.int32)
     unit = np.array(factors, np.float64)
-    if isinstance(value, Quantized):
-        if data.dtype == np.int32 and np.allclose(value.quant.scales, unit, rtol=_SAME, atol=0):
-            real = np.asarray(flat.astype(np.float64) - np.array(value.quant.zero_points))
-        else:
-            real = _in_steps(np.broadcast_to(value.real.reshape(-1), (channels,)), unit)
-    elif data.dtype.kind == "f":
-        real = _in_steps(flat.astype(np.float64), unit)
-    else:
+    if isinstance(value, Constant) and data.dtype.kind != "f":
         raise ModelError(f"a bias of {data.dtype}", tensor=shown(name))
+    quant = value.quant if isinstance(value, Quantized) and data.dtype == np.int32 else None
+    if quant is not None and np.allclose(quant.scales, unit, rtol=_SAME, atol=0):
+        real = np.asarray(flat.astype(np.float64) - np.array(quant.zero_points))
+    else:  # not finite where a unit is 0, as the product of tiny scales may be
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            real = np.asarray(np.broadcast_to(value.real.reshape(-1), (channels,)) / unit)
     if not np.isfinite(real).all() or np.abs(real).max(initial=0) > (1 << 31) - 1:
         hint = "check the scales, or raise those of the channels' weights"
         raise UnsupportedError("a bias that does not fit int32", tensor=shown(name), hint=hint)
     return np.asarray(np.rint(real), np.int32)
-
-
-def _in_steps(values: Array, unit: Array) -> Array:
-    """Values over their units; not finite where a unit is 0, as the product of tiny scales may be."""
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        return np.asarray(values / unit)

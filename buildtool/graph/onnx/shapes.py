@@ -4,8 +4,6 @@ Run by path, so that it imports nothing but the standard library and onnx: what 
 native code do costs this process at most.
 """
 
-from __future__ import annotations
-
 import resource
 import sys
 

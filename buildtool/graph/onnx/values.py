@@ -29,6 +29,11 @@ class Constant:
 
     data: Array
 
+    @property
+    def real(self) -> Array:
+        """The numbers as float64."""
+        return self.data.astype(np.float64)
+
 
 @dataclass(frozen=True, eq=False)
 class Quantized:

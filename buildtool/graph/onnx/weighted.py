@@ -1,11 +1,7 @@
 """Conv, ConvTranspose, Gemm and MatMul: weights are permuted, activations are not."""
 
-from __future__ import annotations
-
 import math
-from collections.abc import Sequence
-from dataclasses import replace
-from functools import partial
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -38,61 +34,63 @@ def _bias(ctx: Context, node: Node) -> Constant | Quantized | None:
     return value
 
 
-def _pending(
-    ctx: Context,
-    kind: OpKind,
-    x: int,
-    filter_: tuple[Array, Quantization],
-    bias: Constant | Quantized | None,
-    attrs: ConvAttrs | FullyConnectedAttrs,
-    memory: Sequence[int],
-    shape: tuple[int, ...],
-) -> Pending:
+@dataclass(frozen=True)
+class _Layer:
     """An operator with weights; its result has shape `memory` in memory (channels last), `shape` in the file.
 
-    `attrs`: with no activation fused.
+    `x`: the input's tensor; `data`, `quant`: the filter; `attrs`: with no activation fused.
     """
-    data, quant = filter_
-    channels = memory[-1]
-    dense = kind is OpKind.FULLY_CONNECTED
-    layout = plain(shape) if dense else canonical((memory[0], channels, *memory[1:3]), NHWC)
 
-    def make(out: Quantization, activation: Activation, name: str) -> Held:
-        weights = ctx.build.constant(f"{name}/weights", data, quant)
-        source = ctx.build.quant(x)
-        unit = tuple(float(np.float32(source.scale) * np.float32(s)) for s in quant.scales)
-        index = -1
-        if bias is not None:
-            steps = scales.bias(bias, [source.scale * s for s in quant.scales], channels, name)
-            index = ctx.build.constant(f"{name}/bias", steps, Quantization(unit, (0,) * len(unit)))
-        fused = replace(attrs, activation=activation)
-        return Held(ctx.build.make(kind, [x, weights, index], name, memory, out, fused), shape, layout, out)
+    ctx: Context
+    kind: OpKind
+    x: int
+    data: Array
+    quant: Quantization
+    bias: Constant | Quantized | None
+    attrs: ConvAttrs | FullyConnectedAttrs
+    memory: tuple[int, ...]
+    shape: tuple[int, ...]
 
-    def again(filter_: tuple[Array, Quantization], bias: Constant | Quantized) -> Pending:
-        return _pending(ctx, kind, x, filter_, bias, attrs, memory, shape)
+    def pending(self) -> Pending:
+        """The layer, its output quantisation being open."""
+        bias = self.bias
+        raw = isinstance(bias, Constant) and bias.data.dtype.kind != "f"
+        return Pending(
+            self.shape,
+            self._make,
+            fuses=True,
+            biased=self._with_bias if bias is None else None,
+            scaled=None if raw else self._scaled,
+            channel=-1 if self.kind is OpKind.FULLY_CONNECTED else 1,
+        )
 
-    def scaled(factor: Array, shift: Array) -> Pending:
-        real = np.zeros(channels)
-        if bias is not None:
-            real += (bias.real if isinstance(bias, Quantized) else bias.data.astype(np.float64)).reshape(-1)
-        axis = 3 if kind is OpKind.DEPTHWISE_CONV_2D else 0
-        # Each output channel's scale is multiplied; a factor of 0 clears its weights.
-        scale = np.broadcast_to(np.array(quant.scales), factor.shape)
+    def _make(self, out: Quantization, activation: Activation, name: str) -> Held:
+        build, memory, factors = self.ctx.build, self.memory, self.quant.scales
+        weights = build.constant(f"{name}/weights", self.data, self.quant)
+        source, index = build.quant(self.x), -1
+        if self.bias is not None:
+            unit = tuple(float(np.float32(source.scale) * np.float32(s)) for s in factors)
+            steps = scales.bias(self.bias, [source.scale * s for s in factors], memory[-1], name)
+            index = build.constant(f"{name}/bias", steps, Quantization(unit, (0,) * len(unit)))
+        fused = replace(self.attrs, activation=activation)
+        tensor = build.make(self.kind, [self.x, weights, index], name, memory, out, fused)
+        dense = self.kind is OpKind.FULLY_CONNECTED
+        layout = plain(self.shape) if dense else canonical((memory[0], memory[-1], *memory[1:3]), NHWC)
+        return Held(tensor, self.shape, layout, out)
+
+    def _with_bias(self, bias: Constant | Quantized) -> Pending:
+        return replace(self, bias=bias).pending()
+
+    def _scaled(self, factor: Array, shift: Array) -> Pending:
+        """The layer times a factor per channel plus a shift; a factor of 0 clears the channel's weights."""
+        data, axis = self.data, 3 if self.kind is OpKind.DEPTHWISE_CONV_2D else 0
+        scale = np.broadcast_to(np.array(self.quant.scales), factor.shape)
         products = np.where(factor == 0, scale, scale * factor).astype(np.float32)
         cleared = data * (factor != 0).reshape([-1 if d == axis else 1 for d in range(data.ndim)])
-        zeros = (0,) * len(products)
-        scaled_quant = Quantization(tuple(float(s) for s in products), zeros, axis)
-        return again((cleared.astype(np.int8), scaled_quant), Constant(real * factor + shift))
-
-    raw = isinstance(bias, Constant) and bias.data.dtype.kind != "f"
-    return Pending(
-        shape,
-        make,
-        fuses=True,
-        biased=partial(again, filter_) if bias is None else None,
-        scaled=None if raw else scaled,
-        channel=-1 if dense else 1,
-    )
+        quant = Quantization(tuple(float(s) for s in products), (0,) * len(products), axis)
+        real = np.zeros(self.memory[-1]) + (0 if self.bias is None else self.bias.real.reshape(-1))
+        bias = Constant(real * factor + shift)
+        return replace(self, data=cleared.astype(np.int8), quant=quant, bias=bias).pending()
 
 
 def _filtered(ctx: Context, node: Node, text: str) -> tuple[Held, int, Quantized, Array]:
@@ -123,7 +121,8 @@ def conv(ctx: Context, node: Node) -> list[Value]:
         attrs = ConvAttrs(win.stride, win.dilation, win.pad)
     shape = (n, cout, *win.out[2 - count :])
     tensor = ctx.build.ordered(image, NHWC)
-    return [_pending(ctx, kind, tensor, filter_, _bias(ctx, node), attrs, (n, *win.out, cout), shape)]
+    layer = _Layer(ctx, kind, tensor, *filter_, _bias(ctx, node), attrs, (n, *win.out, cout), shape)
+    return [layer.pending()]
 
 
 def _along(w: Quantized, wanted: int, axis: int) -> Quantization:
@@ -160,7 +159,7 @@ def conv_transpose(ctx: Context, node: Node) -> list[Value]:
     filter_ = data.transpose(1, 2, 3, 0), _along(w, 1, 0)
     tensor, shape = ctx.build.ordered(image, NHWC), (n, cout, *out[2 - count :])
     kind, bias = OpKind.TRANSPOSE_CONV, _bias(ctx, node)
-    return [_pending(ctx, kind, tensor, filter_, bias, attrs, (n, *out, cout), shape)]
+    return [_Layer(ctx, kind, tensor, *filter_, bias, attrs, (n, *out, cout), shape).pending()]
 
 
 # ---- dense layers ------------------------------------------------------------------------------------
@@ -201,12 +200,12 @@ def matmul(ctx: Context, node: Node) -> list[Value]:
     shape = (*broadcast_of(shapes[0][:-2], shapes[1][:-2]), shapes[0][-2], shapes[1][-1])
     if isinstance(x, Quantized) and isinstance(y, Quantized):
         raise UnsupportedError("a product of two constants", hint="fold constants before exporting")
-    tensors = []
-    for i, (v, own) in enumerate(zip((x, y), shapes, strict=True)):
-        if isinstance(v, Quantized):
-            tensors.append(ctx.build.constant(f"{node.outputs[0]}/constant{i}", v.data, v.quant))
-        else:
-            tensors.append(ctx.build.ordered(v, range(len(own))))
+    tensors = [
+        ctx.build.constant(f"{node.outputs[0]}/constant{i}", v.data, v.quant)
+        if isinstance(v, Quantized)
+        else ctx.build.ordered(v, range(len(v.shape)))
+        for i, v in enumerate((x, y))
+    ]
     return [ctx.pending(OpKind.BATCH_MATMUL, tensors, shape, *lying(shape, range(len(shape))), MatmulAttrs())]
 
 
@@ -222,17 +221,17 @@ def _dense(ctx: Context, x: Held, w: Quantized, turned: bool, bias: Constant | Q
     quant = _along(w, 0 if turned else 1, 0)
     lead = x.shape[:-1]
     rows = math.prod(lead)
-    found = tail_order(x.shape, x.layout)
-    if found is None:
+    tail = tail_order(x.shape, x.layout)
+    if tail is None:
         tensor = ctx.build.ordered(x, range(len(x.shape)))
     else:
-        factors, perm = found
+        factors, perm = tail
         order = (0, *(p + 1 for p in perm))
         data = data.reshape(outputs, *factors).transpose(order).reshape(outputs, inputs)
         tensor = x.tensor
-    tensor = ctx.build.viewed(tensor, (rows, inputs))
+    tensor = ctx.build.view(tensor, (rows, inputs))
     kind, attrs = OpKind.FULLY_CONNECTED, FullyConnectedAttrs()
-    return _pending(ctx, kind, tensor, (data, quant), bias, attrs, (rows, outputs), (*lead, outputs))
+    return _Layer(ctx, kind, tensor, data, quant, bias, attrs, (rows, outputs), (*lead, outputs)).pending()
 
 
 _WEIGHT = 127  # of a tap: the more, the finer the steps of the bias
@@ -263,11 +262,11 @@ def batch_normalization(ctx: Context, node: Node) -> list[Value]:
     if factor.size != c or math.prod(image.shape) < 1:
         raise ModelError(f"{factor.size} factors for {c} channels")
     weights = (np.sign(factor) * _WEIGHT).astype(np.int8).reshape(1, 1, 1, c)
-    scales = np.where(factor == 0, 1.0, np.abs(factor)) / _WEIGHT
-    quant = Quantization(tuple(float(np.float32(f)) for f in scales), (0,) * c, 3 if c > 1 else 0)
+    steps = np.where(factor == 0, 1.0, np.abs(factor)) / _WEIGHT
+    quant = Quantization(tuple(float(np.float32(f)) for f in steps), (0,) * c, 3 if c > 1 else 0)
     tensor, memory = ctx.build.ordered(image, NHWC), (n, height, width, c)
     kind, bias = OpKind.DEPTHWISE_CONV_2D, Constant(shift)
-    return [_pending(ctx, kind, tensor, (weights, quant), bias, DepthwiseAttrs(), memory, x.shape)]
+    return [_Layer(ctx, kind, tensor, weights, quant, bias, DepthwiseAttrs(), memory, x.shape).pending()]
 
 
 def _floats(ctx: Context, node: Node, position: int) -> Array:

@@ -1,7 +1,5 @@
 """Windows that slide over an image: kernel, strides, dilations and paddings made explicit."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

@@ -64,9 +64,23 @@ def with_offsets(data: bytes, offsets: Sequence[int]) -> bytes:
     model = tflite.Model.GetRootAs(data, 0)
     if not 0 <= model.MetadataLength() <= MAX_METADATA:
         raise ModelError(f"{model.MetadataLength()} metadata entries, more than {MAX_METADATA}")
-    table = model._tab
-    places = {field: _target(table, field) for field in range(1, _FIELDS)}
     prefix = _Prefix()
+    holes = _put_root(prefix, model)
+    buffers = [model.Buffers(i) for i in range(model.BuffersLength())]
+    kept = [m for i in range(model.MetadataLength()) if (m := model.Metadata(i)).Name() != NAME]
+    new_buffer = _vector(prefix, holes[_BUFFERS], buffers)
+    new_metadata = _vector(prefix, holes[_METADATA], kept)
+    _put_metadata(prefix, new_metadata, len(buffers))
+    _put_buffer(prefix, new_buffer, offsets)
+    result = prefix.before(data)
+    if len(result) >= 1 << 31:
+        raise ModelError("with offsets the file would have more than 2 GiB")
+    return result
+
+
+def _put_root(prefix: _Prefix, model: Any) -> dict[int, int]:
+    """The start of a file and its root table; by field, the places of the offsets that are 0 so far."""
+    places = {field: _target(model._tab, field) for field in range(1, _FIELDS)}
     root = prefix.put(0)
     prefix.put_bytes(b"TFL3")
     present = [4, *(4 + 4 * f if places[f] or f in (_BUFFERS, _METADATA) else 0 for f in range(1, _FIELDS))]
@@ -75,38 +89,35 @@ def with_offsets(data: bytes, offsets: Sequence[int]) -> bytes:
     prefix.put(4 + 2 * _FIELDS)  # back to the table's field list
     prefix.put(model.Version())
     holes: dict[int, int] = {}
-    for field in range(1, _FIELDS):
-        if field in (_BUFFERS, _METADATA):
-            holes[field] = prefix.put(0)
-        elif places[field]:
-            prefix.old(places[field])
+    for field, place in places.items():
+        if place and field not in (_BUFFERS, _METADATA):
+            prefix.old(place)
         else:
-            prefix.put(0)
-    buffers = [model.Buffers(i) for i in range(model.BuffersLength())]
-    kept = [m for i in range(model.MetadataLength()) if (m := model.Metadata(i)).Name() != NAME]
-    new_buffer = _vector(prefix, holes[_BUFFERS], buffers)
-    new_metadata = _vector(prefix, holes[_METADATA], kept)
-    # a Metadata table: a name, and a buffer's number
+            holes[field] = prefix.put(0)
+    return holes
+
+
+def _put_metadata(prefix: _Prefix, hole: int, buffer: int) -> None:
+    """A Metadata table: a name, and a buffer's number."""
     prefix.put_bytes(struct.pack("<4H", 8, 12, 4, 8))
-    prefix.point(new_metadata)
+    prefix.point(hole)
     prefix.put(8)
-    prefix.point(prefix.put(0, len(buffers)))
+    prefix.point(prefix.put(0, buffer))
     prefix.put(len(NAME))
     prefix.put_bytes(NAME + b"\0")
-    # a Buffer table; its data begin at a multiple of 16
+
+
+def _put_buffer(prefix: _Prefix, hole: int, offsets: Sequence[int]) -> None:
+    """A Buffer table of the offsets; its data begin at a multiple of 16."""
     values = struct.pack(f"<{3 + len(offsets)}i", VERSION, 1, len(offsets), *offsets)
     prefix.put_bytes(struct.pack("<4H", 6, 8, 4, 0))
-    prefix.point(new_buffer)
+    prefix.point(hole)
     prefix.put(8)
     vector = prefix.put(0)
     prefix.data += bytes((-len(prefix.data) - _UINT32) % ALIGNMENT)
     prefix.point(vector)
     prefix.put(len(values))
     prefix.put_bytes(values)
-    result = prefix.before(data)
-    if len(result) >= 1 << 31:
-        raise ModelError("with offsets the file would have more than 2 GiB")
-    return result
 
 
 def _target(table: Any, field: int) -> int:

@@ -157,9 +157,9 @@ class OpView:
         model = self.network.tensors[like if like >= 0 else source]
         name = f"{model.name}/{self.op.index}.{self._made}"
         self._made += 1
-        made = self.network.add(replace(model, name=name, shape=shape, source=None, data=None))
-        self.emit(kind, (source,), attrs, (made,))
-        return made
+        result = self.network.add(replace(model, name=name, shape=shape, source=None, data=None))
+        self.emit(kind, (source,), attrs, (result,))
+        return result
 
 
 def plain(view: OpView) -> None:

@@ -84,9 +84,9 @@ def _range(_view: OpView, *parts: _Ints) -> _Ints | None:
     if len(parts) != 3 or any(p.size != 1 for p in parts):
         return None
     start, limit, step = (int(p.reshape(-1)[0]) for p in parts)
-    if step == 0 or len(found := range(start, limit, step)) > _MAX:
+    if step == 0 or len(values := range(start, limit, step)) > _MAX:
         return None
-    return np.array(found, np.int64)
+    return np.array(values, np.int64)
 
 
 def _gather(_view: OpView, x: _Ints, indices: _Ints, *_: _Ints) -> _Ints | None:
@@ -183,9 +183,9 @@ _RULES: dict[int, tuple[_Rule, Sequence[int] | None]] = {
     _B.FLOOR_DIV: (_arithmetic(np.floor_divide, divides=True), None),
     _B.FLOOR_MOD: (_arithmetic(np.mod, divides=True), None),
     **{
-        getattr(_B, one.kind): (_arithmetic(getattr(np, one.numpy)), None)
-        for one in DEFS.values()
-        if one.numpy
+        getattr(_B, definition.kind): (_arithmetic(getattr(np, definition.numpy)), None)
+        for definition in DEFS.values()
+        if definition.numpy
     },
 }
 _SEVERAL = frozenset({_B.UNPACK, _B.SPLIT, _B.SPLIT_V})

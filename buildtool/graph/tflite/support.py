@@ -17,7 +17,9 @@ _NO_KERNEL = "no kernel here"
 
 # The operators that are read, by their codes.
 SPELLINGS: dict[int, tuple[OpDef, Spelling]] = {
-    getattr(_B, spelling.name): (found, spelling) for found in DEFS.values() for spelling in found.read
+    getattr(_B, spelling.name): (definition, spelling)
+    for definition in DEFS.values()
+    for spelling in definition.read
 }
 # Operators that are read with int16 activations (16x8 quantisation), too.
 INT16 = frozenset(code for code, (_, spelling) in SPELLINGS.items() if spelling.int16 is Int16.READ)
