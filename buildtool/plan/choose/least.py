@@ -35,49 +35,49 @@ def best_plan(front: Front, limits: Limits) -> Plan:
 
     PlanError where there is none, with what the nearest plans need.
     """
-    chosen, candidates = _choose(front, limits)
-    if chosen is None:
-        raise refusal(front, candidates, limits)
-    return chosen
+    plans = _plans(front, limits)
+    best = limits.best(plans)
+    if best is None:
+        raise refusal(front, plans, limits)
+    return best
 
 
 def plan_within(front: Front, limits: Limits) -> Plan | None:
     """As `best_plan`, but None where no plan keeps the limits."""
-    return _choose(front, limits)[0]
+    return limits.best(_plans(front, limits))
 
 
-def _choose(front: Front, limits: Limits) -> tuple[Plan | None, list[Plan]]:
-    """The best plan if there is one, and all the plans that were looked at."""
-    candidates: list[Plan] = []
-    by_cost = limits.objective == Objective.COST
+def _plans(front: Front, limits: Limits) -> list[Plan]:
+    """Plans among which the best one is, if any keeps the limits."""
+    return (_small_plans if limits.objective == Objective.RAM else _cheap_plans)(front, limits)
+
+
+def _small_plans(front: Front, limits: Limits) -> list[Plan]:
+    plans = [] if front.settings.image == Image.STREAM else [_operator_by_operator(front, limits)]
+    plans += smallest(front, limits)
+    if limits.cost is not None and not any(map(limits.allow, plans)):
+        # The forms of least memory cost more than others do: those of least cost may keep the limits.
+        plans += cheapest(front, limits)
+    return plans
+
+
+def _cheap_plans(front: Front, limits: Limits) -> list[Plan]:
     # What one operator needs that runs by itself is too much: then the plan of whole operators, wherever its
     # tensors lie and move to, does not fit either. (Constants that are loaded are not in that plan.)
-    wholes = front.space.boundaries.wholes if by_cost and not front.settings.loaded else None
-    too_large = wholes is not None and max(wholes, default=0) > limits.ram
-    is_point = not by_cost and front.settings.image == Image.STREAM
-    if not too_large and not is_point:
-        whole = _operator_by_operator(front, limits)
-        if by_cost and limits.allow(whole) and not whole.moves and front.space.cost_tables.nothing_saves:
-            # No block weighs less than its operators do one by one.
-            return whole, [whole]
-        candidates.append(whole)
-    if not by_cost:
-        candidates += smallest(front, limits)
-        if limits.cost is not None and not any(map(limits.allow, candidates)):
-            # The forms of least memory cost more than others do: those of least cost may keep the limits.
-            candidates += cheapest(front, limits)
-        chosen = limits.best(candidates)
-    else:
-        search = least_cost(front)
-        candidates += cheapest(front, limits, search)
-        candidates += cheaper_points(front, limits, candidates, search)
-        chosen = limits.best(candidates)
-        if chosen is None and not math.isinf(limits.ram):
-            candidates += smallest(front, replace(limits, ram=math.inf))
-            chosen = limits.best(candidates)
-    if chosen is None and too_large:
-        candidates.insert(0, _operator_by_operator(front, limits))
-    return chosen, candidates
+    too_large = not front.settings.loaded and max(front.space.boundaries.wholes, default=0) > limits.ram
+    plans: list[Plan] = []
+    if not too_large:
+        plans.append(_operator_by_operator(front, limits))
+        if limits.allow(plans[0]) and not plans[0].moves and front.space.cost_tables.nothing_saves:
+            return plans  # no block weighs less than its operators do one by one
+    search = least_cost(front)
+    plans += cheapest(front, limits, search)
+    plans += cheaper_points(front, limits, plans, search)
+    if limits.best(plans) is None and not math.isinf(limits.ram):
+        plans += smallest(front, replace(limits, ram=math.inf))
+    if limits.best(plans) is None and too_large:
+        plans.insert(0, _operator_by_operator(front, limits))
+    return plans
 
 
 def least_cost(front: Front) -> Search:

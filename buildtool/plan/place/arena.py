@@ -97,7 +97,7 @@ def validate(problem: Problem, offsets: Sequence[int]) -> None:
         if offset < 0 or offset % item.alignment or item.offset not in (None, offset):
             raise PlanError(f"item {index} lies at {offset}, against its alignment or fixed offset")
     allowed = {(p.output, p.input): p.distance for p in problem.permissions}
-    for a, b in _together(items, sizes, offsets):
+    for a, b in _overlapping_pairs(items, sizes, offsets):
         a_on_b, b_on_a = allowed.get((a, b)), allowed.get((b, a))
         a_on_b_safe = a_on_b is not None and offsets[b] >= offsets[a] + a_on_b
         b_on_a_safe = b_on_a is not None and offsets[a] >= offsets[b] + b_on_a
@@ -105,7 +105,7 @@ def validate(problem: Problem, offsets: Sequence[int]) -> None:
             raise PlanError(f"items {a} and {b} overlap at {offsets[a]} and {offsets[b]}")
 
 
-def _together(
+def _overlapping_pairs(
     items: Sequence[Item], sizes: Sequence[int], offsets: Sequence[int]
 ) -> Iterator[tuple[int, int]]:
     """Pairs of items that share a byte at some time; the one that is there first comes first.
@@ -171,10 +171,10 @@ def _bound(problem: Problem) -> Bound:
                 live[index] -= saved
             continue
         for index in range(bisect_left(times, item.lower), bisect_left(times, item.upper)):
-            live[index] -= _saving(problem, _alive(problem, permissions, times[index]))
+            live[index] -= _saving(problem, _live_permissions(problem, permissions, times[index]))
     ends = [i.offset + s for i, s in zip(problem.items, problem.sizes, strict=True) if i.offset is not None]
     most = max(live)
-    climbed = _chains(problem, by_output, dict(zip(times, live, strict=True)), most)
+    climbed = _bound_of_chains(problem, by_output, dict(zip(times, live, strict=True)), most)
     return Bound(max(climbed, *ends, largest), times[live.index(most)], most)
 
 
@@ -196,7 +196,7 @@ def _saving(problem: Problem, permissions: Sequence[Permission]) -> int:
     return min(sum(each), max(beyond))
 
 
-def _alive(problem: Problem, permissions: Sequence[Permission], time: int) -> list[Permission]:
+def _live_permissions(problem: Problem, permissions: Sequence[Permission], time: int) -> list[Permission]:
     """The permissions whose input is live."""
     return [p for p in permissions if problem.items[p.input].lower <= time < problem.items[p.input].upper]
 
@@ -216,7 +216,9 @@ _LONGEST = 256  # links of a chain that are looked at
 _ENDLESS = 1 << 62  # higher than any end
 
 
-def _chains(problem: Problem, by_output: dict[int, list[Permission]], live: dict[int, int], best: int) -> int:
+def _bound_of_chains(
+    problem: Problem, by_output: dict[int, list[Permission]], live: dict[int, int], best: int
+) -> int:
     """The bound by chains, at least `best`: x1 may lie on x0 from d1 on, x2 on x1 from d2 on, ...
 
     Either two neighbours of the chain do not overlap, and what is live at their time is all of it
@@ -224,12 +226,12 @@ def _chains(problem: Problem, by_output: dict[int, list[Permission]], live: dict
     or above, and whatever is live all the while lies outside of it. So a link at whose time no more than
     `best` is live side by side ends a chain.
     """
-    found = ((o, _link(problem, permissions, live)) for o, permissions in by_output.items())
+    found = ((o, _best_link(problem, permissions, live)) for o, permissions in by_output.items())
     links = {o: link for o, link in found if link is not None and link.apart > best}
     if not links:
         return best
     beside = _loose_at(problem, {link.time for link in links.values()})
-    reach = _reaches(problem, links)
+    ends = _chain_ends(problem, links)
     sizes = problem.sizes
     for start, lowest in links.items():
         climbed, extent, apart, at, seen = 0, sizes[start], lowest.apart, start, {start}
@@ -240,7 +242,7 @@ def _chains(problem: Problem, by_output: dict[int, list[Permission]], live: dict
             first, last, apart = min(first, link.time), max(last, link.time), min(apart, link.apart)
             around = [(item, size) for item, size in around if item.lower <= first and last < item.upper]
             outside = sum(size for _, size in around)
-            if min(apart, max(extent, climbed + reach[at]) + outside) <= best:
+            if min(apart, max(extent, climbed + ends[at]) + outside) <= best:
                 break  # what follows is not higher
             climbed += link.distance
             extent = max(extent, climbed + sizes[link.input])
@@ -264,27 +266,27 @@ def _loose_at(problem: Problem, times: Iterable[int]) -> dict[int, list[_Sized]]
     return loose_at
 
 
-def _reaches(problem: Problem, links: Mapping[int, _Link]) -> dict[int, int]:
+def _chain_ends(problem: Problem, links: Mapping[int, _Link]) -> dict[int, int]:
     """Item -> a lower bound of the highest end of the chain that begins with it, from its own start.
 
     `_ENDLESS` where the chain goes round.
     """
-    reaches: dict[int, int] = {}
+    ends: dict[int, int] = {}
     for start in links:
         path, at = [], start
-        while at in links and at not in reaches:
-            reaches[at] = _ENDLESS  # until its chain has come to an end
+        while at in links and at not in ends:
+            ends[at] = _ENDLESS  # until its chain has come to an end
             path.append(at)
             at = links[at].input
-        reach = reaches.get(at, problem.sizes[at])
+        end = ends.get(at, problem.sizes[at])
         for item in reversed(path):
-            if reach < _ENDLESS:
-                reach = max(problem.sizes[item], links[item].distance + reach)
-            reaches[item] = reach
-    return reaches
+            if end < _ENDLESS:
+                end = max(problem.sizes[item], links[item].distance + end)
+            ends[item] = end
+    return ends
 
 
-def _link(problem: Problem, permissions: Sequence[Permission], live: dict[int, int]) -> _Link | None:
+def _best_link(problem: Problem, permissions: Sequence[Permission], live: dict[int, int]) -> _Link | None:
     """The permission of one output that saves most; None if none saves anything."""
     output = problem.items[permissions[0].output]
     best: _Link | None = None
@@ -294,7 +296,7 @@ def _link(problem: Problem, permissions: Sequence[Permission], live: dict[int, i
         time = max(output.lower, source.lower)
         if time >= min(output.upper, source.upper):
             continue
-        alive = permissions if len(permissions) == 1 else _alive(problem, permissions, time)
+        alive = permissions if len(permissions) == 1 else _live_permissions(problem, permissions, time)
         saved = _saving(problem, alive) - _saving(problem, [q for q in alive if q is not p])
         if saved > most:
             distance = max(0, round_up(p.distance, problem.granule))

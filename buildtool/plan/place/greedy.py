@@ -117,7 +117,7 @@ def solve(
     ways = [problem]
     if all(i.offset is None and i.alignment == problem.granule for i in items):
         ways.append(_upside_down(problem))
-    start, neighbour, below, above = _links(ways)
+    start, neighbour, below, above = _list_neighbours(ways)
     tries = min(variations, PLACEMENTS // len(items), MOST_LINKS // max(1, len(neighbour)))
     task = Task(
         _ints(problem.sizes),
@@ -154,7 +154,7 @@ def _upside_down(problem: Problem) -> Problem:
     return replace(problem, permissions=tuple(permissions))
 
 
-def _links(ways: Sequence[Problem]) -> tuple[Ints, Ints, Ints, Ints]:
+def _list_neighbours(ways: Sequence[Problem]) -> tuple[Ints, Ints, Ints, Ints]:
     """Task's `start`, `neighbour`, `below` and `above`; the ways differ in permissions alone."""
     problem = ways[0]
     sizes = _ints(problem.sizes)
@@ -184,7 +184,7 @@ def _orders(problem: Problem) -> Iterator[Ints]:
     """Orders that do well on networks; ties: size, then later birth, then index."""
     sizes = _ints(problem.sizes)
     lower, upper = _ints([i.lower for i in problem.items]), _ints([i.upper for i in problem.items])
-    crowd, length = _crowds(lower, upper, sizes), upper - lower
+    crowd, length = _crowd_of_each(lower, upper, sizes), upper - lower
     keys = (
         (-sizes,),
         (-crowd,),
@@ -202,7 +202,7 @@ def _orders(problem: Problem) -> Iterator[Ints]:
         yield order[np.argsort(length[order] < half, kind="stable")]
 
 
-def _crowds(lower: Ints, upper: Ints, sizes: Ints) -> Ints:
+def _crowd_of_each(lower: Ints, upper: Ints, sizes: Ints) -> Ints:
     """For every item, the largest live sum during its life."""
     times = np.unique(lower)
     live = np.zeros(len(times), np.int64)

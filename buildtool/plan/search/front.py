@@ -98,11 +98,10 @@ class Front:
         """
         if self.factor > 1:
             return tuple(self._floor(point.way, self._by_forms) for point in self.points)
-        floors = []
-        for way in (point.way for point in self.points):
-            largest = [region for region in way.regions if region.bytes == way.bytes]
-            floors.append(way.bytes - max(map(self._beside, largest), default=0))
-        return tuple(floors)
+        return tuple(
+            way.bytes - max((self._beside(r) for r in way.regions if r.bytes == way.bytes), default=0)
+            for way in (point.way for point in self.points)
+        )
 
     def _floor(self, way: Way, saved: Callable[[Candidate], int] = lambda _: 0) -> int:
         """A lower bound of a way's arena; `saved`: by how much a region's live bytes may fall."""

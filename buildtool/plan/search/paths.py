@@ -18,7 +18,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from buildtool.base.session import remembered
-from buildtool.plan.search.regions import INFINITE, Candidate, Reached, Regions
+from buildtool.plan.search.regions import INFINITE, Candidate, CutResult, Regions
 from buildtool.plan.search.tables import Tables
 
 MOST_LABELS = 200_000  # of a search: then it is no longer exact
@@ -57,7 +57,7 @@ class Search:
         self._version = (ctypes.c_int64 * (count + 2))()
         # `spare`: what blocks that leave rows out may win back later
         self._regions = Regions(tables, most_extra + tables.spare, self._best, self._version)
-        self._last: list[Reached | None] = [None] * (count + 1)
+        self._last: list[CutResult | None] = [None] * (count + 1)
         self._rounds = 0
         self._most_labels, self._relaxed = most_labels, relaxed
         self.searched = self.labels = 0
@@ -118,14 +118,14 @@ class Search:
         if before >= INFINITE:
             return INFINITE
         most = 1 if self._relaxed else max(LABELS_BEYOND, self._most_labels - self.labels)
-        reached = self._regions.reach(most_bytes, self._rounds, end, before, most)
+        result = self._regions.search(most_bytes, self._rounds, end, before, most)
         self.searched += 1
-        self.labels += reached.labels
-        self._last[end] = reached if reached.first >= 0 else None
+        self.labels += result.labels
+        self._last[end] = result if result.first >= 0 else None
         if self._relaxed:
-            return max(before, reached.least)
-        self.exact &= reached.least == reached.weight
-        return reached.weight
+            return max(before, result.least)
+        self.exact &= result.least == result.weight
+        return result.weight
 
     def lower_bound(self, most_bytes: int) -> int | None:
         """A lower bound of the weight of ways within so many bytes (relaxed search); None if none fits."""
@@ -134,7 +134,7 @@ class Search:
         return self.t.before[-1] + self._best[self.t.e.count]
 
     @remembered
-    def _region(self, end: int, last: Reached) -> Candidate:
+    def _region(self, end: int, last: CutResult) -> Candidate:
         """The last region of a way to a cut, in full."""
         return Candidate(last.first, end, last.bytes, tuple(map(self.t.form, last.forms)))
 
@@ -167,8 +167,10 @@ def factor(tables: Tables, most_extra: int | None, ways: Sequence[Way], exact: W
     needs more bytes than that.
     """
     missed = 1.0
-    for size, weight in _corners(tables, most_extra, ways, exact):
-        nearest = min((max(way.bytes / size, _over(way.weight, weight)) for way in ways), default=math.inf)
+    for size, weight in _missed_corners(tables, most_extra, ways, exact):
+        nearest = min(
+            (max(way.bytes / size, _excess_factor(way.weight, weight)) for way in ways), default=math.inf
+        )
         missed = max(missed, nearest)
     return missed
 
@@ -176,16 +178,16 @@ def factor(tables: Tables, most_extra: int | None, ways: Sequence[Way], exact: W
 def over_bound(tables: Tables, weight: int, most_bytes: int) -> float:
     """How many times the least weight of all ways within some bytes a weight may be."""
     bound = Search(tables, relaxed=True).lower_bound(most_bytes)
-    return 1.0 if bound is None else _over(weight, bound)
+    return 1.0 if bound is None else _excess_factor(weight, bound)
 
 
-def _over(weight: int, bound: int) -> float:
+def _excess_factor(weight: int, bound: int) -> float:
     if weight <= bound:
         return 1.0
     return weight / bound if bound > 0 else math.inf
 
 
-def _corners(
+def _missed_corners(
     tables: Tables, most_extra: int | None, ways: Sequence[Way], exact: Way | None
 ) -> Iterator[tuple[int, int]]:
     """(bytes, weight): every way that may be missed needs and weighs at least as much as one of these."""

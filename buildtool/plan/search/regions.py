@@ -69,7 +69,7 @@ class Candidate(NamedTuple):
         return Region(tuple(form.group for form in self.block_forms))
 
 
-class Reached(NamedTuple):
+class CutResult(NamedTuple):
     """What a search for one cut has found: the least weight of a way there, and the last region of that way.
 
     `least`: a weight that no way there is below, the same unless the search was ended; `first`: where that
@@ -101,7 +101,7 @@ class Regions:
             """What C asks for: the weight of a form of which only some rows are wanted."""
             try:
                 return tables.extra(tables.form(form), wanted)
-            except BaseException as error:  # it cannot pass through C: `reach` raises it
+            except BaseException as error:  # it cannot pass through C: `search` raises it
                 errors.append(error)
                 return FAILED
 
@@ -125,7 +125,7 @@ class Regions:
         if getattr(self, "_handle", None):
             _C.labels_free(self._handle)
 
-    def reach(self, most_bytes: int, round_: int, end: int, enough: int, most_labels: int) -> Reached:
+    def search(self, most_bytes: int, round_: int, end: int, enough: int, most_labels: int) -> CutResult:
         """The best way to the cut at `end`; ends at once at one of weight `enough`, which none can be below.
 
         `round_` counts the limits; `most_labels`: labels after which it is ended with the best way so far.
@@ -137,4 +137,4 @@ class Regions:
         if status:
             raise MemoryError
         forms = tuple(self._blocks[: max(0, r.blocks)].tolist())
-        return Reached(r.weight, r.least, r.labels, r.first, r.bytes, r.extra, forms)
+        return CutResult(r.weight, r.least, r.labels, r.first, r.bytes, r.extra, forms)

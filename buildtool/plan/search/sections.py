@@ -47,7 +47,7 @@ class Section:
 
 def section(e: Elements, last: int) -> Section | None:
     """The smallest section with this last element, if there is one."""
-    first = _first(e, last)
+    first = _first_element(e, last)
     if first is None:
         return None
     group, source = Group(e.positions[first : last + 1], Scheme.BRANCHES, 1), e.main[first]
@@ -60,10 +60,10 @@ def section(e: Elements, last: int) -> Section | None:
         return None
     if first == last:  # it asks for all that its next row needs at once
         lanes = replace(lanes, pace=lanes.height)
-    return _run(e, first, last, group, Axis() if isinstance(axis, AxisTable) else axis, lanes)
+    return _run_section(e, first, last, group, Axis() if isinstance(axis, AxisTable) else axis, lanes)
 
 
-def _first(e: Elements, last: int) -> int | None:
+def _first_element(e: Elements, last: int) -> int | None:
     """The section's first element: from there on, one tensor alone comes from outside row by row.
 
     An element whose rows follow a table is a section by itself.
@@ -87,7 +87,7 @@ def _first(e: Elements, last: int) -> int | None:
     return None
 
 
-def _run(e: Elements, first: int, last: int, group: Group, axis: Axis, lanes: Branches) -> Section:
+def _run_section(e: Elements, first: int, last: int, group: Group, axis: Axis, lanes: Branches) -> Section:
     """The section, once it has been run through."""
     progress, count = Progress(lanes), len(lanes.lanes)
     held = [0] * count
@@ -101,10 +101,12 @@ def _run(e: Elements, first: int, last: int, group: Group, axis: Axis, lanes: Br
             reads += [(y0 if joins else progress.made[-1], joins, row) for row in rows]
     tensors = (e.graph.tensors[t] for t in e.makes[first:last])
     rings = (round_up(n * t.row_bytes, e.alignment) for n, t in zip(held, tensors, strict=False))
-    return Section(first, last, group, axis, lanes, sum(rings), *_lows(reads, lanes))
+    return Section(first, last, group, axis, lanes, sum(rings), *_lowest_reads(reads, lanes))
 
 
-def _lows(reads: list[tuple[int, bool, int]], lanes: Branches) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def _lowest_reads(
+    reads: list[tuple[int, bool, int]], lanes: Branches
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Section.read_after and .read_from."""
     height, low = lanes.lanes[-1].height, NEVER
     after, starting = [NEVER] * (height + 1), [NEVER] * height

@@ -171,11 +171,11 @@ class Tables:
     @cached_property
     def arrays(self) -> tuple[Numbers, ...]:
         """Elements, cuts, block forms, what elements read besides, sections, and the sections' rows."""
-        around = self.boundaries
+        fixed = self.boundaries
         starts, forms = self._form_rows()
-        *of_cuts, firsts = around.cut_columns
+        *of_cuts, firsts = fixed.cut_columns
         cuts = np.ascontiguousarray(np.array([*of_cuts, self.starts, firsts, [*starts, 0]], np.int64).T)
-        return around.element_rows, cuts, forms, around.read_besides, *around.section_rows
+        return fixed.element_rows, cuts, forms, fixed.read_besides, *fixed.section_rows
 
     def _form_rows(self) -> tuple[list[int], Numbers]:
         """Element -> the first row of the block forms that end there; the rows, of equal chains only once."""
