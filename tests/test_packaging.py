@@ -182,21 +182,15 @@ def test_an_installation_has_plugins_and_kernels_inside_and_works(wheel, tmp_pat
         assert (site / name).read_bytes() == path.read_bytes()
 
     elsewhere.mkdir()
-    done = subprocess.run(
-        [sys.executable, site / "bin/buildtool", "validate", "ds_cnn", "--board", "host"],
-        cwd=elsewhere,
-        env=os.environ | {"PYTHONPATH": str(site)},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert done.stdout.endswith("'s reference kernels, to the bit\n")
-    module = subprocess.run(
-        [sys.executable, "-c", "import buildtool.target.kernels as k; print(k.kernels_root())"],
-        cwd=elsewhere,
-        env=os.environ | {"PYTHONPATH": str(site)},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert module.stdout.strip() == str(site / "buildtool_kernels")
+
+    def printed(*words):
+        env = os.environ | {"PYTHONPATH": str(site)}
+        command = [sys.executable, *words]
+        return subprocess.run(
+            command, cwd=elsewhere, env=env, check=True, capture_output=True, text=True
+        ).stdout
+
+    validated = printed(site / "bin/buildtool", "validate", "ds_cnn", "--board", "host")
+    assert validated.endswith("'s reference kernels, to the bit\n")
+    root = printed("-c", "import buildtool.target.kernels as k; print(k.kernels_root())")
+    assert root.strip() == str(site / "buildtool_kernels")

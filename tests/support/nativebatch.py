@@ -171,21 +171,16 @@ def build(jobs: Sequence[Job], folder: Path, flags: Sequence[str], main_c: str) 
     main = emitted / "main.c"
     main.write_text(main_c)
     folders = tuple(emitted / job.sources.net for job in jobs)
-    units.append(Unit(_weights(jobs, emitted), folders))
+    weights = emitted / "weights.S"  # one file for all: the compiler is started once, not once a network
+    nets = [job.sources.net for job in jobs]
+    weights.write_text("".join(f'#include "{net}/{net}_weights.S"\n' for net in nets))
+    units.append(Unit(weights, folders))
     units += [Unit(path, kernels) for path in sorted(needed)]
     units.append(Unit(main, (*folders, *kernels)))
     compiler = Compiler(tools.cc, tools.identity, (*tools.cflags, *flags))
     program = folder / "program"
     link(tools, compile_all(compiler, units, objects), program, target, flags)
     return program
-
-
-def _weights(jobs: Sequence[Job], folder: Path) -> Path:
-    """One assembly file for all weights: the compiler is started once, not once a network."""
-    made = folder / "weights.S"
-    nets = [job.sources.net for job in jobs]
-    made.write_text("".join(f'#include "{net}/{net}_weights.S"\n' for net in nets))
-    return made
 
 
 def _main(jobs: Sequence[Job]) -> str:

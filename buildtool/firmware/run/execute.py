@@ -176,24 +176,20 @@ def execute(
     each = max(1, sum(graph.tensors[t].size for t in graph.outputs))
     where = f"on {board.name}{', every tensor' if trace else ''}{', counting' if count else ''}"
 
-    def written(size: int) -> None:
-        if ran is not None:
-            ran(min(size // each, len(inputs)))
-        else:
-            done = min(size // each + 1, len(inputs))
-            planned.session.tell(f"running input {done} of {len(inputs)} {where}")
+    def tell(done: int) -> None:
+        planned.session.tell(f"running input {min(done + 1, len(inputs))} of {len(inputs)} {where}")
 
+    hear = ran or tell
     request = RunRequest(
         {"input.bin": input_file(graph, inputs, resets)},
         ("output.bin", "report.txt", *(("trace.bin",) if trace else ())),
         timeout=timeout,
         count=count and attached is None,
         blocks=count and blocks and attached is None,
-        written=written,
+        written=lambda size: hear(min(size // each, len(inputs))),
     )
     result = _run(planned, firmware.elf, request, attached)
-    runs_on = result.reality or reality(board)
-    return read_outcome(graph, result, len(inputs), firmware.compiler, runs_on)
+    return read_outcome(graph, result, len(inputs), firmware.compiler, result.reality or reality(board))
 
 
 def _run(planned: Planned, elf: Path, request: RunRequest, attached: OnDesk | None) -> RunResult:

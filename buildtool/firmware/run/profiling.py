@@ -59,8 +59,7 @@ def profiling(request: Profile, session: Session) -> ProfileAnswer:
         if counting is not None and counting.outputs[0] != run.outputs[0]:
             raise ToolError("the firmware that counts issues gives other outputs", hint="please report this")
         exact = _is_exact(made, judge, run, plain, inputs)
-        bounds = bounds_of(made, sources, inputs, request.desk)
-        known = run_answer(made, plain, judge.told(), exact, bounds)
+        known = run_answer(made, plain, judge.told(), exact, bounds_of(made, sources, inputs, request.desk))
         rows, measured = _rows(made, run, timing, counting), run.counted.total_cycles
         total = timing.total.cycles if timing else measured
         return {

@@ -174,9 +174,8 @@ def operator_bounds(
         held = next_held(graph, values)
     rows: list[OperatorBound] = []
     for op, kernel, found in zip(graph.ops, made.target.named(made.plan.kernels), seen, strict=True):
-        bound = proven_bound(graph, op, kernel) if kernel is not None else None
-        if found.different and bound is None:
-            bound = _EXACT
+        proven = proven_bound(graph, op, kernel) if kernel is not None else None
+        bound = proven or (_EXACT if found.different else None)
         if kernel is not None and bound is not None:
             rows.append(
                 {

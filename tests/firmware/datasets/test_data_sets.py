@@ -173,10 +173,13 @@ def test_a_pixel_becomes_its_real_value_in_steps_of_the_scale(rule, scale, zero)
         assert got[at] == max(-128, min(127, round(real / scale) + zero))
 
 
-def test_a_range_that_is_not_of_pixels_is_asked_about():
+def test_a_range_that_is_not_of_pixels_is_asked_about_and_means_of_other_channels_are_refused():
+    black = npz(x=np.zeros((1, 4, 6, 3), np.uint8))
     with pytest.raises(UsageError, match=r"holds values from -12\.8 to 12\.7") as caught:
-        open_set(network(scale=0.1, zero=0), npz(x=np.zeros((1, 4, 6, 3), np.uint8)))
+        open_set(network(scale=0.1, zero=0), black)
     assert caught.value.option == "normalise" and "normalise=signed" in caught.value.hint
+    with pytest.raises(UsageError, match="2 means, and the input has 3 channels"):
+        open_set(network(), black, normalise=normalise("n", "0,0/1,1"))
 
 
 @pytest.mark.parametrize("text", ["unit/3", "1/2/3", "a/b", "1,2/3", "0.5/0", "nan/1", "1,2,3,4,5/1,1,1,1,1"])
@@ -184,11 +187,6 @@ def test_other_words_are_no_rule_for_pixels(text):
     with pytest.raises(UsageError) as caught:
         normalise("normalise", text)
     assert caught.value.option == "normalise"
-
-
-def test_means_for_other_channels_are_refused():
-    with pytest.raises(UsageError, match="2 means, and the input has 3 channels"):
-        open_set(network(), npz(x=np.zeros((1, 4, 6, 3), np.uint8)), normalise=normalise("n", "0,0/1,1"))
 
 
 # ---- images --------------------------------------------------------------------------------------------
@@ -244,26 +242,21 @@ def test_images_are_turned_as_their_camera_says(tmp_path):
     assert (got[:, -1] == 127).all() and (got[:, :-1] == -128).all()
 
 
-def bad_folders(root):
-    """Folders by what is said of them."""
-    pixels = np.zeros((4, 6, 3), np.uint8)
-    save(root / "stray" / "cat" / "a.png", pixels)
-    (root / "stray" / "note.txt").write_text("x")
-    save(root / "deep" / "cat" / "a.png", pixels)
-    (root / "deep" / "cat" / "more").mkdir()
-    save(root / "hollow" / "cat" / "a.png", pixels)
-    (root / "hollow" / "dog").mkdir()
-    (root / "none").mkdir()
-    return {
-        "stray": "the folder has files, such as 'note.txt'",
-        "deep": "'cat/more' is a folder",
-        "hollow": "the class 'dog' is empty",
-        "none": "the folder is empty",
-    }
+BAD_FOLDERS = {
+    "stray": "the folder has files, such as 'note.txt'",
+    "deep": "'cat/more' is a folder",
+    "hollow": "the class 'dog' is empty",
+    "none": "the folder is empty",
+}
 
 
 def test_folders_that_are_no_data_set_are_refused(tmp_path):
-    for name, said in bad_folders(tmp_path).items():
+    for name in ("stray", "deep", "hollow"):
+        save(tmp_path / name / "cat/a.png", np.zeros((4, 6, 3), np.uint8))
+    (tmp_path / "stray/note.txt").write_text("x")
+    for name in ("deep/cat/more", "hollow/dog", "none"):
+        (tmp_path / name).mkdir()
+    for name, said in BAD_FOLDERS.items():
         with pytest.raises(UsageError) as caught:
             open_set(network(), tmp_path / name)
         assert said in caught.value.text and caught.value.path == str(tmp_path / name)

@@ -104,12 +104,15 @@ def test_a_binary_file_has_a_limit():
     assert "hex or uf2" in caught.value.hint
 
 
+def probe(folder, text="", tool="clang", more=()):
+    """A board whose flash has code and weights, and the probe's image for it."""
+    board = load_board(own_board(folder, ONE_FLASH + text))
+    return board, link(board, tool, [ROOT / "probe.c", ROOT / "probe_weights.S", *more], (), folder)
+
+
 @pytest.fixture(scope="module")
 def one_flash(tmp_path_factory):
-    """A board whose flash has code and weights, and the probe's image for it."""
-    folder = tmp_path_factory.mktemp("flash")
-    board = load_board(own_board(folder, ONE_FLASH))
-    return board, link(board, "clang", [ROOT / "probe.c", ROOT / "probe_weights.S"], (), folder)
+    return probe(tmp_path_factory.mktemp("flash"))
 
 
 def test_the_files_hold_what_objcopy_takes_from_the_image(one_flash, tmp_path):
@@ -157,15 +160,12 @@ def filled(folder, size):
 )
 def test_whatever_the_code_s_size_is(size, tool, tmp_path):
     """In the small blocks, in the large one and behind it; at a boundary and beside it."""
-    board = load_board(own_board(tmp_path, ONE_FLASH))
-    sources = [ROOT / "probe.c", ROOT / "probe_weights.S", filled(tmp_path, size)]
-    test_the_weights_begin_with_an_erase_block((board, link(board, tool, sources, (), tmp_path)))
+    test_the_weights_begin_with_an_erase_block(probe(tmp_path, "", tool, [filled(tmp_path, size)]))
 
 
 def test_a_partition_and_a_boot_loader_have_their_places(tmp_path):
     text = 'code_start = "32K"\nweights_start = "256K"\nslots = 2\nslot_bytes = "128K"'
-    board = load_board(own_board(tmp_path, ONE_FLASH + text))
-    elf = link(board, "clang", [ROOT / "probe.c", ROOT / "probe_weights.S"], (), tmp_path)
+    board, elf = probe(tmp_path, text)
     found = read_hex(flash_files(elf.read_bytes(), board, "net", (Format.HEX,))["net.hex"])
     assert min(found) == 32 * 1024
     assert [found[256 * 1024 + i] for i in range(16)] == list(range(16))
@@ -214,9 +214,7 @@ def test_a_part_without_contents_has_no_file(one_flash, tmp_path):
 
 
 def test_a_binary_begins_with_the_firmware_where_the_weights_lie_before_it(tmp_path):
-    text = 'code_start = "512K"\nweights_start = "16K"'
-    board = load_board(own_board(tmp_path, ONE_FLASH + text))
-    elf = link(board, "clang", [ROOT / "probe.c", ROOT / "probe_weights.S"], (), tmp_path)
+    board, elf = probe(tmp_path, 'code_start = "512K"\nweights_start = "16K"')
     made = flash_files(elf.read_bytes(), board, "net", EVERY)
     assert made["net.bin"] == made["net_code.bin"]
     assert made["net_weights.bin"][:16] == bytes(range(16))

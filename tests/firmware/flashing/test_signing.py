@@ -64,6 +64,7 @@ def test_signed_firmware_is_what_mcuboot_checks(linked, tmp_path):
 
 
 def test_what_imgtool_refuses_is_told(linked, tmp_path):
+    needs_tool("imgtool")
     board, elf = linked
     with pytest.raises(ToolError, match="imgtool did not sign the firmware") as caught:
         flash_files(elf, board, "net", signing=Signing(b"no key"))

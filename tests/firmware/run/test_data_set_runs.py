@@ -93,12 +93,17 @@ def test_litert_itself_is_the_reference_where_that_is_asked(file, arrays, predic
     check(answer, arrays["labels"], predicted)
 
 
+@pytest.fixture
+def starts(monkeypatch):
+    """How many inputs each start of the firmware took."""
+    counts, real = [], dataset.execute
+    monkeypatch.setattr(dataset, "execute", lambda *a, **more: counts.append(len(a[2])) or real(*a, **more))
+    return counts
+
+
 def test_all_inputs_go_through_the_firmware_in_one_start_and_equal_the_reference(
-    file, arrays, predicted, monkeypatch
+    file, arrays, predicted, starts
 ):
-    starts = []
-    real = dataset.execute
-    monkeypatch.setattr(dataset, "execute", lambda *a, **more: starts.append(len(a[2])) or real(*a, **more))
     answer = ask(file)
     assert starts == [COUNT]
     assert answer["exact"] and answer["within_bounds"] and answer["differing"] == []
@@ -110,7 +115,7 @@ def test_all_inputs_go_through_the_firmware_in_one_start_and_equal_the_reference
     assert 0 < firmware["arena_high_water"] <= firmware["arena_bytes"]
 
 
-def test_a_part_goes_through_the_firmware_and_what_differs_there_is_named(file, monkeypatch, capsys):
+def test_a_part_goes_through_the_firmware_and_what_differs_is_named(file, starts, monkeypatch, capsys):
     """A reference that is wrong in one value of one input stands for a firmware that is."""
     real = Judge.refer
     wrong = np.load(file)["x"][4]
@@ -125,14 +130,8 @@ def test_a_part_goes_through_the_firmware_and_what_differs_there_is_named(file, 
 
     monkeypatch.setattr(Judge, "refer", spoilt)
     monkeypatch.setattr(dataset, "MOST_INPUTS", 3)  # of a start: of 8 inputs there are three
-    starts = []
-    run_firmware = dataset.execute
-    monkeypatch.setattr(
-        dataset, "execute", lambda *a, **more: starts.append(len(a[2])) or run_firmware(*a, **more)
-    )
-    status = cli.run(
-        ["validate", NET, "-b", "host", "--data", file, "--daemon", "off", "--through-firmware", "8"]
-    )
+    line = ["validate", NET, "-b", "host", "--data", file, "--daemon", "off"]
+    status = cli.run([*line, "--through-firmware", "8"])
     said = capsys.readouterr().out
     assert (status, starts) == (1, [3, 3, 2])
     assert "through the firmware: 8 inputs; through the reference alone: 1" in said
@@ -302,10 +301,8 @@ def test_a_published_network_on_photographs_of_its_classes(tmp_path):
 
 def test_two_answers_are_compared(tmp_path, file, predicted, capsys):
     """Labels of LiteRT's predictions: all are right, then two of nine are not; 7 / 9 is 77.8 per cent."""
-    inputs, names = (
-        np.load(file)["x"],
-        [str(tmp_path / name) for name in ("old.json", "new.json", "none.json")],
-    )
+    inputs = np.load(file)["x"]
+    names = [str(tmp_path / name) for name in ("old.json", "new.json", "none.json")]
     labels = np.array(predicted)
     wrong = np.where(np.arange(COUNT) < 2, (labels + 1) % CLASSES, labels)
     for name, more in zip(names, ({"labels": labels}, {"labels": wrong}, {}), strict=True):
