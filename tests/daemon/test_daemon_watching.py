@@ -94,10 +94,6 @@ def at_once(monkeypatch):
     monkeypatch.setattr(watching, "SETTLE_SECONDS", 0.0)
 
 
-def hinted(watcher, seconds=5):
-    return list(eventually(lambda: list(watcher.changed()), seconds))
-
-
 def watcher_of(project, **more):
     found = Watcher(lambda: None)
     found.remember(located(project, **more), {})
@@ -137,7 +133,7 @@ def test_a_file_that_is_being_written_is_waited_for(project, monkeypatch):
     eventually(lambda: found.is_hinted)
     assert not list(found.changed())  # too soon
     (project / "net.tflite").write_bytes(small(16))
-    ((request, _),) = hinted(found)
+    ((request, _),) = eventually(lambda: list(found.changed()), 5)
     assert request == located(project)
     found.stop()
 
