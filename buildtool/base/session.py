@@ -98,9 +98,8 @@ class Session:
         kept.
         """
         known, work = self._of(kind), self.work
-        found = known.peek(key)
+        found = known.get(key)
         if found is not None and serves(found.value) and (not found.spent or work.pay(found.spent)):
-            known.use(key)
             return cast(T, found.value)
         work.begin((kind, key))
         try:

@@ -7,7 +7,6 @@ for events that were lost, or where there are none: on another machine's file sy
 from __future__ import annotations
 
 import contextlib
-import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from buildtool.api.requests import asked
+from buildtool.base.digests import stamp
 from buildtool.daemon.memory import FileDigests, request_key
 
 if TYPE_CHECKING:
@@ -102,15 +102,14 @@ class Watcher:
         self._requests: OrderedDict[str, tuple[dict[str, Any], dict[str, str]]] = OrderedDict()
         self._also: dict[str, tuple[str, ...]] = {}  # by request: more files that it depends on
         self._digests, self._seen = FileDigests(), dict[str, str]()
-        self._stamps: dict[str, tuple[int, int]] = {}
+        self._stamps: dict[str, tuple[int, ...]] = {}
         self._folders: set[str] = set()
         self._events = Events()
         self._without_events: dict[str, str] = {}  # folder -> why
-        self._lock = threading.Lock()
-        self._hinted: set[str] = set()
-        self._told: set[str] = set()  # since the last look, by events
-        self._awaited: set[str] = set()  # events of changes that a look has found before them
-        self._hint_time = self._looked = self._code_time = 0.0
+        self._is_told = False  # an event came since the last look; the observer's thread sets it
+        self._silent: set[str] = set()  # folders of changes that a look has found before any event
+        self._suspects: set[str] = set()  # files that look different since their content was read
+        self._since = self._looked = self._code_time = 0.0  # `_since`: when a look found the last of them
         self._code_is_watched = False
         self.changes = 0
 
@@ -123,8 +122,7 @@ class Watcher:
         self._requests[key] = (dict(request), dict(environment))
         self._requests.move_to_end(key)
         for path, digest in _files(request).items():
-            self._seen[path] = digest
-            self._watch(path)
+            self._watch(path, digest)
         if len(self._requests) <= MOST_REQUESTS:
             return
         gone, _ = self._requests.popitem(last=False)
@@ -146,22 +144,23 @@ class Watcher:
             if known == request:
                 self._also[key] = tuple(paths)
                 for path in paths:
-                    self._seen[path] = self._digests.of(path)
-                    self._watch(path)
+                    self._watch(path, self._digests.of(path))
 
     @property
     def is_hinted(self) -> bool:
-        """Whether a hint waits to be checked."""
-        return bool(self._hinted)
+        """Whether a file may have changed, and is to be looked at soon."""
+        return self._is_told or bool(self._suspects)
 
     def changed(self) -> Iterator[tuple[dict[str, Any], dict[str, str]]]:
         """The requests to prepare, with the digests of their files as they are now."""
-        with self._lock:
-            if not self._hinted or time.monotonic() - self._hint_time < SETTLE_SECONDS:
-                return
-            hinted, self._hinted = self._hinted, set()
+        if self._is_told:
+            self._is_told = False
+            self._look()
+        if not self._suspects or time.monotonic() - self._since < SETTLE_SECONDS:
+            return
+        suspects, self._suspects = self._suspects, set()
         different = set()
-        for path in sorted(hinted & self._seen.keys()):
+        for path in sorted(suspects & self._seen.keys()):
             digest = self._digests.of(path)
             if digest and digest != self._seen[path]:
                 self._seen[path] = digest
@@ -175,27 +174,28 @@ class Watcher:
                 yield now, environment
 
     def poll(self, now: float) -> None:
-        """Checks sizes and times every few seconds, in case events are lost."""
-        with self._lock:
-            if self._hinted:
-                self._wake()
+        """Looks at all files every few seconds, in case events are lost."""
         if now - self._looked < LOOK_SECONDS:
             return
         self._looked = now
-        with self._lock:
-            told, self._told = self._told, set()
-        for path in self._awaited - told:  # a look ago it had changed
-            folder = str(Path(path).parent)
-            if folder in self._folders:
-                self._tell(folder, "events were lost")
-        self._awaited.clear()
-        for path in list(self._seen):
-            stamp = _size_and_time(path)
-            if stamp is not None and self._stamps.setdefault(path, stamp) != stamp:
-                self._stamps[path] = stamp
-                if path not in told:
-                    self._awaited.add(path)
-                self._hint({path})
+        for folder in self._silent & self._folders:
+            self._tell(folder, "events were lost")
+        was_told = self._is_told
+        folders = {str(Path(path).parent) for path in self._look()}
+        self._silent = set() if was_told else folders
+
+    def _look(self) -> set[str]:
+        """The files whose size, times or inode have changed since the last look."""
+        different = set()
+        for path in self._seen:
+            there = _stamp(path)
+            if there is not None and self._stamps.setdefault(path, there) != there:
+                self._stamps[path] = there
+                different.add(path)
+        if different:
+            self._suspects |= different
+            self._since = time.monotonic()
+        return different
 
     def status(self) -> dict[str, Any]:
         """What `buildtool daemon status` shows."""
@@ -209,17 +209,12 @@ class Watcher:
         """Ends the thread that waits for events."""
         self._events.stop()
 
-    def _hint(self, paths: set[str], told: bool = False) -> None:
-        """Notes that these files may have changed. `told`: by an event, in the observer's thread."""
-        known = paths & self._seen.keys()
-        if not known:
-            return
-        with self._lock:
-            if told:
-                self._told |= known
-            self._hinted |= known
-            self._hint_time = time.monotonic()
-        self._wake()
+    def _heard(self, paths: set[str]) -> None:
+        """Events of files have come, in the observer's thread."""
+        self._silent = self._silent - {str(Path(path).parent) for path in paths}
+        if any(path in self._seen for path in paths):
+            self._is_told = True
+            self._wake()
 
     def watch_code(self, folders: Callable[[], Sequence[str]]) -> None:
         """Asks for events of buildtool's code and its plugins'. Without them the next client finds out."""
@@ -245,17 +240,16 @@ class Watcher:
         """The requests that are remembered, the latest last, with their environments."""
         return list(self._requests.values())
 
-    def _watch(self, path: str) -> None:
+    def _watch(self, path: str, digest: str) -> None:
         """Asks for events of a file's folder: a file that is replaced keeps its name there."""
-        folder = str(Path(path).parent)
-        stamp = _size_and_time(path)
-        if stamp is not None:
-            self._stamps[path] = stamp
-        if folder in self._folders:
-            return
-        self._folders.add(folder)
-        if why := self._events.listen(folder, lambda paths: self._hint(paths, told=True)):
-            self._tell(folder, why)
+        folder, there = str(Path(path).parent), _stamp(path)
+        self._seen[path] = digest
+        if there is not None:
+            self._stamps[path] = there
+        if folder not in self._folders:
+            self._folders.add(folder)
+            if why := self._events.listen(folder, self._heard):
+                self._tell(folder, why)
 
     def _tell(self, folder: str, why: str) -> None:
         """Logs once that a folder's files are checked every few seconds instead."""
@@ -264,12 +258,10 @@ class Watcher:
             print(f"buildtool daemon: no events for {folder}: {why}; its files are looked at", flush=True)
 
 
-def _size_and_time(path: str) -> tuple[int, int] | None:
-    try:
-        there = Path(path).stat()
-    except (OSError, ValueError):
-        return None
-    return there.st_size, there.st_mtime_ns
+def _stamp(path: str) -> tuple[int, ...] | None:
+    with contextlib.suppress(OSError, ValueError):
+        return stamp(Path(path).stat())
+    return None
 
 
 def _files(request: Any) -> dict[str, str]:

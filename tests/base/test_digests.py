@@ -49,6 +49,17 @@ class Reads:
         return sha256(path)
 
 
+@pytest.fixture
+def path(tmp_path):
+    (tmp_path / "file").write_bytes(b"one")
+    return tmp_path / "file"
+
+
+@pytest.fixture
+def reads():
+    return Reads()
+
+
 def asked(path, reads):
     """The digest as a process of its own would get it."""
     seen = Digests("here")
@@ -57,9 +68,7 @@ def asked(path, reads):
     return digest
 
 
-def test_a_file_at_rest_is_read_once_and_a_changed_one_again(tmp_path, clock):
-    path, reads = tmp_path / "file", Reads()
-    path.write_bytes(b"one")
+def test_a_file_at_rest_is_read_once_and_a_changed_one_again(path, reads, clock):
     assert asked(path, reads) == asked(path, reads) == hashlib.sha256(b"one").hexdigest()
     assert len(reads.paths) == 1
     path.write_bytes(b"two")  # as long as before
@@ -82,9 +91,7 @@ def test_the_same_times_and_size_do_not_hide_another_content(tmp_path, clock):
     assert asked(path, reads) == hashlib.sha256(b"six").hexdigest()
 
 
-def test_what_was_written_within_the_clocks_grain_is_never_believed(tmp_path, clock):
-    path, reads = tmp_path / "file", Reads()
-    path.write_bytes(b"one")
+def test_what_was_written_within_the_clocks_grain_is_never_believed(path, reads, clock):
     for ahead in (0, MAPPED_NS // 2, -MAPPED_NS, -(10**15)):  # also where the clock was set back
         clock.ahead = ahead
         asked(path, reads)
@@ -95,9 +102,7 @@ def test_what_was_written_within_the_clocks_grain_is_never_believed(tmp_path, cl
     assert len(reads.paths) == 5
 
 
-def test_a_file_that_changes_while_it_is_read_is_not_remembered(tmp_path, clock):
-    path = tmp_path / "file"
-    path.write_bytes(b"one")
+def test_a_file_that_changes_while_it_is_read_is_not_remembered(path, clock):
 
     def slow(name):
         digest = sha256(name)
@@ -110,9 +115,7 @@ def test_a_file_that_changes_while_it_is_read_is_not_remembered(tmp_path, clock)
     assert seen.digest(str(path)) == hashlib.sha256(b"three").hexdigest()
 
 
-def test_versions_that_take_turns_find_each_its_own(tmp_path, clock, monkeypatch):
-    path, reads = tmp_path / "file", Reads()
-    path.write_bytes(b"one")
+def test_versions_that_take_turns_find_each_its_own(path, reads, clock, monkeypatch):
     for version in ("1", "2", "1", "2"):
         for module in ("digests", "store.disk"):
             monkeypatch.setattr(f"buildtool.base.{module}.__version__", version)
@@ -142,11 +145,9 @@ def test_a_pipe_in_a_files_place_is_not_waited_for(tmp_path):
         sha256(str(tmp_path / "large"), 10)
 
 
-def test_what_cannot_be_read_is_an_error_and_what_cannot_be_kept_is_none(tmp_path, clock, cache):
+def test_what_cannot_be_read_is_an_error_and_what_cannot_be_kept_is_none(path, reads, tmp_path, clock, cache):
     with pytest.raises(OSError):
         Digests("here").digest(str(tmp_path / "none"))
-    path, reads = tmp_path / "file", Reads()
-    path.write_bytes(b"one")
     cache.parent.mkdir()
     cache.write_bytes(b"a file where the folder belongs")
     assert asked(path, reads) == asked(path, reads) == hashlib.sha256(b"one").hexdigest()
@@ -155,9 +156,7 @@ def test_what_cannot_be_read_is_an_error_and_what_cannot_be_kept_is_none(tmp_pat
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
-def test_a_damaged_record_is_no_record(tmp_path, clock, cache, data):
-    path, reads = tmp_path / "file", Reads()
-    path.write_bytes(b"one")
+def test_a_damaged_record_is_no_record(path, reads, clock, cache, data):
     asked(path, reads)
     (record,) = (cache / "memo/digests").glob("*/*")
     whole = record.read_bytes()
@@ -169,10 +168,8 @@ def test_a_damaged_record_is_no_record(tmp_path, clock, cache, data):
     assert len(reads.paths) == before + 1
 
 
-def test_a_time_of_a_whole_second_proves_nothing(tmp_path, clock):
+def test_a_time_of_a_whole_second_proves_nothing(path, clock):
     """Images of file systems have one time for all files: that of the next one may be the same."""
-    path = tmp_path / "file"
-    path.write_bytes(b"one")
     there = path.stat()
 
     times = {"st_mtime_ns": there.st_mtime_ns, "st_ctime_ns": 1_500_000_000_000_000_000}
@@ -213,9 +210,7 @@ def test_files_of_a_file_system_in_memory_are_always_read(clock, cache, monkeypa
 
 
 @pytest.mark.parametrize("value", ["1", "on"])
-def test_every_file_is_read_where_the_user_wants_that(tmp_path, clock, monkeypatch, value):
-    path, reads = tmp_path / "file", Reads()
-    path.write_bytes(b"one")
+def test_every_file_is_read_where_the_user_wants_that(path, reads, clock, monkeypatch, value):
     asked(path, reads)
     monkeypatch.setenv(HASH_INPUTS, value)
     asked(path, reads)

@@ -30,18 +30,6 @@ from buildtool.fronts.cli import upkeep
 ZOO = {"kind": "zoo"}
 
 
-@pytest.fixture
-def hurry(monkeypatch):
-    """Called: from now on clients wait for a silent daemon as long as tests like to."""
-
-    def set_bounds():
-        monkeypatch.setattr(client, "HELLO_SECONDS", 0.7)
-        monkeypatch.setattr(client, "SILENCE_SECONDS", 1.2)
-        monkeypatch.setattr(upkeep, "SILENT_SECONDS", 0.5)
-
-    return set_bounds
-
-
 def through_the_door(capsys, request=BOARDS):
     """Whether an answer came from here, and what was said."""
     here = []
@@ -67,10 +55,17 @@ def test_a_daemon_that_is_killed_in_mid_request_costs_time_and_no_build(tmp_path
 
 
 @pytest.mark.slow
-def test_a_daemon_that_is_stopped_in_mid_request_is_given_up_and_told_of_in_one_line(tmp_path, capsys, hurry):
+def test_a_daemon_that_is_stopped_in_mid_request_is_given_up_and_told_of_in_one_line(
+    tmp_path, capsys, monkeypatch
+):
     with running(tmp_path) as daemon:
         daemon.stop_workers()
-        hurry()
+        for where, name, seconds in (
+            (client, "HELLO_SECONDS", 0.7),
+            (client, "SILENCE_SECONDS", 1.2),
+            (upkeep, "SILENT_SECONDS", 0.5),
+        ):
+            monkeypatch.setattr(where, name, seconds)
         waiting = daemon.asking(ZOO)
         os.kill(daemon.pid, signal.SIGSTOP)
         with pytest.raises(client.AbsentError, match="said nothing"):

@@ -94,43 +94,28 @@ def at_once(monkeypatch):
     monkeypatch.setattr(watching, "SETTLE_SECONDS", 0.0)
 
 
-def hinted(watcher, seconds=5):
-    return list(eventually(lambda: list(watcher.changed()), seconds))
-
-
 def watcher_of(project, **more):
     found = Watcher(lambda: None)
     found.remember(located(project, **more), {})
     return found
 
 
-def test_without_events_a_look_finds_the_change_and_it_is_said_once(project, at_once, monkeypatch, capsys):
-    monkeypatch.setattr(watching, "file_system", lambda folder: "nfs4")
-    found = watcher_of(project)
-    for channels in (16, 24):
-        (project / "net.tflite").write_bytes(small(channels))
-        found.poll(0.0)
-        ((request, _),) = found.changed()
-        assert request == located(project)
-    assert not found._events.watches
-    assert found.status()["without_events"] == {str(project): "its file system (nfs4) sends no events"}
-    assert capsys.readouterr().out.count("no events for") == 1
+def refuse(*about):
+    raise OSError(28, "inotify watch limit reached")
 
 
-def test_a_system_without_watches_left_is_looked_at(project, at_once, monkeypatch, capsys):
-    def refuse(*about):
-        raise OSError(28, "inotify watch limit reached")
-
-    monkeypatch.setattr(watching.Events, "_schedule", refuse)
-    found = watcher_of(project)
-    (project / "net.tflite").write_bytes(small(16))
-    found.poll(0.0)
-    assert [request for request, _ in found.changed()] == [located(project)]
-    assert "inotify watch limit reached" in capsys.readouterr().out
-
-
-def test_an_event_that_was_lost_is_made_good_by_a_look_and_said_once(project, at_once, monkeypatch, capsys):
-    monkeypatch.setattr(watching.Events, "listen", lambda *about: "")  # events go astray
+@pytest.mark.parametrize(
+    ("name", "replaced", "why"),
+    [
+        ("file_system", lambda folder: "nfs4", "its file system (nfs4) sends no events"),
+        ("Events._schedule", refuse, "inotify watch limit reached"),
+        ("Events.listen", lambda *about: "", "events were lost"),
+    ],
+)
+def test_without_events_a_look_finds_a_change_and_why_is_said_once(
+    project, at_once, monkeypatch, capsys, name, replaced, why
+):
+    monkeypatch.setattr(f"{watching.__name__}.{name}", replaced)
     found = watcher_of(project)
     for channels in (16, 24):
         (project / "net.tflite").write_bytes(small(channels))
@@ -138,8 +123,8 @@ def test_an_event_that_was_lost_is_made_good_by_a_look_and_said_once(project, at
             found.poll(0.0)
         assert [request for request, _ in found.changed()] == [located(project)]
     found.poll(0.0)
-    assert "events were lost" in found.status()["without_events"][str(project)]
-    assert capsys.readouterr().out.count("events were lost") == 1
+    assert why in found.status()["without_events"][str(project)]
+    assert capsys.readouterr().out.count("no events for") == 1
 
 
 def test_a_file_that_is_being_written_is_waited_for(project, monkeypatch):
@@ -148,7 +133,7 @@ def test_a_file_that_is_being_written_is_waited_for(project, monkeypatch):
     eventually(lambda: found.is_hinted)
     assert not list(found.changed())  # too soon
     (project / "net.tflite").write_bytes(small(16))
-    ((request, _),) = hinted(found)
+    ((request, _),) = eventually(lambda: list(found.changed()), 5)
     assert request == located(project)
     found.stop()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Generic, TypeVar
 
 K = TypeVar("K")
@@ -28,14 +28,6 @@ class Recent(Generic[K, V]):
             self._values.move_to_end(key)
         return value
 
-    def peek(self, key: K) -> V | None:
-        """As `get`, but it does not count as a use."""
-        return self._values.get(key)
-
-    def use(self, key: K) -> None:
-        """Counts a use of a value that is there."""
-        self._values.move_to_end(key)
-
     def put(self, key: K, value: V, most: float = 0) -> None:
         """Keeps a value, which counts as a use. `most`: another bound for this kind."""
         self.pop(key)
@@ -57,7 +49,3 @@ class Recent(Generic[K, V]):
 
     def __len__(self) -> int:
         return len(self._values)
-
-    def __iter__(self) -> Iterator[K]:
-        """The keys, the longest unused first."""
-        return iter(self._values)
