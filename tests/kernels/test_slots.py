@@ -225,13 +225,18 @@ WORDS = {
 }
 
 
+def flash_with_one(behind=b""):
+    """A flash with an image in its first slot, and something behind it."""
+    chip = Chip()
+    return Flash(chip, runtime("gcc"), image(1, 1).ljust(chip.slot, b"\xff") + behind)
+
+
 @pytest.mark.parametrize("change", [1, 16, 0x80000000, 0xFFFFFFFF])
 def test_a_sealed_header_that_says_something_else_neither_runs_nor_is_written(change):
-    chip, library = Chip(), runtime("gcc")
     assert sorted(WORDS) == [place for place in range(0, 60, 4) if place not in (16, 28)]
     for place, status in WORDS.items():
         strange = resealed(image(2, 2), place, change)
-        flash = Flash(chip, library, image(1, 1).ljust(chip.slot, b"\xff") + strange)
+        flash = flash_with_one(strange)
         assert flash.runs(1)
         before = flash.content()
         assert flash.update(strange) == status
@@ -263,10 +268,7 @@ def test_numbers_go_round(numbers, newest):
     assert flash.runs(9)
     starts = range(0, len(numbers) * chip.slot, chip.slot)
     sequences = {struct.unpack_from("<I", flash.content(), start + 28)[0] for start in starts}
-    assert {
-        numbers[newest],
-        (numbers[newest] + 1) % (1 << 32),
-    } <= sequences  # the old image is still there
+    assert {numbers[newest], (numbers[newest] + 1) % (1 << 32)} <= sequences  # the old image is still there
 
 
 def test_many_updates_use_every_slot_in_turn():
@@ -280,10 +282,8 @@ def test_many_updates_use_every_slot_in_turn():
     assert slots == [image(n)[64:] for n in (6, 4, 5)]
 
 
-def broken(at):
-    data = bytearray(image(3))
-    data[at] ^= 1
-    return bytes(data)
+def broken(at, data=image(3)):  # noqa: B008
+    return data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :]
 
 
 @pytest.mark.parametrize(
@@ -300,8 +300,7 @@ def broken(at):
 )
 def test_a_wrong_image_is_no_update(data, status, is_written):
     """One with a wrong header changes nothing."""
-    chip, library = Chip(), runtime("gcc")
-    flash = Flash(chip, library, image(1, 1).ljust(chip.slot, b"\xff"))
+    flash = flash_with_one()
     before = flash.content()
     assert flash.update(data) == status
     assert (flash.done > 0, flash.content() != before) == (is_written, is_written)
@@ -310,9 +309,8 @@ def test_a_wrong_image_is_no_update(data, status, is_written):
 
 
 def test_a_byte_that_cannot_be_written_is_no_update():
-    chip, library = Chip(), runtime("gcc")
-    flash = Flash(chip, library, image(1, 1).ljust(chip.slot, b"\xff"))
-    flash.stuck = chip.slot + 333
+    flash = flash_with_one()
+    flash.stuck = flash.chip.slot + 333
     assert flash.update(image(3)) == FLASH
     assert flash.runs(1)
 
@@ -335,13 +333,14 @@ def test_slots_that_cannot_be_are_refused(name, value):
 def test_the_page_s_program_compiles(tmp_path):
     page = (ROOT / "docs/images.md").read_text()
     (block,) = [text for text in re.findall(r"(?ms)^```c\n(.*?)^```$", page) if "nn_slots_begin" in text]
-    (tmp_path / "net.h").write_text(
-        '#include "nn_image.h"\n#define NET_IMAGE_KIND {{1, 2}, 64, 1, 1}\n'
-        "static int8_t arena[16], piece[16];\nstatic uint32_t bytes;\n"
-        "int erase_block(void *, uint32_t), write_unit(void *, uint32_t, const void *);\n"
-        "int receive(void *, uint32_t *);\nnn_status net_init(void *, size_t, const void *);\n"
-        "nn_status start(void), update(void);\n"
-    )
+    (tmp_path / "net.h").write_text("""\
+#include "nn_image.h"
+#define NET_IMAGE_KIND {{1, 2}, 64, 1, 1}
+static int8_t arena[16], piece[16];
+static uint32_t bytes;
+int erase_block(void *, uint32_t), write_unit(void *, uint32_t, const void *), receive(void *, uint32_t *);
+nn_status net_init(void *, size_t, const void *), start(void), update(void);
+""")
     (tmp_path / "own.c").write_text(block)
     words = ("-std=c99", "-Wall", "-Wextra", "-Werror", f"-I{KERNELS / 'include'}", "-I.", "-c", "own.c")
     subprocess.run([needs_tool("gcc"), *words], cwd=tmp_path, check=True)

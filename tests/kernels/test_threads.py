@@ -32,16 +32,8 @@ def driver(tmp_path):
         sources += [KERNELS / "reference" / f"nn_{part}_s8.c" for part in PARTS]
         folders = (f"-I{KERNELS / 'include'}", f"-I{KERNELS / FAMILY}")
         program = tmp_path / "driver"
-        command = [
-            needs_tool("clang"),
-            *WATCHED,
-            "-std=gnu99",
-            *flags,
-            *folders,
-            *map(str, sources),
-            "-o",
-            str(program),
-        ]
+        words = (*WATCHED, "-std=gnu99", *flags, *folders, *sources)
+        command = [needs_tool("clang"), *words, "-o", program]
         subprocess.run(command, check=True, capture_output=True)
         done = subprocess.run([program], capture_output=True, text=True, timeout=120)
         return done.returncode, done.stdout + done.stderr
@@ -87,8 +79,7 @@ def test_an_application_s_own_hook_is_taken(tmp_path, library):
     (tmp_path / "main.c").write_text('#include "nn_parallel.h"\n' + main)
     shutil.copy(KERNELS / "runtime/nn_parallel.c", tmp_path)
     flags = ("-DNN_THREADS=4", f"-I{KERNELS / 'include'}")
-    names = ("main", "own", "nn_parallel")
-    for name in names:
+    for name in ("main", "own", "nn_parallel"):
         subprocess.run(["gcc", *flags, "-c", f"{name}.c"], cwd=tmp_path, check=True)
     ours = "nn_parallel.o"
     if library:

@@ -7,8 +7,8 @@ from hostfamily import on_host
 from kernelcases import BYTES, CONV, DENSE, Axis, changed
 from kernelcases import layer as random_layer
 from placement import run_whole
+from requantisers import channel_numbers
 
-from buildtool.emit.blocks import channel_head
 from buildtool.emit.packing import loaded
 from buildtool.graph.fixedpoint import multiply_by_quantized_multiplier
 from buildtool.graph.types import Activation
@@ -105,12 +105,8 @@ CASES = (
 @pytest.mark.parametrize("case", CASES, ids="-".join)
 def test_outputs_are_equal_at_every_step(case):
     (form, factors), seed = case, CASES.index(case)
-    plain = layer(form, factors, seed, 1)
-    columns = 4 if form == "dense" else 3
-    numbers = np.frombuffer(channel_head(plain.graph, plain.op, plain.op.attrs.activation), "<i4")
-    table = numbers[4 : 4 + columns * CHANNELS].reshape(CHANNELS, columns)
     wanted = []
-    for row in table:
+    for row in channel_numbers(layer(form, factors, seed, 1))[1]:
         at = steps(row)
         wanted.append(inputs(np.concatenate((at, at - 1)), int(row[0])))
     values = np.unique(np.concatenate(wanted), axis=0)
@@ -150,7 +146,7 @@ def face_layer():
 @pytest.mark.slow
 def test_outputs_are_equal_where_a_jump_makes_the_lower_half_largest():
     case, seen = face_layer()
-    row = np.frombuffer(channel_head(case.graph, case.op, Activation.NONE), "<i4")[4:7]
+    row = channel_numbers(case)[1][0]
     assert tuple(row[1:]) == FACE_FACTOR
     expected, block = checked(case)
     np.testing.assert_array_equal(expected.reshape(len(seen), -1)[:, 0], outputs(row, seen).clip(-128, 127))

@@ -68,7 +68,6 @@ def in_slices(case, variant, width, threads=1, margin=NONE):
         packed(case.graph, case.op, variant).view(np.int8),
         channel_bytes(variant, case.graph, case.op),
     )
-    assert cut is not None
     rows, columns, channels = case.out_shape[1:]
     pixels = np.full((rows, columns, margin.before + channels + margin.behind), 99, np.int8)
     _, height, wide, _ = case.inputs[0].shape
@@ -80,15 +79,9 @@ def in_slices(case, variant, width, threads=1, margin=NONE):
         own = slice_of(block, cut, channels, first, count)
         beside = Margin(margin.before + first, margin.behind + channels - first - count)
         out, _ = part_view(pixels, beside, 0, rows, columns)
-        function(
-            byref(ckernels.geometry(case.graph, case.op)),
-            c_void_p(own.ctypes.data),
-            byref(source),
-            byref(out),
-            byref((c_int32 * 4)(0, rows, 0, columns)),
-            None,
-            first,
-        )
+        views, window = map(byref, (source, out)), byref((c_int32 * 4)(0, rows, 0, columns))
+        geometry = byref(ckernels.geometry(case.graph, case.op))
+        function(geometry, c_void_p(own.ctypes.data), *views, window, None, first)
     outside = np.delete(pixels, np.s_[margin.before : margin.before + channels], axis=2)
     assert (outside == 99).all()
     return pixels[:, :, margin.before : margin.before + channels]

@@ -58,11 +58,9 @@ def boxes(draw):
     slices = []
     for n in shape:
         first, last = sorted((draw(st.integers(0, n - 1)), draw(st.integers(0, n - 1))))
-        step = draw(st.integers(1, 2))
+        step, down = draw(st.integers(1, 2)), slice(last, first - 1 if first else None)
         slices.append(
-            slice(first, last + 1, step)
-            if draw(st.booleans())
-            else slice(last, first - 1 if first else None, -step)
+            slice(down.start, down.stop, -step) if draw(st.booleans()) else slice(first, last + 1, step)
         )
     return shape, tuple(slices), draw(st.permutations(range(rank)))
 

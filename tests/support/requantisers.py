@@ -93,7 +93,7 @@ def wrong(requantiser: Requantiser, made: Case) -> tuple[int, list[Wrong]]:
     """How many sums a layer's channels have, and the channels that give another output for some of them."""
     packing = packings(KERNELS / requantiser.family / "packing.py")[requantiser.packing]
     block = constants(packing(made.graph, made.op))
-    weights, table, common = _weights(made), _table(made), _common(made)
+    weights, (common, table) = _weights(made), channel_numbers(made)
     positive, negative = np.maximum(weights, 0).sum(axis=1), np.minimum(weights, 0).sum(axis=1)
     bias = table[:, 0].astype(np.int64)
     ends = np.stack((bias - 128 * positive + 127 * negative, bias + 127 * positive - 128 * negative), axis=1)
@@ -105,17 +105,8 @@ def wrong(requantiser: Requantiser, made: Case) -> tuple[int, list[Wrong]]:
         ends.astype(np.int32),
         weights.sum(axis=1).astype(np.int32),
     ]
-    kind, (_, zero_point, low, high) = requantiser.kind, common
-    shape = (
-        len(weights),
-        weights.shape[1],
-        kind is DENSE,
-        kind is DEPTHWISE,
-        zero_point,
-        low,
-        high,
-        requantiser.within,
-    )
+    kind = requantiser.kind
+    shape = (*weights.shape, kind is DENSE, kind is DEPTHWISE, *common[1:], requantiser.within)
     asked = _Layer(block.ctypes.data, *(a.ctypes.data for a in arrays), *map(int, shape))
     counts, first = np.zeros(len(weights), np.int64), np.zeros(len(weights), np.int32)
     compared = _library(requantiser.source).layer_wrong(
@@ -131,18 +122,11 @@ def _weights(made: Case) -> np.ndarray:
     return flat.astype(np.int64)
 
 
-def _numbers(made: Case) -> np.ndarray:
-    return np.frombuffer(channel_head(made.graph, made.op, made.op.attrs.activation), "<i4")
-
-
-def _common(made: Case) -> list[int]:
-    return [int(n) for n in _numbers(made)[:4]]
-
-
-def _table(made: Case) -> np.ndarray:
-    columns = 4 if made.op.kind is DENSE else 3
-    count = len(_weights(made))
-    return _numbers(made)[4 : 4 + columns * count].reshape(count, columns)
+def channel_numbers(made: Case) -> tuple[np.ndarray, np.ndarray]:
+    """Zero points of input and output, least and greatest output; and the numbers of each channel."""
+    numbers = np.frombuffer(channel_head(made.graph, made.op, made.op.attrs.activation), "<i4")
+    count, columns = made.out_shape[-1], 4 if made.op.kind is DENSE else 3
+    return numbers[:4], numbers[4 : 4 + columns * count].reshape(count, columns)
 
 
 # ---- layers ------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from buildtool.base.errors import TargetError
 from buildtool.base.plain import parse_size, show_size
 from buildtool.base.toml import place, read_toml
 from buildtool.target.board_file import merge
-from buildtool.target.registry import load_board
+from buildtool.target.registry import board_chain, load_board
 
 WHOLE = """
 title = "A board"
@@ -84,25 +84,21 @@ def test_a_file_may_extend_a_known_board_and_change_single_keys(tmp_path):
 
 def test_a_file_may_add_a_memory_and_move_a_role_to_it(tmp_path):
     memory = '[memory.tcm]\nkind = "ram"\nbase = 0x30000000\nsize = "64K"\n'
-    text = f'extends = "cortex-m4"\n{memory}[roles]\narena = "tcm"\n'
-    board = load(tmp_path, text)
-    assert board.arena == "tcm"
-    assert board.memory("tcm").size == 65536
+    board = load(tmp_path, f'extends = "cortex-m4"\n{memory}[roles]\narena = "tcm"\n')
+    assert (board.arena, board.memory("tcm").size) == ("tcm", 65536)
 
 
-def test_files_may_extend_each_other_by_relative_path(tmp_path):
+def test_files_may_extend_each_other_by_relative_path_but_not_in_a_circle(tmp_path):
     (tmp_path / "family").mkdir()
-    (tmp_path / "family" / "base.toml").write_text(
-        'extends = "cortex-m4"\nstack_bytes = "2K"\nreserved_bytes = 8\n'
-    )
+    own_board(tmp_path / "family", 'stack_bytes = "2K"\nreserved_bytes = 8', name="base")
     board = load(tmp_path, 'extends = "family/base.toml"\nreserved_bytes = 16\n')
     assert (board.stack_bytes, board.reserved_bytes) == (2048, 16)
-
-
-def test_files_that_extend_each_other_in_a_circle_are_refused(tmp_path):
+    mine = tmp_path / "mine.toml"
+    assert board_chain(str(mine))[:2] == (mine, tmp_path / "family/base.toml")
     (tmp_path / "other.toml").write_text('extends = "mine.toml"\n')
     with pytest.raises(TargetError, match=r"mine\.toml -> other\.toml -> mine\.toml"):
         load(tmp_path, 'extends = "other.toml"\n')
+    assert board_chain(str(mine)) == (mine, tmp_path / "other.toml")
 
 
 MISTAKES = r"""
@@ -197,10 +193,8 @@ def test_what_is_no_plain_file_is_not_read(tmp_path):
 
 
 def test_bytes_that_are_no_text_are_refused(tmp_path):
-    path = tmp_path / "mine.toml"
-    path.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(TargetError, match="not a TOML file"):
-        load_board(str(path))
+        load_board(str(tmp_path / "mine.toml"), b"\xff\xfe\x00")
 
 
 @pytest.mark.parametrize(
@@ -353,11 +347,10 @@ def test_every_beginning_of_a_file_is_searched_to_its_end():
     ],
 )
 def test_an_error_of_a_board_has_the_line_and_the_column(tmp_path, text, at, error):
-    path = tmp_path / "mine.toml"
-    path.write_text(text)
     with pytest.raises(TargetError) as caught:
-        load_board(str(path))
-    assert caught.value.message().startswith(f"{path}:{at[0]}:{at[1]}: error: {error}")
+        load(tmp_path, text)
+    place = f"{tmp_path / 'mine.toml'}:{at[0]}:{at[1]}"
+    assert caught.value.message().startswith(f"{place}: error: {error}")
 
 
 def test_a_key_of_a_board_that_is_extended_has_no_line_in_this_one(tmp_path):

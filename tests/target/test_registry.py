@@ -61,13 +61,10 @@ def test_boards_and_targets_need_no_tool_at_all():
     subprocess.run([sys.executable, "-c", code], env=environment, check=True)
 
 
-def test_an_unknown_board_is_an_error_of_use_with_the_closest_name():
+def test_an_unknown_board_and_a_file_that_is_not_there_are_errors_of_use(tmp_path):
     with pytest.raises(UsageError, match="unknown board 'cortex-m5'") as caught:
         registry.load_board("cortex-m5")
     assert "did you mean 'cortex-m55'?" in caught.value.hint
-
-
-def test_a_board_file_that_is_not_there_is_an_error_of_use(tmp_path):
     with pytest.raises(UsageError, match="no such board file") as caught:
         registry.load_board(str(tmp_path / "x.toml"))
     assert caught.value.path == str(tmp_path / "x.toml")
@@ -213,17 +210,9 @@ def test_another_distribution_s_plugin_is_found_by_its_entry_point(tmp_path, fre
     [
         ("strange_raises", "raise RuntimeError('broken')", "'strange' .* cannot be loaded: broken"),
         ("strange_empty", "plugin = 3", "has no 'name'"),
-        (
-            "strange_twin",
-            PLUGIN.replace('"strange"', '"cortex_m"'),
-            "two target plugins are called 'cortex_m'",
-        ),
+        ("strange_twin", PLUGIN.replace('"strange"', '"cortex_m"'), "two target plugins are called"),
         ("strange_board", PLUGIN.replace("strange-board", "host"), "two plugins have a board 'host'"),
-        (
-            "later_plugin",
-            PLUGIN.replace("interface = 1", "interface = 2"),
-            "is written for interface 2, and this is buildtool with interface 1",
-        ),
+        ("later_plugin", PLUGIN.replace("= 1", "= 2"), "for interface 2, and this is .* interface 1"),
         ("old_plugin", PLUGIN.replace("interface = 1", "pass"), "does not say its interface.* interface 1"),
     ],
 )
