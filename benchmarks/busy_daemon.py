@@ -68,10 +68,10 @@ def greedy(clients: int, model: str) -> None:
     request = {"kind": "emit", "model": model, "board": "host", "name": "net"}
     link = daemon.reach(at, start=False)
     pid = link.hello["pid"]
-    answer = len(wire.packed(link.request(request, "on", None)))
+    answer = len(wire.pack_frame(link.request(request, "on", None)))
     before = _peak(pid)
-    hello = wire.packed({"protocol": wire.PROTOCOL, "hello": {}})
-    asked = wire.packed({"protocol": wire.PROTOCOL, "request": request, "cache": "on", "environment": {}})
+    hello = wire.pack_frame({"protocol": wire.PROTOCOL, "hello": {}})
+    asked = wire.pack_frame({"protocol": wire.PROTOCOL, "request": request, "cache": "on", "environment": {}})
     with contextlib.ExitStack() as stack:
         for _ in range(clients):
             ours = stack.enter_context(socket.socket(socket.AF_UNIX))

@@ -41,7 +41,7 @@ from buildtool.plan.schedule.receptive import accumulates
 from buildtool.target.catalogue import LEAST_VECTOR_BITS, features, select_all
 from buildtool.target.costs import geometry, terms, variables
 from buildtool.target.cycle_costs import FIGURES, FOLDER, RATIO
-from buildtool.target.family import CATALOGUE, defined, load_family
+from buildtool.target.family import CATALOGUE, define_names, load_family
 from buildtool.target.kernels import kernels_root
 from buildtool.target.registry import load_target
 from buildtool.target.types import KernelVariant, Target
@@ -422,7 +422,7 @@ def write(family: str, costs: Mapping[str, str]) -> Path:
 def write_portable(family: str, costs: Mapping[str, str]) -> Path:
     """Replaces formulas of kernels of portable families in the family's catalogue, or adds them."""
     folder = kernels_root() / family
-    path, names = folder / CATALOGUE, defined(load_family(folder).let)
+    path, names = folder / CATALOGUE, define_names(load_family(folder).let)
     text = path.read_text(encoding="utf-8")
     if "[portable]" not in text:
         text = text.replace("[costs]\n", "[portable]\n\n[costs]\n", 1)

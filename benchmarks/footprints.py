@@ -21,11 +21,11 @@ from buildtool.base.modes import Objective
 from buildtool.base.session import Session
 from buildtool.emit.sources import Sources, emit
 from buildtool.firmware.bound import bound
-from buildtool.firmware.counting import link_anyway, linked
+from buildtool.firmware.counting import link_anyway, link_footprint
 from buildtool.firmware.firmware import build_firmware
 from buildtool.firmware.needs import Footprint
 from buildtool.firmware.planned import prepare
-from buildtool.firmware.sizes import open_elf, placed_sections
+from buildtool.firmware.sizes import list_sections, open_elf
 from buildtool.firmware.stack.need import Stacks
 from buildtool.options.values import PlanOptions
 from buildtool.plan.choose.choose import nearest
@@ -46,7 +46,7 @@ def ends(elf: bytes, board: str) -> dict[str, int]:
     for memory in load_board(board).memories:
         if memory.name == load_board(board).code:  # aligned for initial values, also where there are none
             found[memory.name] = stored["st_value"] - memory.base
-        for section in placed_sections(open_elf(elf)):
+        for section in list_sections(open_elf(elf)):
             for address in {section.address, section.load_address}:
                 if memory.base <= address < memory.base + memory.size:
                     found[memory.name] = max(found.get(memory.name, 0), address + section.size - memory.base)
@@ -81,7 +81,7 @@ def row(network: Network, board: str, name: str, options: PlanOptions) -> str:
     graph, plan = nearest(prepare(network, target, options, session))
     sources = emit(graph, plan, target, network.model.name, session)
     tools = toolchain(target, name)
-    exact = linked(sources, plan, target, tools)
+    exact = link_footprint(sources, plan, target, tools)
     with TemporaryDirectory() as folder:
         elf = link_anyway(sources, plan, target, tools, Path(folder)).elf
     above = bound(sources, plan, target, tools.identity)

@@ -20,7 +20,7 @@ from buildtool.api import handle
 from buildtool.base.errors import PlanError
 from buildtool.base.modes import CostUnit, Strategy
 from buildtool.base.session import Session
-from buildtool.firmware.planned import planned
+from buildtool.firmware.planned import plan_model
 from buildtool.options.values import PlanOptions
 from buildtool.zoo import names
 
@@ -48,7 +48,7 @@ def cell(board: str, model: str, in_cycles: bool) -> Cell | None:
     request = {"kind": "profile", "model": model, "board": board, "options": {"strategy": "layerwise"}}
     session = Session()
     try:
-        made = planned(model, board, PlanOptions(strategy=Strategy.LAYERWISE), session)
+        made = plan_model(model, board, PlanOptions(strategy=Strategy.LAYERWISE), session)
         answer = handle(request, session)
     except PlanError:
         return None

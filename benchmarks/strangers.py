@@ -49,7 +49,7 @@ from buildtool.base.errors import BuildtoolError
 from buildtool.base.modes import Resize, Strategy
 from buildtool.base.session import Session
 from buildtool.firmware.datasets.pixels import MODES, image
-from buildtool.firmware.planned import planned as plan_of
+from buildtool.firmware.planned import plan_model as plan_of
 from buildtool.graph.types import Graph
 from buildtool.options.values import PlanOptions
 from buildtool.plan.models import load_model, read_graph

@@ -37,9 +37,9 @@ from elftools.elf.sections import SymbolTableSection
 from instructions import in_instructions
 
 from buildtool.emit.sources import Sources, emit
-from buildtool.firmware.datasets.arrays import seeded
+from buildtool.firmware.datasets.arrays import draw_inputs
 from buildtool.firmware.firmware import build_firmware
-from buildtool.firmware.planned import Planned, planned
+from buildtool.firmware.planned import Planned, plan_model
 from buildtool.firmware.run.compare import difference, referrer
 from buildtool.firmware.run.execute import read_outcome
 from buildtool.firmware.run.levels import reality
@@ -83,13 +83,13 @@ class Counted:
 
 def count(model: str, board: str, how: PlanOptions, folder: Path) -> Counted:
     """Plans, builds, runs once with both counting plugins; stops if the output is not exact."""
-    made = planned(model, board, how)
+    made = plan_model(model, board, how)
     sources = emit(made.graph, made.plan, made.target, made.model.name)
     plugin = find_plugin(made.target.board)
     work = Path(tempfile.mkdtemp(dir=folder))
     tools = plugin.toolchain(made.target.board, "")
     firmware = build_firmware(sources, made.plan, made.target, tools, work)
-    inputs = seeded(made.graph, 1, 0)
+    inputs = draw_inputs(made.graph, 1, 0)
     data = b"".join(np.ascontiguousarray(array).tobytes() for array in inputs[0])
     request = RunRequest({"input.bin": data}, ("output.bin", "report.txt"), timeout=600)
     files, text = _run(made, firmware.elf, request, folder)

@@ -20,7 +20,7 @@ from single import Builder, Single
 from buildtool.base.session import Session
 from buildtool.emit.sources import emit
 from buildtool.firmware.firmware import build_firmware
-from buildtool.firmware.run.cycles import find_timer, timed
+from buildtool.firmware.run.cycles import find_timer, time_blocks
 from buildtool.graph.numbering import graph_of
 from buildtool.graph.types import Attrs, Graph, OpKind
 from buildtool.plan.assemble.assemble import assemble
@@ -171,6 +171,6 @@ def cycles_of(executed: Executed, board: Board) -> dict[int, float]:
     timer = find_timer(board)
     if isinstance(timer, str):
         raise SystemExit(timer)
-    parts = timed(executed, board, timer, SESSION).parts
+    parts = time_blocks(executed, board, timer, SESSION).parts
     waits = {op: own.code + own.data for op, own in parts.items()}
     return {op: (own.cycles - waits[op]) / executed.invokes for op, own in parts.items()}

@@ -24,7 +24,7 @@ from buildtool.base.files import File
 from buildtool.base.modes import Reference
 from buildtool.base.session import Session
 from buildtool.emit.sources import Sources
-from buildtool.firmware.datasets.arrays import seeded
+from buildtool.firmware.datasets.arrays import draw_inputs
 from buildtool.firmware.planned import Planned
 from buildtool.firmware.run.compare import Array, difference, referrer
 from buildtool.firmware.run.execute import built, execute, subject
@@ -80,7 +80,7 @@ def _made(kind: str, data: bytes, seed: int) -> tuple[Planned, Sources]:
 
 def _compared(made: Planned, sources: Sources, seed: int) -> Outcome:
     """Two sets of inputs, the second of which finds the state that the first has left."""
-    inputs, resets = seeded(made.graph, 2, seed), (True, False)
+    inputs, resets = draw_inputs(made.graph, 2, seed), (True, False)
     with built(made, sources, ("-O1", *SANITIZERS)) as image:
         outcome = execute(made, image, inputs, resets=resets)
     refer = referrer(Reference.NUMPY, b"", made.source, made.graph)

@@ -21,7 +21,7 @@ from buildtool.base.files import File
 from buildtool.base.session import Session
 from buildtool.emit.sources import Sources, emit, kernel_sources
 from buildtool.firmware.firmware import write_files
-from buildtool.firmware.planned import Planned, planned
+from buildtool.firmware.planned import Planned, plan_model
 from buildtool.firmware.tools import toolchain
 from buildtool.options.values import PlanOptions, TargetChoice
 from buildtool.target.kernels import kernel_includes
@@ -55,7 +55,7 @@ int main(void) {
 @functools.cache
 def _planned() -> Planned:
     choice = TargetChoice("host")
-    return planned(File("net.tflite", data=tflite()[0]), choice, PlanOptions(), Session())
+    return plan_model(File("net.tflite", data=tflite()[0]), choice, PlanOptions(), Session())
 
 
 @functools.cache

@@ -19,7 +19,7 @@ from buildtool.base.errors import PlanError
 from buildtool.base.files import File
 from buildtool.base.session import Session
 from buildtool.emit.sources import Sources, emit
-from buildtool.firmware.planned import Planned, given_plan, planned
+from buildtool.firmware.planned import Planned, plan_model, read_plan
 from buildtool.options.values import PlanOptions, TargetChoice
 from buildtool.plan.codec import from_bytes, to_bytes
 from buildtool.plan.locked import Locked, to_text
@@ -67,7 +67,7 @@ class Subject:
     @functools.cached_property
     def made(self) -> Planned:
         """The network with its plan, a sound one."""
-        return planned(self.file, self.choice, self.options, Session())
+        return plan_model(self.file, self.choice, self.options, Session())
 
     @property
     def plan(self) -> Plan:
@@ -96,7 +96,7 @@ def made_by(data: bytes, every: Sequence[Subject]) -> tuple[Planned, Sources]:
     What it was made for is known by the digests in it; where they are damaged, the first one is taken.
     """
     of = next((one for one in every if one.is_in(data)), every[0])
-    made = given_plan(of.file, of.choice, File("net.plan", data=data), Session())
+    made = read_plan(of.file, of.choice, File("net.plan", data=data), Session())
     return made, emit(made.graph, made.plan, made.target, "net", made.session)
 
 

@@ -34,7 +34,7 @@ def handle(request: Mapping[str, Any], session: Session | None = None) -> dict[s
         return {**getattr(import_module(f"buildtool.{module}"), function)(asked, session), "schema": SCHEMA}
 
 
-def kept_session() -> Session:
+def open_session() -> Session:
     """A session that also finds what earlier processes of this user have kept."""
     from buildtool.base.identity import code_digest
     from buildtool.base.session import Session
@@ -64,7 +64,7 @@ def answered(request: Mapping[str, Any], session: Session, use: str = "on") -> d
         keeper.flush()
 
 
-def told_of(error: BaseException) -> BuildtoolError:
+def error_for_client(error: BaseException) -> BuildtoolError:
     """The error for a client; prints the trace of an internal error on standard error."""
     told = from_exception(error)
     if isinstance(told, InternalError):

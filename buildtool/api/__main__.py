@@ -6,7 +6,7 @@ import os
 import sys
 from typing import Any
 
-from buildtool.api import answered, kept_session, told_of
+from buildtool.api import answered, error_for_client, open_session
 from buildtool.base import wire
 from buildtool.base.errors import ToolError, to_data
 
@@ -16,7 +16,7 @@ def main() -> int:
     # Whatever a library prints must not get between the frames.
     replies = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
-    session = kept_session()  # of the process: one client asks about one project
+    session = open_session()  # of the process: one client asks about one project
     try:
         while (message := wire.receive(sys.stdin.buffer)) is not None:
             reply: dict[str, Any]
@@ -26,7 +26,7 @@ def main() -> int:
                     raise ToolError("a message holds no request")
                 reply = {"answer": answered(request, session, str(message.get("cache", "on")))}
             except Exception as error:
-                reply = {"error": to_data(told_of(error))}
+                reply = {"error": to_data(error_for_client(error))}
             wire.send(replies, reply)
     except ToolError as error:
         print(error, file=sys.stderr)

@@ -71,7 +71,7 @@ def _groups(
     def group(name: str, shared: bool, includes: list[Place], sources: list[Source]) -> SourceGroup:
         return {"name": name, "shared": shared, "includes": includes, "sources": sources}
 
-    emitted = _emitted("")
+    emitted = _emitted_place("")
     kernels = list(map(roots.place, kernel_includes(target)))
     own = [roots.place(Path(folder)) for folder in tools.includes]
     testing = list(map(roots.place, harness.includes))
@@ -79,8 +79,8 @@ def _groups(
     yield group("startup", True, [*own, *kernels], _sources(roots, map(Path, tools.objects)))
     yield group("harness", False, [emitted, *own, *kernels, *testing], _sources(roots, harness.sources))
     if net:
-        code: Source = {"file": _emitted(f"{net}.c"), "object": f"{net}.o", "reads": []}
-        image, assembly = _emitted(f"{net}_weights.bin"), _emitted(f"{net}_weights.S")
+        code: Source = {"file": _emitted_place(f"{net}.c"), "object": f"{net}.o", "reads": []}
+        image, assembly = _emitted_place(f"{net}_weights.bin"), _emitted_place(f"{net}_weights.S")
         weights: Source = {"file": assembly, "object": f"{net}_weights.o", "reads": [image]}
         yield group("network", False, [emitted, *kernels], [code, weights])
 
@@ -109,7 +109,7 @@ class _Roots:
         return [place, {"root": "", "path": named}] if is_link else [place]
 
 
-def _emitted(name: str) -> Place:
+def _emitted_place(name: str) -> Place:
     return {"root": EMITTED, "path": name}
 
 

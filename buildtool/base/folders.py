@@ -49,10 +49,10 @@ def _in_users_cache(name: str) -> Path | None:
 
 def kept_folder() -> Path | None:
     """The cache's folder; None where nothing is kept."""
-    return cache_folder() if kept_levels() != frozenset() else None
+    return cache_folder() if cache_levels() != frozenset() else None
 
 
-def kept_levels() -> frozenset[str] | None:
+def cache_levels() -> frozenset[str] | None:
     """The levels of the cache that are kept, None for all; UsageError for an unknown level."""
     text = os.environ.get(MODE, "").strip().lower()
     if text in ("", "on", "1", "yes"):

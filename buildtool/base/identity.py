@@ -106,7 +106,7 @@ def _folders() -> Iterator[tuple[Path, tuple[str, ...]]]:
             yield from ((folder, _DATA) for folder in _package(name))
     # packages of others that offer boards, as installers note them: importlib.metadata takes long
     noted = {f"{folder}/{name}/entry_points.txt" for folder, name in _distributions()}
-    for name in sorted({one for path in noted for one in _offered(path)} - {"buildtool_plugins"}):
+    for name in sorted({one for path in noted for one in _offered_packages(path)} - {"buildtool_plugins"}):
         yield from ((folder, ALL) for folder in _package(name))
 
 
@@ -128,7 +128,7 @@ def _distributions() -> Iterator[tuple[str, str]]:
                     yield folder, name
 
 
-def _offered(path: str) -> set[str]:
+def _offered_packages(path: str) -> set[str]:
     """The packages that one distribution offers boards from."""
     try:
         text = Path(path).read_text(encoding="utf-8", errors="replace")

@@ -30,7 +30,7 @@ def lock(handle: int, *, wait: bool, shared: bool = False) -> bool:
 
 
 @contextlib.contextmanager
-def locked(path: Path | str, *, wait: bool, flags: int = FILE) -> Iterator[int | None]:
+def hold_lock(path: Path | str, *, wait: bool, flags: int = FILE) -> Iterator[int | None]:
     """Holds a lock; None where another process has it and nobody is to `wait`, or there are no locks.
     `flags`: how the file is opened, which may raise OSError.
     """
@@ -79,11 +79,14 @@ def scratch() -> Iterator[str]:
     with contextlib.suppress(OSError), os.scandir(tempfile.gettempdir()) as entries:
         for entry in entries:
             if entry.name.startswith(PREFIX):
-                with contextlib.suppress(OSError), locked(entry.path, wait=False, flags=REAL_FOLDER) as held:
+                with (
+                    contextlib.suppress(OSError),
+                    hold_lock(entry.path, wait=False, flags=REAL_FOLDER) as held,
+                ):
                     left = os.fstat(held) if held is not None else None
                     if left and left.st_uid == os.getuid() and time.time() - left.st_mtime > YOUNG_SECONDS:
                         shutil.rmtree(entry.path, ignore_errors=True)
     with tempfile.TemporaryDirectory(prefix=PREFIX) as name, contextlib.ExitStack() as stack:
         with contextlib.suppress(OSError):  # without a lock it is never cleared
-            stack.enter_context(locked(name, wait=True, flags=REAL_FOLDER))
+            stack.enter_context(hold_lock(name, wait=True, flags=REAL_FOLDER))
         yield name

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from buildtool.base.errors import UsageError
-from buildtool.base.locks import FOLDER, locked
+from buildtool.base.locks import FOLDER, hold_lock
 from buildtool.base.modes import FlashPart, Format
 
 _ELF = b"\x7fELF"
@@ -58,7 +58,7 @@ def write_changed(files: Mapping[str, bytes], folder: Path) -> list[str]:
     return write(changed, folder) if changed else []
 
 
-def outdated(files: Mapping[str, bytes], folder: Path) -> list[str]:
+def outdated_files(files: Mapping[str, bytes], folder: Path) -> list[str]:
     """The files for flash that an earlier build of these networks left in a folder, and `files` has not:
     they would be flashed beside firmware that is not theirs.
     """
@@ -169,7 +169,7 @@ def alone(folder: Path) -> Iterator[None]:
     """Only one process at a time renames files in a folder, where the system has locks."""
     with contextlib.ExitStack() as held:
         with contextlib.suppress(OSError):
-            held.enter_context(locked(folder, wait=True, flags=FOLDER))
+            held.enter_context(hold_lock(folder, wait=True, flags=FOLDER))
         yield
 
 
@@ -195,11 +195,11 @@ def depfile(target: str, files: Iterable[str]) -> bytes:
     """The rule `target: files` for Make, Ninja and CMake, a file a line, sorted; UsageError for a line break
     in a name. Make alone reads a semicolon and brackets as its own, and has no escape for them.
     """
-    lines = [_escaped(target) + ":", *(_escaped(name) for name in sorted(set(files)))]
+    lines = [_escape(target) + ":", *(_escape(name) for name in sorted(set(files)))]
     return (" \\\n  ".join(lines) + "\n").encode(errors="surrogateescape")
 
 
-def _escaped(name: str) -> str:
+def _escape(name: str) -> str:
     """A name with its blanks, hashes and dollars escaped, as Ninja and Make read it."""
     if "\n" in name or "\r" in name:
         raise UsageError("a file with a line break in its name cannot stand in a depfile", path=repr(name))

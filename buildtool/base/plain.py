@@ -182,7 +182,7 @@ class Key:
 
     `without`: what holds where the key is missing ("": the field's default, if any). `name`: of the key, if
     not the field's; behind a dot, in a table of its own ("roles.code"); BESIDE: the keys of the field's
-    dataclass stand in this table, and its first one says whether it is there. `needed`: files have it in
+    dataclass stand in this table, and its first one says whether it is there. `require_key`: files have it in
     spite of a default.
     """
 
@@ -199,7 +199,7 @@ Table = dict[str, Any]
 
 
 @cache
-def marked(kind: type, mark: type[Mark]) -> dict[str, Mark]:
+def fields_with_mark(kind: type, mark: type[Mark]) -> dict[str, Mark]:
     """The fields of a class, named with the first of their annotations that is a `mark`."""
     hints = typing.get_type_hints(kind, include_extras=True)
     marks = ((name, one) for name, hint in hints.items() for one in getattr(hint, "__metadata__", ())[::-1])
@@ -221,7 +221,7 @@ class Slot(NamedTuple):
 @cache
 def slots(kind: type) -> tuple[Slot, ...]:
     """The keys of a dataclass's table, in the order of its fields. A base class has another table."""
-    keys, kinds, entries = marked(kind, Key), marked(kind, Kind), list[Slot]()
+    keys, kinds, entries = fields_with_mark(kind, Key), fields_with_mark(kind, Kind), list[Slot]()
     with_factory = {f.name for f in dataclasses.fields(kind) if f.default_factory is not dataclasses.MISSING}
     for name, hint, default in fields_of(kind):
         if name in keys and name in kind.__annotations__:
@@ -236,7 +236,7 @@ def slots(kind: type) -> tuple[Slot, ...]:
 
 def has_names(kind: Any) -> bool:
     """Whether a dataclass's tables say what they are called; others stand below their names."""
-    return "name" in marked(kind, Key)
+    return "name" in fields_with_mark(kind, Key)
 
 
 def key_names(kind: type) -> tuple[str, ...]:
@@ -259,16 +259,16 @@ def from_table(
 def values_of(table: Mapping[str, Any], kind: type, where: str = "", *, also: Iterable[str] = ()) -> Table:
     """The fields that a table gives to a dataclass, by name; others have their defaults."""
     before = f"{where}." if where else ""
-    known_keys(table, (*also, *key_names(kind)), before)
+    check_keys(table, (*also, *key_names(kind)), before)
     values, inner = dict[str, Any](), dict[str, Table]()
     for slot in slots(kind):
         outer, _, name = slot.name.rpartition(".")
         place, path = table, before
         if outer:
             if outer not in inner:
-                inner[outer] = a_table(needed(table, outer, before), before + outer)
+                inner[outer] = a_table(require_key(table, outer, before), before + outer)
                 named = [s.name for s in slots(kind) if s.name.startswith(f"{outer}.")]
-                known_keys(inner[outer], [one.rpartition(".")[2] for one in named], f"{before}{outer}.")
+                check_keys(inner[outer], [one.rpartition(".")[2] for one in named], f"{before}{outer}.")
             place, path = inner[outer], f"{before}{outer}."
         if slot.name == BESIDE:
             own = _beside(table, slot.hint, where)
@@ -276,7 +276,7 @@ def values_of(table: Mapping[str, Any], kind: type, where: str = "", *, also: It
         elif name in place:
             values[slot.field] = _read(place[name], slot, path + name)
         elif slot.is_needed:
-            needed(place, name, path)
+            require_key(place, name, path)
     return values
 
 
@@ -353,7 +353,7 @@ def duration(seconds: float) -> str:
     return f"{seconds:.0f} s"
 
 
-def known_keys(table: Mapping[str, Any], names: Iterable[str], where: str) -> None:
+def check_keys(table: Mapping[str, Any], names: Iterable[str], where: str) -> None:
     """Raises Mismatch for a key that is not one of `names`; `where` ends with a dot, or is empty."""
     known = tuple(names)
     for key in table:
@@ -361,7 +361,7 @@ def known_keys(table: Mapping[str, Any], names: Iterable[str], where: str) -> No
             raise Mismatch(f"unknown key {shown(where + key)}", hint=did_you_mean(key, known), at=where + key)
 
 
-def needed(table: Mapping[str, Any], key: str, where: str) -> Any:
+def require_key(table: Mapping[str, Any], key: str, where: str) -> Any:
     """The value of a key that cannot be left out."""
     if key not in table:
         raise Mismatch(f"key '{where}{key}' is missing", at=where.rstrip("."))

@@ -91,7 +91,7 @@ def program(
         return built.read_bytes()
 
     made = at_work().remember(
-        "programs of this process", key, lambda: _kept(command, sources, contents, compiled)
+        "programs of this process", key, lambda: _load_or_make(command, sources, contents, compiled)
     )
     path = Path(_folder(), f"{hashlib.sha256(made).hexdigest()[:16]}-{name}")
     if not path.is_file():  # a cleaner of temporary files may have removed it
@@ -108,7 +108,7 @@ def _folder() -> str:
     return held.enter_context(scratch())
 
 
-def _kept(
+def _load_or_make(
     command: list[str], sources: Sequence[Path], contents: object, compiled: Callable[[Path], bytes]
 ) -> bytes:
     """The program, from the cache or new."""

@@ -47,7 +47,7 @@ def _read(path: Path, what: str) -> bytes:
     return data
 
 
-def placed(error: TargetError, key: str, data: bytes | None = None) -> TargetError:
+def add_place(error: TargetError, key: str, data: bytes | None = None) -> TargetError:
     """The error, with the line and column of `key` where its file has that."""
     with contextlib.suppress(OSError, ValueError):
         text = (Path(error.path).read_bytes() if data is None else data).decode("utf-8")
@@ -61,7 +61,7 @@ def mistakes(path: str, data: bytes | None = None) -> Iterator[None]:
     try:
         yield
     except Mismatch as error:
-        raise placed(TargetError(str(error), path=path, hint=error.hint), error.at, data) from None
+        raise add_place(TargetError(str(error), path=path, hint=error.hint), error.at, data) from None
 
 
 # ---- where in a file a key stands: the standard library's reader does not say --------------------------

@@ -27,11 +27,11 @@ _CHUNK = 1 << 20
 
 def send(stream: IO[bytes], message: Mapping[str, Any]) -> None:
     """Writes one frame and flushes. ToolError when the message is over FRAME_LIMIT."""
-    stream.write(packed(message))
+    stream.write(pack_frame(message))
     stream.flush()
 
 
-def packed(message: Mapping[str, Any]) -> bytes:
+def pack_frame(message: Mapping[str, Any]) -> bytes:
     """The bytes of one frame. ToolError when the message is over FRAME_LIMIT."""
     # a file's name need not be UTF-8
     payload = msgpack.packb({"protocol": PROTOCOL, **message}, unicode_errors="surrogateescape")

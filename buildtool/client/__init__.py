@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from buildtool.base.identity import code_digest, code_files, code_folders, home
     from buildtool.client import turns
     from buildtool.client.child import Client
-    from buildtool.client.descriptions import described
+    from buildtool.client.descriptions import fetch_description
     from buildtool.client.files import Located
     from buildtool.client.placing import place
     from buildtool.schema import builds as answers
@@ -31,7 +31,7 @@ __all__ = [
     "code_digest",
     "code_files",
     "code_folders",
-    "described",
+    "fetch_description",
     "did_you_mean",
     "hashing_always",
     "home",
@@ -50,7 +50,7 @@ _HOMES = {
     "base.errors": ("BuildtoolError", "UsageError", "did_you_mean"),
     "base.identity": ("code_digest", "code_files", "code_folders", "home"),
     "client.child": ("Client",),
-    "client.descriptions": ("described",),
+    "client.descriptions": ("fetch_description",),
     "client.files": ("Located",),
     "client.placing": ("place",),
 }

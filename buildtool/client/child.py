@@ -40,7 +40,7 @@ class Client:
         try:
             return door.ask(located.request, self._ask_child, mode=door.mode(self._mode), cache=self._cache)
         except BuildtoolError as error:
-            raise located.restored(error) from None
+            raise located.restore_path(error) from None
 
     def _ask_child(self, request: Mapping[str, Any]) -> dict[str, Any]:
         with self._lock:

@@ -22,7 +22,7 @@ from buildtool.base import wire
 from buildtool.base.errors import BuildtoolError, MachineError, ToolError, from_data
 from buildtool.base.folders import CACHE, STATE, cache_folder
 from buildtool.base.identity import environment
-from buildtool.base.locks import HAS_LOCKS, locked
+from buildtool.base.locks import HAS_LOCKS, hold_lock
 from buildtool.client import endpoint as places
 from buildtool.client.endpoint import CONNECT_SECONDS, AbsentError, Endpoint
 
@@ -104,7 +104,7 @@ class Link:
 
     def _send(self, message: Mapping[str, Any]) -> None:
         try:
-            frame = wire.packed(message)
+            frame = wire.pack_frame(message)
         except (ToolError, OverflowError, ValueError, TypeError) as error:
             raise UnservedError(f"the request cannot be sent: {error}") from None
         if len(frame) > wire.REQUEST_LIMIT:
@@ -174,7 +174,7 @@ def started(at: Endpoint) -> socket.socket | None:
     deadline = time.monotonic() + START_SECONDS
     while time.monotonic() < deadline:
         connection: socket.socket | None = None
-        with locked(at.starting, wait=False) as mine:
+        with hold_lock(at.starting, wait=False) as mine:
             if mine is None:
                 time.sleep(0.02)
             else:

@@ -41,7 +41,7 @@ _PACKAGES = ("site-packages", "dist-packages")
 Request = Mapping[str, Any]
 
 
-def described(
+def fetch_description(
     request: Request, folder: str, code: str, seen: Digests, ask: Callable[[Request], dict[str, Any]]
 ) -> dict[str, Any]:
     """The answer to the `describe` request; `ask` is a client's method, called where nothing is known.
@@ -53,14 +53,14 @@ def described(
     # damaged bytes (msgpack raises many kinds), or something is gone: whether it is missed, the service knows
     with contextlib.suppress(Exception):
         form, answer, facts = msgpack.unpackb(data, unicode_errors="surrogateescape")
-        if form == _FORMAT and facts == _packed(_Facts(answer, seen).values):
+        if form == _FORMAT and facts == _pack(_Facts(answer, seen).values):
             return dict(answer)
     answer = ask(request)
     if answer.get("digest") == code:
         with contextlib.suppress(OSError):
             now = _Facts(answer, seen)
             if now.newest_ns + GRAIN_NS <= began:
-                disk.keep(_LEVEL, name, _packed([_FORMAT, answer, _packed(now.values)]))
+                disk.keep(_LEVEL, name, _pack([_FORMAT, answer, _pack(now.values)]))
     return answer
 
 
@@ -82,7 +82,7 @@ class _Facts:
         self.values: list[Any] = [
             [self._folder(folder) for folder in searched],
             [self._program(answer["tools"][name]) for name in ("cc", "ar")],
-            _said(answer["tools"]["cc"]),
+            _script_identity(answer["tools"]["cc"]),
             [self._file(path) for path in files],
             [[name, self._tree(root, _C if name == _LIBRARY else ALL)] for name, root in roots.items()],
             # code of others may look at any variable
@@ -123,7 +123,7 @@ class _Facts:
         return digest.hexdigest()
 
 
-def _said(path: str) -> str:
+def _script_identity(path: str) -> str:
     """What a script that stands for a compiler says of itself ("": it is no script): another compiler may run
     behind it now, by which linker and archiver are chosen.
     """
@@ -149,9 +149,9 @@ def _name(request: Request, folder: str, code: str) -> str:
     paths = (os.environ.get("PATH", ""), os.environ.get("PYTHONPATH", ""))
     about = (model, os.path.normpath(path), bool(model) and path.is_file())
     parts = [_FORMAT, code, home(), Located(asked, folder).request, *about, *means, *paths]
-    return hashlib.sha256(_packed(parts)).hexdigest()
+    return hashlib.sha256(_pack(parts)).hexdigest()
 
 
-def _packed(value: Any) -> bytes:
+def _pack(value: Any) -> bytes:
     packed: bytes = msgpack.packb(value, unicode_errors="surrogateescape")
     return packed

@@ -19,7 +19,7 @@ from buildtool.api.requests import needs
 from buildtool.api.requests.parts import Needs
 from buildtool.base.digests import is_hashed_always
 from buildtool.base.errors import ToolError, UsageError, did_you_mean
-from buildtool.base.folders import kept_levels, most_disk_bytes
+from buildtool.base.folders import cache_levels, most_disk_bytes
 
 if TYPE_CHECKING:
     from buildtool.client.daemon import Listener
@@ -66,7 +66,7 @@ def ask(
     """The answer to a request with absolute paths; `here` answers it without a daemon. Its notes are printed.
     ToolError where a daemon is required and none answers; UsageError for unknown settings in the environment.
     """
-    kept_levels()
+    cache_levels()
     most_disk_bytes()
     answer = None
     if mode is not Mode.OFF and needs(request) is not Needs.PROGRAMS:

@@ -16,7 +16,7 @@ from typing import Any
 from buildtool import __version__
 from buildtool.base import wire
 from buildtool.base.errors import MachineError
-from buildtool.base.folders import cache_folder, kept_levels, private, short_name, socket_path, state_folder
+from buildtool.base.folders import cache_folder, cache_levels, private, short_name, socket_path, state_folder
 from buildtool.base.identity import code_digest, home, interpreter
 from buildtool.base.locks import is_locked
 
@@ -92,7 +92,7 @@ class Endpoint:
 
 def endpoint() -> Endpoint:
     """The endpoint of the daemon for this code, this Python and this user."""
-    levels = kept_levels()
+    levels = cache_levels()
     cache = "all" if levels is None else ",".join(sorted(levels)), str(cache_folder())
     identity = "\0".join((str(wire.PROTOCOL), __version__, interpreter(), home(), code_digest(), *cache))
     return Endpoint(short_name(identity), state_folder())

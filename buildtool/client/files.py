@@ -26,7 +26,7 @@ class Located:
         self.request = {name: self._value(BY_NAME.get(name), value) for name, value in request.items()}
         self._seen.save()
 
-    def restored(self, error: BuildtoolError) -> BuildtoolError:
+    def restore_path(self, error: BuildtoolError) -> BuildtoolError:
         """`error` with the path as the user gave it."""
         error.path = self._given.get(error.path, error.path)
         return error

@@ -67,16 +67,16 @@ def take(folder: str, waits: Callable[[int], None]) -> Turn:
             handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
         except OSError:
             return Turn(None)
-        if not _locked(handle, wait=False):
+        if not _lock(handle, wait=False):
             running = _Text(handle).running
             if running and running in _ancestors():
                 os.close(handle)
                 return look(folder)
             waits(running[0] if running else 0)
-            _locked(handle, wait=True)
+            _lock(handle, wait=True)
         with contextlib.suppress(OSError):
             if os.path.samestat(path.stat(), os.fstat(handle)):
-                return _begun(handle)
+                return _begin(handle)
         os.close(handle)  # somebody removed it meanwhile: others lock another file of this name
     return Turn(None)
 
@@ -89,14 +89,14 @@ def look(folder: str) -> Turn:
         return Turn(None)
     try:
         text = _Text(handle)
-        if text.began is not None and _locked(handle, wait=False):
+        if text.began is not None and _lock(handle, wait=False):
             text.cut_off.append(Span(text.began, time.time()))
     finally:
         os.close(handle)
     return Turn(None, tuple(text.cut_off))
 
 
-def _begun(handle: int) -> Turn:
+def _begin(handle: int) -> Turn:
     """Writes down that this process builds now."""
     now, text = time.time(), _Text(handle)
     spans = [*text.cut_off, *([Span(text.began, now)] if text.began is not None else [])]
@@ -143,7 +143,7 @@ def _write(handle: int, lines: list[str]) -> None:
     os.ftruncate(handle, len(data))
 
 
-def _locked(handle: int, *, wait: bool) -> bool:
+def _lock(handle: int, *, wait: bool) -> bool:
     """Takes the lock; False: another process has it. True as well where the file system has no locks."""
     try:
         return lock(handle, wait=wait)

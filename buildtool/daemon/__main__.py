@@ -14,7 +14,7 @@ import threading
 from buildtool.base.errors import BuildtoolError
 from buildtool.base.folders import state_folder
 from buildtool.base.identity import code_digest
-from buildtool.base.locks import locked
+from buildtool.base.locks import hold_lock
 from buildtool.client.endpoint import Endpoint, endpoint
 from buildtool.daemon.lifetime import Life, retire_others, shorten_log
 
@@ -28,7 +28,7 @@ def main() -> int:
     except BuildtoolError as error:
         print(error, flush=True)
         return 1
-    with locked(at.lock, wait=False) as mine:
+    with hold_lock(at.lock, wait=False) as mine:
         if mine is None:
             return 0
         code = code_digest()

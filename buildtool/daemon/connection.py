@@ -132,7 +132,7 @@ class Connection:
 
     def send(self, message: Mapping[str, Any]) -> None:
         """Sends a message, as soon as the client takes it."""
-        self.send_frame(wire.packed(message))
+        self.send_frame(wire.pack_frame(message))
 
     def send_frame(self, frame: bytes) -> None:
         """The same with the bytes of a frame."""

@@ -15,7 +15,7 @@ from typing import Any
 from buildtool import __version__
 from buildtool.base.folders import kept_folder
 from buildtool.base.identity import code_digest, home, interpreter
-from buildtool.base.locks import locked, process
+from buildtool.base.locks import hold_lock, process
 from buildtool.base.outfiles import write_whole
 from buildtool.client.daemon import Link, reach
 from buildtool.client.endpoint import AbsentError, Endpoint, every
@@ -124,7 +124,7 @@ def retire_others(mine: Endpoint, code: str) -> None:
             continue
         if not other.is_alive():
             # unless somebody is about to start it
-            with contextlib.suppress(OSError), locked(other.starting, wait=False) as mine_too:
+            with contextlib.suppress(OSError), hold_lock(other.starting, wait=False) as mine_too:
                 if mine_too is not None and not other.is_alive():
                     for path in (other.record, other.log, other.old_log, other.lock, other.starting):
                         path.unlink(missing_ok=True)

@@ -52,17 +52,17 @@ class Worker:
         self.about, self.doing = "", "starting"
         self.job: str | None = None
         self.rss, self.cpu = 0, 0.0  # bytes of memory, and CPU seconds, as it said last
-        self.since = self.heard = time.monotonic()  # `since`: it is at work, or idle
+        self.since = self.take_message = time.monotonic()  # `since`: it is at work, or idle
 
     def send(self, message: Mapping[str, Any]) -> None:
         """Sends a message to the worker, as soon as it reads."""
-        self.unsent += wire.packed(message)
-        self.heard = time.monotonic()  # from now on it has to say that it is at work
+        self.unsent += wire.pack_frame(message)
+        self.take_message = time.monotonic()  # from now on it has to say that it is at work
         self.write()
 
     def is_silent(self, now: float, seconds: float) -> bool:
         """Whether it works for a client and was silent for so many `seconds`: it was stopped, or it hangs."""
-        return self.job is not None and not self.prepares and now - self.heard > seconds
+        return self.job is not None and not self.prepares and now - self.take_message > seconds
 
     def write(self) -> None:
         """Writes as much as its pipe takes now. `read` finds out that a child has ended."""
@@ -81,7 +81,7 @@ class Worker:
             return []
         except OSError:
             return None
-        self.heard = time.monotonic()
+        self.take_message = time.monotonic()
         return self._decoder.feed(data) if data else None
 
     def kill(self) -> None:
@@ -210,7 +210,7 @@ class Pool:
         self._dying = [worker for worker in self._dying if worker not in dead]
         return dead
 
-    def tired(self, now: float) -> list[Worker]:
+    def list_idle(self, now: float) -> list[Worker]:
         """Workers that were idle for long; one that answers requests always stays."""
         idle = [w for w in self.workers if w.job is None and now - w.since > IDLE_SECONDS]
         answering = [w for w in idle if not w.prepares]

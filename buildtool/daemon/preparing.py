@@ -114,7 +114,7 @@ class Preparer:
                 self._begin(one)
                 return
 
-    def heard(self, worker: Worker, message: Mapping[str, Any]) -> Preparation | None:
+    def take_message(self, worker: Worker, message: Mapping[str, Any]) -> Preparation | None:
         """Takes in a message of the worker; returns the preparation that it ends."""
         self._account(worker, float(message.get("cpu", worker.cpu)))
         one = self.at_work
@@ -132,7 +132,7 @@ class Preparer:
             self.waiting.append(one)
         return one
 
-    def lost(self, worker: Worker) -> None:
+    def drop_worker(self, worker: Worker) -> None:
         """The worker has died; its preparation is not tried again."""
         self._account(worker, worker.cpu)
         self.at_work = None

@@ -107,7 +107,7 @@ class Scheduler:
         try:
             worker = self.pool.free(job.about)
         except OSError as error:
-            self._failed(job, f"no process can be started for this: {error.strerror}")
+            self._fail(job, f"no process can be started for this: {error.strerror}")
             return
         if worker is None:
             self.queue.append(job)
@@ -128,7 +128,7 @@ class Scheduler:
             if job.key in self.jobs:
                 self._begin(job)
 
-    def _done(self, job: Job, frame: bytes, told: Mapping[str, Any]) -> None:
+    def _finish(self, job: Job, frame: bytes, told: Mapping[str, Any]) -> None:
         """Sends an answer to all that wait for it, and keeps it. `told`: what its worker says of it."""
         self.jobs.pop(job.key, None)
         if job.cache == "renew":  # what was kept before shall not be used again
@@ -142,9 +142,9 @@ class Scheduler:
             client.send_frame(frame)
             self.look(client)
 
-    def _failed(self, job: Job, text: str) -> None:
+    def _fail(self, job: Job, text: str) -> None:
         """Fails a job: its clients plan by themselves."""
-        self._done(job, wire.packed({"crash": True, "error": to_data(ToolError(text))}), {})
+        self._finish(job, wire.pack_frame({"crash": True, "error": to_data(ToolError(text))}), {})
 
     def look(self, client: Connection) -> None:
         """Sets the events that the selector waits for at a client's socket."""
@@ -169,7 +169,7 @@ class Scheduler:
             except ToolError:
                 messages = None
             if messages is None:
-                self._lost(worker)
+                self._drop_worker(worker)
             for message in messages or ():
                 if worker.ended:
                     break
@@ -180,8 +180,8 @@ class Scheduler:
         """The regular checks: silent and idle workers, preparations."""
         for worker in list(self.pool.workers):
             if worker.is_silent(now, self._silence_seconds):
-                self._lost(worker, "the process that planned this said nothing for long")
-        for worker in self.pool.tired(now):
+                self._drop_worker(worker, "the process that planned this said nothing for long")
+        for worker in self.pool.list_idle(now):
             self.pool.remove(worker)
         if not self.jobs:
             self.preparer.go_on()
@@ -197,7 +197,7 @@ class Scheduler:
         if "dropped" in message:
             self._bound_memory()
         elif worker.prepares:
-            self._prepared(worker, message)
+            self._take_preparation(worker, message)
         elif "rested" in message and worker.job is None:
             worker.doing = "idle"
         elif "progress" in message:
@@ -208,15 +208,15 @@ class Scheduler:
                     client.send({"progress": message["progress"]})
                     self.look(client)
         elif "final" in message:
-            self._answered(worker, message)
+            self._take_answer(worker, message)
         if message.get("code", self._code) != self._code:
             self._end("buildtool's code has changed")
 
-    def _answered(self, worker: Worker, message: Mapping[str, Any]) -> None:
+    def _take_answer(self, worker: Worker, message: Mapping[str, Any]) -> None:
         job = self.jobs.get(worker.job or "")
         worker.job, worker.since, worker.doing = None, time.monotonic(), "keeping what it has made"
         if job is not None:
-            self._done(job, message["final"], message)
+            self._finish(job, message["final"], message)
             self.preparer.budget.begin()
             if job.cache == "on" and message.get("answered") and not message.get("leaving"):
                 self.preparer.add(job, ahead=True)
@@ -225,14 +225,14 @@ class Scheduler:
         self._bound_memory()
         self._has_room = True
 
-    def _prepared(self, worker: Worker, message: Mapping[str, Any]) -> None:
+    def _take_preparation(self, worker: Worker, message: Mapping[str, Any]) -> None:
         """Handles a message of the worker that prepares."""
-        one = self.preparer.heard(worker, message)
+        one = self.preparer.take_message(worker, message)
         if one is None:
             return
         if not one.ahead:
             self.counts["prepared"] += 1
-            self._done(one.job, message["final"], message)
+            self._finish(one.job, message["final"], message)
             if message.get("leaving"):
                 self.pool.remove(worker)
         self._bound_memory()
@@ -253,7 +253,7 @@ class Scheduler:
             self.answers.clear()
         self.at_hand()
 
-    def _lost(self, worker: Worker, why: str = "") -> None:
+    def _drop_worker(self, worker: Worker, why: str = "") -> None:
         """Handles a worker that has ended by itself, or hangs: its own request fails, and no other."""
         job = self.jobs.get(worker.job or "")
         status = self.pool.remove(worker)
@@ -262,14 +262,14 @@ class Scheduler:
         text = why or ("the process that prepares has ended" if worker.prepares else ended)
         print(f"buildtool daemon: {text}", flush=True)
         if worker.prepares:
-            self.preparer.lost(worker)
+            self.preparer.drop_worker(worker)
             return
         if job is not None:
-            self._failed(job, text)
+            self._fail(job, text)
         if worker.ready:
             self._has_room = True
             self.at_hand()
             return
         for waiting in list(self.queue):  # one that ends at its start would do so again
             self.queue.remove(waiting)
-            self._failed(waiting, text)
+            self._fail(waiting, text)

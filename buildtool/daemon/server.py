@@ -63,7 +63,7 @@ class Server:
             most_bytes=int(_number("BUILDTOOL_DAEMON_BYTES", MEMORY_BYTES)),
             silence_seconds=_number("BUILDTOOL_DAEMON_SILENCE", SILENCE_SECONDS),
             share=_number("BUILDTOOL_DAEMON_AHEAD", SHARE) / 100,
-            end=self._outdated,
+            end=self._replace_itself,
         )
         self._began = self._used = self._beaten = time.monotonic()
         self._signal = 0
@@ -85,21 +85,21 @@ class Server:
         while not self._is_over():
             patience = SETTLE_SECONDS if self.watcher.is_hinted else BEAT_SECONDS
             for key, events in self._selector.select(0.0 if self._unheard else patience):
-                self._guarded(self._handle, key.data, events)
+                self._guard(self._handle, key.data, events)
             unheard, self._unheard = self._unheard, set()
             for client in unheard & self.clients:
-                self._guarded(self._listen_to, client)
+                self._guard(self._listen_to, client)
             for client in self.clients.surplus():
                 self._hang_up(client)
-            self._guarded(self.scheduler.next)
+            self._guard(self.scheduler.next)
             if self._signal:
                 self.end(f"signal {signal.Signals(self._signal).name}")
             now = time.monotonic()
             if now - self._beaten >= BEAT_SECONDS:
                 self._beaten = now
-                self._guarded(self._tick, now)
+                self._guard(self._tick, now)
             if not self._ending:
-                self._guarded(self._prepare_changed)
+                self._guard(self._prepare_changed)
         self.succession.wait()
         self.watcher.stop()
         self.scheduler.stop()
@@ -121,7 +121,7 @@ class Server:
             self.life.leave(why)
             print(f"buildtool daemon: it ends: {why}", flush=True)
 
-    def _guarded(self, step: Any, *about: object) -> None:
+    def _guard(self, step: Any, *about: object) -> None:
         """Runs a step; an internal error in it is logged, and ends no other client's work."""
         try:
             step(*about)
@@ -189,7 +189,7 @@ class Server:
         if self.succession.is_stale:
             self.end("buildtool's code has changed, and nobody has asked since it last did")
 
-    def _outdated(self, why: str) -> None:
+    def _replace_itself(self, why: str) -> None:
         """Ends this daemon, because a worker has found other code on disk."""
         if not self._ending:
             self._succeed(CODE_SETTLE_SECONDS)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from buildtool.api.requests import asked
+from buildtool.api.requests import request_type
 from buildtool.base.digests import stamp
 from buildtool.daemon.memory import FileDigests, request_key
 
@@ -115,7 +115,7 @@ class Watcher:
 
     def remember(self, request: Mapping[str, Any], environment: Mapping[str, str]) -> None:
         """Remembers a request, and watches its files from now on."""
-        of = asked(request)
+        of = request_type(request)
         if of is None or not of.prepared or request.get("cmsis_nn"):
             return
         key = request_key(without_digests(request), environment, "")
@@ -169,7 +169,7 @@ class Watcher:
         for key, (request, environment) in list(self._requests.items()):
             files = _files(request)
             if different & (files.keys() | set(self._also.get(key, ()))):
-                now = _changed(request, self._seen.get)
+                now = _with_digests(request, self._seen.get)
                 self._requests[key] = (now, environment)
                 yield now, environment
 
@@ -267,21 +267,21 @@ def _stamp(path: str) -> tuple[int, ...] | None:
 def _files(request: Any) -> dict[str, str]:
     """Path and digest of every file that a request names."""
     files: dict[str, str] = {}
-    _changed(request, files.setdefault)
+    _with_digests(request, files.setdefault)
     return files
 
 
 def without_digests(request: Any) -> Any:
     """A request without the digests in it: what stays the same when its files change."""
-    return _changed(request, lambda path, digest: "")
+    return _with_digests(request, lambda path, digest: "")
 
 
-def _changed(value: Any, digest_of: Callable[[str, str], str]) -> Any:
+def _with_digests(value: Any, digest_of: Callable[[str, str], str]) -> Any:
     """A request with other digests of its files; `digest_of` gets a path and the present digest."""
     if isinstance(value, Mapping):
         if "sha256" in value and isinstance(value.get("path"), str):
             return {**value, "sha256": digest_of(value["path"], str(value["sha256"]))}
-        return {name: _changed(item, digest_of) for name, item in value.items()}
+        return {name: _with_digests(item, digest_of) for name, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_changed(item, digest_of) for item in value]
+        return [_with_digests(item, digest_of) for item in value]
     return value

@@ -23,7 +23,7 @@ from pathlib import Path
 from pkgutil import walk_packages
 from typing import Any
 
-from buildtool.api import handle, subject, told_of
+from buildtool.api import error_for_client, handle, subject
 from buildtool.api.requests import parse
 from buildtool.api.requests.parts import Planning
 from buildtool.base import wire
@@ -95,16 +95,16 @@ class Service:
         registry.forget_others()
         before = _inputs(request)
         answer = _answer(request, session, message.get("environment"))
-        pure = answer.pop("pure", False) and before == _inputs(request) and not registry.asked_others()
+        pure = answer.pop("pure", False) and before == _inputs(request) and not registry.has_asked_others()
         # Their code may be another one when the next request comes, and this process has imported it.
         leaving = registry.uses_others()
         told = {"pure": pure, "inputs": before, "leaving": leaving, "rss": resident_bytes()}
         try:
-            frame = wire.packed(answer)  # the daemon hands it on as it is
+            frame = wire.pack_frame(answer)  # the daemon hands it on as it is
             if len(frame) > wire.FRAME_LIMIT - _AROUND:
                 raise ToolError(f"an answer of {len(frame):,} bytes is too large for the daemon")
         except BuildtoolError as error:
-            frame = wire.packed({"error": to_data(error), "crash": True})
+            frame = wire.pack_frame({"error": to_data(error), "crash": True})
         self._say({"final": frame, "answered": "answer" in answer, **told})
         if leaving:
             return
@@ -168,7 +168,7 @@ def _answer(request: Any, session: Session, environment: Any) -> dict[str, Any]:
         with _environment(environment):
             return {"answer": handle(request, session), "pure": True}
     except Exception as error:
-        told = told_of(error)
+        told = error_for_client(error)
         if isinstance(told, InternalError | MachineError):
             return {"error": to_data(told), "crash": True}
         return {"error": to_data(told), "pure": isinstance(told, PlanError)}
@@ -199,17 +199,17 @@ def points_ahead(request: Any, session: Session) -> Iterator[None]:
 
 
 def _plans_ahead(asked: Planning, session: Session) -> Iterator[None]:
-    from buildtool.api.answers.planreport import beside, described
-    from buildtool.firmware.planned import planned, prepare
+    from buildtool.api.answers.planreport import beside, describe_plan
+    from buildtool.firmware.planned import plan_model, prepare
     from buildtool.plan.choose.choose import choice
-    from buildtool.plan.choose.fronts import searched
+    from buildtool.plan.choose.fronts import search_front
     from buildtool.plan.models import load_network
     from buildtool.target.choice import load_target
 
     target = load_target(asked.target, session)
     network = load_network(asked.model, session)
     prepared = prepare(network, target, asked.options, session)
-    fronts = [searched(prepared.of(graph)) for graph in prepared.graphs]
+    fronts = [search_front(prepared.of(graph)) for graph in prepared.graphs]
     for front in fronts:
         for index in range(len(front.points)):
             front.plan(index)
@@ -222,8 +222,8 @@ def _plans_ahead(asked: Planning, session: Session) -> Iterator[None]:
     for options in (least, *(replace(asked.options, ram=limit) for limit in limits)):
         choice(replace(prepared, options=options))
         yield
-        plan = planned(asked.model, asked.target, options, session)
-        described(plan)
+        plan = plan_model(asked.model, asked.target, options, session)
+        describe_plan(plan)
         beside(plan, False)
         yield
 

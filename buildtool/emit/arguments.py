@@ -64,7 +64,7 @@ def whole_view(address: str, height: int, width: int, channels: int, dtype: DTyp
     return _sized("nn_whole", f"{address}, {height}, {width}, {channels}", dtype)
 
 
-def repeated_view(address: str, own: tuple[int, int, int], height: int, width: int, dtype: DType) -> str:
+def repeating_view(address: str, own: tuple[int, int, int], height: int, width: int, dtype: DType) -> str:
     """A view of an operand of `own` rows, columns and channels that repeats itself over rows and columns."""
     return _sized("nn_repeated", f"{address}, {own[0]}, {own[1]}, {own[2]}, {height}, {width}", dtype)
 

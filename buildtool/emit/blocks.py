@@ -20,7 +20,7 @@ from buildtool.graph.fixedpoint import (
     dense_multiplier,
     multiply_by_quantized_multiplier,
     quantize_multiplier,
-    reduced_multiplier,
+    reduce_multiplier,
 )
 from buildtool.graph.limits import MAX_TAPS
 from buildtool.graph.reference.convolution import channel_scales
@@ -38,7 +38,7 @@ Ints = npt.NDArray[np.int64]
 Int8s = npt.NDArray[np.int8]
 
 
-def aligned(block: bytes) -> bytes:
+def align(block: bytes) -> bytes:
     """`block` with zeros behind it up to a multiple of 16 bytes."""
     return block + bytes(-len(block) % ALIGNMENT)
 
@@ -133,7 +133,7 @@ def channel_table(
 def channel_head(graph: Graph, op: Op, activation: Activation | None = None, *, fold: bool = True) -> bytes:
     """nn_conv_constants and every channel's constants, a multiple of 16 bytes; see `channel_table`."""
     common, table = channel_table(graph, op, activation, fold=fold)
-    return aligned(words(*common) + table.astype("<i4").tobytes())
+    return align(words(*common) + table.astype("<i4").tobytes())
 
 
 def sum_ends(bias: Ints, weights: npt.NDArray[np.integer]) -> tuple[Ints, Ints]:
@@ -179,11 +179,11 @@ def wide_head(graph: Graph, op: Op) -> bytes:
         factors, narrow = _dense_factors(graph, op), most < 1 << 31
     else:  # of each channel (multiplier of 16 bits, right shift)
         pairs = np.array([quantize_multiplier(scale) for scale in channel_scales(graph, op)], np.int64)
-        factors = np.column_stack((reduced_multiplier(pairs[:, 0]), 15 - pairs[:, 1]))
+        factors = np.column_stack((reduce_multiplier(pairs[:, 0]), 15 - pairs[:, 1]))
         narrow = total < 1 << 31 and int(factors[:, 1].min()) >= _LEAST_SHIFT
     head = words(*clamp(graph, op), 32 if narrow else 64, 0)
     halves = bias.astype("<i8").view("<i4").reshape(-1, 2)
-    return aligned(head + np.column_stack((halves, factors)).astype("<i4").tobytes())
+    return align(head + np.column_stack((halves, factors)).astype("<i4").tobytes())
 
 
 def _dense_factors(graph: Graph, op: Op) -> Ints:
@@ -211,7 +211,7 @@ def by_group(packing: Packing) -> Packing:
     def build(graph: Graph, op: Op) -> bytes:
         channels = graph.tensors[op.inputs[0]].shape[3]
         groups = channels // graph.tensors[op.inputs[FILTER]].shape[3]
-        blocks = [aligned(packing(_of_group(graph, op, group, groups), op)) for group in range(groups)]
+        blocks = [align(packing(_of_group(graph, op, group, groups), op)) for group in range(groups)]
         return words(len(blocks[0]), 0, 0, 0) + b"".join(blocks)
 
     return build

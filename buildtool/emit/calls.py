@@ -18,7 +18,7 @@ from buildtool.emit.arguments import (
     number_table,
     operand_view,
     recurrent_geometry,
-    repeated_view,
+    repeating_view,
     view_arguments,
     whole_view,
 )
@@ -80,7 +80,7 @@ class Call:
         """The operator's first output."""
         return self.graph.tensors[self.op.outputs[0]]
 
-    def invoked(self, arguments: Mapping[Argument, str]) -> str:
+    def call_text(self, arguments: Mapping[Argument, str]) -> str:
         """The kernel's call: `arguments`, and those that every call of the kernel has."""
         return invocation(self.kernel, {**self.served(), **arguments})
 
@@ -94,7 +94,7 @@ class Call:
         return {Argument.IN_DATA: source, Argument.OUT_DATA: sink}
 
 
-def _batched(batch: int, body: Callable[[At], list[str]]) -> list[str]:
+def _loop_over_batch(batch: int, body: Callable[[At], list[str]]) -> list[str]:
     """The body once, or in a loop over the images of a batch."""
     if batch == 1:
         return body(lambda address, _bytes: address)
@@ -128,11 +128,11 @@ def _one_to_one(call: Call) -> list[str]:
         return [
             *_image(call, "in", source, at),
             *_image(call, "out", call.op.outputs[0], at),
-            call.invoked({**view_arguments(["in"], "out"), **_WINDOW}),
+            call.call_text({**view_arguments(["in"], "out"), **_WINDOW}),
         ]
 
     shape = geometry(call.graph, call.op, "geometry") if Argument.GEOMETRY in call.kernel.call else []
-    return [*shape, _window(call.step), *_batched(call.graph.tensors[source].nhwc[0], body)]
+    return [*shape, _window(call.step), *_loop_over_batch(call.graph.tensors[source].nhwc[0], body)]
 
 
 def _fully_connected(call: Call) -> list[str]:
@@ -148,7 +148,7 @@ def _fully_connected(call: Call) -> list[str]:
         _window(replace(call.step, y0=0, y1=1, x0=0, x1=pixels)),
         *operand_view(call.graph, call.op.inputs[0], "in", row),
         *operand_view(call.graph, call.op.outputs[0], "out", row),
-        call.invoked({**view_arguments(["in"], "out"), **_WINDOW}),
+        call.call_text({**view_arguments(["in"], "out"), **_WINDOW}),
     ]
 
 
@@ -174,15 +174,15 @@ def _several(call: Call) -> list[str]:
                 address = at(call.tensor(t), _image_bytes(of) if each else 0)
                 if (h, w) == (oh, ow):
                     return whole_view(address, oh, ow, of.nhwc[3], of.dtype)
-                return repeated_view(address, (h, w, of.nhwc[3]), oh, ow, of.dtype)
+                return repeating_view(address, (h, w, of.nhwc[3]), oh, ow, of.dtype)
 
             lines += operand_view(call.graph, call.op.inputs[n], name, whole)
         lines += _image(call, "out", call.op.outputs[0], at)
         if widened:
             return [*lines, *addition(call.graph, call.op, call.kernel, [*names, "out"], call.served())]
-        return [*lines, call.invoked({**view_arguments(names, "out"), **_WINDOW})]
+        return [*lines, call.call_text({**view_arguments(names, "out"), **_WINDOW})]
 
-    return [_window(call.step), *_batched(batch, body)]
+    return [_window(call.step), *_loop_over_batch(batch, body)]
 
 
 def _check_leading(call: Call, tensor: Tensor) -> None:
@@ -211,7 +211,7 @@ def _copy_lines(call: Call) -> list[str]:
             )
         from_, to = plus(source, copy.in_offset), plus(sink, copy.out_offset)
         arguments = {Argument.IN_DATA: from_, Argument.OUT_DATA: to}
-        lines += block("", [*copy_geometry(copy), call.invoked(arguments)])
+        lines += block("", [*copy_geometry(copy), call.call_text(arguments)])
     return lines
 
 
@@ -226,7 +226,7 @@ def _pad(call: Call) -> list[str]:
 
 def _whole(call: Call, struct: str, fields: Fields) -> list[str]:
     """A kernel of whole tensors, with its geometry."""
-    return [*initialiser(struct, "geometry", fields), call.invoked(call.addresses())]
+    return [*initialiser(struct, "geometry", fields), call.call_text(call.addresses())]
 
 
 def _mirror_pad(call: Call) -> list[str]:
@@ -270,7 +270,7 @@ def _recurrent(call: Call) -> list[str]:
     if kept != [call.tensor(op.outputs[made]) for _, made in pairs]:
         raise UnsupportedError("the operator's old state is still read after it has run", operator=op.place)
     arguments = call.addresses() | dict(zip((Argument.STATE, Argument.STATE2), kept, strict=False))
-    return [*recurrent_geometry(call.graph, op, "geometry"), call.invoked(arguments)]
+    return [*recurrent_geometry(call.graph, op, "geometry"), call.call_text(arguments)]
 
 
 def _gather(call: Call) -> list[str]:
@@ -315,7 +315,7 @@ def _matmul(call: Call) -> list[str]:
     for name, t in zip(("in1", "in2", "out"), (*call.op.inputs, call.op.outputs[0]), strict=True):
         view = whole_view(call.tensor(t), 1, 1, call.graph.tensors[t].elements, DType.INT8)
         lines.append(f"const nn_view {name} = {view};")
-    return [*lines, call.invoked(view_arguments(["in1", "in2"], "out"))]
+    return [*lines, call.call_text(view_arguments(["in1", "in2"], "out"))]
 
 
 _WRITERS: dict[CallForm, Callable[[Call], list[str]]] = {

@@ -66,7 +66,7 @@ def plus(expression: str, offset: int) -> str:
     return f"{expression} {'+' if offset > 0 else '-'} {abs(offset)}" if offset else expression
 
 
-def wrapped(line: str, indent: int = 0) -> list[str]:
+def wrap(line: str, indent: int = 0) -> list[str]:
     """`line`, indented; if it is too long, broken after its `=` if that is enough, else after commas.
 
     The commas are those of its outermost parentheses.
@@ -104,17 +104,17 @@ def _arguments(text: str) -> list[str]:
     return [*pieces, text[start:].strip()]
 
 
-def indented(lines: Iterable[str], indent: int = 4) -> list[str]:
+def indent_lines(lines: Iterable[str], indent: int = 4) -> list[str]:
     """Lines of a block."""
-    return [row for line in lines for row in (wrapped(line, indent) if line.strip() else [""])]
+    return [row for line in lines for row in (wrap(line, indent) if line.strip() else [""])]
 
 
-def continued(text: str) -> list[str]:
+def join_continuations(text: str) -> list[str]:
     """Lines of C: long prototypes broken; a macro's body (the line after it) joined to it if it fits."""
     rows: list[str] = []
     for line in text.splitlines():
         if not (line.startswith("    ") and rows and rows[-1].startswith("#define")):
-            rows += [line] if line.startswith(("#", "/", " ")) else wrapped(line)
+            rows += [line] if line.startswith(("#", "/", " ")) else wrap(line)
         elif len(rows[-1]) + 1 + len(line.strip()) <= COLUMNS:
             rows[-1] += " " + line.strip()
         else:

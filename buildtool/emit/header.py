@@ -9,11 +9,11 @@ import numpy as np
 
 import buildtool
 from buildtool.base.modes import Image
-from buildtool.emit.ctext import COLUMNS, comment, continued, shape
+from buildtool.emit.ctext import COLUMNS, comment, join_continuations, shape
 from buildtool.emit.image import ALIGNMENT
 from buildtool.emit.network import Network
 from buildtool.graph.types import DType, Tensor
-from buildtool.target.recorded import recorded
+from buildtool.target.recorded import recorded_sizes
 from buildtool.target.types import Routine
 
 INTERFACE = 2  # grows where an application has to be changed; what is added has macros of its own
@@ -153,7 +153,7 @@ void {net}_set_yield(void (*hook)(void *context), void *context);
 #endif
 
 #endif"""
-    return "\n".join([banner(network, "the interface"), *continued(body)])
+    return "\n".join([banner(network, "the interface"), *join_continuations(body)])
 
 
 def _second(network: Network) -> str:
@@ -299,7 +299,7 @@ def stack_bytes(network: Network, source: str, routines: list[Routine]) -> int |
     `source`: the network's C file. None where nothing is recorded of the core, or not of all that is called.
     """
     called = {callee.symbol for callee in (*network.kernels, *routines) if callee}
-    entries = recorded(network.target.board.core)
+    entries = recorded_sizes(network.target.board.core)
     if network.plan.loads or not all(called <= set(entry.stack) for entry in entries):
         return None
     features = dict(zip(FRAME_FEATURES, frame_features(source), strict=True))
@@ -365,11 +365,11 @@ def harness(network: Network) -> str:
 #define HARNESS_WEIGHTS {net}_weights
 {rows * network.is_streamed}{set_loader}
 static inline uint32_t harness_input_bytes(int i) {{
-{_chosen(inputs)}
+{_choose_size(inputs)}
 }}
 
 static inline uint32_t harness_output_bytes(int i) {{
-{_chosen(outputs)}
+{_choose_size(outputs)}
 }}
 
 #define HARNESS_INPUT_BYTES(i) harness_input_bytes(i)
@@ -378,7 +378,7 @@ static inline uint32_t harness_output_bytes(int i) {{
 #endif"""
 
 
-def _chosen(sizes: Sequence[int]) -> str:
+def _choose_size(sizes: Sequence[int]) -> str:
     """The statement that returns the i-th of `sizes`, 0 beyond: a line where they fit into one."""
     choices = " ".join(f"i == {i} ? {size} :" for i, size in enumerate(sizes))
     line = f"    return {choices} 0;"

@@ -72,7 +72,7 @@ def _round_up(size: int) -> int:
     return size + -size % ALIGNMENT
 
 
-def _aligned(data: bytes) -> bytes:
+def _align(data: bytes) -> bytes:
     return data + bytes(-len(data) % ALIGNMENT)
 
 
@@ -119,15 +119,15 @@ def weight_image(graph: Graph, kernels: Sequence[KernelVariant | None]) -> Weigh
     for index in (*graph.inputs, *graph.outputs):
         quant = graph.tensors[index].quant
         interface.append(struct.pack("<fi", *((quant.scale, quant.zero_point) if quant else (1.0, 0))))
-    blocks = [_aligned(b"".join(interface))]
+    blocks = [_align(b"".join(interface))]
     values = {place: graph.tensors[index].data for index, place in places.tensors.items()}
     for position, what, place, size in places.entries:
         kernel = kernels[position] if what != _STATE else None
         if what == _STATE:
             fill, initial = filling(graph.states[position]), graph.states[position].initial
-            block = _aligned(np.ascontiguousarray(initial).tobytes() if fill is None else bytes([fill]))
+            block = _align(np.ascontiguousarray(initial).tobytes() if fill is None else bytes([fill]))
         elif place in values:
-            block = _aligned(np.ascontiguousarray(values[place]).tobytes())
+            block = _align(np.ascontiguousarray(values[place]).tobytes())
         else:
             assert kernel is not None
             block = pack(graph, graph.ops[position], kernel)
@@ -145,7 +145,7 @@ def _header(graph: Graph, digest: bytes, payload: bytes) -> bytes:
     return head + zlib.crc32(head).to_bytes(_SEAL_BYTES, "little")
 
 
-def unpacked_image(graph: Graph, kernels: Sequence[KernelVariant | None]) -> WeightImage:
+def image_of_zeros(graph: Graph, kernels: Sequence[KernelVariant | None]) -> WeightImage:
     """An image of zeros with the layout of the packed one: for code alone, which depends on no weight."""
     places = image_layout(graph, kernels)
     return WeightImage(bytes(places.size), layout_digest(graph, places), places)

@@ -242,10 +242,13 @@ def state_memory(network: Network) -> list[str]:
         rows.append(f" *   {buffer.offset:>8}  {buffer.size:>8}  {network.called(state.before)}")
         target = f"{net}_state + {buffer.offset}"
         if filling(state) is None:
-            values += _brought(network, target, place, buffer.size)
+            values += _fetch_bytes(network, target, place, buffer.size)
         elif plan.loads:
             fill = ["int8_t fill[16];"]
-            values += [*_brought(network, "fill", place, 16), f"memset({target}, fill[0], {buffer.size});"]
+            values += [
+                *_fetch_bytes(network, "fill", place, 16),
+                f"memset({target}, fill[0], {buffer.size});",
+            ]
         else:
             values.append(f"memset({target}, weights[{place}], {buffer.size});")
     return [
@@ -267,7 +270,7 @@ def state_memory(network: Network) -> list[str]:
     ]
 
 
-def _brought(network: Network, target: str, place: int, size: int) -> list[str]:
+def _fetch_bytes(network: Network, target: str, place: int, size: int) -> list[str]:
     """Statements that bring bytes of the weight image, and wait for them."""
     if network.plan.loads:
         return [f"load({target}, {place}, {size});", "loaded();"]

@@ -20,7 +20,7 @@ from pathlib import Path
 from types import ModuleType
 
 from buildtool.base.errors import BuildtoolError, TargetError, described, did_you_mean, from_exception
-from buildtool.emit.blocks import Packing, aligned
+from buildtool.emit.blocks import Packing, align
 from buildtool.graph.types import ElementwiseAttrs, Graph, Op, WidenedAttrs
 from buildtool.target.catalogue import constants_bytes
 from buildtool.target.kernels import kernels_root
@@ -48,7 +48,7 @@ def pack(graph: Graph, op: Op, kernel: KernelVariant) -> bytes:
             path=str(kernel.packer),
             hint=did_you_mean(kernel.packing, known),
         )
-    block = aligned(_built(build, graph, op, kernel))
+    block = align(_build_packing(build, graph, op, kernel))
     expected = constants_bytes(kernel, graph, op)
     if len(block) != expected:
         raise TargetError(
@@ -60,7 +60,7 @@ def pack(graph: Graph, op: Op, kernel: KernelVariant) -> bytes:
     return block
 
 
-def _built(build: Packing, graph: Graph, op: Op, kernel: KernelVariant) -> bytes:
+def _build_packing(build: Packing, graph: Graph, op: Op, kernel: KernelVariant) -> bytes:
     """What a family's packing makes.
 
     Where it fails or makes no bytes, that is the family's fault and never the network's: an InternalError if
@@ -91,14 +91,14 @@ def _of_all_channels(op: Op) -> Op:
 
 def packings(file: Path) -> Mapping[str, Packing]:
     """The layouts that a family's packing.py makes, by name; TargetError if it cannot be loaded."""
-    known = getattr(loaded(file), "PACKINGS", None)
+    known = getattr(load_packing(file), "PACKINGS", None)
     if not isinstance(known, Mapping):
         raise TargetError("it defines no PACKINGS", path=str(file))
     return known
 
 
 @cache
-def loaded(file: Path) -> ModuleType:
+def load_packing(file: Path) -> ModuleType:
     """A family's packing.py, as the module that it is; TargetError if it cannot be loaded."""
     name = f"buildtool_packing_{hashlib.sha256(str(file).encode()).hexdigest()[:16]}"
     spec = importlib.util.spec_from_file_location(name, file)
@@ -133,7 +133,7 @@ def proven_bound(graph: Graph, op: Op, kernel: KernelVariant) -> Bound | None:
     """The proven bound of `kernel` on `op`; None where it is exact."""
     if kernel.packing == NO_PACKING or kernel.packer is None:
         return None
-    prove = getattr(loaded(kernel.packer), "BOUNDS", {}).get(kernel.packing)
+    prove = getattr(load_packing(kernel.packer), "BOUNDS", {}).get(kernel.packing)
     found = prove(graph, op) if prove is not None else None
     assert found is None or isinstance(found, Bound)
     return found if found is not None and found.rounded else None

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from buildtool.emit.blocks import aligned, quantization, words
+from buildtool.emit.blocks import align, quantization, words
 from buildtool.graph.reference.recurrent import Gate, Lstm, lstm_of, svdf_factors
 from buildtool.graph.types import Graph, Op
 
@@ -30,7 +30,7 @@ class Layout:
 
 
 def _array(values: Ints, dtype: str) -> bytes:
-    return aligned(np.ascontiguousarray(values.astype(dtype)).tobytes())
+    return align(np.ascontiguousarray(values.astype(dtype)).tobytes())
 
 
 # Row after row.
@@ -53,7 +53,7 @@ def svdf_block(graph: Graph, op: Op, layout: Layout = PLAIN) -> bytes:
     offsets = -quantization(graph, op, x).zero_point * weights.sum(1)
     biases = _data(graph, bias) if bias >= 0 else np.zeros(units, np.int64)
     arrays = _array(offsets, "<i4") + _array(biases, "<i4") + _array(_data(graph, time), "<i2")
-    return head + arrays + aligned(layout.matrix(weights))
+    return head + arrays + align(layout.matrix(weights))
 
 
 def _gate_words(gate: Gate | None) -> bytes:
@@ -111,7 +111,7 @@ def lstm_block(graph: Graph, op: Op, layout: Layout = PLAIN) -> bytes:
         parts.append(_array(np.stack([norm.weights for norm in norms]), "<i2"))
     if gates[-1].peephole is not None:
         parts.append(_array(_peepholes(gates, cells, min(cells, outputs)), "<i2"))
-    packed = [aligned(layout.matrix(weights)) for weights in matrices]
+    packed = [align(layout.matrix(weights)) for weights in matrices]
     parts += packed[:2]
     if net.projection is not None:
         parts += [_array(net.projection.bias, "<i4"), packed[2]]

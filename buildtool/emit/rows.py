@@ -32,12 +32,12 @@ def row_tables(chain: Iterable[Link], delivered: bool) -> list[str]:
         if link.branches is None:
             if not index and not delivered:
                 continue  # all rows of its input are there
-            found += _declared("needed", link.group.ops[-1], link.axis, link.input_height)
+            found += _declare_table("needed", link.group.ops[-1], link.axis, link.input_height)
             continue
         for lane in link.branches.lanes:
             for read in lane.reads:
-                found += _declared("needed", lane.position, read.axis, read.height)
-                found += _declared("ready", lane.position, read.axis, read.height)
+                found += _declare_table("needed", lane.position, read.axis, read.height)
+                found += _declare_table("ready", lane.position, read.axis, read.height)
     return found
 
 
@@ -46,10 +46,10 @@ def table_high(variable: str, position: int, axis: AxisTable, height: int, *, so
 
     `some`: these are not none.
     """
-    scale = scaled(axis, height)
+    scale = find_scale(axis, height)
     if scale is None:
         return f"needed_{position}[{variable}]"
-    rows = _divided(plus(times(variable, scale.rows), scale.offset), scale.of)
+    rows = _divide(plus(times(variable, scale.rows), scale.offset), scale.of)
     return rows if some or 0 <= scale.offset < scale.of else f"({variable} > 0 ? {rows} : 0)"
 
 
@@ -58,14 +58,14 @@ def table_ready(made: str, position: int, axis: AxisTable, height: int) -> str:
 
     It may be more than there are, or below 0.
     """
-    scale = scaled(axis, height)
+    scale = find_scale(axis, height)
     if scale is None:
         return f"ready_{position}[{made}]"
-    rows = _divided(plus(times(made, scale.of), scale.of - scale.offset - 1), scale.rows)
+    rows = _divide(plus(times(made, scale.of), scale.of - scale.offset - 1), scale.rows)
     return f"{made} >= {height} ? {len(axis.end)} : {rows}"
 
 
-def scaled(axis: AxisTable, height: int) -> Scale | None:
+def find_scale(axis: AxisTable, height: int) -> Scale | None:
     """The formula that says what a table of `height` input rows says; None if none of its kind does."""
     common = gcd(height, len(axis.end))
     # the second where borders are more, or less, than a whole factor makes
@@ -86,9 +86,9 @@ def _offset(axis: AxisTable, height: int, rows: int, of: int) -> Scale | None:
     return Scale(rows, of, max(least, min(0, most))) if least <= most else None
 
 
-def _declared(name: str, position: int, axis: Axis, height: int) -> list[str]:
+def _declare_table(name: str, position: int, axis: Axis, height: int) -> list[str]:
     """A table in C, "needed" or "ready", if there is one to declare."""
-    if not isinstance(axis, AxisTable) or scaled(axis, height) is not None:
+    if not isinstance(axis, AxisTable) or find_scale(axis, height) is not None:
         return []
     rows = [0, *axis.end] if name == "needed" else [axis.ready(made) for made in range(height + 1)]
     head = f"static const uint16_t {name}_{position}[{len(rows)}] = {{"
@@ -100,7 +100,7 @@ def times(variable: str, factor: int) -> str:
     return variable if factor == 1 else f"{variable} * {factor}"
 
 
-def _divided(expression: str, by: int) -> str:
+def _divide(expression: str, by: int) -> str:
     return expression if by == 1 else f"({expression}) / {by}"
 
 
@@ -129,9 +129,9 @@ def advance(
         f"const int32_t need_{last} = nn_least({lanes.lanes[-1].height}, row_{last} + {lanes.step});",
     ]
     for index in range(len(lanes.lanes) - 2, -1, -1):
-        lines += _needed(lanes, index, f"need_{lanes.lanes[index].position}")
+        lines += _declare_needed(lanes, index, f"need_{lanes.lanes[index].position}")
     lines += [
-        *_needed(lanes, INPUT, f"asked_{last}"),
+        *_declare_needed(lanes, INPUT, f"asked_{last}"),
         f"{goal} = nn_most({goal}, nn_least(asked_{last}, {goal} + {lanes.pace}));",
         *input_loop(goal),
     ]
@@ -157,7 +157,7 @@ def _ready(lanes: Branches, lane: Lane, read: Read) -> str:
     return f"nn_ready({made}, {read.height}, {lane.height}, {offset}, {read.axis.stride})"
 
 
-def _needed(lanes: Branches, index: int, name: str) -> list[str]:
+def _declare_needed(lanes: Branches, index: int, name: str) -> list[str]:
     """Declares the rows that are needed of what a lane makes (INPUT: of the input)."""
     if index in lanes.exits:
         return [f"const int32_t {name} = need_{lanes.lanes[-1].position};"]

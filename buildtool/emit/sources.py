@@ -10,12 +10,12 @@ from buildtool.base.errors import PlanError
 from buildtool.base.session import Session
 from buildtool.emit import loading
 from buildtool.emit.calls import Call, lines
-from buildtool.emit.ctext import COLUMNS, continued, identifier, indented, shape
+from buildtool.emit.ctext import COLUMNS, identifier, indent_lines, join_continuations, shape
 from buildtool.emit.header import banner, harness, header, plan_check, quantization, stack_bytes, stack_macro
 from buildtool.emit.image import WeightImage, weight_image
 from buildtool.emit.interface import arenas, interface, state, state_memory
 from buildtool.emit.network import Network
-from buildtool.emit.streamed import streamed_region, whole_image
+from buildtool.emit.streamed import emit_streamed_region, whole_image
 from buildtool.graph.partviews import parts
 from buildtool.graph.secondpass import repeated_ops
 from buildtool.graph.types import Graph, Op, OpKind
@@ -148,7 +148,7 @@ def _region(
         body.append(f"memmove({places}, {source.size});")
     body += loads.prologue(index)
     if region.is_streamed:
-        body += streamed_region(network, region, loading.Turns(network, index))
+        body += emit_streamed_region(network, region, loading.Turns(network, index))
     else:
         step = network.timeline.step(network.timeline.starts[index + 1] - 1)
         body += [*whole_image(network, region), *_operator(network, step, loads, index)]
@@ -156,7 +156,7 @@ def _region(
     taken = arenas(body)
     parameters = ", ".join(f"int8_t *const {name}" for name in taken) or "void"
     head = f"static {result} region_{index}({parameters}) {{"
-    return taken, [*text, head, *indented([*body, *end]), "}", ""]
+    return taken, [*text, head, *indent_lines([*body, *end]), "}", ""]
 
 
 _SHAPES_SHOWN = 2
@@ -237,6 +237,6 @@ def _source(network: Network) -> str:
             *([loads.declarations()] if plan.loads else []),
             *state_memory(network),
             *functions,
-            *continued(interface(network, taken)),
+            *join_continuations(interface(network, taken)),
         ]
     )

@@ -30,7 +30,7 @@ _COUNTERS = 4  # declared in a line
 _ROW_SOURCE = ("nn_row_source *const deliver = row_source;", "void *const context = row_context;")
 
 
-def streamed_region(network: Network, region: Region, coming: Turns) -> list[str]:
+def emit_streamed_region(network: Network, region: Region, coming: Turns) -> list[str]:
     """The body of a streamed region's function, without indentation; `coming`: constants while it runs."""
     chain, delivered = links(region, network.graph), network.takes_rows(region)
     counted = [
@@ -65,11 +65,11 @@ def whole_image(network: Network, region: Region) -> list[str]:
         return []
     t = network.graph.inputs[0]
     image = network.graph.tensors[t]
-    asked = _delivered("y", f"{network.address(t)} + y * {image.row_bytes}")
+    asked = _ask_for_row("y", f"{network.address(t)} + y * {image.row_bytes}")
     return [*_ROW_SOURCE, *block(f"for (int32_t y = 0; y < {image.nhwc[1]}; y++)", asked)]
 
 
-def _delivered(row: str, place: str) -> list[str]:
+def _ask_for_row(row: str, place: str) -> list[str]:
     """Statements of a loop that ask for a row, and end the invoke where there is none."""
     return [f"const int code = deliver(context, {row}, {place});", *block("if (code != 0)", ["return code;"])]
 
@@ -140,7 +140,7 @@ class _Loops:
             view = f"tensor_{self.source}"
             body = [
                 f"const int32_t place = delivered % {view}.ring_rows * {view}.row_stride;",
-                *_delivered("delivered", f"nn_out_data(&{view}) + place"),
+                *_ask_for_row("delivered", f"nn_out_data(&{view}) + place"),
                 "delivered++;",
             ]
             return block(f"while (delivered < {need})", body)
@@ -187,8 +187,8 @@ def _group(network: Network, group: Group, start: str, end: str) -> list[str]:
     last = group.ops[-1]
     lines = [f"const int32_t low_{last} = {start}, high_{last} = {end};"]
     for before, height, needs in _readers(network, group, 0):
-        low = _folded("nn_least", [_low(f"low_{p}", axis) for p, axis in needs])
-        high = _folded("nn_most", [_linear(f"high_{p}", axis) for p, axis in needs])
+        low = _fold("nn_least", [_low(f"low_{p}", axis) for p, axis in needs])
+        high = _fold("nn_most", [_linear(f"high_{p}", axis) for p, axis in needs])
         lines.append(f"const int32_t low_{before} = {low};")
         lines.append(f"const int32_t high_{before} = nn_least({height}, {high});")
     if not group.hand_off:
@@ -201,7 +201,7 @@ def _group(network: Network, group: Group, start: str, end: str) -> list[str]:
     lines += ["/* Columns made by each operator. */", *_zeros([f"x_{p}" for p in group.ops])]
     body = [f"const int32_t end_{last} = nn_least({width}, x + {group.hand_off});"]  # after this hand-off
     for before, most, needs in _readers(network, group, 1):
-        reach = _folded("nn_most", [_linear(f"end_{p}", axis) for p, axis in needs])
+        reach = _fold("nn_most", [_linear(f"end_{p}", axis) for p, axis in needs])
         body.append(f"const int32_t end_{before} = nn_least({most}, {reach});")
     for position in group.ops:
         window = f"{{low_{position}, high_{position}, x_{position}, end_{position}}}"
@@ -222,6 +222,6 @@ def _readers(network: Network, group: Group, side: int) -> Iterator[tuple[int, i
         yield before, network.graph.tensors[made].nhwc[1 + side], readers
 
 
-def _folded(function: str, expressions: Sequence[str]) -> str:
+def _fold(function: str, expressions: Sequence[str]) -> str:
     """C for the least or the most of some expressions."""
     return reduce(lambda one, other: f"{function}({one}, {other})", dict.fromkeys(expressions))

@@ -33,11 +33,11 @@ def window_call(network: Network, position: int, window: str, in_part: bool = Fa
     if accumulates(graph, op):
         return [*begin, *_accumulate(network, position), "NN_MARK_END();"]
     if op.kind is OpKind.CONCATENATION:
-        return [*begin, *_joined(network, position), "NN_MARK_END();", trace]
+        return [*begin, *_copy_parts(network, position), "NN_MARK_END();", trace]
     if moves_channels(graph, op):
         held = [network.holders[t] for t in (op.inputs[0], result) if t in network.holders]  # but states
         some = in_part or any(holder.columns for holder in held)
-        moved = _moved_channels(graph, op, kernel, network.target, network.constants(position), some)
+        moved = _move_channels(graph, op, kernel, network.target, network.constants(position), some)
         return [*begin, *moved, "NN_MARK_END();", trace]
     if Argument.WINDOW not in kernel.call or kernel.windows is not Windows.ANY:
         raise UnsupportedError(f"kernel '{kernel.name}' computes whole tensors only", operator=op.place)
@@ -54,7 +54,7 @@ def window_call(network: Network, position: int, window: str, in_part: bool = Fa
     return [*begin, invocation(kernel, arguments), "NN_MARK_END();", trace]
 
 
-def _joined(network: Network, position: int) -> list[str]:
+def _copy_parts(network: Network, position: int) -> list[str]:
     """Copies what is concatenated, part by part."""
     op, start, calls = network.graph.ops[position].as_seen, 0, []
     join = network.target.routine(Role.JOIN, network.kernels[position])
@@ -90,7 +90,7 @@ def _accumulate(network: Network, position: int) -> list[str]:
     ]
 
 
-def _moved_channels(
+def _move_channels(
     graph: Graph, op: Op, kernel: KernelVariant, target: Target, constants: str, by_pixels: bool
 ) -> list[str]:
     """The C statements that make `window`, a variable of the code around them, of the operator's output.

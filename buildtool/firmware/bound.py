@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from buildtool.base.session import Session
-from buildtool.emit.image import image_layout, unpacked_image
+from buildtool.emit.image import image_layout, image_of_zeros
 from buildtool.firmware import needs
 from buildtool.firmware.needs import Footprint, MemoryUse, parts_of
 from buildtool.plan.types import Plan
@@ -17,8 +17,8 @@ from buildtool.target import catalogue, registry
 from buildtool.target.choice import arena_memories
 from buildtool.target.hardware import Taken
 from buildtool.target.kernels import RUNTIME, is_runtime, source_files
-from buildtool.target.partitions import boundary, shared_weights
-from buildtool.target.recorded import Recorded, read, recorded
+from buildtool.target.partitions import boundary, weights_follow_firmware
+from buildtool.target.recorded import Recorded, read, recorded_sizes
 from buildtool.target.types import Board, Target
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def bound(sources: Sources, plan: Plan, target: Target, compiler: str) -> Footpr
     `compiler`: the installed one ("": the newest recorded one of the board's first toolchain). Where it is
     not recorded, the largest recorded figures count.
     """
-    entries = recorded(target.board.core)
+    entries = recorded_sizes(target.board.core)
     if plan.loads or not entries:
         return None
     chosen = [entry for entry in entries if entry.compiler == compiler]
@@ -140,7 +140,7 @@ def foreseen(graph: Graph, plan: Plan, target: Target, session: Session | None =
 
     if target.board.is_native and not is_estimated(target):
         return None
-    image = unpacked_image(graph, target.named(plan.kernels))
+    image = image_of_zeros(graph, target.named(plan.kernels))
     sources = emit(graph, plan, target, "network", session, image)
     if is_estimated(target):
         return estimate(sources, plan, target)
@@ -165,7 +165,7 @@ def firmware(
     share = LEAST_SHARE if least and not is_estimated(target) else 1.0
     if board.is_native and not is_estimated(target):
         return ()
-    entries = read(*LIKENED)[1] if is_estimated(target) else recorded(board.core)
+    entries = read(*LIKENED)[1] if is_estimated(target) else recorded_sizes(board.core)
     parts = {name: Counter({needs.AROUND: _AROUND_ARENA}) for name in arena_memories(board)}
     variables = max((entry.variables for entry in entries), default=0)
     parts.setdefault(board.data, Counter()).update(_data_parts(board, _guard_bytes(board), variables))
@@ -214,7 +214,7 @@ def _code_beside(
     if is_estimated(target):
         return _liken(paths, _LEAST_NETWORK, target, read(*LIKENED)[1][0])
     names = [f"{path.parent.name}/{path.name}" for path in paths if not is_runtime(path)]
-    entries = recorded(board.core)
+    entries = recorded_sizes(board.core)
     kernels = (sum(entry.code.get(name, 0) for name in names) for entry in entries)
     return {
         f"{needs.CODE} of the {needs.KERNELS}": max(kernels, default=0),
@@ -261,7 +261,7 @@ def _uses(
         *arenas,
     ):
         parts.setdefault(memory, Counter()).update(named)
-    if shared_weights(board):
+    if weights_follow_firmware(board):
         place = board.image.code_start + sum(code.values())
         gap = boundary(board.memory(board.weights), place) - sum(code.values())
         parts[board.code].update({needs.ALIGNMENT: gap})

@@ -17,7 +17,7 @@ from buildtool.firmware.bound import bound, foreseen, is_estimated
 from buildtool.firmware.firmware import Objects, compile_firmware, link, map_of
 from buildtool.firmware.linkmap import Share, contributions
 from buildtool.firmware.needs import Footprint, MemoryUse, parts_of
-from buildtool.firmware.sizes import Placed, open_elf, placed_sections
+from buildtool.firmware.sizes import Placed, list_sections, open_elf
 from buildtool.graph.types import Graph
 from buildtool.plan.types import Plan
 from buildtool.target.registry import toolchain
@@ -49,7 +49,7 @@ class Count:
         return LINKED if self.footprint.exact else BOUND
 
 
-def counted(
+def count_footprint(
     graph: Graph,
     plan: Plan,
     target: Target,
@@ -79,7 +79,7 @@ def counted(
         return Count(above, note, stack=stack)
     if tools is not None:
         try:
-            return Count(linked(sources, plan, target, tools), stack=stack)
+            return Count(link_footprint(sources, plan, target, tools), stack=stack)
         except ToolError as error:
             note = error.text.partition("\n")[0]
     return Count(above, note, stack=stack)
@@ -105,7 +105,7 @@ class LinkedImage:
     objects: Objects
 
 
-def linked(sources: Sources, plan: Plan, target: Target, toolchain: Toolchain) -> Footprint:
+def link_footprint(sources: Sources, plan: Plan, target: Target, toolchain: Toolchain) -> Footprint:
     """The exact footprint of a network's test firmware; ToolError where it cannot be compiled or linked."""
     with scratch() as folder:
         image = link_anyway(sources, plan, target, toolchain, Path(folder))
@@ -131,7 +131,7 @@ def link_anyway(
     found = contributions(map_of(elf).read_text(encoding="utf-8", errors="replace"))
     shares = tuple(share._replace(file=Path(share.file).name) for share in found)
     data = elf.read_bytes()
-    return LinkedImage(data, toolchain.identity, tuple(placed_sections(open_elf(data))), shares, objects)
+    return LinkedImage(data, toolchain.identity, tuple(list_sections(open_elf(data))), shares, objects)
 
 
 def roomy(toolchain: Toolchain) -> Toolchain:
@@ -156,7 +156,7 @@ def _uses(
             parts.setdefault(memory.name, Counter()).update(named)
 
     for section in image.sections:
-        add(section.address, section.size, _named(section, board, shares, arenas))
+        add(section.address, section.size, _name_parts(section, board, shares, arenas))
         if section.load_address not in (-1, section.address):
             add(section.load_address, section.size, {needs.INITIAL: section.size})
     # ld.lld aligns the end of the code for the initial values of variables even where there are none.
@@ -167,7 +167,7 @@ def _uses(
     return tuple(MemoryUse(name, ends[name], parts_of(parts[name], ends[name])) for name in order)
 
 
-def _named(
+def _name_parts(
     section: Placed, board: Board, shares: Mapping[str, Mapping[str, int]], arenas: Sequence[int]
 ) -> dict[str, int]:
     """The parts of a section by name."""

@@ -183,7 +183,7 @@ def for_other_tools(plugin: TargetPlugin, sources: Sources, plan: Plan, target: 
     return {**copied, **make(exported)}
 
 
-def compiled_by_maker(
+def compile_with_vendor(
     plugin: TargetPlugin, net: str, files: dict[str, bytes], tell: Callable[[str], None]
 ) -> VendorBuild | None:
     """The vendor's own compiler's build of the files; None if it is not installed, or not needed."""

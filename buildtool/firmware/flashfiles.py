@@ -21,7 +21,7 @@ from typing import NamedTuple
 from buildtool.base.errors import ToolError, UsageError, suggest
 from buildtool.base.locks import scratch
 from buildtool.base.modes import FlashPart, Format
-from buildtool.firmware.sizes import lies_in, open_elf, placed_sections
+from buildtool.firmware.sizes import lies_in, list_sections, open_elf
 from buildtool.target.hardware import MemoryKind
 from buildtool.target.partitions import regions, weights_before_code
 from buildtool.target.types import Board
@@ -281,7 +281,7 @@ def _parts(data: bytes, board: Board) -> tuple[list[Piece], list[Piece]]:
     """
     elf = open_elf(data)
     weights, code = list[Piece](), list[Piece]()
-    for section in placed_sections(elf):
+    for section in list_sections(elf):
         if not section.is_stored:
             continue
         piece = Piece(section.load_address, bytes(elf.get_section(section.index).data()))

@@ -21,8 +21,8 @@ from buildtool.firmware.sizes import (
     Placed,
     Symbol,
     in_memories,
+    list_sections,
     open_elf,
-    placed_sections,
     symbols,
 )
 from buildtool.schema.builds import SizePart
@@ -49,7 +49,7 @@ def parts(data: bytes, board: Board, nets: Sequence[str], table: str = "") -> Pa
     up to the figures of `size_report`. ToolError for a file that is no ELF file.
     """
     elf = open_elf(data)
-    sections = placed_sections(elf)
+    sections = list_sections(elf)
     shares = _shares(table, sections)
     found = _pieces_by_section(elf, sections, shares)
     every = [piece for own in found.values() for piece in own]
@@ -265,9 +265,9 @@ class _Section:
                 if share is None and self.shares:
                     yield self._nobody(begin, until)
                 else:
-                    yield from self._labelled(begin, until, share)
+                    yield from self._pieces_by_labels(begin, until, share)
 
-    def _labelled(self, low: int, high: int, share: Share | None) -> Iterator[Piece]:
+    def _pieces_by_labels(self, low: int, high: int, share: Share | None) -> Iterator[Piece]:
         """Bytes of a share that symbols without a size may name, from one to the next."""
         first, last = (bisect_left(self.labels, at, key=lambda s: s.address) for at in (low, high))
         ends = [*(s.address for s in self.labels[first + 1 : last]), high]

@@ -33,7 +33,7 @@ from buildtool.graph.types import Graph
 from buildtool.options.values import Lock, PlanOptions, TargetChoice
 from buildtool.plan.check.check import check
 from buildtool.plan.choose.choose import choice as chosen
-from buildtool.plan.choose.limits import Limits, cost_limit, shown_cost
+from buildtool.plan.choose.limits import Limits, cost_limit, format_cost
 from buildtool.plan.choose.problem import Prepared, own_firmware, prepare_problem
 from buildtool.plan.codec import from_bytes
 from buildtool.plan.locked import Locked, from_text, is_text, operators
@@ -74,7 +74,7 @@ def prepare(network: Network, target: Target, options: PlanOptions, session: Ses
     return prepare_problem(network.graph, target, options, session, firmware, path=network.model.path)
 
 
-def planned(
+def plan_model(
     spec: Named, target: TargetChoice | Named, options: PlanOptions, session: Session | None = None
 ) -> Planned:
     """Reads, rewrites, plans and checks the plan; it may still not fit the board."""
@@ -99,26 +99,26 @@ def planned(
     )
 
 
-def planned_or_given(
+def plan_or_read(
     spec: Named, choice: TargetChoice, options: PlanOptions, lock: Lock | None, session: Session
 ) -> Planned:
     """The model with a plan that is made now, or with that of `lock`, which must keep `options`."""
     if lock is None:
-        return planned(spec, choice, options, session)
-    made = given_plan(spec, choice, lock.file, session)
+        return plan_model(spec, choice, options, session)
+    made = read_plan(spec, choice, lock.file, session)
     if why := _beyond(made.plan, options, made.target, lock.image):
         raise PlanError(why, path=lock.file.path, hint=_AGAIN)
     return replace(made, options=options)
 
 
-def given_plan(spec: Named, choice: TargetChoice, file: File, session: Session) -> Planned:
+def read_plan(spec: Named, choice: TargetChoice, file: File, session: Session) -> Planned:
     """The model with the plan of a file; PlanError if that is of another network, or not valid here."""
     target = load_target(choice, session)
     network = load_network(spec, session)
     data = file.read("the plan", MOST_PLAN_BYTES)
     try:
         locked = from_text(data) if is_text(data) else Locked(from_bytes(data), "", ())
-        graph = _ordered_for(locked.plan, network.graph)
+        graph = _order_for(locked.plan, network.graph)
         _check(locked, graph, target)
     except PlanError as error:
         raise error.at(path=file.path) from None
@@ -166,12 +166,12 @@ def _beyond(plan: Plan, options: PlanOptions, target: Target, image: Image | Non
         text = f"the plan's cost was estimated in {plan.cost_unit}, and costs on board"
         return f"{text} '{target.board.name}' are in {target.cost_unit}"
     if limit is not None and plan.cost > limit:
-        was, allowed = (shown_cost(cost, target) for cost in (plan.cost, limit))
+        was, allowed = (format_cost(cost, target) for cost in (plan.cost, limit))
         return f"the plan's cost was {was}, {allowed} is allowed"
     return ""
 
 
-def _ordered_for(plan: Plan, graph: Graph) -> Graph:
+def _order_for(plan: Plan, graph: Graph) -> Graph:
     """The graph in the plan's order of operators, with its second passes and views; as it is if none fits."""
     for one in _orders(graph):
         try:
@@ -230,7 +230,7 @@ def refuse_unless_fits(made: Planned, image_bytes: int) -> None:
 Text = tuple[dict[str, bytes], tuple[str, ...]]  # files, and the names of those that are compiled
 
 
-def emitted(made: Planned, name: str) -> Sources:
+def emit_sources(made: Planned, name: str) -> Sources:
     """The sources of a planned network, of `buildtool.emit.sources.emit` or from the cache."""
     from buildtool.emit.ctext import identifier
     from buildtool.emit.sources import Sources, emit

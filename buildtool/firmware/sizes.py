@@ -71,7 +71,7 @@ def size_report(data: bytes, board: Board) -> list[MemorySize]:
     (the host) are listed as one memory, and sections in no memory of the board last, as elsewhere.
     """
     rows: dict[str, list[tuple[str, int]]] = {}
-    for memory, section, is_copy in in_memories(placed_sections(open_elf(data)), board):
+    for memory, section, is_copy in in_memories(list_sections(open_elf(data)), board):
         name = f"{section.name} (initial values)" if is_copy else section.name
         rows.setdefault(memory, []).append((name, section.size))
     sizes = {PROCESS: 0} if board.is_native else {memory.name: memory.size for memory in board.memories}
@@ -122,7 +122,7 @@ class Placed:
         return self.load_address >= 0
 
 
-def placed_sections(elf: Any) -> list[Placed]:
+def list_sections(elf: Any) -> list[Placed]:
     """The sections of an image that take memory, in the file's order; of one without any its segments."""
     loads = [(int(s["p_vaddr"]), int(s["p_paddr"]), int(s["p_filesz"])) for s in elf.iter_segments("PT_LOAD")]
     is_linked = elf["e_type"] != "ET_REL"  # an object has no segments, and nothing is anywhere else first
@@ -280,13 +280,15 @@ def _ranges(dwarf: Any) -> Iterator[tuple[int, int, str]]:
         low, high, at = (top.attributes.get(f"DW_AT_{key}") for key in ("low_pc", "high_pc", "ranges"))
         if at is not None and lists is not None:
             base = low.value if low is not None else 0
-            yield from ((begin, end, file) for begin, end in _listed(lists, at, unit, base) if begin < end)
+            yield from (
+                (begin, end, file) for begin, end in _list_ranges(lists, at, unit, base) if begin < end
+            )
         elif low is not None and high is not None:
             end = high.value if high.form == "DW_FORM_addr" else low.value + high.value
             yield low.value, end, file
 
 
-def _listed(lists: Any, at: Any, unit: Any, base: int) -> Iterator[tuple[int, int]]:
+def _list_ranges(lists: Any, at: Any, unit: Any, base: int) -> Iterator[tuple[int, int]]:
     """(first address, end) of each range of a list."""
     for entry in lists.get_range_list_at_offset(at.value, cu=unit):
         if hasattr(entry, "base_address"):

@@ -114,7 +114,7 @@ RENAMES = "-ffile-prefix-map="  # FOLDER=NAME: in debug information and in __FIL
 _OPTIMISES = re.compile(r"-O([0-3sgz]|fast)?")
 
 
-def called(name: str) -> str:
+def debug_name(name: str) -> str:
     """The name of a folder of buildtool's in debug information, by the folder's name in `describe`."""
     return f"/buildtool/{name}"
 
@@ -129,5 +129,5 @@ def debuggable(tools: Toolchain, folders: Mapping[str, Path]) -> Toolchain:
     return dataclasses.replace(
         tools,
         cflags=(*kept, *FLAGS),
-        renames=tuple(f"{RENAMES}{place}={called(name)}" for place, name in places),
+        renames=tuple(f"{RENAMES}{place}={debug_name(name)}" for place, name in places),
     )

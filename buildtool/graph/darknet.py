@@ -42,7 +42,7 @@ class Section:
                 raise ModelError(f"has no '{name}'")
             return default
         if not re.fullmatch("[0-9]{1,8}", text) or not least <= int(text) <= MAX_NUMBER:
-            raise ModelError(f"{name}={_shown(text)}, expected a number from {least} to {MAX_NUMBER}")
+            raise ModelError(f"{name}={_printable(text)}, expected a number from {least} to {MAX_NUMBER}")
         return int(text)
 
     def numbers(self, name: str) -> list[int]:
@@ -50,7 +50,7 @@ class Section:
         text = self.options.get(name, "")
         words = [word.strip() for word in text.split(",")]
         if not all(re.fullmatch("-?[0-9]{1,8}", word) for word in words):
-            raise ModelError(f"{name}={_shown(text)}, expected numbers")
+            raise ModelError(f"{name}={_printable(text)}, expected numbers")
         return [int(word) for word in words]
 
 
@@ -66,7 +66,7 @@ def read_cfg(data: bytes, *, path: str = "", batch: int = 1, size: tuple[int, in
         raise error.at(path=path) from None
 
 
-def _shown(text: str) -> str:
+def _printable(text: str) -> str:
     return "".join(c if c.isprintable() else "?" for c in text[:40])
 
 
@@ -81,11 +81,13 @@ def _sections(data: bytes) -> list[Section]:
     for number, raw in enumerate(text.splitlines(), 1):
         line = raw.partition("#")[0].partition(";")[0].strip()
         if line.startswith("[") and line.endswith("]"):
-            sections.append(Section(_shown(line[1:-1].strip().lower()), number))
+            sections.append(Section(_printable(line[1:-1].strip().lower()), number))
         elif line:
             name, equals, value = line.partition("=")
             if not equals or not sections:
-                raise ModelError(f"'{_shown(line)}' is not an option of a section", operator=f"line {number}")
+                raise ModelError(
+                    f"'{_printable(line)}' is not an option of a section", operator=f"line {number}"
+                )
             sections[-1].options[name.strip().lower()] = value.strip()
         if len(sections) > MAX_LAYERS:
             raise ModelError(f"more than {MAX_LAYERS} sections")
@@ -188,7 +190,7 @@ class _Network:
         self.apply("local", out, weights=math.prod(out) * (self.shape[0] * size * size + 1))
         self.finish(s, filters)
 
-    def _connected(self, s: Section) -> None:
+    def _read_connected(self, s: Section) -> None:
         outputs = s.number("output", 1, 1)
         self.apply(
             "connected", (outputs, 1, 1), weights=math.prod(self.shape) * outputs + self._bias(s, outputs)
@@ -236,7 +238,7 @@ class _Network:
 _LAYERS: dict[str, Callable[[_Network, Section], None]] = {
     **dict.fromkeys(("convolutional", "conv"), _Network._convolutional),
     "local": _Network._local,
-    "connected": _Network._connected,
+    "connected": _Network._read_connected,
     **dict.fromkeys(("maxpool", "max"), _Network._maxpool),
     **dict.fromkeys(("avgpool", "avg"), lambda net, _: net.apply("avgpool", (net.shape[0], 1, 1))),
     "reorg": _Network._reorg,

@@ -160,11 +160,11 @@ def multiply_wide(
 
     As LiteRT's MultiplyByQuantizedMultiplier(int64_t, ...); the result is cut to 32 bits.
     """
-    reduced, total = reduced_multiplier(np.asarray(multiplier, np.int64)), 15 - np.asarray(shift, np.int64)
+    reduced, total = reduce_multiplier(np.asarray(multiplier, np.int64)), 15 - np.asarray(shift, np.int64)
     return wrap_int32((x * reduced + (np.int64(1) << (total - 1))) >> total)
 
 
-def reduced_multiplier(multiplier: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def reduce_multiplier(multiplier: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """A multiplier of 31 bits as one of 15."""
     return np.where(multiplier < 0x7FFF0000, (multiplier + (1 << 15)) >> 16, 0x7FFF)
 

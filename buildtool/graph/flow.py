@@ -155,7 +155,7 @@ def peak(lifetimes: Sequence[Life]) -> int:
     return most
 
 
-def reordered(flow: Flow, order: Sequence[int]) -> Flow:
+def reorder(flow: Flow, order: Sequence[int]) -> Flow:
     """The flow with operator order[i] (a place in `ops`) at place i."""
     return replace(flow, ops=tuple(flow.ops[i] for i in order))
 
@@ -171,7 +171,7 @@ _LEADERS = frozenset(
 )
 
 
-def fused(flow: Flow) -> Flow:
+def fuse(flow: Flow) -> Flow:
     """The flow with batch normalisations and activations fused into the operator before, as in most runtimes.
 
     Nothing else may read the value in between. Element-wise arithmetic counts where its other side is

@@ -108,7 +108,7 @@ def with_sliced_fusions(graph: Graph) -> Graph:
     tensors, ops = list(graph.tensors), list[Op]()
     for position, op in enumerate(graph.ops):
         if position in wide:
-            ops += _sliced(graph, wide[position], tensors)
+            ops += _slice_fusion(graph, wide[position], tensors)
         elif position not in gone:
             ops.append(op)
     return graph_of(graph.name, tensors, ops, graph.inputs, graph.outputs, graph.states)
@@ -169,7 +169,7 @@ def _parts(graph: Graph, position: int, joins: frozenset[int]) -> Iterator[int]:
             yield t
 
 
-def _sliced(graph: Graph, wide: _Wide, tensors: list[Tensor]) -> Iterator[Op]:
+def _slice_fusion(graph: Graph, wide: _Wide, tensors: list[Tensor]) -> Iterator[Op]:
     """The operators of a fusion by slices; new constants are added to `tensors`."""
     op = graph.ops[wide.position]
     join = graph.ops[graph.producers()[op.inputs[0]]]

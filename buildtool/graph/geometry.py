@@ -27,7 +27,7 @@ def window_outputs(size: int, pad: int, extent: int, stride: int) -> int:
     return (size + pad - extent) // stride + 1
 
 
-def dilated(kernel: int, dilation: int) -> int:
+def dilated_extent(kernel: int, dilation: int) -> int:
     """Extent of a kernel whose taps lie `dilation` apart."""
     return (kernel - 1) * dilation + 1
 
@@ -43,7 +43,7 @@ def same_pad(
     sizes: Sequence[int], kernel: Sequence[int], stride: Sequence[int], dilation: Sequence[int] = (1, 1)
 ) -> Pad:
     """The padding of rows and columns that TFLite's SAME stands for."""
-    (_, *rows), (_, *columns) = map(same_padding, sizes, map(dilated, kernel, dilation), stride)
+    (_, *rows), (_, *columns) = map(same_padding, sizes, map(dilated_extent, kernel, dilation), stride)
     return Pad(*rows, *columns)
 
 

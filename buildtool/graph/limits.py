@@ -35,7 +35,7 @@ def check_limits(graph: Graph, op: Op) -> None:
         if inner > MAX_INNER:
             raise UnsupportedError(f"{inner} products in a sum, more than {MAX_INNER}")
     wide = source.dtype is DType.INT16
-    summed = _summed(graph, op, wide)
+    summed = _terms_in_sum(graph, op, wide)
     most = MAX_WIDE_MEAN if wide else MAX_MEAN
     limit, what = (MAX_TAPS, "products in a sum") if op.kind in _WEIGHTED else (most, "values in a mean")
     if op.kind in _WEIGHTED and isinstance(op.attrs, g.AsUint8):
@@ -55,7 +55,7 @@ def check_limits(graph: Graph, op: Op) -> None:
             raise UnsupportedError(f"{max(sides)} rows or columns, more than {MAX_RESIZED}")
 
 
-def _summed(graph: Graph, op: Op, wide: bool) -> int:
+def _terms_in_sum(graph: Graph, op: Op, wide: bool) -> int:
     """Products or values in one of the operator's sums at most; 0 if it has none that is bounded.
 
     Sums of a MEAN of int16 wrap around here as they do in LiteRT, so that any number of values is exact.

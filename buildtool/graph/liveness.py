@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from buildtool.base.errors import ModelError
 from buildtool.graph.ops import ALIAS_KINDS
-from buildtool.graph.partviews import written_in_place
+from buildtool.graph.partviews import tensors_written_in_place
 from buildtool.graph.types import Graph, OpKind, of_graph
 
 
@@ -42,7 +42,7 @@ def alias_roots(graph: Graph) -> Mapping[int, int]:
     Raises ModelError where an operator reads a tensor that nothing made, or an alias is of a constant, which
     no code would copy.
     """
-    wider = written_in_place(graph)
+    wider = tensors_written_in_place(graph)
     roots = {t: t for t in (*graph.inputs, *(state.before for state in graph.states))}
     for op in graph.ops:
         for t in op.inputs:

@@ -14,7 +14,7 @@ from itertools import chain
 from buildtool.graph.types import Graph, Op, State, Tensor
 
 
-def numbered(graph: Graph) -> Graph:
+def number_tensors(graph: Graph) -> Graph:
     """The graph with canonical numbers: `graph` itself where it has them already."""
     if is_numbered(graph):
         return graph

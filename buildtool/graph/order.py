@@ -21,8 +21,8 @@ better in all networks: both are planned.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from buildtool.graph.flow import Flow, flow_of, lives, peak, reordered
-from buildtool.graph.numbering import numbered
+from buildtool.graph.flow import Flow, flow_of, lives, peak, reorder
+from buildtool.graph.numbering import number_tensors
 from buildtool.graph.ops import ALIAS_KINDS
 from buildtool.graph.ordersearch import Segment, Uses, beam, search
 from buildtool.graph.types import Graph
@@ -73,7 +73,7 @@ def least_peak_order(flow: Flow, *, budget: int = BUDGET) -> Order:
     # An input that nothing reads is live at the first operator, whichever that is: not searched.
     read = {v for op in flow.ops for v in op.reads}
     exact = exact and all(v in read or v in flow.outputs for v in flow.inputs)
-    status, after = "optimal" if exact else "feasible", peak(lives(reordered(flow, order)))
+    status, after = "optimal" if exact else "feasible", peak(lives(reorder(flow, order)))
     if after >= before:
         return Order(given, status, before, before, nodes)
     return Order(tuple(order), status, after, before, nodes)
@@ -126,7 +126,7 @@ def in_order(graph: Graph, found: Order) -> Graph:
     for i in found.order:
         order.append(flow.ops[i].position)
         follow(graph.ops[order[-1]].outputs)
-    return numbered(replace(graph, ops=tuple(graph.ops[i] for i in order)))
+    return number_tensors(replace(graph, ops=tuple(graph.ops[i] for i in order)))
 
 
 def is_order(graph: Graph, order: Order) -> bool:
@@ -140,7 +140,7 @@ def is_order(graph: Graph, order: Order) -> bool:
         if any(v in produced and v not in made for v in flow.ops[i].reads):
             return False
         made.update(flow.ops[i].writes)
-    peaks = peak(lives(reordered(flow, order.order))), peak(lives(flow))
+    peaks = peak(lives(reorder(flow, order.order))), peak(lives(flow))
     return peaks == (order.peak, order.given_peak)
 
 
@@ -194,4 +194,4 @@ def least_peak_of_chains(flow: Flow, *, budget: int = BUDGET) -> Order:
     if least.peak >= least.given_peak:
         return Order(tuple(range(len(flow.ops))), least.status, given, given, least.nodes)
     order = tuple(i for number in least.order for i in groups[number])
-    return Order(order, least.status, peak(lives(reordered(flow, order))), given, least.nodes)
+    return Order(order, least.status, peak(lives(reorder(flow, order))), given, least.nodes)

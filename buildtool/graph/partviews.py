@@ -97,7 +97,7 @@ def parts(graph: Graph) -> Mapping[int, Part]:
 
 
 @of_graph
-def written_in_place(graph: Graph) -> Mapping[int, int]:
+def tensors_written_in_place(graph: Graph) -> Mapping[int, int]:
     """Tensor that is written as a part of a JOINED's output -> that output, perhaps a part itself."""
     return {t: op.outputs[0] for op in graph.ops if op.kind is OpKind.JOINED for t in op.inputs}
 

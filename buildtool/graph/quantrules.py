@@ -84,7 +84,7 @@ def int16_too(graph: Graph, op: Op) -> None:
     _activations(graph, op, *ACTIVATIONS)
 
 
-def moved_types(graph: Graph, op: Op) -> None:
+def check_moved_types(graph: Graph, op: Op) -> None:
     """Bytes that are only moved: a scale has no effect, and may be missing."""
     first = graph.tensors[op.inputs[0]].dtype
     for t in dict.fromkeys((*op.inputs, *op.outputs)):
@@ -98,10 +98,10 @@ def moved_types(graph: Graph, op: Op) -> None:
 def truth_values(graph: Graph, op: Op) -> None:
     """LOGICAL_AND and its kin: truth values in and out."""
     for t in (*op.inputs, *op.outputs):
-        typed(graph.tensors[t], DType.BOOL)
+        check_type(graph.tensors[t], DType.BOOL)
 
 
-def typed(tensor: Tensor, dtype: DType) -> None:
+def check_type(tensor: Tensor, dtype: DType) -> None:
     """Demands a type."""
     if tensor.dtype != dtype:
         raise QuantError(f"type {tensor.dtype}, expected {dtype}", tensor)
@@ -143,7 +143,7 @@ def one_to_one(graph: Graph, op: Op) -> None:
     ratio(a.scale / out.scale, graph.tensors[op.outputs[0]])
 
 
-def unchanged(graph: Graph, op: Op) -> None:
+def check_same_quant(graph: Graph, op: Op) -> None:
     """REDUCE_MAX, blocks of the batch and their like: LiteRT demands one quantisation."""
     (a,), out = quants(graph, op)
     if not same_quantization(a, out):

@@ -27,10 +27,10 @@ def _int8_ends(graph: Graph, op: Op) -> None:
     for tensor in (graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]]):
         if tensor.dtype != DType.INT8:
             raise QuantError(f"type {tensor.dtype}: LiteRT's integer kernel takes int8 alone", tensor)
-        _scaled(tensor)
+        _check_one_scale(tensor)
 
 
-def _scaled(tensor: Tensor) -> None:
+def _check_one_scale(tensor: Tensor) -> None:
     """Demands one scale for the whole tensor."""
     if tensor.quant is None:
         raise QuantError(f"{tensor.dtype} without a scale and zero point", tensor)
@@ -47,7 +47,7 @@ def _weights(tensor: Tensor, dtype: DType, shape: Shape, what: str) -> None:
     text = f"{what} '{tensor.name}': shape {list(tensor.shape)}, expected {list(shape)}"
     demand(tensor.shape == shape, text)
     if dtype is not DType.INT32:
-        _scaled(tensor)
+        _check_one_scale(tensor)
         _symmetric(tensor, what)
 
 
@@ -63,7 +63,7 @@ def _state(graph: Graph, op: Op, operand: int, dtype: DType, elements: int, what
         raise QuantError(f"{what} must be a variable tensor of {dtype}", tensor)
     text = f"{what} '{tensor.name}': {tensor.elements} elements, expected {elements}"
     demand(tensor.elements == elements, text)
-    _scaled(tensor)
+    _check_one_scale(tensor)
     if dtype is DType.INT16:
         _symmetric(tensor, what)
 
@@ -232,6 +232,6 @@ def _lstm_scales(graph: Graph, op: Op, attrs: LstmAttrs) -> None:
 
 
 def _scale(tensor: Tensor) -> float:
-    """The scale of what `_scaled` has passed."""
+    """The scale of what `_check_one_scale` has passed."""
     assert tensor.quant is not None
     return tensor.quant.scale

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from buildtool.base.errors import PlanError
-from buildtool.graph.numbering import numbered
+from buildtool.graph.numbering import number_tensors
 from buildtool.graph.types import Graph, Op, SecondPass, of_graph
 
 
@@ -53,7 +53,7 @@ def with_second_passes(graph: Graph, passes: Sequence[SecondPass]) -> Graph:
                     tensors.append(replace(graph.tensors[t], name=f"{graph.tensors[t].name} (second pass)"))
                 ops.append(_reading(replace(repeated, outputs=tuple(new[t] for t in repeated.outputs)), new))
         ops.append(_reading(op, new) if new else op)
-    twice = numbered(replace(graph, tensors=tuple(tensors), ops=tuple(ops)))
+    twice = number_tensors(replace(graph, tensors=tuple(tensors), ops=tuple(ops)))
     return replace(twice, second_passes=passes)
 
 
@@ -104,7 +104,7 @@ def without_second_passes(graph: Graph) -> Graph:
         for t, u in zip(graph.ops[position].outputs, graph.ops[original].outputs, strict=True)
     }
     ops = tuple(_reading(graph.ops[position], first) for position in places.once)
-    return numbered(replace(graph, ops=ops, second_passes=()))
+    return number_tensors(replace(graph, ops=ops, second_passes=()))
 
 
 @of_graph

@@ -51,17 +51,17 @@ def check_states(graph: Graph, made: Iterable[int]) -> None:
             raise ModelError(f"{text} {before.dtype} {list(before.shape)}", tensor=before.name)
 
 
-def settled(graph: Graph) -> Graph:
+def settle_states(graph: Graph) -> Graph:
     """The graph with each state written once, into its own bytes, after all readers of its old value."""
     if not graph.states:
         return graph
-    work = _Settling(joined(graph))
+    work = _Settling(join_windows(graph))
     for index in range(len(graph.states)):
         work.settle(index)
     return work.graph()
 
 
-def joined(graph: Graph) -> Graph:
+def join_windows(graph: Graph) -> Graph:
     """The graph with each window over a state and new values kept as the state, which then needs no copy.
 
     Streaming layers join their state with their input, compute on that, and keep its end: with all of it
@@ -146,7 +146,7 @@ class _Settling:
             for op in running
             if op is not makers[new] and any(roots.get(t) == old for t in op.inputs)
         ]
-        return _sorted(ops, after)
+        return _sort_ops(ops, after)
 
     def _now(self) -> Graph:
         tensors, ops, outputs = tuple(self._tensors), tuple(self._ops), tuple(self._outputs)
@@ -217,7 +217,7 @@ class _Settling:
         return Op(OpKind.SHIFT, inputs, writer.outputs, writer.attrs, writer.index)
 
 
-def _sorted(ops: Sequence[Op], after: Sequence[tuple[Op, Op]]) -> list[Op] | None:
+def _sort_ops(ops: Sequence[Op], after: Sequence[tuple[Op, Op]]) -> list[Op] | None:
     """The operators, each after its producers, and `after` holds; None: there is no such order.
 
     Among those that could come next the given order decides; copies into states come as early as they can.

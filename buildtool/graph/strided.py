@@ -33,14 +33,14 @@ def row_major(shape: Sequence[int]) -> tuple[int, ...]:
     return tuple(strides)
 
 
-def merged(copy: Copy) -> Copy:
+def merge_dims(copy: Copy) -> Copy:
     """The same copy with dimensions of one element dropped and contiguous neighbours joined."""
-    dims = _joined(zip(copy.size, copy.in_stride, copy.out_stride, strict=True)) or [(1, 1, 1)]
+    dims = _join_dims(zip(copy.size, copy.in_stride, copy.out_stride, strict=True)) or [(1, 1, 1)]
     size, in_stride, out_stride = zip(*dims, strict=True)
     return Copy(size, in_stride, out_stride, copy.in_offset, copy.out_offset)
 
 
-def _joined(dims: Iterable[tuple[int, ...]]) -> list[tuple[int, ...]]:
+def _join_dims(dims: Iterable[tuple[int, ...]]) -> list[tuple[int, ...]]:
     """Dimensions (size, strides), without those of one element, contiguous neighbours as one."""
     joined: list[tuple[int, ...]] = []
     for size, *strides in dims:
@@ -152,8 +152,8 @@ def copies(graph: Graph, op: Op) -> list[Copy]:
     They move bytes: the bytes of larger elements are a dimension of their own.
     """
     size = graph.tensors[op.outputs[0]].dtype.size
-    whole = [merged(_of_bytes(copy, size)) for copy in _elements(graph, op)]
-    return [part for copy in whole for part in _unrolled(copy)] if op.kind is OpKind.TILE else whole
+    whole = [merge_dims(_of_bytes(copy, size)) for copy in _elements(graph, op)]
+    return [part for copy in whole for part in _unroll(copy)] if op.kind is OpKind.TILE else whole
 
 
 def lines(graph: Graph, op: Op) -> tuple[int, int]:
@@ -165,7 +165,7 @@ def lines(graph: Graph, op: Op) -> tuple[int, int]:
     return counts, gaps
 
 
-def _unrolled(copy: Copy) -> list[Copy]:
+def _unroll(copy: Copy) -> list[Copy]:
     """The same in copies of at most MAX_RANK dimensions: the smallest ones are unrolled."""
     if len(copy.size) <= MAX_RANK:
         return [copy]
@@ -174,7 +174,7 @@ def _unrolled(copy: Copy) -> list[Copy]:
     parts = []
     for i in range(copy.size[d]):
         read, written = copy.in_offset + i * copy.in_stride[d], copy.out_offset + i * copy.out_stride[d]
-        parts += _unrolled(Copy(size, a, b, read, written))
+        parts += _unroll(Copy(size, a, b, read, written))
     return parts
 
 
@@ -196,7 +196,7 @@ def copy_inside(graph: Graph, op: Op, outer: int) -> Copy:
     (elements,) = _elements(graph, op)
     whole = _of_bytes(elements, graph.tensors[op.outputs[0]].dtype.size)
     size, in_stride, out_stride = (side[outer:] for side in (whole.size, whole.in_stride, whole.out_stride))
-    return merged(Copy(size, in_stride, out_stride, whole.in_offset, whole.out_offset))
+    return merge_dims(Copy(size, in_stride, out_stride, whole.in_offset, whole.out_offset))
 
 
 @dataclass(frozen=True)
@@ -212,8 +212,8 @@ def reduction(graph: Graph, op: Op) -> Reduction:
     axes = attributes(op, g.MeanAttrs).axes
     shape = graph.tensors[op.inputs[0]].shape
     dims = list(zip(shape, row_major(shape), strict=True))
-    kept = _joined(d for i, d in enumerate(dims) if i not in axes) or [(1, 1)]
-    reduced = _joined(d for i, d in enumerate(dims) if i in axes) or [(1, 1)]
+    kept = _join_dims(d for i, d in enumerate(dims) if i not in axes) or [(1, 1)]
+    reduced = _join_dims(d for i, d in enumerate(dims) if i in axes) or [(1, 1)]
     return Reduction(tuple(kept), tuple(reduced))
 
 

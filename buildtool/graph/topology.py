@@ -14,7 +14,7 @@ import msgpack
 
 from buildtool.base.plain import from_plain, to_tuples
 from buildtool.graph import types as g
-from buildtool.graph.numbering import numbered
+from buildtool.graph.numbering import number_tensors
 from buildtool.graph.types import Attrs, DType, Graph, Op, OpKind, SecondPass, State, Tensor, of_graph
 
 Plain = bool | int | float | str | tuple["Plain", ...]
@@ -99,7 +99,7 @@ def topology_digest(graph: Graph) -> str:
 @of_graph
 def topology(graph: Graph) -> Topology:
     """The topology of a network, whatever numbers its tensors have."""
-    passes, graph = graph.second_passes, numbered(graph)
+    passes, graph = graph.second_passes, number_tensors(graph)
     return Topology(
         tuple(TensorTopology(tuple(t.shape), t.dtype.value, t.is_constant) for t in graph.tensors),
         tuple(OpTopology(op.kind.value, op.inputs, op.outputs, _attributes(op.attrs)) for op in graph.ops),

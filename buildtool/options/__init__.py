@@ -99,17 +99,17 @@ def idle(name: str, text: str) -> UsageError:
     return UsageError(text, option=name, hint=suggest(**{name: None}))
 
 
-def spelled(option: str, value: Value) -> str:
+def spell(option: str, value: Value) -> str:
     """An option with its value as on the command line: --ram 4624; others write it as `in_requests`."""
     if option not in BY_NAME:
         return in_requests(option, value)
-    flag = spelled_name(option)
+    flag = spell_name(option)
     if value is None:
         return f"without {flag}"
     return flag if value is True else f"{flag} {value}"
 
 
-def spelled_name(option: str) -> str:
+def spell_name(option: str) -> str:
     """An option's name as on the command line; positional ones have their metavar."""
     if option in _OWN:
         return "--" + option.replace("_", "-")

@@ -206,7 +206,7 @@ def network(name: str, value: object) -> str:
     return words
 
 
-def listed(one: Parser) -> Parser:
+def list_of(one: Parser) -> Parser:
     """A list, each of whose items `one` parses."""
 
     def parse(name: str, value: object) -> tuple[Any, ...]:

@@ -91,7 +91,7 @@ def file(usage: str, default: str = "", suffixes: tuple[str, ...] = ("",), **mor
     return row(usage, parsers.location, default, suffixes=suffixes, **more)
 
 
-def chosen(usage: str, words: type[enum.StrEnum], default: str) -> Row:
+def choice(usage: str, words: type[enum.StrEnum], default: str) -> Row:
     """An option that is one of an enumeration's values."""
     return row(usage, parsers.mode(words), default, values=tuple(map(str, words)))
 
@@ -127,7 +127,7 @@ _DATA: tuple[Option, ...] = (
     switch("reference_only")(
         "The data set goes through the reference alone: nothing is planned, built or run."
     ),
-    chosen("resize HOW", modes.Resize, "crop")(
+    choice("resize HOW", modes.Resize, "crop")(
         "How an image of another size comes to the input's: crop (covers it, cut on both sides), pad (lies "
         "within it, black beside), stretch, or exact (is refused)."
     ),
@@ -145,11 +145,11 @@ _DATA: tuple[Option, ...] = (
 )
 _TABLE: tuple[Group | Option, ...] = (
     Group.PLANNING,
-    chosen("strategy MODE", modes.Strategy, "best")(
+    choice("strategy MODE", modes.Strategy, "best")(
         "Who decides how the network runs: best (the best plan within the limits), layerwise (one operator "
         "after the other), msf-cnn or xcore-strips (as these systems plan)."
     ),
-    chosen("objective MODE", modes.Objective, "cost")(
+    choice("objective MODE", modes.Objective, "cost")(
         "What to minimise: cost (the target's estimate) or ram (bytes of the arena)."
     ),
     row("ram BYTES", parsers.size, "the board's memory")("Upper limit for the arena, in bytes: 65536, 64K."),
@@ -163,11 +163,11 @@ _TABLE: tuple[Group | Option, ...] = (
         "Upper limit for the estimated time, in milliseconds: of a cost in cycles, at the board's clock."
     ),
     row("max_flash BYTES", parsers.size, "the board's memory")("Upper limit for the weight image, in bytes."),
-    chosen("in_place MODE", modes.InPlace, "rows")(
+    choice("in_place MODE", modes.InPlace, "rows")(
         "Which operators may write over their dying input: rows (those that work row by row), elementwise "
         "(those that work element by element) or none."
     ),
-    chosen("image MODE", modes.Image, "overwritable")(
+    choice("image MODE", modes.Image, "overwritable")(
         "What happens to the network's input: overwritable (its memory is used again), resident (it is still "
         "there after the invoke) or stream (it is delivered row by row and is never whole in RAM)."
     ),
@@ -177,7 +177,7 @@ _TABLE: tuple[Group | Option, ...] = (
         "the best ones that are found",
         strategies=(modes.Strategy.XCORE_STRIPS,),
     )("The segments of xcore-strips: operators of the file and numbers of strips, such as 0-6x20,7-14x10."),
-    chosen("order MODE", modes.Order, "better; given where a network is only counted")(
+    choice("order MODE", modes.Order, "better; given where a network is only counted")(
         "The order of the operators: given (as the file has them), better (another one that a short search "
         "finds, in which less is alive, where that makes the better plan) or best (after a long search)."
     ),
@@ -186,11 +186,11 @@ _TABLE: tuple[Group | Option, ...] = (
         "or row for whole rows only."
     ),
     Group.COUNTING,
-    chosen("weights MODE", modes.WeightsIn, "flash")(
+    choice("weights MODE", modes.WeightsIn, "flash")(
         "Where the weights are: flash (they are not counted as memory) or load (they are in memory from "
         "their first to their last reader)."
     ),
-    chosen("operators MODE", modes.Counted, "separate")(
+    choice("operators MODE", modes.Counted, "separate")(
         "Which operators are counted: separate (all that the file has) or fused (batch normalisation and "
         "activation are part of the operator before them)."
     ),
@@ -208,7 +208,7 @@ _TABLE: tuple[Group | Option, ...] = (
     ),
     row(
         "formats FORMAT",
-        parsers.listed(parsers.mode(modes.Format)),
+        parsers.list_of(parsers.mode(modes.Format)),
         "bin",
         spelt="format",
         values=tuple(map(str, modes.Format)),
@@ -223,7 +223,7 @@ _TABLE: tuple[Group | Option, ...] = (
     row("image_version VERSION", parsers.version, "0.0.0")(
         "The version in MCUboot's header: numbers such as 1.2.3 or 1.2.3+4."
     ),
-    chosen("requantise NAME", modes.Requantise, "exact")(
+    choice("requantise NAME", modes.Requantise, "exact")(
         "XS3: how sums become outputs of eight bits: exact (equal to the reference) or vpu16 (by 16-bit "
         "multipliers, within a bound that is told)."
     ),
@@ -251,7 +251,7 @@ _TABLE: tuple[Group | Option, ...] = (
     Group.INPUT,
     number("cases N", parsers.whole(1, MOST_INPUTS), "4")("The number of random networks for each kernel."),
     Group.DESK,
-    chosen("on WHERE", modes.On, "emulator")(
+    choice("on WHERE", modes.On, "emulator")(
         "Where test firmware runs: emulator (or this machine, as the board's file says) or board (on the "
         "desk: it is flashed, and answers over a wire)."
     ),
@@ -273,7 +273,7 @@ _TABLE: tuple[Group | Option, ...] = (
     ),
     Group.REPORT,
     switch("tensors")("Compares every tensor, not the outputs alone."),
-    chosen("reference NAME", modes.Reference, "auto")(
+    choice("reference NAME", modes.Reference, "auto")(
         "What to compare with: litert (LiteRT's reference kernels), numpy (buildtool's own executor), or "
         "auto: LiteRT where it is installed and computes the network."
     ),
@@ -294,7 +294,7 @@ _TABLE: tuple[Group | Option, ...] = (
     ),
     row(
         "boards BOARD",
-        parsers.listed(parsers.location),
+        parsers.list_of(parsers.location),
         "every board",
         suffixes=BOARD_SUFFIXES,
         spelt="board",
@@ -331,7 +331,7 @@ _TABLE: tuple[Group | Option, ...] = (
         "Points of accuracy that a block's split may lose against its own baseline."
     ),
     row("factors LIST", parsers.factors, "2,4,6,8")("Numbers of branches to try for each block."),
-    chosen("first MODE", modes.Reads, "slice")(
+    choice("first MODE", modes.Reads, "slice")(
         "What a branch's first convolution reads: slice (its slice of the channels), full (the full map), or "
         "both (both are searched)."
     ),
@@ -346,21 +346,21 @@ _TABLE: tuple[Group | Option, ...] = (
     ),
     row("rate RATE", parsers.limit, "0.1")("The largest learning rate of the first training."),
     row("fine_rate RATE", parsers.limit, "0.02")("The largest learning rate of candidates and baselines."),
-    chosen("optimiser NAME", modes.Optimiser, "sgd")(
+    choice("optimiser NAME", modes.Optimiser, "sgd")(
         "What changes the weights: sgd (momentum of 0.9, Nesterov) or adam."
     ),
     row("weight_decay DECAY", parsers.share, "0.005")(
         "Weights fall by this times the learning rate each step; biases and batch norms do not."
     ),
     row("warm_up SHARE", parsers.share, "0.1")("Share of the steps in which the learning rate rises."),
-    chosen("flip WHICH", modes.Flip, "half")(
+    choice("flip WHICH", modes.Flip, "half")(
         "Images that are mirrored left to right: half of them, or none."
     ),
     row("shift SHARE", parsers.share, "0.125")("Images are moved by up to this share of their sides."),
     row("held_out SHARE", parsers.some, "0.1")(
         "Share of the training images that candidates are judged by, and not trained with."
     ),
-    chosen("comparisons WHICH", modes.Compared, "all")(
+    choice("comparisons WHICH", modes.Compared, "all")(
         "Networks that are trained for comparison: all (the original, a smaller split, one without fusion, a "
         "shared one), or none."
     ),
@@ -370,7 +370,7 @@ _TABLE: tuple[Group | Option, ...] = (
 )
 
 
-def _grouped() -> Iterator[Option]:
+def _group_options() -> Iterator[Option]:
     """The options, each with its group."""
     group = Group.OTHER
     for one in _TABLE:
@@ -380,6 +380,6 @@ def _grouped() -> Iterator[Option]:
             yield one._replace(group=group)
 
 
-OPTIONS = tuple(_grouped())
+OPTIONS = tuple(_group_options())
 BY_NAME = {option.name: option for option in OPTIONS}
 DATA = tuple(option.name for option in _DATA)

@@ -126,7 +126,7 @@ class Overlap:
     distance: int
 
 
-def changed(record: Record, **fields: int) -> Record:
+def replace_numbers(record: Record, **fields: int) -> Record:
     """The same with other numbers, as by dataclasses.replace: placing makes so many that its time counts."""
     made: Record = object.__new__(type(record))
     made.__dict__.update(record.__dict__, **fields)

@@ -99,7 +99,7 @@ def digest(model: Any) -> str:
 # ---- .keras files ----------------------------------------------------------------------------------
 
 
-def packed(model: Any) -> bytes:
+def pack_model(model: Any) -> bytes:
     """A network as the bytes of a .keras file, without the time of writing and without optimiser."""
     with scratch() as folder:
         path = Path(folder) / "network.keras"
@@ -125,7 +125,7 @@ def packed(model: Any) -> bytes:
 
 def save(model: Any, path: Path) -> None:
     """Writes a network to a .keras file; MachineError or UsageError where that fails."""
-    outfiles.write({path.name: packed(model)}, path.parent)
+    outfiles.write({path.name: pack_model(model)}, path.parent)
 
 
 def load(path: Path) -> Any:
@@ -206,7 +206,7 @@ def int8_model(model: Any, images: Images) -> bytes:
         return _in_a_child(model, images)
     import tensorflow as tf
 
-    with silenced():
+    with silence():
         try:
             converter = tf.lite.TFLiteConverter.from_keras_model(model)
             converter.optimizations = [tf.lite.Optimize.DEFAULT]
@@ -237,7 +237,7 @@ def _in_a_child(model: Any, images: Images) -> bytes:
 
 
 @contextlib.contextmanager
-def silenced() -> Iterator[None]:
+def silence() -> Iterator[None]:
     """Sends what TensorFlow and its C++ write to standard output and error to a file that goes away.
 
     It also turns off TensorFlow's warnings on speed, for good.

@@ -63,7 +63,7 @@ def find_in(steps: Sequence[Step]) -> tuple[Block, ...]:
         divided = tuple(step.groups for step in named if step.groups > 1)
         names, channels = tuple(step.name for step in layers), layers[-1].channels
         whole.append(Block(index, f"block{index + 1}", names, channels, largest, divided))
-    blocks = tuple(_tried(block, whole, steps) for block in whole)
+    blocks = tuple(_try_block(block, whole, steps) for block in whole)
     if all(block.largest == 1 for block in blocks):
         raise UnsupportedError(f"no block of the network can be split; {blocks[0].name}: {blocks[0].reason}")
     return blocks
@@ -147,7 +147,7 @@ def _before_expansion(current: list[Segment], strided: Segment) -> int:
     return widens if narrow and _convolves(current[:widens]) else keep
 
 
-def _tried(block: Block, blocks: Sequence[Block], steps: Sequence[Step]) -> Block:
+def _try_block(block: Block, blocks: Sequence[Block], steps: Sequence[Step]) -> Block:
     """The block with its reason, where it cannot be split at all."""
     factors = [factor for factor in range(2, block.largest + 1) if block.allows(factor)]
     if not factors:

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from buildtool.base.errors import MachineError, UsageError
 from buildtool.firmware.datasets.pixels import MODES, pillow
-from buildtool.split.records import keep_arrays, kept_arrays
+from buildtool.split.records import keep_arrays, read_arrays
 
 Pixels = npt.NDArray[np.uint8]
 Labels = npt.NDArray[np.int64]
@@ -90,7 +90,7 @@ def load(
     depends = repr((_SCHEMA, str(path.resolve()), listing, seed, size))
     key = hashlib.sha256(depends.encode(errors="surrogateescape")).hexdigest()[:16]
     file = cache / f"data-{key}.npz"
-    if (kept := kept_arrays(file)) is not None:
+    if (kept := read_arrays(file)) is not None:
         about, arrays = kept
         return Data(**arrays, classes=tuple(about["classes"]))
     data = _of_images(path, seed, size)
@@ -127,7 +127,7 @@ def _too_large(needed: int, path: Path) -> MachineError:
     return MachineError(f"the images need {needed / 1e9:.1f} GB of memory or more", path=str(path), hint=hint)
 
 
-def _parted(x: Pixels, y: Labels, seed: int) -> tuple[Labelled, Labelled]:
+def _part(x: Pixels, y: Labels, seed: int) -> tuple[Labelled, Labelled]:
     """Images for training and for the test, the same share of every class."""
     is_test = share_of_each(y, TEST_SHARE, np.random.default_rng(seed))
     return (x[~is_test], y[~is_test]), (x[is_test], y[is_test])
@@ -175,9 +175,9 @@ def _of_npz(path: Path, seed: int) -> Data:
         for part in ("train", "test")
     }
     if all(one is not None for part in parts.values() for one in part):
-        train, test = (_checked(x, y, path) for x, y in parts.values())
+        train, test = (_check(x, y, path) for x, y in parts.values())
     elif "x" in found and "y" in found:
-        train, test = _parted(*_checked(found["x"], found["y"], path), seed)
+        train, test = _part(*_check(found["x"], found["y"], path), seed)
     else:
         raise _unusable(f"the file has the arrays: {', '.join(found) or 'none'}", path, _KEYS)
     if train[0].shape[1:] != test[0].shape[1:]:
@@ -187,7 +187,7 @@ def _of_npz(path: Path, seed: int) -> Data:
     return _complete(train, test, classes or tuple(map(str, range(number))), path)
 
 
-def _checked(x: Any, y: Any, path: Path) -> Labelled:
+def _check(x: Any, y: Any, path: Path) -> Labelled:
     """Images and labels in the shapes of Data; UsageError for other arrays."""
     if x.dtype != np.uint8:
         hint = "pixels are whole numbers from 0 to 255 (uint8); they are normalised later"
@@ -217,7 +217,7 @@ def _of_images(path: Path, seed: int, size: tuple[int, int, int] | None) -> Data
         if not folders:
             raise UsageError("the image lies in no folder of a class", path=shown, hint=_LAYOUT)
         part = next((_PARTS[one.lower()] for one in folders[:-1] if one.lower() in _PARTS), of_archive)
-        image = _decoded(content, size, shown)
+        image = _decode(content, size, shown)
         first = first or image.shape
         if image.shape != first:
             height, width, channels = image.shape
@@ -237,7 +237,7 @@ def _of_images(path: Path, seed: int, size: tuple[int, int, int] | None) -> Data
         return np.stack([one for one, _ in images]), np.array([classes.index(name) for _, name in images])
 
     if not train or not test:
-        return _complete(*_parted(*stacked(train + test), seed), classes, path)
+        return _complete(*_part(*stacked(train + test), seed), classes, path)
     trained = {name for _, name in train}
     if different := sorted(trained ^ {name for _, name in test}):
         lacking = "test" if different[0] in trained else "train"
@@ -246,7 +246,7 @@ def _of_images(path: Path, seed: int, size: tuple[int, int, int] | None) -> Data
     return _complete(stacked(train), stacked(test), classes, path)
 
 
-def _decoded(data: bytes, size: tuple[int, int, int] | None, name: str) -> Pixels:
+def _decode(data: bytes, size: tuple[int, int, int] | None, name: str) -> Pixels:
     """An image's pixels, uint8 [height, width, channels]; UsageError that names a damaged one."""
     library = pillow()
     from PIL import ImageOps

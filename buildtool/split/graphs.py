@@ -64,7 +64,7 @@ def steps_of(model: keras.Model) -> tuple[Step, ...]:
         operation, kind = call.operation, call.kind
         fields: dict[str, Any] = {}
         if kind != "InputLayer":
-            fields["refused"] = _refused(call)
+            fields["refused"] = _refusal(call)
             kernel = "kernel_size" if kind in CONVOLUTIONS | DEPTHWISE else "pool_size"
             for field, name in (("kernel", kernel), ("strides", "strides")):
                 value = getattr(operation, name, ())
@@ -151,7 +151,7 @@ def _node(tensor: Any) -> Any:
     return history.operation._inbound_nodes[history.node_index]
 
 
-def _refused(call: Call) -> str:
+def _refusal(call: Call) -> str:
     """Why a layer cannot be part of a split block; "" where it can."""
     operation, node, kind = call.operation, call.node, call.kind
     shape, source = node.output_tensors[0].shape, node.input_tensors[0].shape

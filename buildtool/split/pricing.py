@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from buildtool.api import kept_session
+from buildtool.api import open_session
 from buildtool.api.requests import parse
 from buildtool.api.requests.kinds import Front
 from buildtool.api.requests.kinds import Plan as PlanRequest
@@ -34,9 +34,9 @@ from buildtool.firmware.planned import prepare
 from buildtool.graph import types as g
 from buildtool.graph.tflite.writer import write_model
 from buildtool.graph.types import Activation, DType, Graph, OpKind, Quantization
-from buildtool.plan.choose.choose import chosen
+from buildtool.plan.choose.choose import choose_plan
 from buildtool.plan.choose.fronts import points
-from buildtool.plan.choose.limits import estimated_ms
+from buildtool.plan.choose.limits import estimate_ms
 from buildtool.plan.choose.problem import Prepared
 from buildtool.plan.models import load_network
 from buildtool.plan.types import Plan
@@ -167,7 +167,7 @@ class Pricer:
             data = self._records.get(key)
             if data is None:
                 file = _file_of(build(self.model, self.blocks, choice, grouped=False))
-                price = price_of(file, self.board, kept_session())
+                price = price_of(file, self.board, open_session())
                 data = {**price.data(), "what": "price", "choice": name}
                 self._records.put(key, data)
             self.prices[name] = Price.of_data(data)
@@ -207,16 +207,16 @@ class Pricer:
 def price_of(file: bytes, board: str, session: Session) -> Price:
     """The price of a .tflite file's network on a board, even where it does not fit; the planner's errors."""
     model = {"name": "candidate.tflite", "data": file}
-    target, prepared = prepared_for({"kind": "front", "model": model, "board": board}, session)
+    target, prepared = prepare_for({"kind": "front", "model": model, "board": board}, session)
     graph = prepared.graphs[0]
     plans = [(point.graph, point.plan) for point in points(prepared, None)]
     with contextlib.suppress(BuildtoolError):  # mostly one of these costs the least, and is not on the front
         given = replace(prepared.options, strategy=Strategy.LAYERWISE, hand_off=None)
         for objective in (Objective.COST, Objective.RAM):
-            plans.append(chosen(prepared.by_itself(replace(given, objective=objective))))
+            plans.append(choose_plan(prepared.by_itself(replace(given, objective=objective))))
     weights = image_layout(graph, select_all(target, graph)).size
     ways = {
-        Point(p.arena_bytes, p.f, p.cost, estimated_ms(p.cost, target), code_bytes(net, p, target, session))
+        Point(p.arena_bytes, p.f, p.cost, estimate_ms(p.cost, target), code_bytes(net, p, target, session))
         for net, p in plans
     }
     own = target.board
@@ -234,7 +234,7 @@ def price_of(file: bytes, board: str, session: Session) -> Price:
     )
 
 
-def prepared_for(request: Mapping[str, Any], session: Session) -> tuple[Target, Prepared]:
+def prepare_for(request: Mapping[str, Any], session: Session) -> tuple[Target, Prepared]:
     """The target of a request that plans a network, and the network prepared for it."""
     asked = parse(Located(request).request)
     assert isinstance(asked, Front | PlanRequest)

@@ -106,7 +106,7 @@ def keep_arrays(path: Path, about: Mapping[str, Any], arrays: Mapping[str, npt.N
     outfiles.write({path.name: stream.getvalue()}, path.parent)
 
 
-def kept_arrays(path: Path) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]] | None:
+def read_arrays(path: Path) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]] | None:
     """The values and arrays of such a file; None where it is missing or damaged."""
     try:
         with np.load(path, allow_pickle=False) as kept:

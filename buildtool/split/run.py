@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from buildtool.api import answered, kept_session
+from buildtool.api import answered, open_session
 from buildtool.base import outfiles
 from buildtool.base.digests import sha256
 from buildtool.base.errors import BuildtoolError, PlanError
@@ -19,7 +19,7 @@ from buildtool.base.locks import scratch
 from buildtool.client.files import Located
 from buildtool.fronts.texts.split import Table, text
 from buildtool.fronts.texts.table import Cell
-from buildtool.plan.choose.choose import chosen
+from buildtool.plan.choose.choose import choose_plan
 from buildtool.schema import SCHEMA
 from buildtool.schema.splits import SplitAccuracy, SplitFirmware, SplitPlan
 from buildtool.split import backend, training
@@ -27,7 +27,7 @@ from buildtool.split.branches import find_blocks, split_steps
 from buildtool.split.data import Data, Labelled, check, load
 from buildtool.split.graphs import steps_of
 from buildtool.split.networks import by_name
-from buildtool.split.pricing import Price, Pricer, code_bytes, prepared_for
+from buildtool.split.pricing import Price, Pricer, code_bytes, prepare_for
 from buildtool.split.records import Records, key_of
 from buildtool.split.search import CHECKPOINT, Candidate, Found, Work, front, search
 from buildtool.split.types import Choice, Counts, counts_in
@@ -49,7 +49,7 @@ def run(wanted: Wanted, progress: Callable[[str], None]) -> tuple[dict[str, Any]
     is not exact. Raises UsageError for data that does not fit the network, PlanError where no structure can
     meet the goals, ToolError where Keras or TensorFlow is not installed.
     """
-    with backend.silenced():
+    with backend.silence():
         backend.prepare()
     records = Records(wanted.out / RECORDS)
     records.prepare()
@@ -196,8 +196,8 @@ def _plan(tflite: Path, wanted: Wanted, found: Found) -> tuple[dict[str, Any] | 
         answer = _ask(request)
     except PlanError as error:
         return None, found.misses or error.text
-    target, prepared = prepared_for(request, kept_session())
-    code = code_bytes(*chosen(prepared), target, kept_session())
+    target, prepared = prepare_for(request, open_session())
+    code = code_bytes(*choose_plan(prepared), target, open_session())
     image, most = answer["flash_bytes"] + (code or 0), wanted.goals.flash
     misses = found.misses
     if not misses and most is not None and image > most:
@@ -265,9 +265,9 @@ def _ask(request: Mapping[str, Any]) -> dict[str, Any]:
     """The service's answer to a request, in this process."""
     located = Located(request)
     try:
-        return answered(located.request, kept_session())
+        return answered(located.request, open_session())
     except BuildtoolError as error:
-        raise located.restored(error) from None
+        raise located.restore_path(error) from None
 
 
 # ---- tables: the published method's two, with RAM, flash and time of the board ----------------------

@@ -168,7 +168,7 @@ class _Run:
         if record is None or not path.is_file():
             base = self._work.base
             backend.save(base, path)
-            accuracy = training.judged(base, self._work.data, self._settings)
+            accuracy = training.judge(base, self._work.data, self._settings)
             record = self._record(key, choice, base, training.Trained(accuracy, 0.0, 0))
         return self._candidate(choice, key, record)
 

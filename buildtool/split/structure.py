@@ -138,9 +138,9 @@ class _Taking:
             if [one.shape for one in weights] != shapes and step.part and step.part.source in store:
                 original, reads = self._original[step.part.source], step.part.reads
                 if is_part(self._steps[step.inputs[0]]):  # else the channels are of a whole tensor
-                    reads = self._ordered(original.inputs[0], reads)
-                writes = self._ordered(original.name, step.part.writes) or ()
-                weights = sliced(original, store[original.name].get_weights(), reads, writes)
+                    reads = self._order_channels(original.inputs[0], reads)
+                writes = self._order_channels(original.name, step.part.writes) or ()
+                weights = slice_weights(original, store[original.name].get_weights(), reads, writes)
             if weights and [one.shape for one in weights] == shapes:
                 return weights
         if step.part is None or not step.is_fusion:
@@ -150,12 +150,12 @@ class _Taking:
         while end.part is not None and not end.part.source:
             end = self._steps[end.inputs[0]]
         assert end.part is not None
-        count, order = step.channels, self._ordered(end.part.source, step.part.reads)
+        count, order = step.channels, self._order_channels(end.part.source, step.part.reads)
         kernel = np.zeros((count, count), np.float32)
         kernel[np.arange(count), list(order or ())] = 1.0
         return [kernel.reshape(*step.kernel, count, count), np.zeros(count, np.float32)]
 
-    def _ordered(self, name: str, channels: Channels | None) -> Channels | None:
+    def _order_channels(self, name: str, channels: Channels | None) -> Channels | None:
         """Channels of the branches' order as those of the original's."""
         order = self._orders.get(name)
         if order is None or channels is None:
@@ -163,7 +163,7 @@ class _Taking:
         return tuple(int(channel) for channel in order[list(channels)])
 
 
-def sliced(original: Step, weights: Weights, reads: Channels | None, writes: Channels) -> Weights:
+def slice_weights(original: Step, weights: Weights, reads: Channels | None, writes: Channels) -> Weights:
     """The weights of a branch's layer, in the layer's own order, from those of the whole layer.
 
     Kernels are (..., in, out), or (..., out, in) where transposed; of grouped convolutions, `in` is of one
@@ -211,7 +211,7 @@ def orders(
         random = np.random.default_rng(start)
         begun = {**natural, **{name: random.permutation(natural[name]) for name in free if start}}
         groups = _raise_weight(begun, free, links, spaces.sizes)
-        if _kept_weight(links, groups) > _kept_weight(links, best) + GAIN:
+        if _weight_kept(links, groups) > _weight_kept(links, best) + GAIN:
             best = groups
     return {name: np.argsort(best[spaces.of(name)], kind="stable") for name in spaces.sizes}
 
@@ -303,7 +303,7 @@ def _links(
     return links, {name: np.repeat(np.arange(len(sizes)), sizes) for name, sizes in sizes_of.items()}
 
 
-def _kept_weight(links: Sequence[_Link], groups: Mapping[str, Groups]) -> float:
+def _weight_kept(links: Sequence[_Link], groups: Mapping[str, Groups]) -> float:
     """The weight between channels of one branch, over all layers."""
     return sum(
         float(weight[groups[source][:, None] == groups[target][None, :]].sum())
@@ -318,7 +318,7 @@ def _raise_weight(
     sizes: Mapping[str, tuple[int, ...]],
 ) -> dict[str, Groups]:
     """Groups that no new assignment of one set of channels makes better, or those after SWEEPS."""
-    kept = _kept_weight(links, groups)
+    kept = _weight_kept(links, groups)
     for _ in range(SWEEPS):
         before = kept
         for name in free:
@@ -330,7 +330,7 @@ def _raise_weight(
                 if source == name:
                     worth += weight @ np.eye(branches)[groups[target]]
             changed = {**groups, name: _assign(worth, sizes[name])}
-            if (now := _kept_weight(links, changed)) > kept + GAIN:
+            if (now := _weight_kept(links, changed)) > kept + GAIN:
                 groups, kept = changed, now
         if kept <= before + GAIN:
             break

@@ -19,7 +19,7 @@ from buildtool.base.plain import duration
 from buildtool.options.parsers import Normalise
 from buildtool.split import backend
 from buildtool.split.data import Data, Labels, Pixels, check, share_of_each
-from buildtool.split.records import keep_arrays, kept_arrays
+from buildtool.split.records import keep_arrays, read_arrays
 from buildtool.split.wanted import Settings
 
 Progress = Callable[[str], None]
@@ -61,13 +61,13 @@ def train(
     for index, state in enumerate(states):
         state.assign(np.array([settings.seed, index], np.uint32))
     _compile(keras, model, settings, steps)
-    done, before = restored(model, checkpoint, key)
+    done, before = restore(model, checkpoint, key)
     clock = _Clock(settings, steps, before, progress)
     try:
         for epoch in range(done, settings.epochs):
             _train_epoch(keras, model, Batches(data, settings, epoch), epoch, clock)
             keep(model, checkpoint, key, epoch + 1, clock.seconds())
-        share = judged(model, data, settings)
+        share = judge(model, data, settings)
     except Exception as error:
         if not backend.is_out_of_memory(error):
             raise
@@ -184,9 +184,9 @@ def keep(model: Any, checkpoint: Path, key: str, epochs: int, seconds: float) ->
     keep_arrays(checkpoint, about, arrays)
 
 
-def restored(model: Any, checkpoint: Path, key: str) -> tuple[int, float]:
+def restore(model: Any, checkpoint: Path, key: str) -> tuple[int, float]:
     """Restores the state of the training with this key, if it was kept: epochs done, and seconds taken."""
-    kept = kept_arrays(checkpoint)
+    kept = read_arrays(checkpoint)
     if kept is None or (kept[0].get("schema"), kept[0].get("key")) != (_SCHEMA, key):
         return 0, 0.0
     about, arrays = kept
@@ -211,7 +211,7 @@ def is_held_out(data: Data, settings: Settings) -> npt.NDArray[np.bool_]:
     return share_of_each(data.train_y, settings.validation, random)
 
 
-def judged(model: Any, data: Data, settings: Settings) -> float:
+def judge(model: Any, data: Data, settings: Settings) -> float:
     """The share of the held-out images whose class has the largest output."""
     held = is_held_out(data, settings)
     return accuracy(model, data.train_x[held], data.train_y[held], settings)
@@ -234,11 +234,11 @@ class Batches:
         size = self._settings.batch
         chosen = self._order[step * size : (step + 1) * size]
         random = np.random.default_rng((self._settings.seed, _ORDER, self._epoch, step))
-        x = augmented(self._data.train_x[chosen], self._settings, random)
+        x = augment(self._data.train_x[chosen], self._settings, random)
         return inputs(x, self._settings.pixels()), self._data.train_y[chosen]
 
 
-def augmented(x: Pixels, settings: Settings, random: np.random.Generator) -> Pixels:
+def augment(x: Pixels, settings: Settings, random: np.random.Generator) -> Pixels:
     """Images mirrored and moved at random, each by itself; pixels that come in are 0."""
     count, height, width = x.shape[:3]
     if settings.flip:

@@ -96,7 +96,7 @@ class Wanted:
         return self.network in NETWORKS
 
 
-def wanted(request: Mapping[str, object], out: str | Path = OUT) -> Wanted:
+def read_settings(request: Mapping[str, object], out: str | Path = OUT) -> Wanted:
     """The settings in a request of kind `split`; UsageError for wrong values and values without effect."""
     if request.get("kind") != Split.kind:
         raise UsageError(f"a request of kind {request.get('kind')!r} is not a split", hint=f"'{Split.kind}'")

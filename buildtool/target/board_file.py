@@ -16,8 +16,8 @@ from itertools import pairwise
 from pathlib import Path
 
 from buildtool.base.errors import Hint, TargetError, did_you_mean, shown
-from buildtool.base.plain import Mismatch, Table, from_table, known_keys, show_size
-from buildtool.base.toml import mistakes, placed, read_toml
+from buildtool.base.plain import Mismatch, Table, check_keys, from_table, show_size
+from buildtool.base.toml import add_place, mistakes, read_toml
 from buildtool.target.hardware import Emulator, FlashImage, Memory, MemoryKind
 from buildtool.target.partitions import boundary, partition_start
 from buildtool.target.readers import ADDRESS_END
@@ -60,7 +60,7 @@ def parse_board(table: Table, name: str, path: str, data: bytes | None = None) -
         uart = replace(uart, driver=str(folder / uart.driver))
     if chip and chip.start.endswith(".c"):
         chip = replace(chip, start=str(folder / chip.start))
-    return replace(board, core=board.core.threaded(board.core.threads), uart=uart, chip=chip)
+    return replace(board, core=board.core.with_threads(board.core.threads), uart=uart, chip=chip)
 
 
 def _check_memories(board: Board) -> None:
@@ -140,7 +140,7 @@ def _check_room(board: Board) -> None:
 def _check_bases(emulator: Emulator, memories: Sequence[Memory]) -> None:
     """Memories that lie elsewhere in the emulated machine are there, in its addresses, and apart."""
     found = dict(emulator.bases)
-    known_keys(found, [memory.name for memory in memories], "emulator.bases.")
+    check_keys(found, [memory.name for memory in memories], "emulator.bases.")
     moved = [replace(memory, base=found.get(memory.name, memory.base)) for memory in memories]
     for memory in moved:
         if memory.base + memory.size > ADDRESS_END:
@@ -214,7 +214,7 @@ def chain(
     seen: list[Path] = []
 
     def fail(what: str, hint: Sequence[Hint] = ()) -> TargetError:
-        return placed(TargetError(f"extends: {what}", path=str(path), hint=hint), EXTENDS, data)
+        return add_place(TargetError(f"extends: {what}", path=str(path), hint=hint), EXTENDS, data)
 
     while True:
         if len(seen) > _MOST_EXTENDED:

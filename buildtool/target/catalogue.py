@@ -138,7 +138,7 @@ def select(target: Target, graph: Graph, op: Op) -> KernelVariant:
         if variant.types != types or variant.form != form(op):
             continue
         if variant.when == "True" or evaluate(variant.when, known):
-            return called(variant, op)
+            return contract_for(variant, op)
     if not candidates:
         hint = "kernels exist for " + ", ".join(sorted({variant.op for variant in target.kernels}))
         text = f"board '{target.board.name}' has no kernel for {op.kind}"
@@ -158,7 +158,7 @@ def select(target: Target, graph: Graph, op: Op) -> KernelVariant:
     )
 
 
-def called(variant: KernelVariant, op: Op) -> KernelVariant:
+def contract_for(variant: KernelVariant, op: Op) -> KernelVariant:
     """The variant with the contract that it keeps as it is called for `op`.
 
     Where it is called on parts of the channels, row by row, it computes its elements in no ascending order.

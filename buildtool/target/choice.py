@@ -162,4 +162,4 @@ def with_threads(board: Board, threads: int | None) -> Board:
         rate = estimate.macs_per_second * threads // most
         source = f"{estimate.source}, {threads} of {most} threads"
         estimate = replace(estimate, macs_per_second=rate, source=source)
-    return replace(board, core=board.core.threaded(threads), estimate=estimate)
+    return replace(board, core=board.core.with_threads(threads), estimate=estimate)

@@ -110,7 +110,7 @@ def whole(of: Geometry) -> tuple[Part, Part]:
     return part(of, 0, 0, of.oh), part(of, 1, 0, of.ow)
 
 
-def rounded(cost: float) -> float:
+def round_cost(cost: float) -> float:
     """A cost as a whole number of its units, never below 0."""
     return max(0, round(cost * COST_UNITS)) / COST_UNITS
 
@@ -121,8 +121,8 @@ class Pricer:
     def __init__(self, costs: Costs) -> None:
         self.costs = costs
         self._calls: dict[tuple[str, Geometry, Part, Part], float] = {}
-        self._named: dict[tuple[str, tuple[int, ...]], float] = {}
-        self.call = self._stated("call", {})
+        self._find_variable: dict[tuple[str, tuple[int, ...]], float] = {}
+        self.call = self._stated_cost("call", {})
 
     def cost(self, kernel: KernelVariant, of: Geometry, rows: Part, columns: Part) -> float:
         """One call of a kernel that makes these rows and columns, the loops around it included."""
@@ -137,34 +137,34 @@ class Pricer:
                 except ArithmeticError:
                     evaluate(kernel.cost, known)  # says which formula it is, and what is wrong with it
                     raise
-            found = self._calls[key] = rounded(total) + self.call
+            found = self._calls[key] = round_cost(total) + self.call
         return found
 
     def sums(self, of: Geometry, rows: int, columns: int) -> float:
         """One part of a global pooling's input, of this many rows and columns."""
-        return self.call + self._stated("sums", {"oh": rows, "ow": columns, "cin": of.cin})
+        return self.call + self._stated_cost("sums", {"oh": rows, "ow": columns, "cin": of.cin})
 
     def sums_end(self, of: Geometry) -> float:
         """The output of a pooling whose input has come in parts."""
-        return self._stated("sums_end", {"oh": of.ih, "ow": of.iw, "cin": of.cin})
+        return self._stated_cost("sums_end", {"oh": of.ih, "ow": of.iw, "cin": of.cin})
 
     def row(self, size: int) -> float:
         """A row of the image, of `size` bytes, that the application delivers."""
-        return self._stated("row", {"bytes": size})
+        return self._stated_cost("row", {"bytes": size})
 
     def move(self, size: int) -> float:
         """`size` bytes that are copied within the arena."""
-        return self._stated("move", {"bytes": size})
+        return self._stated_cost("move", {"bytes": size})
 
     def load(self, size: int) -> float:
         """`size` bytes of constants that are brought into the arena at once."""
-        return self._stated("load", {"bytes": size})
+        return self._stated_cost("load", {"bytes": size})
 
-    def _stated(self, name: str, known: Mapping[str, int]) -> float:
+    def _stated_cost(self, name: str, known: Mapping[str, int]) -> float:
         key = (name, tuple(known.values()))
-        if key not in self._named:
-            self._named[key] = rounded(compiled(getattr(self.costs, name))(known))
-        return self._named[key]
+        if key not in self._find_variable:
+            self._find_variable[key] = round_cost(compiled(getattr(self.costs, name))(known))
+        return self._find_variable[key]
 
 
 def terms(columns: Part) -> list[tuple[Part, int]]:

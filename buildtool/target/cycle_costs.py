@@ -31,9 +31,9 @@ from typing import Annotated
 from buildtool.base.errors import did_you_mean
 from buildtool.base.plain import Key, Mismatch, from_table
 from buildtool.base.toml import read_toml
-from buildtool.target.family import Catalogue, costs_of, formula_of, placed_mistake
+from buildtool.target.family import Catalogue, costs_of, formula_of, mistake_with_place
 from buildtool.target.readers import Count, Formulas, Stated
-from buildtool.target.speeds import Pipeline, streamed
+from buildtool.target.speeds import Pipeline, streamed_cycles_per_byte
 from buildtool.target.types import COST, Board, Costs, KernelVariant
 
 FOLDER = "costs"  # of a family
@@ -118,7 +118,7 @@ def converter(pipeline: Pipeline | None, catalogues: Iterable[Catalogue]) -> Con
 def load(path: Path, kernels: Mapping[str, Mapping[str, str]]) -> CycleCosts:
     """A file of costs in cycles; TargetError names file, line and key. `kernels`: see `Catalogue.names`."""
     table = read_toml(path, "file of costs")
-    with placed_mistake(path):
+    with mistake_with_place(path):
         file, formulas = from_table(table, CycleCosts), {}
         for name, formula in file.kernels.items():
             key = f"kernels.{name}"
@@ -148,7 +148,7 @@ def waiting(kernels: Iterable[KernelVariant], board: Board) -> tuple[KernelVaria
     cache's content before the call, and waiting for code, do not count.
     """
     memory = board.memory(board.weights)
-    cycles = streamed(memory.speed, board.cache_of(memory)) if not memory.bandwidth else 0.0
+    cycles = streamed_cycles_per_byte(memory.speed, board.cache_of(memory)) if not memory.bandwidth else 0.0
     if not cycles:
         return tuple(kernels)
     cache = board.cache_of(memory)

@@ -12,9 +12,9 @@ from functools import partial
 
 import msgpack
 
-from buildtool.base.plain import marked, to_plain
-from buildtool.target.recorded import recorded
-from buildtool.target.speeds import streamed
+from buildtool.base.plain import fields_with_mark, to_plain
+from buildtool.target.recorded import recorded_sizes
+from buildtool.target.speeds import streamed_cycles_per_byte
 from buildtool.target.types import BYTES, KernelVariant, Routine, Step, Target
 
 SCHEMA = 2
@@ -44,7 +44,9 @@ def planning_digest(target: Target) -> str:
         if board.second:
             memories = [board.memory(name) for name in board.holders]
             seen["rooms"] = [board.room(memory.name) for memory in memories]
-            seen["waits"] = [streamed(memory.speed, board.cache_of(memory)) for memory in memories]
+            seen["waits"] = [
+                streamed_cycles_per_byte(memory.speed, board.cache_of(memory)) for memory in memories
+            ]
             seen["caches"] = [_plain(board.cache_of(memory)) for memory in memories]
         planned = (seen, target.costs, _callees(KernelVariant, target.kernels, Step.PLAN), answers)
         target.digests["plan"] = _digest("plan", *planned)
@@ -53,7 +55,7 @@ def planning_digest(target: Target) -> str:
 
 def emitting_digest(target: Target) -> str:
     """Of what the emitted C depends on beside the plan: symbols, arguments, headers, and recorded stacks."""
-    stacks = [_plain(entry) for entry in recorded(target.board.core)]
+    stacks = [_plain(entry) for entry in recorded_sizes(target.board.core)]
     routines = _callees(Routine, target.routines, Step.EMIT)
     return _digest("emit", _callees(KernelVariant, target.kernels, Step.EMIT), routines, stacks)
 
@@ -65,7 +67,7 @@ def packing_digest(target: Target) -> str:
 
 def _callees(kind: type, callees: Sequence[KernelVariant | Routine], step: Step) -> list[object]:
     """What a step reads of kernels or routines (`ReadBy`), and types and form where they are not usual."""
-    names = sorted(name for name, steps in marked(kind, frozenset).items() if step in steps)
+    names = sorted(name for name, steps in fields_with_mark(kind, frozenset).items() if step in steps)
     return [
         {name: _plain(getattr(callee, name)) for name in names}
         | ({} if callee.types == BYTES else {"types": _plain(callee.types)})

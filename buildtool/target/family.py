@@ -37,7 +37,7 @@ from typing import Annotated, Any, TypeVar
 from buildtool.base.errors import TargetError, did_you_mean
 from buildtool.base.expression import FUNCTIONS, check
 from buildtool.base.plain import Key, Kind, Mismatch, Table, a_table, slots, values_of
-from buildtool.base.toml import placed, read_toml
+from buildtool.base.toml import add_place, read_toml
 from buildtool.target import readers
 from buildtool.target.readers import Formulas, Headers, Stated
 from buildtool.target.types import (
@@ -74,7 +74,7 @@ def _layouts(value: object, key: str) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Catalogue:
-    """What a family's folder says; its kernels' packings are not looked up yet (see `resolved`).
+    """What a family's folder says; its kernels' packings are not looked up yet (see `resolve_packings`).
 
     `names`: what [let] and a kernel's own `let` define for its formulas, by the kernel's name.
     """
@@ -124,7 +124,7 @@ def load_family(folder: Path) -> Catalogue:
         return _Reader(KernelFamily(folder.name, folder)).catalogue(table)
 
 
-def resolved(catalogue: Catalogue, others: Sequence[Catalogue] = ()) -> tuple[KernelVariant, ...]:
+def resolve_packings(catalogue: Catalogue, others: Sequence[Catalogue] = ()) -> tuple[KernelVariant, ...]:
     """The family's kernels with the layouts of their packings: its own, or the first one's of `others`."""
     known = ChainMap(*(dict(each.packings) for each in (catalogue, *others)))
 
@@ -163,13 +163,13 @@ def mistake(path: Path, operator: object = "") -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def placed_mistake(path: Path) -> Iterator[None]:
+def mistake_with_place(path: Path) -> Iterator[None]:
     """Tells what is wrong in a file whose keys stand there once, with the key and its line."""
     try:
         yield
     except Mismatch as error:
         told = TargetError(error.what, path=str(path), operator=error.at, hint=error.hint)
-        raise placed(told, error.at) from None
+        raise add_place(told, error.at) from None
 
 
 class _Reader:
@@ -185,7 +185,7 @@ class _Reader:
         """The whole file."""
         values = values_of(table, Catalogue)
         self.headers = values.get("headers", ())
-        self.names = defined(values.get("let", {}))
+        self.names = define_names(values.get("let", {}))
         kernels = tuple(self.each(values.get("kernels", ()), "kernel", "name", self.variants))
         values |= {
             "kernels": kernels,
@@ -218,7 +218,7 @@ class _Reader:
                 layout = values_of(_in_lines(entry), Layout)
                 if ("channel_factors" in entry) != ("channel_weights" in entry):
                     raise TargetError("'channel_factors' and 'channel_weights' come together")
-                layout |= expanded(layout, Layout, self.names)
+                layout |= expand_formulas(layout, Layout, self.names)
                 packings[name] = Layout(packer=self.family.folder / PACKER, **layout)
         return packings
 
@@ -226,8 +226,8 @@ class _Reader:
         """One [[kernel]] table: a variant each operator kind it serves."""
         values = self.entry(entry, KernelVariant)
         call, asks, slices = values["call"], values.get("asks", ""), values.get("slices", "False")
-        names = defined(readers.formulas(entry.get("let", {}), "let"), self.names)
-        values |= expanded(values, KernelVariant, names)
+        names = define_names(readers.formulas(entry.get("let", {}), "let"), self.names)
+        values |= expand_formulas(values, KernelVariant, names)
         if asks and "scratch" in entry:
             raise TargetError("a kernel has 'scratch' or 'asks', never both")
         if slices != "False" and (Argument.WINDOW not in call or asks):
@@ -251,7 +251,7 @@ class _Reader:
         return {"headers": self.headers} | values | {"sources": tuple(sources)}
 
 
-def defined(stated: Mapping[str, str], outer: Mapping[str, str] | None = None) -> dict[str, str]:
+def define_names(stated: Mapping[str, str], outer: Mapping[str, str] | None = None) -> dict[str, str]:
     """What names of a `let` stand for in a formula, with those of `outer`; each may use those before it."""
     names = dict(outer or {})
     for name, expression in stated.items():
@@ -275,7 +275,7 @@ def formula_of(text: str, key: str, names: Mapping[str, str], sees: Collection[s
     return text
 
 
-def expanded(
+def expand_formulas(
     values: Mapping[str, Any], kind: type, names: Mapping[str, str], where: str = ""
 ) -> dict[str, str]:
     """The fields of a table that are formulas, as `formula_of` has them."""
@@ -288,9 +288,9 @@ def expanded(
 
 def costs_of(table: object, path: Path, names: Mapping[str, str]) -> dict[str, str]:
     """The table [costs] of a file of formulas; TargetError naming file and key."""
-    with placed_mistake(path):
+    with mistake_with_place(path):
         values = values_of(_in_lines(a_table(table, "costs")), Costs, "costs")
-        return expanded(values, Costs, names, "costs.")
+        return expand_formulas(values, Costs, names, "costs.")
 
 
 def _in_lines(entry: Mapping[str, Any]) -> dict[str, Any]:

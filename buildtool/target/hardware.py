@@ -15,9 +15,9 @@ from buildtool.base.plain import (
     Mismatch,
     Word,
     a_table,
-    known_keys,
+    check_keys,
     must,
-    needed,
+    require_key,
     text,
     texts,
 )
@@ -117,7 +117,7 @@ class Core:
         ),
     ] = 1
 
-    def threaded(self, threads: int) -> Core:
+    def with_threads(self, threads: int) -> Core:
         """The core with this many threads at work, which its macros say if there are several."""
         own = tuple(define for define in self.defines if define.partition("=")[0] != THREADS_MACRO)
         defines = (*own, f"{THREADS_MACRO}={threads}") if threads > 1 else own
@@ -176,14 +176,14 @@ PROGRAMS = (*SERVERS, ProbeKey.ESPTOOL, ProbeKey.XFLASH)
 def read_probe(value: object, key: str) -> Probe:
     """The table [probe]: the words of each program, or those of `server` as `options`."""
     table, where = a_table(value, key), f"{key}."
-    known_keys(table, ProbeKey, where)
+    check_keys(table, ProbeKey, where)
     named = {name: table[name] for name in table if name in PROGRAMS}
     if "server" in table:
         server = text(table["server"], f"{where}server")
         if server not in SERVERS:
             hint = "known: " + ", ".join(SERVERS)
             raise Mismatch(f"{shown(server)} is unknown", f"{where}server", hint)
-        named = {server: needed(table, "options", where), **named}
+        named = {server: require_key(table, "options", where), **named}
     elif "options" in table:
         raise Mismatch("whose options they are is not said", f"{where}options", 'server = "openocd"')
     if not named:

@@ -83,7 +83,7 @@ def weights_region(board: Board) -> Region:
     return known.get(board.weights + PARTITION) or known[board.weights]
 
 
-def shared_weights(board: Board) -> bool:
+def weights_follow_firmware(board: Board) -> bool:
     """Whether the weights follow the firmware in its own memory."""
     return board.weights == board.code and weights_start(board) is None
 
@@ -97,7 +97,7 @@ def weights_before_code(board: Board) -> bool:
 def weights_room(board: Board) -> int:
     """Bytes that a weight image may have at most: of its slot, or of its region behind the shortest code."""
     region = weights_region(board)
-    code = boundary(region.memory, region.start + 1) - region.start if shared_weights(board) else 0
+    code = boundary(region.memory, region.start + 1) - region.start if weights_follow_firmware(board) else 0
     return board.image.slot_bytes or max(region.size - code, 0)
 
 

@@ -43,7 +43,7 @@ class Recorded:
     frame: Mapping[str, float]
 
 
-def recorded(core: Core) -> tuple[Recorded, ...]:
+def recorded_sizes(core: Core) -> tuple[Recorded, ...]:
     """All that is recorded of a core, the newest compiler last; empty for an unknown one."""
     return read(core.cflags, core.vector_bits)[1]
 

@@ -71,7 +71,7 @@ def load_board(name_or_path: str, data: bytes | None = None) -> Board:
         except TargetError as error:
             raise UsageError(error.text, hint=error.hints) from None
     board = parse_board(resolve(path, _board_file, data=data), path.stem, str(path), data)
-    if _known(board.family) is None:
+    if _find_plugin(board.family) is None:
         families = (*_own_plugins(), *_other_plugins())
         hint = did_you_mean(board.family, families)
         raise TargetError(f"family: no plugin is called '{board.family}'", path=str(path), hint=hint)
@@ -90,18 +90,18 @@ def board_chain(name_or_path: str) -> tuple[Path, ...]:
 
 def plugin(board: Board) -> TargetPlugin:
     """The plugin that serves the board's family; raises TargetError."""
-    if served := _known(board.family):
+    if served := _find_plugin(board.family):
         return served
     raise TargetError(f"no plugin is called '{board.family}'", hint="install the package that has it")
 
 
-def _known(family: str) -> TargetPlugin | None:
+def _find_plugin(family: str) -> TargetPlugin | None:
     return _own_plugins().get(family) or _other_plugins().get(family)
 
 
 def plugin_named(name: str) -> TargetPlugin:
     """The plugin of that name; UsageError if there is none."""
-    if known := _known(name):
+    if known := _find_plugin(name):
         return known
     hint = did_you_mean(name, sorted((*_own_plugins(), *_other_plugins())))
     if name in board_names():
@@ -125,10 +125,10 @@ def make_target(
     # Imports numpy, which naming the boards need not wait for.
     from buildtool.target.catalogue import for_core
     from buildtool.target.cycle_costs import converter, loading, waiting
-    from buildtool.target.family import resolved
+    from buildtool.target.family import resolve_packings
 
     used = tuple(_library(board, name, path) for name, path in (libraries or {}).items())
-    offered = _offered(board)
+    offered = _offered_kernels(board)
     portable = [name for name, folder in offered.items() if folder.portable]
     named = [*(name for library in used for name in library.families)]
     named += [*_requantising(board, requantise), *board.core.families]
@@ -140,13 +140,13 @@ def make_target(
     by_ratio: set[str] = set()
     kernels: list[KernelVariant] = []
     for name, catalogue in zip(wanted, catalogues, strict=True):
-        own = resolved(catalogue, [known[other] for other in (*catalogue.uses, *portable)])
+        own = resolve_packings(catalogue, [known[other] for other in (*catalogue.uses, *portable)])
         if name in portable:
             own = tuple(dataclasses.replace(v, cost=stated.get(v.name, v.cost)) for v in own)
         if cycles:
             by_ratio |= cycles.by_ratio(name, own)
             own = waiting(cycles.kernels(name, own), board)
-        kernels += [_answered(kernel, name, used) for kernel in for_core(own, board.core)]
+        kernels += [_answer_contract(kernel, name, used) for kernel in for_core(own, board.core)]
     routines = [routine for catalogue in catalogues for routine in catalogue.routines]
     _refuse_strange_sources((*kernels, *routines), known)
     _refuse_missing_routines(kernels, routines)
@@ -214,7 +214,7 @@ def _refuse_shared_names(catalogues: Iterable[Catalogue]) -> None:
                 raise TargetError(f"families '{owner}' and '{family}' both have a kernel '{kernel.name}'")
 
 
-def _offered(board: Board) -> dict[str, KernelFolder]:
+def _offered_kernels(board: Board) -> dict[str, KernelFolder]:
     """Every kernel family that the board can name, by its folder's name.
 
     Plugins of other distributions are asked where the board's own is one of them, or where it names a
@@ -238,7 +238,7 @@ def _library(board: Board, name: str, path: str) -> Library:
     return made
 
 
-def _answered(kernel: KernelVariant, family: str, libraries: Sequence[Library]) -> KernelVariant:
+def _answer_contract(kernel: KernelVariant, family: str, libraries: Sequence[Library]) -> KernelVariant:
     """A kernel of `family` with who answers what it asks; TargetError if no library of the target does."""
     if not kernel.asks:
         return kernel
@@ -256,7 +256,7 @@ def toolchain(target: Target, name: str) -> Toolchain:
     It finds the headers of the target's libraries, and compiles their sources with the start-up code.
     """
     board = target.board
-    tools: Toolchain = asked(
+    tools: Toolchain = ask_plugin(
         board.family, "toolchain", lambda: plugin(board).toolchain(board, name), Toolchain
     )
     cflags = (flag for library in target.libraries for flag in library.cflags)
@@ -301,7 +301,7 @@ def _folders(plugins: Iterable[TargetPlugin]) -> dict[str, KernelFolder]:
         if not hasattr(plugin_, "kernel_families"):
             continue
         name = getattr(plugin_, "name", "")
-        for folder in asked(name, "kernel_families", plugin_.kernel_families, list | tuple):
+        for folder in ask_plugin(name, "kernel_families", plugin_.kernel_families, list | tuple):
             if not isinstance(folder, KernelFolder):
                 text = f"the target plugin '{name}': kernel_families gives {folder!r}, no KernelFolder"
                 raise TargetError(text)
@@ -312,7 +312,7 @@ def _folders(plugins: Iterable[TargetPlugin]) -> dict[str, KernelFolder]:
     return found
 
 
-def asked(name: str, method: str, call: Callable[[], Any], kind: Any) -> Any:
+def ask_plugin(name: str, method: str, call: Callable[[], Any], kind: Any) -> Any:
     """What a plugin's method gives; TargetError where somebody else's fails or gives something else."""
     try:
         found = call()
@@ -349,7 +349,7 @@ def _own_plugins() -> dict[str, TargetPlugin]:
     found = {}
     for family in sorted(families):
         module = importlib.import_module(f"buildtool_plugins.{family}")
-        found[family] = _checked(module.plugin, f"buildtool_plugins.{family}")
+        found[family] = _check_plugin(module.plugin, f"buildtool_plugins.{family}")
     return found
 
 
@@ -368,21 +368,21 @@ def _other_plugins() -> dict[str, TargetPlugin]:
             text = f"the target plugin '{entry.name}' ({entry.value}) cannot be loaded: {error}"
             hint = "update or uninstall the package that has it"
             raise TargetError(text, hint=hint) from error
-        plugin = _checked(loaded, entry.value)
+        plugin = _check_plugin(loaded, entry.value)
         if plugin.name in found or plugin.name in _own_plugins():
             raise TargetError(f"two target plugins are called '{plugin.name}'; one is {entry.value}")
         found[plugin.name] = plugin
     return found
 
 
-def asked_others() -> bool:
+def has_asked_others() -> bool:
     """Whether this process has asked for the plugins of other distributions."""
     return _other_plugins.cache_info().currsize > 0
 
 
 def uses_others() -> bool:
     """Whether it has, and one of them is no package: the digest of the code has no part of such a one."""
-    if not asked_others():
+    if not has_asked_others():
         return False
     tops = {type(plugin_).__module__.partition(".")[0] for plugin_ in _other_plugins().values()}
     return not all(hasattr(sys.modules.get(top), "__path__") for top in tops)
@@ -393,7 +393,7 @@ def forget_others() -> None:
     _other_plugins.cache_clear()
 
 
-def _checked(candidate: object, where: str) -> TargetPlugin:
+def _check_plugin(candidate: object, where: str) -> TargetPlugin:
     for attribute in ("name", "board_files", "toolchain", "harness", "run"):
         if not hasattr(candidate, attribute):
             raise TargetError(f"the target plugin {where} has no '{attribute}'")

@@ -78,7 +78,7 @@ class Pipeline:
         return -(-words // self.words_per_cycle) - 1 if self.words_per_cycle and words else 0
 
 
-def streamed(speed: Speed | None, cache: Cache | None) -> float:
+def streamed_cycles_per_byte(speed: Speed | None, cache: Cache | None) -> float:
     """Cycles a byte that reading many bytes once, in their order, adds; 0 where no speed is known."""
     if speed is None:
         return 0.0

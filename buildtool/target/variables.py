@@ -6,7 +6,7 @@ from functools import lru_cache
 from itertools import chain
 from typing import Annotated, NamedTuple
 
-from buildtool.base.plain import marked
+from buildtool.base.plain import fields_with_mark
 
 
 class Geometry(NamedTuple):
@@ -62,7 +62,7 @@ MET = {
     "columns_met": "columns of windows that lie in the input, those of all output columns taken together",
     "columns_inside": "output columns whose whole window lies in the input, in memory one after the other",
 }
-VARIABLES = marked(Geometry, str) | MET  # with their meaning
+VARIABLES = fields_with_mark(Geometry, str) | MET  # with their meaning
 VECTOR_BITS = "vector_bits"  # a variable of costs alone
 THREADS = "threads"  # of the core, for kernels
 

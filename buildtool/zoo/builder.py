@@ -123,7 +123,7 @@ class Builder(GraphBuilder):
 
     def add(self, a: int, b: int, activation: Activation, name: str) -> int:
         """ADD of two tensors of one shape."""
-        quant = calibrate.quantization(calibrate.activated(self._real(a) + self._real(b), activation))
+        quant = calibrate.quantization(calibrate.activate(self._real(a) + self._real(b), activation))
         return self._append(OpKind.ADD, (a, b), g.ElementwiseAttrs(activation), quant, name)
 
     def multiply(self, a: int, b: int, name: str) -> int:
@@ -212,7 +212,7 @@ class Builder(GraphBuilder):
         scale = self._quant(x).scale
         affine = calibrate.affine(sums, scale, offsets, deviations, kind in _CHANNEL_AXES)
         scales = np.array([calibrate.float32(scale * s) for s in affine.weight_scales])
-        values = calibrate.activated((sums + affine.biases) * scales, attrs.activation)
+        values = calibrate.activate((sums + affine.biases) * scales, attrs.activation)
         return _Layer(name, x, kind, attrs, filters, affine, values)
 
     def _add(self, layer: _Layer, quant: Quantization | None = None) -> int:

@@ -129,7 +129,7 @@ def affine(
     return Affine(tuple(scales.tolist()), biases.astype(np.int32))
 
 
-def activated(values: Floats, activation: Activation) -> Floats:
+def activate(values: Floats, activation: Activation) -> Floats:
     """`values` under a fused activation."""
     if activation is Activation.NONE:
         return values

@@ -217,7 +217,7 @@ class NetBuilder(GraphBuilder):
         operand = self.tensors[a]
         return self.op(OpKind.SELECT_V2, (condition, a, b), NO_ATTRS, operand.quant, operand.dtype)
 
-    def normalised(self, kind: OpKind, x: int) -> int:
+    def normalise(self, kind: OpKind, x: int) -> int:
         """L2_NORMALIZATION or LOG_SOFTMAX over the last dimension."""
         return self.op(kind, (x,), NO_ATTRS, DEFS[kind].output)
 

@@ -69,7 +69,7 @@ def calibration_input(given: Feed, key: str) -> Int8s:
     return np.stack(samples).reshape(given.samples, *given.shape)
 
 
-def rounded_channels(channels: Fraction) -> int:
+def round_channels(channels: Fraction) -> int:
     """The nearest multiple of 8, at least 8, and never more than 10 % below (Keras' rule)."""
     nearest = max(8, int(channels + 4) // 8 * 8)
     return nearest + 8 if nearest < Fraction(9, 10) * channels else nearest
@@ -192,12 +192,12 @@ _MOBILENET_V2 = _rows("1 16 1 1, 6 24 2 2, 6 32 3 2, 6 64 4 2, 6 96 3 1, 6 160 3
 def _mobilenet_v2(b: Builder, alpha: Fraction, classes: int) -> int:
     """MobileNet V2 of width `alpha`; the last convolution only ever grows, as in Keras."""
     rows = tuple(
-        (expansion, 3, 1 if i else stride, rounded_channels(Fraction(int(channels * alpha))))
+        (expansion, 3, 1 if i else stride, round_channels(Fraction(int(channels * alpha))))
         for expansion, channels, repeats, stride in _MOBILENET_V2
         for i in range(repeats)
     )
-    last = rounded_channels(1280 * alpha) if alpha > 1 else 1280
-    stem, head = rounded_channels(32 * alpha), _mean_dense_softmax
+    last = round_channels(1280 * alpha) if alpha > 1 else 1280
+    stem, head = round_channels(32 * alpha), _mean_dense_softmax
     return _inverted_residuals(b, classes, rows=rows, stem=stem, last=last, head=head, is_keras=True)
 
 
@@ -292,7 +292,7 @@ def _gated_bottleneck(b: Builder, x: int, row: tuple[int, ...], name: str) -> in
     y = activated(b.depthwise(y, _same(b, y, kernel, stride), activation, f"{name}/depthwise"))
     if is_gated:
         z = b.mean(y, (1, 2), f"{name}/squeeze", keep_dims=True)
-        z = b.conv(z, rounded_channels(Fraction(expanded, 4)), _POINT, RELU, f"{name}/reduce")
+        z = b.conv(z, round_channels(Fraction(expanded, 4)), _POINT, RELU, f"{name}/reduce")
         z = b.conv(z, expanded, _POINT, NONE, f"{name}/gate", spread=_GATE)
         y = b.multiply(y, b.hard_sigmoid(z, f"{name}/sigmoid"), f"{name}/excite")
     y = b.conv(y, channels, _POINT, NONE, f"{name}/project")

@@ -10,7 +10,7 @@ import math
 import numpy as np
 
 from buildtool.base.errors import ModelError
-from buildtool.emit.blocks import Packing, aligned, channel_table, filter_weights, quantization, words
+from buildtool.emit.blocks import Packing, align, channel_table, filter_weights, quantization, words
 from buildtool.graph.fixedpoint import INT32_MAX, quantize_multiplier
 from buildtool.graph.types import Graph, Op, SoftmaxAttrs
 
@@ -20,7 +20,7 @@ _DIFF_INTEGER_BITS = 5  # of a softmax's scaled differences, Q5.26
 def _conv(graph: Graph, op: Op) -> bytes:
     """nn_conv_constants, int32 arrays of biases, multipliers and shifts, and the weights as they are."""
     common, table = channel_table(graph, op, fold=False)
-    return aligned(words(*common) + table.T.astype("<i4").tobytes()) + filter_weights(graph, op).tobytes()
+    return align(words(*common) + table.T.astype("<i4").tobytes()) + filter_weights(graph, op).tobytes()
 
 
 def _softmax(graph: Graph, op: Op) -> bytes:

@@ -12,7 +12,7 @@ from buildtool.base.errors import UnsupportedError
 from buildtool.emit.blocks import Packing, channel_head, clamp, filter_weights, quantization, wide_head, words
 from buildtool.emit.recurrent_blocks import lstm_block, svdf_block
 from buildtool.graph import reference
-from buildtool.graph.fixedpoint import quantize_multiplier, reduced_multiplier
+from buildtool.graph.fixedpoint import quantize_multiplier, reduce_multiplier
 from buildtool.graph.limits import MAX_MEAN
 from buildtool.graph.reference import pairs, wide
 from buildtool.graph.reference.activation import leaky_factors
@@ -152,7 +152,7 @@ def _double_factor(graph: Graph, op: Op) -> tuple[int, int]:
 def _product(graph: Graph, op: Op) -> bytes:
     """nn_product_constants."""
     multiplier, shift = product_factor(graph, op)
-    reduced = int(reduced_multiplier(np.asarray(multiplier, np.int64)))
+    reduced = int(reduce_multiplier(np.asarray(multiplier, np.int64)))
     return words(*_points(graph, op), reduced, 15 - shift)
 
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from buildtool.emit.blocks import (
     Packing,
-    aligned,
+    align,
     by_group,
     channel_head,
     channel_table,
@@ -116,7 +116,7 @@ def _vector(graph: Graph, op: Op, weights: npt.NDArray[np.int8], inputs: int) ->
     columns, weights = without_weights(head, columns, weights)
     mode = _mode(head, columns[:, 2])
     table = np.ascontiguousarray(columns.T).astype("<i4").tobytes()
-    return aligned(words(*head, mode, inputs, 0, 0) + table) + np.ascontiguousarray(weights.T).tobytes()
+    return align(words(*head, mode, inputs, 0, 0) + table) + np.ascontiguousarray(weights.T).tobytes()
 
 
 PACKINGS: dict[str, Packing] = {

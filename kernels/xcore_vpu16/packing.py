@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from buildtool_plugins.xcore.vpu16 import LANES, Factors, Sums, chosen
+from buildtool_plugins.xcore.vpu16 import LANES, Factors, Sums, choose_factors
 
 from buildtool.emit.blocks import (
     Packing,
@@ -19,12 +19,12 @@ from buildtool.emit.blocks import (
     quantization,
     sum_ends,
 )
-from buildtool.emit.packing import Bound, loaded
+from buildtool.emit.packing import Bound, load_packing
 from buildtool.graph.reference.convolution import channel_scales
 from buildtool.graph.types import Graph, Op, OpKind
 from buildtool.target.kernels import kernels_root
 
-EXACT = loaded(kernels_root() / "xcore_vpu" / "packing.py")
+EXACT = load_packing(kernels_root() / "xcore_vpu" / "packing.py")
 HEAD, RECORD = 16, EXACT.RECORD  # bytes
 ON16 = 8  # of a record's mode, as in nn_vpu_requantise.h
 HALF = 128  # of z: where outputs are the upper bytes, that rounds
@@ -51,7 +51,7 @@ def factors_of(graph: Graph, op: Op) -> Factors:
     has, scales = lanes >= 0, np.array(channel_scales(graph, op))
     least, most, biases = (np.where(has, values[lanes], 0) for values in (lowest, highest, bias))
     to = quantization(graph, op, op.outputs[0]).zero_point
-    return chosen(Sums(least, most, biases, np.where(has, scales[lanes], 0.0), to, low, high))
+    return choose_factors(Sums(least, most, biases, np.where(has, scales[lanes], 0.0), to, low, high))
 
 
 def bound(graph: Graph, op: Op) -> Bound:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from buildtool.emit.blocks import (
     Packing,
-    aligned,
+    align,
     by_group,
     channel_table,
     filter_weights,
@@ -81,7 +81,7 @@ def _convolution(graph: Graph, op: Op, weights: Int8, tile: int) -> tuple[bytes,
     table = np.column_stack((natural, multiplier, shift if mode == GENERAL else -shift))
     table = np.pad(table, ((0, -len(table) % tile), (0, 0)))
     wide = int((largest > LIMIT).any())
-    return aligned(words(*head, mode, wide, 0, 0) + _low_words(table)), weights
+    return align(words(*head, mode, wide, 0, 0) + _low_words(table)), weights
 
 
 PACKINGS: dict[str, Packing] = {

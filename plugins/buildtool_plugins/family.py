@@ -33,7 +33,7 @@ class Family:
         """The kernels that it offers."""
         return tuple(KernelFolder(kernels_root() / name, name in self.portable) for name in self.kernels)
 
-    def known_toolchains(self, board: Board, name: str) -> Sequence[str]:
+    def find_toolchains(self, board: Board, name: str) -> Sequence[str]:
         """The toolchains that build for a board; ToolError where `name` ("": any) is none of them."""
         known = [t for t in board.toolchains or self.toolchains if t in self.toolchains]
         chosen = name or next(iter(known), self.toolchains[0])

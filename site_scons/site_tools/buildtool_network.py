@@ -146,7 +146,7 @@ def use_board(env, board, toolchain="", work=None, verbose=False, **target):
         if value not in (None, "", False):
             request[name] = table.from_text(table.BY_NAME[name], value)
     debug, desk = request.get("debug"), request.keys() & {"on", "wire"}
-    answer = _described(env, request)
+    answer = _describe(env, request)
     Tool("recorded_targets", toolpath=[str(Path(__file__).parent)])(env)
     apart = "debug/" if debug else "desk/" if desk else ""
     work = _folder(env, work or f"#build/{apart}{_plain(answer['board'])}")
@@ -214,7 +214,7 @@ def neural_network(env, model, directory=None, name=None, plan="", **planning):
         raise _mistake(UsageError(what, path=model))
     asked = {**env["BOARD_REQUEST"], "model": source.path if source else model}
     asked |= {"name": name} if name else {}
-    answer = _described(env, asked)
+    answer = _describe(env, asked)
     files = _network(answer)
     own = _own(env, BOARD_ANSWER=answer)
     directory = _folder(env, directory) if directory else _folder(env, env["BOARD_WORK"], files["net"])
@@ -259,7 +259,7 @@ def network_firmware(env, network: Network, directory=None, formats=None, sign="
     """
     given = {"formats": list(formats or ()), "sign": sign, "image_version": image_version}
     asked = {option: value for option, value in given.items() if value}
-    answer = _described(env, {**network.asked, **asked}) if asked else network.answer
+    answer = _describe(env, {**network.asked, **asked}) if asked else network.answer
     files = _network(answer)
     directory = _folder(env, directory) if directory else network.directory
     own = _own(env, BOARD_ANSWER=answer)
@@ -280,7 +280,7 @@ def network_firmware(env, network: Network, directory=None, formats=None, sign="
     network.slots |= {"image": elf[0].path, "plan": network.files[files["plan"]].path, "out": directory.path}
     made = [directory.File(name) for name in (files["report"], *files["binaries"])]
     keys = [env.fs.File(sign)] if sign else []
-    report = own.Command(made, [*elf, *keys], _action(_filled(network, "sizes", answer)))
+    report = own.Command(made, [*elf, *keys], _action(_fill_slots(network, "sizes", answer)))
     env.OnlyAsRecorded([elf, maps, report])
     return [*elf, *maps, *report]
 
@@ -322,7 +322,7 @@ def _with_options(network: Network, command, what, options):
     # Inputs, a board on the desk, the judge, a debugger's port.
     known = [option.name for option in options_of(command, table.Group.INPUT, table.Group.DESK)]
     known += [option.name for option in options_of(command) if option.name in ("reference", "port")]
-    words = _filled(network, command)
+    words = _fill_slots(network, command)
     for option, value in options.items():
         if option not in known:
             raise _mistake(f"there is no option '{option}' here: {did_you_mean(option, known)}")
@@ -575,7 +575,7 @@ def _emit(env, directory, request, read):
 # ---- commands ------------------------------------------------------------------------------------
 
 
-def _filled(network: Network, command: str, answer: answers.DescribeAnswer | None = None) -> list[str]:
+def _fill_slots(network: Network, command: str, answer: answers.DescribeAnswer | None = None) -> list[str]:
     """A command of the answer (default: of the network's), its slots filled."""
     words = (answer or network.answer)["commands"][command]
     # No value is an option, whatever the file's name begins with.
@@ -639,7 +639,7 @@ def _client(env):
 _code = functools.cache(code_digest)  # which a build takes once
 
 
-def _described(env, request: dict[str, Any]) -> answers.DescribeAnswer:
+def _describe(env, request: dict[str, Any]) -> answers.DescribeAnswer:
     def ask(request):
         return _client(env).request(request)
 

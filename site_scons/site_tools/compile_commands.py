@@ -71,9 +71,9 @@ def _as_run(entries):
     lines = {}
     for first, *others in groups.values():
         pattern = _words(*first)
-        alike = len(others) >= _LEAST_ALIKE and _words(*others[0]) == _renamed(pattern, first, others[0])
+        alike = len(others) >= _LEAST_ALIKE and _words(*others[0]) == _rename(pattern, first, others[0])
         for entry in (first, *others):
-            words = _renamed(pattern, first, entry) if alike else _words(*entry)
+            words = _rename(pattern, first, entry) if alike else _words(*entry)
             lines[entry[0]] = " ".join(words)
     return lines
 
@@ -84,7 +84,7 @@ def _words(target, source, env, command):
     return escape_list(words, shlex.quote)
 
 
-def _renamed(words, entry, other):
+def _rename(words, entry, other):
     """The words of `entry` with the names of `other`'s target and source."""
     names = {shlex.quote(str(a)): shlex.quote(str(b)) for a, b in zip(entry[:2], other[:2], strict=True)}
     return [names.get(word, word) for word in words]

@@ -8,7 +8,7 @@ import pytest
 from buildtool.api import handle
 from buildtool.base.errors import PlanError, UsageError
 from buildtool.base.modes import Requantise
-from buildtool.firmware.datasets.arrays import seeded
+from buildtool.firmware.datasets.arrays import draw_inputs
 from buildtool.firmware.run import validation
 from buildtool.firmware.run.validation import operator_bounds
 from buildtool.fronts.cli.commands import running
@@ -47,7 +47,7 @@ def test_an_operator_beyond_its_bound_fails_and_is_named(validated, monkeypatch)
     """As if more had been proven of the second operator than is true."""
     second = validated["bounds"][1]
     tight = [{**row, "bound": 0} if row is second else row for row in validated["bounds"]]
-    assert validation.within(validated["bounds"]) and not validation.within(tight)
+    assert validation.keeps_bounds(validated["bounds"]) and not validation.keeps_bounds(tight)
     answer = {**validated, "bounds": tight, "within_bounds": False}
     monkeypatch.setattr(running, "ask", lambda args: answer)
     _, text, status = running.validate.run(Namespace(fail_if=None, data=None))
@@ -60,7 +60,7 @@ def test_every_operator_is_checked_on_its_own_inputs():
     """A wrong byte is told of the operator that made it, and of no other."""
     _, graph = read_graph(load_model("ds_cnn"))
     target = make_target(load_board("xcore"), requantise=Requantise.VPU16)
-    (inputs,) = seeded(graph, 1, 0)
+    (inputs,) = draw_inputs(graph, 1, 0)
     pool, conv = (next(i for i, op in enumerate(graph.ops) if op.kind is kind) for kind in (POOL, CONV))
     values = dict(zip(graph.inputs, inputs, strict=True))
     for position, op in enumerate(graph.ops):
@@ -76,7 +76,7 @@ def test_every_operator_is_checked_on_its_own_inputs():
     off = {name: (row["bound"], row["max_abs_diff"]) for name, row in rows.items() if row["max_abs_diff"]}
     wanted = {graph.ops[conv].place: (1, 2), graph.ops[pool].place: (0, 1)}
     assert off == wanted  # what reads a wrong byte computes rightly from it
-    assert not validation.within(list(rows.values()))
+    assert not validation.keeps_bounds(list(rows.values()))
 
 
 SLOWER = [pytest.param(kind, marks=pytest.mark.slow) for kind in ("front", "analyze", "plan")]

@@ -16,7 +16,7 @@ from buildtool.base.session import Session
 from buildtool.graph.tflite.writer import write_model
 from buildtool.options import NESTED, OPTIONS, Group
 from buildtool.options.table import DATA
-from buildtool.split.wanted import Wanted, wanted
+from buildtool.split.wanted import Wanted, read_settings
 from buildtool.zoo.drawn import NetBuilder
 
 NET = "ds_cnn"
@@ -75,7 +75,7 @@ def beside(kind, option):
 
 def parsed(asked):
     """What a request of the service or a split says."""
-    return wanted(asked) if asked.get("kind") == "split" else parse(asked)
+    return read_settings(asked) if asked.get("kind") == "split" else parse(asked)
 
 
 def request(kind, *given, **values):

@@ -11,7 +11,7 @@ import pytest
 from buildtool.api import handle
 from buildtool.base.digests import MAPPED_NS
 from buildtool.base.store import disk
-from buildtool.client import Digests, code_digest, described
+from buildtool.client import Digests, code_digest, fetch_description
 
 REAL_TIME = time.time_ns
 PATH = os.environ["PATH"]
@@ -64,7 +64,7 @@ def service(tmp_path):
 
 def ask(service, folder, code="code", **more):
     request = {"kind": "describe", "board": "mine.toml", "model": "net.tflite", **more}
-    return described(request, str(folder), code, Digests("test"), service)
+    return fetch_description(request, str(folder), code, Digests("test"), service)
 
 
 def test_another_compiler_behind_an_unchanged_script_is_asked_about_anew(service, tmp_path):
@@ -186,6 +186,6 @@ def test_the_services_own_answer_comes_back_byte_for_byte(tmp_path, monkeypatch)
         return handle({**request})
 
     request = {"kind": "describe", "board": "host"}
-    answers = [described(request, str(tmp_path), code_digest(), Digests("test"), service) for _ in "12"]
+    answers = [fetch_description(request, str(tmp_path), code_digest(), Digests("test"), service) for _ in "12"]
     assert msgpack.packb(answers[0]) == msgpack.packb(answers[1])
     assert asked == [request]

@@ -23,7 +23,7 @@ EMIT = {"kind": "emit", "model": "ds_cnn", "board": "host", "name": "net"}
 
 
 def framed(request):
-    return wire.packed({"request": request})
+    return wire.pack_frame({"request": request})
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ def all_there_is(ours):
 
 def test_a_client_that_does_not_read_is_not_heard_until_it_does(pairs):
     ours, found = pairs.one()
-    ours.sendall(wire.packed(HELLO) + framed(BOARDS) * 3)
+    ours.sendall(wire.pack_frame(HELLO) + framed(BOARDS) * 3)
     assert found.read() and found.take()["hello"] == {}
     answer = b"x" * (1 << 20)
     found.send_frame(answer)
@@ -88,7 +88,7 @@ def test_a_client_that_does_not_read_is_not_heard_until_it_does(pairs):
 
 def test_a_client_that_reads_nothing_for_long_is_hung_up_on(pairs):
     ours, found = pairs.one()
-    ours.sendall(wire.packed(HELLO))
+    ours.sendall(wire.pack_frame(HELLO))
     assert found.read() and found.take()
     assert not found.is_stuck(pairs.clock.now + 1e9)  # it was sent nothing
     found.send_frame(b"x" * (1 << 21))
@@ -104,7 +104,7 @@ def test_a_client_whose_hello_or_frame_takes_too_long_is_hung_up_on(pairs):
     ours, found = pairs.one()
     limit = found.used + connection.FRAME_SECONDS
     assert not found.is_stuck(limit - 1) and found.is_stuck(limit + 1)  # it has not said hello
-    ours.sendall(wire.packed(HELLO))
+    ours.sendall(wire.pack_frame(HELLO))
     assert found.read() and found.take() and not found.is_stuck(1e12)
     limit, request = pairs.clock.now + connection.FRAME_SECONDS, framed(BOARDS)
     for part in (request[:7], request[7:9]):

@@ -19,7 +19,7 @@ from buildtool.api import handle
 from buildtool.base import wire
 from buildtool.base.errors import ToolError
 from buildtool.base.folders import STATE, private
-from buildtool.base.locks import locked, process
+from buildtool.base.locks import hold_lock, process
 from buildtool.client import daemon as client
 from buildtool.client import door
 from buildtool.client import endpoint as places
@@ -183,7 +183,7 @@ def test_alive_is_who_holds_the_lock_and_nobody_else_is_killed(tmp_path, monkeyp
     at.lock.touch()
     assert not at.is_alive()
     monkeypatch.setattr(upkeep, "SILENT_SECONDS", 0.2)
-    with locked(at.lock, wait=False) as mine:
+    with hold_lock(at.lock, wait=False) as mine:
         assert mine is not None and at.is_alive()
         with pytest.raises(ToolError, match="its process is not known"):
             upkeep.daemon_command("stop")
@@ -257,7 +257,7 @@ def as_a_stranger(address):
             with socket.socket(socket.AF_UNIX) as ours:
                 ours.settimeout(5)
                 ours.connect(str(address))
-                ours.sendall(wire.packed({"hello": {}}))
+                ours.sendall(wire.pack_frame({"hello": {}}))
                 said = f"heard {len(ours.recv(100))}"
         except OSError as error:
             said = errno.errorcode.get(error.errno or 0, "no error")

@@ -38,7 +38,7 @@ def test_hostile_entries_change_no_answer_and_leave_the_folder_alone(tmp_path):
 
 
 def test_a_slow_sender_is_waited_for(tmp_path):
-    request = wire.packed({"protocol": wire.PROTOCOL, "request": BOARDS})
+    request = wire.pack_frame({"protocol": wire.PROTOCOL, "request": BOARDS})
     with running(tmp_path) as daemon:
         daemon.link().close()
         with dialled(daemon) as slow:

@@ -27,7 +27,7 @@ class Processes:
     """A pool of such; `told`: the messages to the one there is; `dearly`: CPU seconds it has in the end."""
 
     def __init__(self):
-        self.workers, self.told, self.removed, self.dearly, self.dead = [], [], 0, None, []
+        self.workers, self.answer, self.removed, self.dearly, self.dead = [], [], 0, None, []
 
     def add(self, *, prepares):
         assert prepares
@@ -35,7 +35,7 @@ class Processes:
         return self.workers[-1]
 
     def tell(self, worker, message):
-        self.told.append(message)
+        self.answer.append(message)
 
     def remove(self, worker):
         self.workers.remove(worker)
@@ -68,7 +68,7 @@ class Bench:
         return self.preparer.at_work is not None
 
     def says(self, **message):
-        return self.preparer.heard(self.pool.workers[0], message)
+        return self.preparer.take_message(self.pool.workers[0], message)
 
 
 @pytest.fixture
@@ -108,7 +108,7 @@ def test_what_is_prepared_waits_for_the_budget_and_the_look_ahead_for_twice_the_
     bench.add(ahead=True)
     assert not bench.after(5)  # of 0.8 s the half is left to saves, and 0.2 s are spent
     assert bench.after(3)
-    assert bench.pool.told[-1]["seconds"] == pytest.approx(0.355)
+    assert bench.pool.answer[-1]["seconds"] == pytest.approx(0.355)
 
 
 def test_a_request_ends_what_is_at_work_and_begins_the_budget_anew(bench):
@@ -155,7 +155,7 @@ def test_a_look_ahead_that_may_not_go_on_waits_and_one_that_ended_does_not(bench
     assert bench.says(rested="") is None  # of its imports, sent before it was told
     assert bench.says(rested=key, left=True, cpu=0.6) is not None
     assert len(bench.preparer.waiting) == 1 and not bench.after(1)
-    assert bench.after(20) and [m["key"] for m in bench.pool.told] == [key] * 2
+    assert bench.after(20) and [m["key"] for m in bench.pool.answer] == [key] * 2
     assert bench.says(rested=key, left=False, cpu=0.7) is not None
     assert bench.preparer.waiting == [] and not bench.after(100)
 

@@ -131,7 +131,7 @@ def test_status_answers_while_a_worker_is_at_work_and_equal_requests_are_one(fil
     found = daemon.status()
     assert [w["doing"] for w in found["workers"]].count("planning") == 1
     assert found["counts"]["planned"] == planned + 1
-    eventually(lambda: any("beat" in message for message in first.told))
+    eventually(lambda: any("beat" in message for message in first.answer))
     assert not first.is_done and not second.is_done
     daemon.go_on()
     assert first.result() == second.result()

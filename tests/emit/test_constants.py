@@ -15,14 +15,14 @@ from buildtool.graph.rewrite import rewrite
 from buildtool.graph.types import Graph, MeanAttrs, Op, OpKind
 from buildtool.plan.assemble.arrivals import HEAD
 from buildtool.target.catalogue import channel_bytes, constants_bytes, features, for_core
-from buildtool.target.family import load_family, resolved
+from buildtool.target.family import load_family, resolve_packings
 from buildtool.target.hardware import Core
 from buildtool.target.kernels import kernels_root
 
 EXAMPLES = settings(max_examples=30, derandomize=True, deadline=None, database=None)
 FOLDERS = sorted(path.parent for path in kernels_root().glob("*/catalogue.toml"))
 CATALOGUES = {folder.name: load_family(folder) for folder in FOLDERS}
-ALL = [kernel for each in CATALOGUES.values() for kernel in resolved(each, list(CATALOGUES.values()))]
+ALL = [kernel for each in CATALOGUES.values() for kernel in resolve_packings(each, list(CATALOGUES.values()))]
 KERNELS = for_core(ALL, Core("any", "any", (), threads=2))
 
 

@@ -10,7 +10,16 @@ from hypothesis import strategies as st
 from needs import needs_tool
 from paths import ROOT
 
-from buildtool.emit.ctext import COLUMNS, comment, continued, identifier, indented, numbers, shape, wrapped
+from buildtool.emit.ctext import (
+    COLUMNS,
+    comment,
+    identifier,
+    indent_lines,
+    join_continuations,
+    numbers,
+    shape,
+    wrap,
+)
 
 HOSTILE = [
     "*/ int evil; /*",
@@ -121,7 +130,7 @@ LONG = [
 @pytest.mark.parametrize("line", LONG)
 @pytest.mark.parametrize("indent", [0, 4, 8, 16])
 def test_a_broken_line_fits_and_says_the_same(line, indent):
-    rows = wrapped(line, indent)
+    rows = wrap(line, indent)
     assert all(len(row) <= COLUMNS for row in rows)
     assert " ".join(row.strip() for row in rows).replace("( ", "(") == line
     assert all(row.startswith(" " * indent) for row in rows)
@@ -129,7 +138,7 @@ def test_a_broken_line_fits_and_says_the_same(line, indent):
 
 def test_clang_format_would_break_the_lines_alike(tmp_path):
     program = needs_tool("clang-format")
-    text = "void f(void) {\n" + "\n".join(indented(LONG)) + "\n}\n"
+    text = "void f(void) {\n" + "\n".join(indent_lines(LONG)) + "\n}\n"
     done = subprocess.run(
         [program, f"--style=file:{STYLE}"], input=text, capture_output=True, text=True, check=True
     )
@@ -144,5 +153,5 @@ def test_numbers_fill_lines():
 
 def test_a_macro_that_goes_on_gets_its_backslash():
     body = "    " + "x" * (COLUMNS - 10)
-    rows = continued(f"#define A(x)\n    (x)\n#define B(x)\n{body}\n\nint b;")
+    rows = join_continuations(f"#define A(x)\n    (x)\n#define B(x)\n{body}\n\nint b;")
     assert rows == ["#define A(x) (x)", "#define B(x)".ljust(COLUMNS - 1) + "\\", body, "", "int b;"]

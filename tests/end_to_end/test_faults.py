@@ -11,7 +11,7 @@ import pytest
 from buildtool.api import handle
 from buildtool.base.errors import ToolError
 from buildtool.emit.image import HEADER_BYTES
-from buildtool.firmware.planned import planned
+from buildtool.firmware.planned import plan_model
 from buildtool.firmware.run import execute
 from buildtool.graph.types import OpKind
 from buildtool.options.values import PlanOptions
@@ -32,7 +32,7 @@ REQUEST = {
 
 @pytest.fixture(scope="module")
 def made():
-    return planned(MODEL, "host", PlanOptions(strategy="layerwise"))
+    return plan_model(MODEL, "host", PlanOptions(strategy="layerwise"))
 
 
 def _seal(image):

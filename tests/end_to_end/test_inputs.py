@@ -9,7 +9,7 @@ from buildtool.api import handle
 from buildtool.base.errors import UsageError
 from buildtool.base.files import File
 from buildtool.firmware.datasets import arrays
-from buildtool.firmware.datasets.arrays import seeded
+from buildtool.firmware.datasets.arrays import draw_inputs
 from buildtool.plan.models import load_model, read_graph
 
 MODEL = "ds_cnn"
@@ -115,12 +115,12 @@ def test_a_file_that_is_no_array_is_refused(tmp_path):
 
 
 def test_seeds_repeat_and_differ(graph):
-    one, again, other = (seeded(graph, 2, seed) for seed in (1, 1, 2))
+    one, again, other = (draw_inputs(graph, 2, seed) for seed in (1, 1, 2))
     for a, b, c in zip(one, again, other, strict=True):
         np.testing.assert_array_equal(a[0], b[0])
         assert (a[0] != c[0]).any()
     assert (one[0][0] != one[1][0]).any()
-    assert {-128, 127} <= set(np.concatenate([s[0].reshape(-1) for s in seeded(graph, 8, 0)]))
+    assert {-128, 127} <= set(np.concatenate([s[0].reshape(-1) for s in draw_inputs(graph, 8, 0)]))
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ from needs import needs_shared, needs_tool
 from buildtool.api import handle
 from buildtool.api.requests import parse
 from buildtool.emit.image import weight_image
-from buildtool.firmware.planned import planned
+from buildtool.firmware.planned import plan_model
 from buildtool.firmware.run.execute import built
 from buildtool.firmware.sizes import size_report
 from buildtool.fronts.cli import main as cli
@@ -189,7 +189,7 @@ def test_a_gated_network_in_both_passes(board, tmp_path):
     model = file_of(efficient_net(32, blocks=3, swish=True), tmp_path)
     asked = {"model": model, "board": board, "options": {"objective": "ram", "max_f": 1.0}}
     request = parse({"kind": "build", **asked})
-    once = planned(request.model, request.target, request.options)
+    once = plan_model(request.model, request.target, request.options)
     twice = exact(model, board, {"objective": "ram", "max_f": 1.6})
     assert not once.plan.second_passes and len(twice.plan.second_passes) > 1
     assert twice.plan.arena_bytes <= once.plan.arena_bytes * 0.8
@@ -209,7 +209,7 @@ def split_model(tmp_path_factory) -> str:
 @pytest.mark.parametrize("board", ["host", "cortex-m4", "hifive1"])
 def test_a_network_whose_slices_take_the_places_of_ends(board, split_model):
     answer = validated(split_model, board, {"objective": "ram"}, seed=3)
-    made = planned(split_model, board, PlanOptions(objective="ram"))
+    made = plan_model(split_model, board, PlanOptions(objective="ram"))
     assert len(fusions(made.graph)) == 2
     assert answer["arena_bytes"] == made.plan.arena_bytes
 
@@ -223,7 +223,7 @@ def test_an_image_of_a_split_network_is_run_by_its_plan(split_model, tmp_path):
     elf.chmod(0o755)
     answer = handle({"kind": "profile", **request, "elf": str(elf), "plan": str(elf.with_suffix(".plan"))})
     assert answer["exact"]
-    made = planned(split_model, "host", PlanOptions(objective="ram"))
+    made = plan_model(split_model, "host", PlanOptions(objective="ram"))
     assert answer["arena_bytes"] == made.plan.arena_bytes
 
 

@@ -10,8 +10,8 @@ from loaded import own_board
 from buildtool.base.errors import ToolError
 from buildtool.base.modes import Strategy
 from buildtool.emit.sources import emit
-from buildtool.firmware.datasets.arrays import seeded
-from buildtool.firmware.planned import planned
+from buildtool.firmware.datasets.arrays import draw_inputs
+from buildtool.firmware.planned import plan_model
 from buildtool.firmware.run.execute import built, execute
 from buildtool.firmware.sizes import open_elf
 from buildtool.options.values import PlanOptions, TargetChoice
@@ -65,7 +65,7 @@ def test_a_network_over_two_memories_is_exact_and_lies_where_its_sections_say(
 def test_what_is_written_beyond_the_second_arena_is_found_out(tmp_path: Path) -> None:
     """The header says a block less than the plan needs there: the network writes into the guard."""
     choice = TargetChoice(own_board(tmp_path, M7, "mps2-an500"), arena_in="sram,psram")
-    made = planned("ds_cnn", choice, PlanOptions(strategy=Strategy.LAYERWISE))
+    made = plan_model("ds_cnn", choice, PlanOptions(strategy=Strategy.LAYERWISE))
     sources = emit(made.graph, made.plan, made.target, made.model.name, made.session)
     size = made.plan.arenas[1]
     said = f"DS_CNN_SECOND_ARENA_BYTES {size}\n".encode()
@@ -74,4 +74,4 @@ def test_what_is_written_beyond_the_second_arena_is_found_out(tmp_path: Path) ->
     cut = header.replace(said, f"DS_CNN_SECOND_ARENA_BYTES {size - 32}\n".encode())
     broken = replace(sources, files={**sources.files, "ds_cnn.h": cut})
     with built(made, broken) as image, pytest.raises(ToolError, match="outside its second arena"):
-        execute(made, image, seeded(made.graph, 1, 20))
+        execute(made, image, draw_inputs(made.graph, 1, 20))

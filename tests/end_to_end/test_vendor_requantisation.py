@@ -13,7 +13,7 @@ from needs import needs_package, needs_shared, needs_tool
 
 from buildtool.api import handle
 from buildtool.base.modes import Reference
-from buildtool.firmware.datasets.arrays import seeded
+from buildtool.firmware.datasets.arrays import draw_inputs
 from buildtool.firmware.run.compare import referrer
 from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.tflite.writer import write_model
@@ -53,7 +53,7 @@ def test_differences_are_at_most_the_vendors(name, left_out, tmp_path):
     path.write_bytes(without(model, left_out))
     subprocess.run([program, "-o", compiled, path], check=True, capture_output=True, timeout=300)
     source, graph = read_graph(load_model(str(path)))
-    inputs, largest, values = seeded(graph, INPUTS, 0), 0, 0
+    inputs, largest, values = draw_inputs(graph, INPUTS, 0), 0, 0
     for one, made in zip(inputs, vendors(compiled, inputs), strict=True):
         want = referrer(Reference.LITERT, path.read_bytes(), source, graph)(one, False)[graph.outputs[0]]
         off = np.abs(made - want.reshape(-1))

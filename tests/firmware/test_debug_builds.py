@@ -16,7 +16,7 @@ from buildtool.base.session import Session, working
 from buildtool.base.store.cache import Cache
 from buildtool.firmware.linkmap import portable
 from buildtool.firmware.objects import Compiler, Unit, compile_all
-from buildtool.firmware.tools import called, debuggable
+from buildtool.firmware.tools import debug_name, debuggable
 from buildtool.target.types import Toolchain
 
 NET = "ds_cnn"
@@ -104,8 +104,8 @@ def test_flags_for_debugging_stand_in_place_of_those_that_optimise(tmp_path):
     found = debuggable(tools, {"kernels": tmp_path / "b", "inner": tmp_path / "b" / "c"})
     assert found.cflags == ("-Wall", "-Og", "-g", "-DNN_DEBUG")
     assert found.renames == (
-        f"-ffile-prefix-map={tmp_path.resolve()}/b={called('kernels')}",
-        f"-ffile-prefix-map={tmp_path.resolve()}/b/c={called('inner')}",
+        f"-ffile-prefix-map={tmp_path.resolve()}/b={debug_name('kernels')}",
+        f"-ffile-prefix-map={tmp_path.resolve()}/b/c={debug_name('inner')}",
     )
     assert dataclasses.replace(found, cflags=tools.cflags, renames=()) == tools
 

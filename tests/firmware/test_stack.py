@@ -14,8 +14,8 @@ from buildtool.base.session import Session
 from buildtool.client import place
 from buildtool.emit.sources import emit
 from buildtool.firmware.counting import link_anyway
-from buildtool.firmware.datasets.arrays import seeded
-from buildtool.firmware.planned import planned
+from buildtool.firmware.datasets.arrays import draw_inputs
+from buildtool.firmware.planned import plan_model
 from buildtool.firmware.run.execute import built, execute
 from buildtool.firmware.sizes import open_elf
 from buildtool.firmware.stack import riscv, thumb, xtensa
@@ -164,10 +164,10 @@ def test_what_ran_stays_within_the_stack_that_was_counted(model, board):
     if board == "esp8266":
         needs_tool("xtensa-lx106-elf-gcc")
     request = parse({"kind": "build", "model": model, "board": board})
-    made = planned(request.model, request.target, request.options, Session())
+    made = plan_model(request.model, request.target, request.options, Session())
     sources = emit(made.graph, made.plan, made.target, made.model.name, made.session)
     with built(made, sources) as image:
-        painted = execute(made, image, list(seeded(made.graph, 1, 1))).stack_high_water
+        painted = execute(made, image, list(draw_inputs(made.graph, 1, 1))).stack_high_water
         stacks = Stacks(open_elf(image.elf.read_bytes()), made.target.board.core.vector_bits // 8)
     need, own = stacks.need("invoke"), stacks.need(f"{sources.net}_invoke")
     assert painted is not None and need is not None and own is not None
@@ -180,7 +180,7 @@ def test_what_ran_stays_within_the_stack_that_was_counted(model, board):
 def test_frames_are_those_that_the_compiler_states(tmp_path, board):
     """-fstack-usage has each function's own frame, from the compiler itself."""
     target = load_target(board)
-    tools, made = toolchain(target, ""), planned("resnet8", board, PlanOptions())
+    tools, made = toolchain(target, ""), plan_model("resnet8", board, PlanOptions())
     sources = emit(made.graph, made.plan, made.target, "resnet8", made.session)
     stacks = Stacks(open_elf(link_anyway(sources, made.plan, target, tools, tmp_path).elf))
     includes = [f"-I{folder}" for folder in kernel_includes(target)]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from buildtool.base.errors import BuildtoolError, ModelError, UnsupportedError
 from buildtool.graph.darknet import read_cfg
-from buildtool.graph.flow import fused, lives, peak
+from buildtool.graph.flow import fuse, lives, peak
 
 NET = "[net]\nheight=32\nwidth=48\nchannels=3\n"
 
@@ -31,7 +31,7 @@ def test_a_convolution_its_normalisation_and_its_activation_are_three_operators_
     assert [op.kind for op in flow.ops] == ["convolutional", "batchnorm", "activation"]
     assert sizes(flow) == [32 * 48 * 3] + 3 * [16 * 24 * 8]
     assert weights(flow) == [8 * 3 * 9, 4 * 8]
-    joined = fused(flow)
+    joined = fuse(flow)
     assert [op.kind for op in joined.ops] == ["convolutional"]
     assert sizes(joined) == [32 * 48 * 3, 16 * 24 * 8]
     assert weights(joined) == weights(flow)
@@ -39,7 +39,7 @@ def test_a_convolution_its_normalisation_and_its_activation_are_three_operators_
 
 def test_a_value_with_a_second_reader_is_not_fused_away():
     conv = "[convolutional]\nfilters=3\nsize=1\nactivation=linear\n"
-    flow = fused(read(conv + "[activation]\nactivation=leaky\n[shortcut]\nfrom=-2\nactivation=linear\n"))
+    flow = fuse(read(conv + "[activation]\nactivation=leaky\n[shortcut]\nfrom=-2\nactivation=linear\n"))
     assert [op.kind for op in flow.ops] == ["convolutional", "activation", "shortcut"]
 
 

@@ -12,7 +12,7 @@ from randomnets import networks
 from zeronet import wired_net
 
 from buildtool.graph.flow import flow_of
-from buildtool.graph.numbering import is_numbered, numbered
+from buildtool.graph.numbering import is_numbered, number_tensors
 from buildtool.graph.order import in_order, least_peak_order
 from buildtool.graph.rewrite import rewrite
 from buildtool.graph.tflite.reader import read_model
@@ -46,10 +46,10 @@ def test_the_numbers_of_a_small_network():
         Op(OpKind.FULLY_CONNECTED, (a, w, -1), (y,)),
         Op(OpKind.ADD, (y, x), (out,), ElementwiseAttrs()),
     )
-    made = numbered(Graph("g", tensors, ops, (a, b), (out, x, out)))
+    made = number_tensors(Graph("g", tensors, ops, (a, b), (out, x, out)))
     assert [t.name for t in made.tensors] == ["a", "b", "w", "x", "y", "out"]
     assert numbers(made) == [(0, 1), (1, 2, -1), (3,), (0, 2, -1), (4,), (4, 3), (5,), (5, 3, 5)]
-    assert numbered(made) is made
+    assert number_tensors(made) is made
 
 
 @settings(derandomize=True, deadline=None, max_examples=60)
@@ -57,8 +57,8 @@ def test_the_numbers_of_a_small_network():
 def test_a_network_under_other_numbers_gets_the_same_ones(graph, seed):
     assert_counts_up(graph)
     other = renumbered(graph, seed)
-    assert numbers(numbered(other)) == numbers(graph)
-    assert all(a is b for a, b in zip(numbered(other).tensors, graph.tensors, strict=True))
+    assert numbers(number_tensors(other)) == numbers(graph)
+    assert all(a is b for a, b in zip(number_tensors(other).tensors, graph.tensors, strict=True))
     assert is_numbered(other) == (other.tensors == graph.tensors)
     assert topology_digest(disguised(graph, seed)) == topology_digest(graph)
 
@@ -100,6 +100,6 @@ def test_another_operator_order_has_numbers_of_its_own(seed):
     found = in_order(graph, least_peak_order(flow_of(graph)))
     assert found is not graph
     assert_counts_up(found)
-    other = numbered(disguised(graph, seed))
+    other = number_tensors(disguised(graph, seed))
     again = in_order(other, least_peak_order(flow_of(other)))
     assert numbers(again) == numbers(found)

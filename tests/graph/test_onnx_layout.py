@@ -12,9 +12,9 @@ from buildtool.graph.onnx.layout import (
     canonical,
     order_of,
     plain,
-    refined,
+    refine,
     tail_order,
-    transposed,
+    transpose_layout,
 )
 
 _settings = settings(derandomize=True, deadline=None, max_examples=120)
@@ -58,7 +58,7 @@ def test_a_transposition_in_the_file_moves_nothing(drawn, data):
     sizes, order = drawn
     layout = canonical(sizes, order)
     perm = tuple(data.draw(st.permutations(range(len(sizes)))))
-    made = transposed(sizes, layout, perm)
+    made = transpose_layout(sizes, layout, perm)
     flat = np.arange(math.prod(sizes)).reshape(sizes)
     bytes_ = flat.reshape(-1)[memory(layout)]  # the tensor as it lies
     turned = flat.transpose(perm).reshape(-1)
@@ -117,6 +117,6 @@ def test_columns_of_a_flattened_tensor_follow_its_bytes(drawn, count):
 
 def test_what_has_no_common_factors_is_not_refined():
     layout = canonical((2, 3), (1, 0))
-    assert refined(layout, (3, 2)) is None
-    assert transposed((3, 2), layout, (1, 0)) is None
+    assert refine(layout, (3, 2)) is None
+    assert transpose_layout((3, 2), layout, (1, 0)) is None
     assert between(layout, canonical((3, 2), (1, 0))) is None

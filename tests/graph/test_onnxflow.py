@@ -9,7 +9,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from buildtool.base.errors import BuildtoolError, ModelError, UnsupportedError
-from buildtool.graph.flow import fused, lives, peak
+from buildtool.graph.flow import fuse, lives, peak
 from buildtool.graph.onnx.flow import read_onnx
 
 
@@ -56,8 +56,8 @@ def test_activations_and_weights_have_their_sizes():
     assert sizes(flow) == [4 * 3 * 64, *[4 * 4 * 64] * 4]
     # the reshape's shape is no weight
     assert sum(flow.values[v].size for v in flow.weights()) == 4 * (4 * 27 + 4 * 4)
-    assert [op.kind for op in fused(flow).ops] == ["Conv", "Reshape"]
-    assert peak(lives(fused(flow))) == 4 * 4 * 64 * 2
+    assert [op.kind for op in fuse(flow).ops] == ["Conv", "Reshape"]
+    assert peak(lives(fuse(flow))) == 4 * 4 * 64 * 2
 
 
 @pytest.mark.slow
@@ -108,7 +108,7 @@ def quantised(final_reader=False):
 
 
 def test_a_quantised_network_stores_bytes():
-    flow = fused(read(quantised()))
+    flow = fuse(read(quantised()))
     assert [op.kind for op in flow.ops] == ["QuantizeLinear", "Conv", "MaxPool"]
     assert sizes(flow) == [4 * 192, 192, 256, 64]
     # weights are int8; the scale and the zero point are read from the file as well

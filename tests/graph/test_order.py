@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from plan_nets import graphs, make_target, residual_net
 from zeronet import Net, wired_net
 
-from buildtool.graph.flow import Flow, FlowOp, Value, flow_of, lives, peak, reordered
+from buildtool.graph.flow import Flow, FlowOp, Value, flow_of, lives, peak, reorder
 from buildtool.graph.liveness import live_sum_bound
 from buildtool.graph.order import chains, in_order, is_order, least_peak_of_chains, least_peak_order
 from buildtool.graph.ordersearch import Segment, Uses, bits
@@ -74,7 +74,7 @@ def test_no_order_of_a_small_network_has_a_lower_peak(flow):
     assert found.status == "optimal"
     assert found.peak == least_peak(flow)
     assert found.order in set(every_order(flow))
-    assert peak(lives(reordered(flow, found.order))) == found.peak <= found.given_peak
+    assert peak(lives(reorder(flow, found.order))) == found.peak <= found.given_peak
 
 
 @settings(derandomize=True, deadline=None, max_examples=60)
@@ -82,7 +82,7 @@ def test_no_order_of_a_small_network_has_a_lower_peak(flow):
 def test_a_small_budget_never_gives_a_worse_order_and_says_when_it_ended_the_search(flow, budget):
     whole, cut = least_peak_order(flow), least_peak_order(flow, budget=budget)
     assert whole.peak <= cut.peak <= cut.given_peak
-    assert peak(lives(reordered(flow, cut.order))) == cut.peak
+    assert peak(lives(reorder(flow, cut.order))) == cut.peak
     if cut.status == "optimal":
         assert cut.peak == whole.peak
 
@@ -262,5 +262,5 @@ def test_a_larger_network_is_ordered_with_a_proof():
     found = least_peak_of_chains(flow_of(graph))
     assert found.status == "optimal" and found.peak < found.given_peak
     flow = flow_of(in_order(graph, found))
-    assert peak(lives(flow)) == found.peak == peak(lives(reordered(flow_of(graph), found.order)))
+    assert peak(lives(flow)) == found.peak == peak(lives(reorder(flow_of(graph), found.order)))
     assert len(topology(in_order(graph, found)).ops) == len(graph.ops)

@@ -93,7 +93,7 @@ def test_a_clamp_to_one_becomes_part_of_the_operator_before_it():
 def test_rows_whose_sums_may_not_fit_are_refused(kind, most):
     for size in (most, most + 1):
         net = NetBuilder(4)
-        graph = net.graph([net.normalised(kind, net.input((1, size)))])
+        graph = net.graph([net.normalise(kind, net.input((1, size)))])
         if size == most:
             check_graph(graph)
             wide = np.full((1, size), -128, np.int8)
@@ -106,7 +106,7 @@ def test_rows_whose_sums_may_not_fit_are_refused(kind, most):
 @pytest.mark.parametrize("scale", [2.0**-26, 2.0**-25, 15.9, 16.0])
 def test_a_log_softmax_takes_the_scales_that_it_has_factors_for(scale):
     net = NetBuilder(4)
-    y = net.normalised(OpKind.LOG_SOFTMAX, net.input((1, 8), q=quant(scale, 3)))
+    y = net.normalise(OpKind.LOG_SOFTMAX, net.input((1, 8), q=quant(scale, 3)))
     data = write_model(net.graph([y]))
     if scale in (2.0**-26, 16.0):
         with pytest.raises(UnsupportedError, match="below 16"):

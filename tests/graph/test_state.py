@@ -14,11 +14,11 @@ from buildtool.base.errors import ModelError, UnsupportedError
 from buildtool.firmware.run.compare import referrer
 from buildtool.graph.flow import flow_of
 from buildtool.graph.liveness import alias_roots, live_ranges, state_of
-from buildtool.graph.numbering import is_numbered, numbered
+from buildtool.graph.numbering import is_numbered, number_tensors
 from buildtool.graph.order import in_order, is_order, least_peak_order
 from buildtool.graph.reference import execute, initially, next_held
 from buildtool.graph.rewrite import rewrite
-from buildtool.graph.states import settled
+from buildtool.graph.states import settle_states
 from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.tflite.writer import write_model
 from buildtool.graph.topology import topology, topology_digest
@@ -72,7 +72,7 @@ def test_sequences_of_invokes_equal_litert_before_and_after_rewriting(name):
 @pytest.mark.parametrize("name", MODELS)
 def test_settled_graphs_write_each_state_once_after_its_readers_in_any_order_of_least_memory(name):
     made = rewrite(read_model(write_model(MODELS[name])))
-    assert is_numbered(made) and settled(made) is not None
+    assert is_numbered(made) and settle_states(made) is not None
     found = least_peak_order(flow_of(made))
     assert is_order(made, found)
     reordered = in_order(made, found)
@@ -130,11 +130,13 @@ def test_references_keep_state_until_they_are_reset():
 
 def test_numbers_and_topology_depend_on_neither_the_values_nor_the_order_of_states():
     graph = MODELS["delays"]
-    turned = numbered(replace(graph, states=graph.states[::-1]))
+    turned = number_tensors(replace(graph, states=graph.states[::-1]))
     assert topology_digest(turned) == topology_digest(graph)
-    assert turned.states[0].before == numbered(graph).states[0].before
+    assert turned.states[0].before == number_tensors(graph).states[0].before
     bare = topology(graph).bare_graph()
-    assert [(s.before, s.after) for s in bare.states] == [(s.before, s.after) for s in numbered(graph).states]
+    assert [(s.before, s.after) for s in bare.states] == [
+        (s.before, s.after) for s in number_tensors(graph).states
+    ]
     filled = [np.zeros_like(s.initial) for s in graph.states]
     other = replace(
         graph, states=tuple(replace(s, initial=v) for s, v in zip(graph.states, filled, strict=True))

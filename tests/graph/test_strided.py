@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from buildtool.graph.reference import execute
-from buildtool.graph.strided import MAX_RANK, Copy, copies, merged, reduction, row_major
+from buildtool.graph.strided import MAX_RANK, Copy, copies, merge_dims, reduction, row_major
 from buildtool.graph.types import OpKind
 
 MOVES = [
@@ -59,7 +59,7 @@ def test_merging_dimensions_moves_the_same_bytes_in_fewer(shape_and_order):
     strides = row_major(shape)
     out = tuple(shape[p] for p in order)
     plain = Copy(out, tuple(strides[p] for p in order), row_major(out))
-    fewer = merged(plain)
+    fewer = merge_dims(plain)
     source = np.arange(np.prod(shape))
     one, two = (np.full(source.size, -1) for _ in range(2))
     _walk(plain, source, one)
@@ -69,8 +69,8 @@ def test_merging_dimensions_moves_the_same_bytes_in_fewer(shape_and_order):
 
 
 def test_a_whole_copy_is_one_run():
-    assert merged(Copy((2, 3, 4), (12, 4, 1), (12, 4, 1))).size == (24,)
-    assert merged(Copy((1, 1), (7, 1), (9, 1))).size == (1,)
+    assert merge_dims(Copy((2, 3, 4), (12, 4, 1), (12, 4, 1))).size == (24,)
+    assert merge_dims(Copy((1, 1), (7, 1), (9, 1))).size == (1,)
 
 
 @_quick

@@ -16,7 +16,7 @@ from buildtool import zoo
 from buildtool.graph import types as g
 from buildtool.graph.liveness import live_ranges
 from buildtool.graph.macs import total_macs
-from buildtool.graph.numbering import is_numbered, numbered
+from buildtool.graph.numbering import is_numbered, number_tensors
 from buildtool.graph.rewrite import rewrite
 from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.topology import topology, topology_digest
@@ -26,7 +26,7 @@ from buildtool.target.catalogue import features
 
 def assert_said(graph):
     """A graph made of the topology has it, and planning gets the same answers from both."""
-    graph = numbered(graph)
+    graph = number_tensors(graph)
     found = topology(graph)
     bare = found.bare_graph()
     assert topology(bare) == found

@@ -9,7 +9,7 @@ import pytest
 from buildtool.api.checking.cases import WIDE, network
 from buildtool.base.errors import UnsupportedError
 from buildtool.base.modes import Reference
-from buildtool.firmware.datasets.arrays import seeded
+from buildtool.firmware.datasets.arrays import draw_inputs
 from buildtool.firmware.run.compare import referrer
 from buildtool.graph import types as g
 from buildtool.graph.reference import execute
@@ -40,7 +40,7 @@ def _equal(graph, inputs):
 def test_an_operator_of_int16_equals_litert(kind):
     for seed in SEEDS:
         graph = network(kind, seed, among=seed % 3 == 2, wide=True)
-        _equal(graph, seeded(graph, 1, seed)[0])
+        _equal(graph, draw_inputs(graph, 1, seed)[0])
 
 
 @pytest.mark.parametrize("scale", [2.0**-12, 2.0**-13, 3e-4, 0.01])
@@ -77,7 +77,7 @@ def test_an_int32_bias_is_read_as_the_int64_bias_that_it_is():
     net = WideNetBuilder(7)
     x = net.input((1, 5, 5, 6))
     graph = net.graph([net.dense(net.conv(x, 4, kernel=(3, 3)), 3)])
-    read, inputs = read_model(_with_int32_biases(graph)), seeded(graph, 1, 3)[0]
+    read, inputs = read_model(_with_int32_biases(graph)), draw_inputs(graph, 1, 3)[0]
     expected = litert.run_graph(graph, inputs)
     for t, value in execute(read, inputs).items():
         source = read.tensors[t].source
@@ -90,12 +90,12 @@ def test_additions_that_litert_shifts_are_refused(monkeypatch):
     net = WideNetBuilder(9)
     x, y = (net.input((1, 4, 4, 2), q=quant(2.0**-n)) for n in (10, 11))
     graph = net.graph([net.op(OpKind.SUB, (x, y), g.ElementwiseAttrs(), quant(s)) for s in (2.0**-10, 0.001)])
-    _equal(graph, seeded(graph, 1, 2)[0])
+    _equal(graph, draw_inputs(graph, 1, 2)[0])
     monkeypatch.setattr(pointwise, "POWERS_OF_TWO", True)
     with pytest.raises(UnsupportedError, match="powers of two"):
         read_model(write_model(graph))
     alone = replace(graph, ops=graph.ops[1:], outputs=graph.outputs[1:])
-    _equal(alone, seeded(alone, 1, 2)[0])
+    _equal(alone, draw_inputs(alone, 1, 2)[0])
 
 
 @pytest.mark.parametrize("kind", [OpKind.HARD_SWISH, OpKind.PRELU, OpKind.TRANSPOSE_CONV])
@@ -118,7 +118,7 @@ def test_an_addition_without_its_pad_of_channels_equals_litert():
     x = net.input((1, 3, 4, 6))
     padded = net.pad(net.unary(OpKind.TANH, x), ((0, 0), (0, 0), (0, 0), (1, 3)))
     graph = net.graph([net.elementwise(OpKind.ADD, padded, net.conv(x, 10))])
-    made = litert.rewritten(graph, seeded(graph, 1, 2)[0])
+    made = litert.rewritten(graph, draw_inputs(graph, 1, 2)[0])
     assert any(isinstance(op.attrs, g.WidenedAttrs) for op in made.ops)
 
 
@@ -126,7 +126,7 @@ def test_a_depthwise_layer_with_an_int32_bias_is_compared_with_litert():
     """LiteRT refuses such a bias where it would have to take it for another of int64."""
     net = WideNetBuilder(6)
     graph = net.graph([net.conv(net.input((1, 4, 5, 3)), 0, kernel=(3, 3), depth_multiplier=1)])
-    model, inputs = _with_int32_biases(graph), seeded(graph, 1, 2)[0]
+    model, inputs = _with_int32_biases(graph), draw_inputs(graph, 1, 2)[0]
     source, modes = read_model(model), (Reference.NUMPY, Reference.LITERT)
     values = [referrer(mode, model, source, source)(inputs, False)[source.outputs[0]] for mode in modes]
     assert np.array_equal(*values)

@@ -9,7 +9,7 @@ import functools
 import numpy as np
 import pytest
 from boardcalls import collect
-from buildtool_plugins.xcore.vpu16 import LANES, Sums, chosen
+from buildtool_plugins.xcore.vpu16 import LANES, Sums, choose_factors
 from hostfamily import on_host
 from hypothesis import strategies as st
 from kernelcases import BYTES, CONV, DEPTHWISE, Axis, changed
@@ -21,7 +21,7 @@ from placement import WAYS, run_placed
 from vpu16_twin import expected, output, rounded_sums
 
 from buildtool.base.modes import Requantise
-from buildtool.emit.packing import loaded, proven_bound
+from buildtool.emit.packing import load_packing, proven_bound
 from buildtool.graph.fixedpoint import multiply_by_quantized_multiplier, quantize_multiplier
 from buildtool.graph.reference import execute_op
 from buildtool.target.catalogue import select
@@ -29,7 +29,7 @@ from buildtool.target.kernels import kernels_root
 from buildtool.target.registry import load_board, make_target
 
 KERNELS = "xcore_vpu"  # whose C is called
-PACKING = loaded(kernels_root() / "xcore_vpu16" / "packing.py")
+PACKING = load_packing(kernels_root() / "xcore_vpu16" / "packing.py")
 NAMES = ("convolution", "depthwise", "dense")
 KINDS = {
     **{f"small {name}": small[name] for name in NAMES},
@@ -66,7 +66,7 @@ def test_no_sum_is_farther_off_than_is_proven_and_some_are_nearly_as_far():
     rng, near, exact = np.random.default_rng(5), [], 0
     for _ in range(60):
         sums, found = layer(rng)
-        factors = chosen(sums)
+        factors = choose_factors(sums)
         multipliers = np.array([quantize_multiplier(float(m)) for m in sums.m]).T
         want = multiply_by_quantized_multiplier(found + sums.bias, *multipliers) + sums.zero_point
         z = rounded_sums(factors, found, slice(len(sums.m)))
@@ -87,7 +87,7 @@ def test_no_sum_is_farther_off_than_is_proven_and_some_are_nearly_as_far():
 def test_the_arrays_are_what_the_instructions_give():
     rng = np.random.default_rng(6)
     sums, found = layer(rng, LANES)
-    factors = chosen(sums)
+    factors = choose_factors(sums)
     assert factors.rounded.all()
     z = rounded_sums(factors, found, slice(LANES))
     for lane in range(LANES):
@@ -119,10 +119,10 @@ def sums_of(m, most=100_000, bias=0):
     ],
 )
 def test_what_16_bits_cannot_do_well_stays_exact(sums, rounded):
-    factors = chosen(sums)
+    factors = choose_factors(sums)
     assert bool(factors.rounded.all()) == bool(factors.rounded.any()) == rounded
     assert (factors.error.max() > 0) == rounded
-    none = chosen(sums, most_error=-1)
+    none = choose_factors(sums, most_error=-1)
     assert not none.rounded.any()
 
 

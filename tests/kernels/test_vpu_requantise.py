@@ -9,7 +9,7 @@ from kernelcases import layer as random_layer
 from placement import run_whole
 from requantisers import channel_numbers
 
-from buildtool.emit.packing import loaded
+from buildtool.emit.packing import load_packing
 from buildtool.graph.fixedpoint import multiply_by_quantized_multiplier
 from buildtool.graph.types import Activation
 from buildtool.target.catalogue import select
@@ -155,7 +155,7 @@ def test_outputs_are_equal_where_a_jump_makes_the_lower_half_largest():
 
 def test_constants_that_pass_the_lower_half_beside_0_are_refused():
     """Those that were once taken for this channel: sums 154 and 156 gave 0, and 155 gave 1 as it should."""
-    packing, sums = loaded(kernels_root() / FAMILY / "packing.py"), np.arange(-3060, 38790)
+    packing, sums = load_packing(kernels_root() / FAMILY / "packing.py"), np.arange(-3060, 38790)
     table, whole = np.array([(0, *FACE_FACTOR)], np.int32), np.ones(1, bool)
     channels = packing._Channels((0, 0, -128, 127), table, sums[:1], sums[-1:])
     taken = packing._Fit(*np.array((0, 1, 13679, -7186, 2048, -4062, 13, 0)).reshape(8, 1))

@@ -28,7 +28,7 @@ from buildtool.plan.place.solver import Status, solve
 from buildtool.plan.schedule.overlap import distance, region_distance
 from buildtool.plan.schedule.receptive import accumulates, axes, row_inputs, streams, through
 from buildtool.plan.schedule.rings import rings
-from buildtool.plan.schedule.schedule import Run, executed_macs, run
+from buildtool.plan.schedule.schedule import Run, count_executed_macs, run
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.search import blocks
 from buildtool.plan.search import front as fronts
@@ -261,7 +261,7 @@ class Twin:
 
     def work(self, region: Region, first: int) -> int:
         """Multiply-accumulates of the region's steps."""
-        return executed_macs(self.graph, self.run(region))
+        return count_executed_macs(self.graph, self.run(region))
 
     def cost(self, region: Region, first: int) -> int:
         """The target's estimate in sixteenths: every step by itself, at the price of its own window."""

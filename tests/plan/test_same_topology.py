@@ -18,7 +18,7 @@ from buildtool import zoo
 from buildtool.base.errors import BuildtoolError, PlanError
 from buildtool.emit.image import weight_image
 from buildtool.emit.sources import emit
-from buildtool.graph.numbering import numbered
+from buildtool.graph.numbering import number_tensors
 from buildtool.graph.onnx.reader import read_qdq
 from buildtool.graph.rewrite import rewrite
 from buildtool.graph.tflite.reader import read_model
@@ -42,7 +42,7 @@ def least_memory(graph, target, image):
 
 def assert_shared(graph, seed, *planners):
     """What a planner makes of the network, or refuses, is what it makes of another guise of it."""
-    target, other = make_target(), numbered(disguised(graph, seed))
+    target, other = make_target(), number_tensors(disguised(graph, seed))
     for planner in planners:
         try:
             made = planner(graph, target)
@@ -91,7 +91,7 @@ def test_a_plan_is_checked_against_canonical_numbers_only():
     other = renumbered(graph, 1)
     with pytest.raises(PlanError, match="numbered"):
         check(made, other, target)
-    check(made, numbered(other), target)
+    check(made, number_tensors(other), target)
 
 
 def without_comments(text):
@@ -108,11 +108,11 @@ def emitted(graph, target, image):
 @given(graph=small_networks(), seed=SEEDS)
 def test_the_emitted_c_is_the_same_but_for_names(graph, seed):
     target, graph = load_target("cortex-m4"), rewrite(graph)
-    same_names = numbered(renumbered(retrained(graph, seed), seed))
+    same_names = number_tensors(renumbered(retrained(graph, seed), seed))
     one, plan = emitted(graph, target, "whole")
     other, _ = emitted(same_names, target, "whole")
     assert other == one
-    foreign, _ = emitted(numbered(renumbered(renamed(graph, seed), seed)), target, "whole")
+    foreign, _ = emitted(number_tensors(renumbered(renamed(graph, seed), seed)), target, "whole")
     assert {n: without_comments(t) for n, t in foreign.items()} == {
         n: without_comments(t) for n, t in one.items()
     }

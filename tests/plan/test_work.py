@@ -41,7 +41,7 @@ def outcome(prepared, budget):
     """The plan's bytes (or why there is none), whether the budget has ended, and what is left of it."""
     with prepared.session.budget(budget) as work:
         try:
-            made = to_bytes(choose._chosen(prepared).plan)
+            made = to_bytes(choose._choose_best(prepared).plan)
         except PlanError as error:
             made = error.text
         return made, work.ended, work.left
@@ -51,7 +51,7 @@ def units(branches, budget=math.inf):
     """What the least plan of some branches takes."""
     session = Session()
     with session.budget(1 << 62) as work:
-        choose._chosen(problem(joined(branches), "cortex-m4", session))
+        choose._choose_best(problem(joined(branches), "cortex-m4", session))
         return (1 << 62) - work.left
 
 
@@ -153,7 +153,7 @@ def test_tensors_that_cannot_lie_where_they_are_wished_are_not_tried_one_by_one(
     whole = moves._Problem(buffers, [], 16, [1], ())
     stretch = whole.stretch(0, whole.stretches)
     tried = []
-    monkeypatch.setattr(moves, "_pinned", lambda *args: tried.append(args))
+    monkeypatch.setattr(moves, "_place_pinned", lambda *args: tried.append(args))
     offsets = {i: 16 * i for i in range(60)}
     assert moves._offsets(whole, stretch, offsets, 960, {i: 16 * i + 16 for i in range(60)}) == offsets
     assert len(tried) == moves.MOST_FAILED

@@ -14,7 +14,7 @@ from answertypes import wrong
 from needs import needs_package, needs_tool
 from paths import ROOT
 
-from buildtool.api import handle, kept_session
+from buildtool.api import handle, open_session
 from buildtool.base.errors import BuildtoolError
 from buildtool.fronts.cli import main as cli
 from buildtool.graph.tflite.writer import write_model
@@ -121,7 +121,7 @@ def test_the_price_before_training_is_that_of_the_converted_file(folder):
     from buildtool.split.types import Choice
 
     base = backend.load(folder / "net.keras")
-    session = kept_session()
+    session = open_session()
     sketched = write_model(sketch(build(base, find_blocks(base), Choice((2,)))))
     converted = (folder / "out/split.tflite").read_bytes()
     assert price_of(sketched, "cortex-m4", session) == price_of(converted, "cortex-m4", session)

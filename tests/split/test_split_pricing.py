@@ -14,7 +14,7 @@ from buildtool.split.pricing import Point, Price
 from buildtool.split.run import rank
 from buildtool.split.search import Candidate, Found, Step, Tried
 from buildtool.split.types import Block, Choice, Counts
-from buildtool.split.wanted import Goals, wanted
+from buildtool.split.wanted import Goals, read_settings
 
 FRONT = (Point(1000, 1.5, 90_000.0, 9.0), Point(2000, 1.0, 60_000.0, 6.0), Point(9000, 1.0, 30_000.0, 3.0))
 PRICE = Price("board", FRONT, 3000, 5000, 700, "cycles", 4096, 8192)
@@ -152,7 +152,7 @@ def test_the_defaults_that_the_table_says_are_those_of_a_training():
     said.pop("flash")  # the board's memory
     numbers = {one.name for one in of_split if one.number}
     given = {name: int(text) if name in numbers else text for name, text in said.items()}
-    assert wanted({**request, **given}) == wanted(request)
+    assert read_settings({**request, **given}) == read_settings(request)
 
 
 def test_of_two_searches_the_one_that_meets_the_goals_then_the_smaller_then_the_better_is_taken():

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from buildtool.base.errors import UsageError
-from buildtool.split.records import Records, keep_arrays, kept_arrays, key_of
+from buildtool.split.records import Records, keep_arrays, key_of, read_arrays
 
 
 def test_what_was_put_is_read_again(tmp_path):
@@ -79,11 +79,11 @@ def test_damaged_arrays_are_left_aside(tmp_path):
     path = tmp_path / "kept.npz"
     arrays = {"v0": np.arange(6.0).reshape(2, 3), "v1": np.array(7)}
     keep_arrays(path, {"key": "a"}, arrays)
-    about, found = kept_arrays(path) or ({}, {})
+    about, found = read_arrays(path) or ({}, {})
     assert about == {"key": "a"}
     assert all(np.array_equal(found[name], one) for name, one in arrays.items())
-    assert kept_arrays(tmp_path / "none.npz") is None
+    assert read_arrays(tmp_path / "none.npz") is None
     whole = path.read_bytes()
     for damaged in (whole[:-100], b"", whole[:200] + b"\xff\xff" + whole[202:]):
         path.write_bytes(damaged)
-        assert kept_arrays(path) is None
+        assert read_arrays(path) is None

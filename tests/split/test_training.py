@@ -51,12 +51,12 @@ def test_images_are_mirrored_and_moved_and_black_comes_in():
     x = np.zeros((200, 8, 8, 1), np.uint8)
     x[:, 3, 2] = 255
     settings = Settings(shift=0.125)
-    found = training.augmented(x, settings, np.random.default_rng(0))
+    found = training.augment(x, settings, np.random.default_rng(0))
     assert (found.sum(axis=(1, 2, 3)) == 255).all()
     _, rows, columns, _ = np.nonzero(found)
     assert set(rows) == {2, 3, 4}
     assert set(columns) == {1, 2, 3, 4, 5, 6}
-    assert np.array_equal(training.augmented(x, Settings(shift=0.0, flip=False), np.random.default_rng(0)), x)
+    assert np.array_equal(training.augment(x, Settings(shift=0.0, flip=False), np.random.default_rng(0)), x)
 
 
 def test_pixels_become_real_values_by_the_rule():
@@ -97,7 +97,7 @@ def test_a_training_learns_and_says_how_far_it_is(keras, tmp_path, monkeypatch):
     backend.save(model, tmp_path / "model.keras")
     loaded = backend.load(tmp_path / "model.keras")
     assert backend.digest(loaded) == backend.digest(model)
-    assert backend.packed(loaded) == (tmp_path / "model.keras").read_bytes()
+    assert backend.pack_model(loaded) == (tmp_path / "model.keras").read_bytes()
 
 
 @pytest.mark.slow
@@ -153,7 +153,11 @@ def test_a_training_goes_on_from_its_own_state_alone(tmp_path, monkeypatch):
     training.keep(model, path, "a", 3, 40.5)
     for variable in variables:
         variable.assign(0.0)
-    assert training.restored(model, path, "b") == training.restored(model, tmp_path / "none", "a") == (0, 0.0)
+    assert (
+        training.restore_path(model, path, "b")
+        == training.restore_path(model, tmp_path / "none", "a")
+        == (0, 0.0)
+    )
     assert variables[0].value == 0.0
-    assert training.restored(model, path, "a") == (3, 40.5)
+    assert training.restore_path(model, path, "a") == (3, 40.5)
     assert [variable.value for variable in variables] == [1.5, 2.5, 3.5]

@@ -92,8 +92,8 @@ def test_decoded_images_are_kept_until_a_file_changes(tmp_path, monkeypatch):
     write(images, PETS)
     first = load(images, cache=cache)
     decoded: list[str] = []
-    plain = datasets._decoded
-    monkeypatch.setattr(datasets, "_decoded", lambda *args: (decoded.append(args[2]), plain(*args))[1])
+    plain = datasets._decode
+    monkeypatch.setattr(datasets, "_decode", lambda *args: (decoded.append(args[2]), plain(*args))[1])
     assert load(images, cache=cache).digest() == first.digest()
     assert not decoded
     (images / "train/cat/0.png").write_bytes(png(77))

@@ -21,8 +21,8 @@ from buildtool.api.requests import parse
 from buildtool.base.modes import Reference
 from buildtool.base.session import Session
 from buildtool.emit.sources import Sources, emit
-from buildtool.firmware.datasets.arrays import seeded
-from buildtool.firmware.planned import Planned, planned, refuse_unless_fits
+from buildtool.firmware.datasets.arrays import draw_inputs
+from buildtool.firmware.planned import Planned, plan_model, refuse_unless_fits
 from buildtool.firmware.run.compare import Array, difference, referrer
 from buildtool.firmware.run.execute import Outcome, built, execute
 from buildtool.graph.secondpass import with_second_passes
@@ -62,7 +62,8 @@ def _expected(
     graph = with_second_passes(network.graph, passes)
     file = tflite_file(network.model, network.source)
     return [
-        (given, _values(file, network.source, graph, given)) for given in seeded(network.graph, inputs, seed)
+        (given, _values(file, network.source, graph, given))
+        for given in draw_inputs(network.graph, inputs, seed)
     ]
 
 
@@ -92,7 +93,7 @@ def exact(
     asked = {"model": model, "board": board, "toolchain": toolchain, "options": {"order": "given", **options}}
     asked |= {"arena_in": arena_in} if arena_in else {}
     request = parse({"kind": "build", **asked})
-    made = planned(request.model, request.target, request.options, _session(model))
+    made = plan_model(request.model, request.target, request.options, _session(model))
     sources = emit(made.graph, made.plan, made.target, made.model.name, made.session)
     refuse_unless_fits(made, len(sources.image.data))
     sets = _expected(model, inputs, seed, made.plan.second_passes)

@@ -29,7 +29,7 @@ from buildtool.graph import types as g
 from buildtool.graph.strided import reduction
 from buildtool.graph.types import Graph, Op, OpKind
 from buildtool.target.catalogue import features, scratch_bytes, select
-from buildtool.target.family import load_family, resolved
+from buildtool.target.family import load_family, resolve_packings
 from buildtool.target.types import BYTES, Argument, KernelVariant
 
 WARNINGS = tuple("-std=c99 -Wall -Wextra -Wconversion -Wsign-conversion -Wshadow -pedantic -Werror".split())
@@ -108,7 +108,7 @@ def runtime(tool: str) -> ctypes.CDLL:
 @functools.cache
 def catalogue() -> dict[str, KernelVariant]:
     """The plain kernel of every operator kind, of bytes and of int8's arithmetic."""
-    every = resolved(load_family(KERNELS / "reference"))
+    every = resolve_packings(load_family(KERNELS / "reference"))
     return {v.op: v for v in every if v.types == BYTES and not v.form}
 
 

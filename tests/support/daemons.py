@@ -155,7 +155,7 @@ def dialled(daemon: Daemon, *messages: Mapping[str, Any]) -> Iterator[socket.soc
     with socket.socket(socket.AF_UNIX) as ours:
         ours.settimeout(20)
         ours.connect(str(daemon.at.address))
-        ours.sendall(b"".join(map(wire.packed, messages)))
+        ours.sendall(b"".join(map(wire.pack_frame, messages)))
         yield ours
 
 
@@ -171,7 +171,7 @@ class Asking:
     """A request at work in a thread; `result` waits for the answer or raises what was raised."""
 
     def __init__(self, daemon: Daemon, request: Mapping[str, Any], cache: str) -> None:
-        self.told: list[Mapping[str, Any]] = []
+        self.answer: list[Mapping[str, Any]] = []
         self._found: list[Any] = []
         self.link = daemon.link()
         before = daemon.counts()["requests"]
@@ -181,7 +181,7 @@ class Asking:
 
     def _run(self, request: Mapping[str, Any], cache: str) -> None:
         try:
-            self._found.append(self.link.request(request, cache, self.told.append))
+            self._found.append(self.link.request(request, cache, self.answer.append))
         except BaseException as error:
             self._found.append(error)
 

@@ -88,7 +88,7 @@ def _decided(net: NetBuilder, x: int, side: int) -> int:
     y = net.select(more, chosen, x)
     small = net.unary(OpKind.TANH, y)  # LOG_SOFTMAX has no factor for the logarithm of a larger scale
     pairs = ((OpKind.L2_NORMALIZATION, y), (OpKind.LOG_SOFTMAX, small))
-    parts = [net.normalised(kind, x) for kind, x in pairs]
+    parts = [net.normalise(kind, x) for kind, x in pairs]
     return net.elementwise(OpKind.ADD, *parts)
 
 

@@ -44,7 +44,7 @@ class FakeBoard:
         if self.serve is not None:
             return self.serve(request)
         payload = self._payload(request)
-        return Frame(request.kind.lower(), request.sequence, request.session, payload).encoded()
+        return Frame(request.kind.lower(), request.sequence, request.session, payload).encode()
 
     def _payload(self, request: Frame) -> bytes:
         header = bytes(32) + self.layout + bytes(16)

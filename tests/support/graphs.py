@@ -197,7 +197,7 @@ def _select(draw: st.DrawFn, net: NetBuilder, _kind: OpKind) -> Made:
 
 def _normalised(draw: st.DrawFn, net: NetBuilder, kind: OpKind) -> Made:
     shape = (*draw(st.sampled_from([(), (1,), (3,), (1, 2, 3)])), draw(st.integers(1, 130)))
-    return net.normalised(kind, net.input(shape))
+    return net.normalise(kind, net.input(shape))
 
 
 def _denied(draw: st.DrawFn, net: NetBuilder, _kind: OpKind) -> Made:

@@ -58,7 +58,7 @@ class Family:
         self.target = target or load_target(board)
         if threads > 1:  # the board with this family alone
             found = load_board(board)
-            core = dataclasses.replace(found.core, families=(family,)).threaded(threads)
+            core = dataclasses.replace(found.core, families=(family,)).with_threads(threads)
             self.target = make_target(dataclasses.replace(found, core=core))
         self.select = of_an_operator(functools.partial(select, self.target))
         self.kernels: Counter[str] = Counter()

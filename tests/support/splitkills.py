@@ -57,7 +57,7 @@ def moments():
         "training the base": ends(Batches, "__getitem__", 6),  # in its second epoch
         "keeping an epoch": ends(training, "keep", 2),
         "training a candidate": ends(Batches, "__getitem__", 3),
-        "keeping a network": ends(backend, "packed"),
+        "keeping a network": ends(backend, "pack_model"),
         "keeping a record": ends(Records, "put"),
         "converting": ends(backend, "in_order"),
         "converting, at some time": ends(splitting, "int8_file", later=4 * SOON),

@@ -10,7 +10,7 @@ from buildtool.plan.summary.fit import available_bytes, rooms
 from buildtool.target.choice import arena_memories, load_target, roomier, with_arena_in
 from buildtool.target.digest import planning_digest
 from buildtool.target.registry import board_names, load_board
-from buildtool.target.speeds import Cache, Pipeline, Speed, streamed
+from buildtool.target.speeds import Cache, Pipeline, Speed, streamed_cycles_per_byte
 from buildtool.target.types import KEPT_FOR_GLOBALS
 
 FAST = """
@@ -56,9 +56,9 @@ def test_an_access_waits_for_its_first_beat_and_for_each_further_one():
 
 def test_reading_in_order_costs_a_line_at_a_time_or_a_word_at_a_time():
     cached, line = Speed(7, 64, 1, "l1"), Cache("l1", 32, 4096, 4096, 4)
-    assert streamed(cached, line) == 10 / 32
-    assert streamed(Speed(6, 16, 2), None) == 8 / 4
-    assert streamed(None, None) == 0
+    assert streamed_cycles_per_byte(cached, line) == 10 / 32
+    assert streamed_cycles_per_byte(Speed(6, 16, 2), None) == 8 / 4
+    assert streamed_cycles_per_byte(None, None) == 0
 
 
 MISTAKES = r"""

@@ -22,7 +22,7 @@ from buildtool.graph.types import (
 )
 from buildtool.target.catalogue import features, scratch_bytes, select
 from buildtool.target.costs import Pricer, once
-from buildtool.target.family import load_family, resolved
+from buildtool.target.family import load_family, resolve_packings
 from buildtool.target.registry import load_board
 from buildtool.target.types import Contract, Costs, KernelVariant, Target, Windows
 from buildtool.target.variables import VARIABLES
@@ -185,13 +185,13 @@ def test_a_packing_is_looked_for_in_the_own_family_first_then_in_others(tmp_path
         folder.mkdir()
     mine = load(folders[0], ENTRY)
     first, second = (load(folder, LAYOUT) for folder in folders[1:])
-    assert {k.packer for k in resolved(mine, [first, second])} == {folders[1] / "packing.py"}
+    assert {k.packer for k in resolve_packings(mine, [first, second])} == {folders[1] / "packing.py"}
     own = load(folders[0], LAYOUT + ENTRY)
-    (add, _) = resolved(own, [first])
+    (add, _) = resolve_packings(own, [first])
     assert add.packer == folders[0] / "packing.py"
     assert (add.constants, add.channel_factors, add.channel_weights) == ("4 * cout", "4", "0")
     with pytest.raises(TargetError, match="packing 'add' is unknown") as caught:
-        resolved(mine, [load(folders[2], LAYOUT.replace("packing.add", "packing.addd"))])
+        resolve_packings(mine, [load(folders[2], LAYOUT.replace("packing.add", "packing.addd"))])
     assert caught.value.hint == "did you mean 'addd'?"
     assert caught.value.path == str(folders[0] / "catalogue.toml")
     assert caught.value.operator == "add_fast"
@@ -200,8 +200,8 @@ def test_a_packing_is_looked_for_in_the_own_family_first_then_in_others(tmp_path
 def test_slices_need_a_packing_that_can_be_cut(tmp_path):
     sliced = ENTRY.replace('scratch = "2 * cin"', 'slices = "True"')
     with pytest.raises(TargetError, match="packing 'add' cannot be cut into channels"):
-        resolved(load(tmp_path, LAYOUT.splitlines()[0] + "\nbytes = '48'\n" + sliced))
-    assert resolved(load(tmp_path, LAYOUT + sliced))[0].slices == "True"
+        resolve_packings(load(tmp_path, LAYOUT.splitlines()[0] + "\nbytes = '48'\n" + sliced))
+    assert resolve_packings(load(tmp_path, LAYOUT + sliced))[0].slices == "True"
 
 
 CONV = one_op(

@@ -117,7 +117,7 @@ def test_formulas_of_kernels_see_the_number():
     kernel = KernelVariant(
         "ADD", "k", "f", ("x/k.c",), when="threads > 1", scratch="threads * cin", cost="oh // threads"
     )
-    (found,) = for_core([kernel], load_board("host").core.threaded(4))
+    (found,) = for_core([kernel], load_board("host").core.with_threads(4))
     assert (found.when, found.scratch, found.cost) == ("4 > 1", "4 * cin", "oh // 4")
 
 

@@ -10,7 +10,7 @@ from buildtool.base import programs
 from buildtool.base.errors import ToolError
 from buildtool.base.session import Session, working
 from buildtool.base.store.cache import Cache
-from buildtool.firmware.run.cycles import find_timer, timed
+from buildtool.firmware.run.cycles import find_timer, time_blocks
 from buildtool.target.executed import OUTSIDE, Ran, Waited, Work
 from buildtool.target.types import RunRequest
 
@@ -171,7 +171,7 @@ def test_cycles_are_those_of_the_cores_manual():
     timer = find_timer(board)
     if isinstance(timer, str):
         pytest.skip(f"needs llvm-mca: {timer}")
-    timing = timed(timed_blocks(), board, timer, session)
+    timing = time_blocks(timed_blocks(), board, timer, session)
     refill = 2
     multiplies = timing.parts[0]
     assert (multiplies.pipeline, multiplies.words) == (1 + LOOP * (4 + 1 + 1), 0)

@@ -16,7 +16,7 @@ from buildtool.firmware.objects import reads
 from buildtool.fronts.cli import main as cli
 from buildtool.graph.types import OpKind
 from buildtool.target.catalogue import select
-from buildtool.target.registry import asked, load_board, load_target, plugin
+from buildtool.target.registry import ask_plugin, load_board, load_target, plugin
 from buildtool.target.types import RunRequest, RunResult
 
 
@@ -155,11 +155,11 @@ def failing(*_words):
 
 def test_a_method_that_fails_or_gives_something_else_is_named():
     with pytest.raises(TargetError, match=r"plugin 'acme' failed in run: KeyError: 'x' \(.*tools.py, "):
-        asked("acme", "run", failing, RunResult)
+        ask_plugin("acme", "run", failing, RunResult)
     with pytest.raises(TargetError, match="plugin 'acme': run gives None"):
-        asked("acme", "run", lambda: None, RunResult)
+        ask_plugin("acme", "run", lambda: None, RunResult)
     with pytest.raises(KeyError):  # of ours it is an internal error, which is to be reported
-        asked("host", "run", failing, RunResult)
+        ask_plugin("host", "run", failing, RunResult)
 
 
 @pytest.mark.parametrize(

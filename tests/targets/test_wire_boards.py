@@ -26,7 +26,7 @@ from buildtool.api.requests import parse
 from buildtool.base.errors import ToolError
 from buildtool.base.modes import Reference
 from buildtool.base.session import Session
-from buildtool.firmware.datasets.arrays import seeded
+from buildtool.firmware.datasets.arrays import draw_inputs
 from buildtool.firmware.run import execute
 from buildtool.firmware.run.compare import referrer
 from buildtool.firmware.run.execute import built, input_file, subject
@@ -64,7 +64,7 @@ class Built:
     def run(self, opened):
         """Handshake and run; the outputs are compared."""
         connection = link.Link(opened, WHAT)
-        firmware = talk.said_hello(connection.hello(talk.HELLO_SECONDS), WHAT)
+        firmware = talk.read_hello(connection.hello(talk.HELLO_SECONDS), WHAT)
         expected = talk.identity(self.image, desk._read_only(self.board))
         talk.check_identity(firmware, expected, WHAT)
         talk.check_memory(connection, expected, WHAT)
@@ -79,7 +79,7 @@ class Built:
 def firmware(board, wire="serial", **options):
     request = parse({"kind": "flash", "model": NET, "board": board, "wire": wire, "options": options})
     made, sources = subject(request, Session())
-    inputs = seeded(made.graph, 2, 7)
+    inputs = draw_inputs(made.graph, 2, 7)
     want = [referrer(Reference.NUMPY, b"", made.source, made.graph)(one, False) for one in inputs]
     outputs = b"".join(np.ascontiguousarray(one[t]).tobytes() for one in want for t in made.graph.outputs)
     with built(made, sources) as image:

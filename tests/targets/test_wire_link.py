@@ -10,7 +10,7 @@ from contextlib import closing
 
 import pytest
 from buildtool_plugins.wire import ROOT, desk, link, ports, talk
-from buildtool_plugins.wire.link import MOST_PAYLOAD, Decoder, Frame, decoded
+from buildtool_plugins.wire.link import MOST_PAYLOAD, Decoder, Frame, decode
 from buildtool_plugins.wire.ports import SerialPort
 from fakeboard import FakeBoard, on_a_port
 from hypothesis import given, settings
@@ -84,7 +84,7 @@ def answering(kind, *frame):
         if request.kind != kind:
             return plain.answer(request)
         session = 0 if letter in "b" or payload == b"\1" else request.session
-        return Frame(letter, request.sequence, session, payload).encoded()
+        return Frame(letter, request.sequence, session, payload).encode()
 
     return FakeBoard(serve=serve)
 
@@ -216,7 +216,7 @@ frames = st.builds(Frame, st.sampled_from("HWabz"), st.integers(0, 255), st.inte
 @settings(derandomize=True, deadline=None, max_examples=40)
 @given(st.lists(st.tuples(frames, st.binary(max_size=20)), max_size=6), st.integers(1, 50))
 def test_frames_come_out_of_a_stream_with_rubbish_between_them(sent, piece):
-    stream = b"".join(rubbish + frame.encoded() for frame, rubbish in sent)
+    stream = b"".join(rubbish + frame.encode() for frame, rubbish in sent)
     decoder, found = Decoder(), list[Frame]()
     for at in range(0, len(stream), piece):
         found += decoder.feed(stream[at : at + piece])
@@ -226,12 +226,12 @@ def test_frames_come_out_of_a_stream_with_rubbish_between_them(sent, piece):
 @settings(derandomize=True, deadline=None, max_examples=40)
 @given(frames, st.data())
 def test_a_byte_that_is_changed_or_lost_makes_no_frame(frame, data):
-    encoded = frame.encoded().strip(b"\0")
+    encoded = frame.encode().strip(b"\0")
     at = data.draw(st.integers(0, len(encoded) - 1))
     other = data.draw(st.integers(1, 255).filter(lambda byte: byte != encoded[at]))
-    assert decoded(encoded) == frame
-    assert decoded(encoded[:at] + bytes([other]) + encoded[at + 1 :]) is None
-    assert decoded(encoded[:at] + encoded[at + 1 :]) is None
+    assert decode(encoded) == frame
+    assert decode(encoded[:at] + bytes([other]) + encoded[at + 1 :]) is None
+    assert decode(encoded[:at] + encoded[at + 1 :]) is None
 
 
 @pytest.fixture(scope="module")
@@ -256,7 +256,7 @@ def test_the_firmware_answers_each_request_of_its_session_once(firmware):
     hello, other = Frame("H", 1, 7), Frame("W", 9, 8, b"abc")
     work = [Frame("W", n % 256, 7, bytes([n % 256, 0]) * (n % 121)) for n in range(2, 300)]
     stream = [Frame("W", 5, 0, b"x"), hello, *work, work[-1], other, work[-1], Frame("H", 3, 8), other]
-    answers = said(firmware, b"".join(frame.encoded() for frame in stream))
+    answers = said(firmware, b"".join(frame.encode() for frame in stream))
     turned = [Frame("w", one.sequence, 7, one.payload[::-1]) for one in work]
     expected = [Frame("e", 5, 0, b"\1"), Frame("h", 1, 7), *turned, turned[-1], Frame("e", 9, 7, b"\1")]
     assert answers[: len(expected)] == expected
@@ -270,11 +270,11 @@ def test_the_firmware_stands_whatever_comes(firmware):
     for _ in range(12):
         stream = b""
         for number in range(200):
-            whole = Frame("W", number, 7, chance.randbytes(chance.randrange(MOST_PAYLOAD))).encoded()
+            whole = Frame("W", number, 7, chance.randbytes(chance.randrange(MOST_PAYLOAD))).encode()
             cut = chance.randrange(len(whole))
             rubbish = [whole[:cut], whole[cut:], chance.randbytes(cut), bytes(cut), b"\1" * 600]
             stream += chance.choice(rubbish)
         last = Frame("W", 201, 7, bytes(range(240)))
-        stream += b"\0" + Frame("H", 200, 7).encoded() + last.encoded()
+        stream += b"\0" + Frame("H", 200, 7).encode() + last.encode()
         wanted = [Frame("h", 200, 7), Frame("w", 201, 7, last.payload[::-1])]
         assert said(firmware, stream)[-2:] == wanted

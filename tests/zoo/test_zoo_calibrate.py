@@ -116,4 +116,4 @@ def test_an_all_zero_tensor_still_has_a_quantisation():
     ],
 )
 def test_activations_clamp(activation, expected):
-    assert calibrate.activated(np.array([-7.0, 0.5, 7.0]), activation).tolist() == expected
+    assert calibrate.activate(np.array([-7.0, 0.5, 7.0]), activation).tolist() == expected

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from buildtool.api.answers.cures import Cure as Cured
-from buildtool.api.answers.cures import Fitting, Settings, cures, fits, fitted, next_smaller
+from buildtool.api.answers.cures import Fitting, Settings, cures, fit, fits, next_smaller
 from buildtool.api.answers.estimate import price
 from buildtool.base.errors import BuildtoolError, Hint, UsageError, to_data
 from buildtool.emit.ctext import shape
@@ -88,7 +88,7 @@ def _verdict(
     try:
         prepared = prepare(network, target, request.options, session)
         is_prepared = True
-        fitting = fitted(prepared, name, exactly=is_named)
+        fitting = fit(prepared, name, exactly=is_named)
     except BuildtoolError as error:
         # of a named board an option that means nothing there is refused: max_ms, where costs are no time
         if not is_prepared and (is_named or not isinstance(error, UsageError)):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from buildtool.base.errors import BuildtoolError
 from buildtool.plan.place.csvfile import MOST_BYTES, read_problem, write_solution
-from buildtool.plan.place.solver import solved
+from buildtool.plan.place.solver import solve_problem
 
 if TYPE_CHECKING:
     from buildtool.api.requests.kinds import Arena, Tflm
@@ -28,7 +28,7 @@ def arena(request: Arena, session: Session) -> ArenaAnswer:
     budget = common_budget(count) if request.budget is None else request.budget
     problem = table.problem
     try:
-        result = solved(problem, capacity, budget, session)
+        result = solve_problem(problem, capacity, budget, session)
     except BuildtoolError as error:
         raise error.at(path=path) from None
     solution = result.solution
@@ -52,10 +52,10 @@ def common_budget(items: int) -> int:
 def tflm(request: Tflm, session: Session) -> TflmAnswer:
     """The model's file with arena offsets for TensorFlow Lite Micro in its metadata."""
     from buildtool.plan.models import load_model, tflite_file
-    from buildtool.plan.others.tflm import planned_file
+    from buildtool.plan.others.tflm import write_plan_into_file
 
     model = load_model(request.model, session)
-    data, allocation = planned_file(tflite_file(model), path=model.path, session=session)
+    data, allocation = write_plan_into_file(tflite_file(model), path=model.path, session=session)
     return {
         "model": model.name,
         "arena_bytes": allocation.height,

@@ -25,12 +25,12 @@ _MOST_KEY_BYTES = 1 << 16
 def sources_of(request: Emit | Build | Bundle, session: Session) -> tuple[Planned, Sources, dict[str, bytes]]:
     """A plan that fits, what is emitted for it, and all files: sources, the arena's map, the plan."""
     from buildtool.firmware.firmware import arena_map
-    from buildtool.firmware.planned import emitted, planned_or_given, refuse_unless_fits
+    from buildtool.firmware.planned import emit_sources, plan_or_read, refuse_unless_fits
     from buildtool.plan.codec import to_bytes
 
-    planned = planned_or_given(request.model, request.target, request.options, request.lock, session)
+    planned = plan_or_read(request.model, request.target, request.options, request.lock, session)
     name = request.name or planned.model.name
-    sources = emitted(planned, name)
+    sources = emit_sources(planned, name)
     refuse_unless_fits(planned, len(sources.image.data))
     arena = arena_map(sources.net, name, planned.plan, planned.graph, session)
     return planned, sources, {**sources.files, **arena, f"{sources.net}.plan": to_bytes(planned.plan)}
@@ -61,11 +61,11 @@ def emit(request: Emit, session: Session) -> EmitAnswer:
 def build(request: Build, session: Session) -> BuildAnswer:
     """The test firmware of a network: sources, image, files for flash, size report."""
     from buildtool.api.answers.estimate import facts
-    from buildtool.firmware.firmware import build_firmware, compiled_by_maker, for_other_tools, map_of
+    from buildtool.firmware.firmware import build_firmware, compile_with_vendor, for_other_tools, map_of
     from buildtool.firmware.flashfiles import flash_files
     from buildtool.firmware.linkmap import portable
     from buildtool.firmware.parts import parts
-    from buildtool.firmware.run.levels import built, named
+    from buildtool.firmware.run.levels import reality_answer, reality_of_build
     from buildtool.firmware.sizes import size_report
     from buildtool.firmware.stack.need import refuse_unless_enough, stack_report
     from buildtool.firmware.tools import toolchain
@@ -84,11 +84,11 @@ def build(request: Build, session: Session) -> BuildAnswer:
     files |= {f"{net}.elf": elf, f"{net}.map": table}
     files |= flash_files(elf, board, net, request.flashing.formats, signing)
     files |= for_other_tools(family, sources, planned.plan, planned.target)
-    own = compiled_by_maker(family, net, files, session.tell)
+    own = compile_with_vendor(family, net, files, session.tell)
     return {
         "net": net,
         "board": board.name,
-        **named(built(board, own)),
+        **reality_answer(reality_of_build(board, own)),
         "compiler": own.compiler if own else firmware.compiler,
         "arena_bytes": planned.plan.arena_bytes,
         "state_bytes": planned.plan.state_bytes,
@@ -119,7 +119,7 @@ def sizes(request: Sizes, _session: Session) -> SizesAnswer:
     from buildtool.firmware.linkmap import map_text
     from buildtool.firmware.parts import parts
     from buildtool.firmware.run.identity import MOST_IMAGE_BYTES, networks
-    from buildtool.firmware.run.levels import built, named
+    from buildtool.firmware.run.levels import reality_answer, reality_of_build
     from buildtool.firmware.sizes import size_report
     from buildtool.firmware.stack.need import stack_report
     from buildtool.target.choice import load_board
@@ -132,7 +132,7 @@ def sizes(request: Sizes, _session: Session) -> SizesAnswer:
         found = parts(elf, board, nets, table)
         return {
             "board": board.name,
-            **named(built(board, None)),
+            **reality_answer(reality_of_build(board, None)),
             "sizes": size_report(elf, board),
             "parts": found.parts,
             "files_from": found.files_from,

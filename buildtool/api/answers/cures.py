@@ -17,7 +17,7 @@ from buildtool.api.answers.estimate import price
 from buildtool.base.errors import BuildtoolError, Value
 from buildtool.base.modes import Image, Objective, Order
 from buildtool.emit.image import image_layout
-from buildtool.firmware.counting import Count, counted
+from buildtool.firmware.counting import Count, count_footprint
 from buildtool.firmware.needs import CODE, Footprint, Need, needs, needs_of
 from buildtool.firmware.planned import prepare
 from buildtool.options.values import PlanOptions, TargetChoice
@@ -73,17 +73,17 @@ class Fitting:
         return price(self.plan, target, waiting(self.plan, self.graph, target, session))
 
 
-def fitted(prepared: Prepared, name: str, *, exactly: bool) -> Fitting:
+def fit(prepared: Prepared, name: str, *, exactly: bool) -> Fitting:
     """The plan of a problem, or the nearest one to its limits, and what its firmware needs.
 
     `name`: of the network. `exactly`: the firmware is compiled and linked wherever that can be; otherwise
     only where an upper bound leaves a doubt. BuildtoolError where there is no plan.
     """
-    return fitted_plan(prepared, *nearest(prepared), name, exactly=exactly)
+    return fit_plan(prepared, *nearest(prepared), name, exactly=exactly)
 
 
-def fitted_plan(prepared: Prepared, graph: Graph, plan: Plan, name: str, *, exactly: bool) -> Fitting:
-    """As `fitted`, for a given plan."""
+def fit_plan(prepared: Prepared, graph: Graph, plan: Plan, name: str, *, exactly: bool) -> Fitting:
+    """As `fit`, for a given plan."""
     target, options = prepared.target, prepared.options
     flash = image_layout(graph, target.named(plan.kernels)).size
     least = needs(plan, target, flash, options)
@@ -99,7 +99,7 @@ def fitted_plan(prepared: Prepared, graph: Graph, plan: Plan, name: str, *, exac
         fits_surely = all(needed(need) <= need.available for need in above)
         return not exactly and (fits_surely or not fits(least))
 
-    count = counted(graph, plan, target, name, suffices, prepared.session)
+    count = count_footprint(graph, plan, target, name, suffices, prepared.session)
     counted_needs = least
     if count.footprint is not None:
         counted_needs = needs_of(count.footprint, plan, target, flash, options)
@@ -127,7 +127,7 @@ def cures(network: Network, asked: TargetChoice, lacking: Fitting, session: Sess
     news = (s for s in _settings(lacking) if not any(c.settings.items() <= s.items() for c in helping))
     for settings in islice(news, MOST_TRIES):
         session.tell(f"trying what would help: {', '.join(f'{k}={v}' for k, v in settings.items())}")
-        cure = _tried(network, asked, options, settings, session)
+        cure = _try_settings(network, asked, options, settings, session)
         if cure is not None:
             helping.append(cure)
     helping.sort(key=lambda cure: (cure.found.price["cost"], cure.found.plan.macs, list(cure.settings)))
@@ -136,7 +136,7 @@ def cures(network: Network, asked: TargetChoice, lacking: Fitting, session: Sess
     return helping[:SHOWN]
 
 
-def _tried(
+def _try_settings(
     network: Network, asked: TargetChoice, options: PlanOptions, settings: Settings, session: Session
 ) -> Cure | None:
     """The cure, if the network fits with the settings and they go together; else None."""
@@ -154,7 +154,7 @@ def _tried(
         choice = dataclasses.replace(asked, **of_target)
         planning = dataclasses.replace(options, **of_plan)
         prepared = prepare(network, load_target(choice, session), planning, session)
-        fitting = fitted(prepared, network.model.name, exactly=False)
+        fitting = fit(prepared, network.model.name, exactly=False)
     except BuildtoolError:
         return None
     if fitting.fits:
@@ -164,7 +164,7 @@ def _tried(
     if "ram" in settings or not over or wanted <= 0 or fitting.plan.arena_bytes > prepared.available:
         return None
     # The arena fits, but not together with what firmware has beside it.
-    return _tried(network, asked, options, {**settings, "ram": wanted}, session)
+    return _try_settings(network, asked, options, {**settings, "ram": wanted}, session)
 
 
 def _settings(lacking: Fitting) -> Iterator[Settings]:
@@ -222,7 +222,7 @@ def _boards(network: Network, lacking: Fitting, session: Session) -> Iterator[Cu
     plain = TargetChoice("")
     for board in room[:MOST_BOARDS]:
         session.tell(f"trying board {board.name}")
-        cure = _tried(network, plain, lacking.prepared.options, {"board": board.name}, session)
+        cure = _try_settings(network, plain, lacking.prepared.options, {"board": board.name}, session)
         if cure is not None:
             yield cure
 
@@ -234,7 +234,7 @@ def next_smaller(fitting: Fitting) -> tuple[Settings, Fitting] | None:
         return None
     options = dataclasses.replace(fitting.prepared.options, ram=ram, objective=Objective.COST)
     try:
-        smaller = fitted(dataclasses.replace(fitting.prepared, options=options), "network", exactly=False)
+        smaller = fit(dataclasses.replace(fitting.prepared, options=options), "network", exactly=False)
     except BuildtoolError:
         return None
     return ({"ram": smaller.plan.arena_bytes}, smaller) if smaller.plan.arena_bytes <= ram else None

@@ -13,11 +13,11 @@ from buildtool.firmware.planned import notes
 from buildtool.graph.partviews import without_views
 from buildtool.graph.secondpass import without_second_passes
 from buildtool.plan.choose.choose import nearest
-from buildtool.plan.choose.limits import estimated_ms
+from buildtool.plan.choose.limits import estimate_ms
 from buildtool.plan.choose.memories import caches, waiting, waits
 from buildtool.plan.choose.problem import Prepared
-from buildtool.plan.schedule.schedule import executed_macs
-from buildtool.plan.schedule.timeline import Timeline, brought
+from buildtool.plan.schedule.schedule import count_executed_macs
+from buildtool.plan.schedule.timeline import Timeline, load_steps
 from buildtool.plan.summary.fit import excess_bytes, rooms
 from buildtool.plan.summary.summary import peak
 from buildtool.target.catalogue import features
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 def price(plan: Plan, target: Target, waited: float = 0.0) -> Price:
     """What a plan needs and costs; `waited`: the cost of waiting for the arena's memories, to be added."""
     cost = plan.cost + waited
-    time = estimated_ms(cost, target)
+    time = estimate_ms(cost, target)
     return {"arena_bytes": plan.arena_bytes, "f": plan.f, "cost": cost, "estimated_ms": time}
 
 
@@ -57,7 +57,7 @@ def _loads(planned: Planned, timeline: Timeline) -> Loading | None:
     bare = peak(plan, planned.graph, weights=False, session=planned.session)
     without = bare.bytes if bare else 0
     starts = _region_starts(timeline)
-    loads = [load for _, load in brought(timeline, plan.loads, plan.buffers)]
+    loads = [load for _, load in load_steps(timeline, plan.loads, plan.buffers)]
     loaded, once = sum(load.size for load in loads), {load.op: load.size for load in plan.loads}
     return {
         "bytes": loaded,
@@ -87,7 +87,7 @@ def _estimate(plan: Plan, timeline: Timeline, board: Board) -> Estimate | None:
     clock = _Clock(rate, bandwidth)
     begun: dict[int, list[Load]] = {}
     inside: dict[int, list[Load]] = {}  # region's first step -> what is brought while it runs, each time
-    brings = brought(timeline, plan.loads, plan.buffers)
+    brings = load_steps(timeline, plan.loads, plan.buffers)
     for step, load in brings:
         waits = load.by_turns or step > starts[load.op]
         (inside if waits else begun).setdefault(starts[load.op] if waits else step, []).append(load)
@@ -104,7 +104,7 @@ def _estimate(plan: Plan, timeline: Timeline, board: Board) -> Estimate | None:
                 clock.begin(load, graph)
             clock.stop(inside[number])
             later = []
-        clock.run(executed_macs(graph, run), here, later, graph)
+        clock.run(count_executed_macs(graph, run), here, later, graph)
     loaded = sum(load.size for _, load in brings)
     return {
         "compute_seconds": plan.macs / rate,
@@ -184,7 +184,7 @@ def memories_of(planned: Planned) -> MemoriesView | None:
     board = planned.target.board
     if not board.second:
         return None
-    touched, speeds = _touched(planned.plan, planned, board), waits(board)
+    touched, speeds = _touched_bytes(planned.plan, planned, board), waits(board)
     waited = sum(size * wait for size, wait in zip(touched, speeds, strict=False))
     sizes = (*planned.plan.arenas, 0)
     alone = [_alone(planned, name) for name in board.holders]
@@ -217,7 +217,7 @@ def _alone(planned: Planned, name: str) -> AloneView:
     plan, waited, error = None, 0.0, ""
     try:
         _, plan = nearest(Prepared("", (once,), target, planned.options, session=planned.session))
-        (touched,), (wait,) = _touched(plan, planned, board), waits(board)
+        (touched,), (wait,) = _touched_bytes(plan, planned, board), waits(board)
         waited = touched * wait
     except BuildtoolError as refusal:
         error = refusal.text
@@ -228,12 +228,12 @@ def _alone(planned: Planned, name: str) -> AloneView:
         "f": plan.f if plan else None,
         "cost": plan.cost if plan else 0.0,
         "wait_cycles": waited,
-        "estimated_ms": estimated_ms(plan.cost + waited, target) if plan else None,
+        "estimated_ms": estimate_ms(plan.cost + waited, target) if plan else None,
         "error": error,
     }
 
 
-def _touched(plan: Plan, planned: Planned, board: Board) -> tuple[int, ...]:
-    from buildtool.plan.assemble.memories import touched_bytes
+def _touched_bytes(plan: Plan, planned: Planned, board: Board) -> tuple[int, ...]:
+    from buildtool.plan.assemble.memories import count_touched_bytes
 
-    return touched_bytes(plan, planned.graph, planned.target, caches(board), planned.session)
+    return count_touched_bytes(plan, planned.graph, planned.target, caches(board), planned.session)

@@ -15,10 +15,10 @@ from buildtool.base.session import Level
 from buildtool.emit.image import image_layout
 from buildtool.firmware.needs import refuse_weights
 from buildtool.firmware.planned import prepare
-from buildtool.plan.choose.choose import chosen, front, settled
+from buildtool.plan.choose.choose import choose_plan, front, settle
 from buildtool.plan.choose.fronts import front_factor
 from buildtool.plan.choose.kept import parts
-from buildtool.plan.choose.limits import estimated_ms
+from buildtool.plan.choose.limits import estimate_ms
 from buildtool.plan.choose.problem import Prepared, settings
 from buildtool.plan.models import load_network
 from buildtool.schema.fronts import Point
@@ -41,14 +41,14 @@ def front_of(request: Front, session: Session) -> FrontAnswer:
 
     target, options = load_target(request.target, session), request.options
     network = load_network(request.model, session)
-    prepared = settled(prepare(network, target, options, session))
+    prepared = settle(prepare(network, target, options, session))
     graph = prepared.graphs[0]
     refuse_weights(target, options, image_layout(graph, catalogue.select_all(target, graph)).size)
-    front_found = prepared.session.keep(FRONTS, parts(prepared), lambda: _found(prepared))
+    front_found = prepared.session.keep(FRONTS, parts(prepared), lambda: _find_fronts(prepared))
     if not front_found["points"]:
         # why no plan keeps the limits: the refusal of the request for the one with the least memory
         least = replace(prepared, options=replace(options, objective=Objective.RAM), bounded=False)
-        chosen(least)
+        choose_plan(least)
         raise PlanError("no plan of the front keeps the limits", path=prepared.path)
     searched = settings(prepared)
     return {
@@ -63,7 +63,7 @@ def front_of(request: Front, session: Session) -> FrontAnswer:
         "state_bytes": prepared.state_bytes,
         "macs": front_found["macs"],
         "cost_unit": str(target.cost_unit),
-        "points": [{**p, "estimated_ms": estimated_ms(p["cost"], target)} for p in front_found["points"]],
+        "points": [{**p, "estimated_ms": estimate_ms(p["cost"], target)} for p in front_found["points"]],
         "beside": peers_of(prepared, request.peers),
         "search_factor": front_found["search_factor"],
         "placing_ended": front_found["placing_ended"],
@@ -82,7 +82,7 @@ class Found(TypedDict):
     accounting: list[str]
 
 
-def _found(prepared: Prepared) -> Found:
+def _find_fronts(prepared: Prepared) -> Found:
     points, ended = front(prepared, prepared.options.ram)
     return {
         "macs": points[0].plan.macs_layerwise if points else 0,
@@ -93,12 +93,12 @@ def _found(prepared: Prepared) -> Found:
     }
 
 
-def _unpacked(data: bytes) -> Found:
+def _unpack(data: bytes) -> Found:
     front: Found = from_plain(msgpack.unpackb(data), Found, "front")
     return front
 
 
-FRONTS: Level[Found] = Level("fronts", msgpack.packb, _unpacked)
+FRONTS: Level[Found] = Level("fronts", msgpack.packb, _unpack)
 
 
 def in_figures(point: Planned, target: Target) -> Point:
@@ -128,7 +128,7 @@ def peers_of(prepared: Prepared, peers: bool) -> list[Peer | Refusal]:
     for strategy in strategies:
         options = replace(prepared.options, strategy=strategy, hand_off=None)
         try:
-            _, plan = chosen(prepared.by_itself(options))
+            _, plan = choose_plan(prepared.by_itself(options))
             others.append({"strategy": strategy, **figures(plan, prepared.target)})
         except BuildtoolError as error:
             others.append({"strategy": strategy, "error": error.text})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from buildtool.graph.flow import fused
+from buildtool.graph.flow import fuse
 from buildtool.plan.models import read_model_file
 from buildtool.plan.others.footprint import footprint
 
@@ -22,7 +22,7 @@ def network_analysis(request: AnalyzeNetwork, _session: Session) -> NetworkAnswe
     file, options = request.model, request.options
     flow = _read(read_model_file(file), file.path, options)
     if options.operators == "fused":
-        flow = fused(flow)
+        flow = fuse(flow)
     flow, counted = footprint(flow, weights=options.weights, order=options.order)
     at = flow.ops[counted.fullest]
     order = counted.order

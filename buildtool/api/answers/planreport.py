@@ -10,12 +10,12 @@ from buildtool.api.answers.estimate import facts, memories_of, price, wait_cycle
 from buildtool.base.errors import BuildtoolError
 from buildtool.base.modes import Image, Objective, Strategy
 from buildtool.emit.image import image_layout
-from buildtool.firmware.planned import Planned, planned_or_given, refuse_unless_fits
+from buildtool.firmware.planned import Planned, plan_or_read, refuse_unless_fits
 from buildtool.graph.fusions import fusions
 from buildtool.graph.rewrite import rewrite
 from buildtool.graph.types import ConvAttrs, Graph, Op, OpKind, PoolAttrs
 from buildtool.plan.choose.choose import make_plan
-from buildtool.plan.choose.limits import estimated_ms
+from buildtool.plan.choose.limits import estimate_ms
 from buildtool.plan.codec import digest, to_bytes
 from buildtool.plan.locked import Locked, operators, to_text
 from buildtool.plan.summary.memory import LiveBuffer, Moment, Use
@@ -46,7 +46,7 @@ _SHORT = {
 
 def answer(request: Asked, session: Session) -> answers.PlanAnswer:
     """The answer to a `plan` request: how a model runs on a board. Refuses a plan that does not fit."""
-    planned = planned_or_given(request.model, request.target, request.options, request.lock, session)
+    planned = plan_or_read(request.model, request.target, request.options, request.lock, session)
     image_bytes = image_layout(planned.graph, planned.target.named(planned.plan.kernels)).size
     refuse_unless_fits(planned, image_bytes)
     return {
@@ -60,14 +60,14 @@ def answer(request: Asked, session: Session) -> answers.PlanAnswer:
 
 def planned_model(planned: Planned, flash_bytes: int) -> answers.PlannedModel:
     """What the answers to `plan` and `report` both say of a plan; `flash_bytes`: of its weight image."""
-    details = described(planned)
+    details = describe_plan(planned)
     return {
         **details,
         **facts(planned),
         "model": planned.model.name,
         "board": planned.target.board.name,
         "flash_bytes": flash_bytes,
-        "estimated_ms": estimated_ms(details["cost"], planned.target),
+        "estimated_ms": estimate_ms(details["cost"], planned.target),
         "cost_by_ratio": sorted(planned.target.by_ratio.intersection(planned.plan.kernels)),
         "memories": memories_of(planned),
         "search_factor": planned.search_factor,
@@ -76,14 +76,14 @@ def planned_model(planned: Planned, flash_bytes: int) -> answers.PlannedModel:
     }
 
 
-def described(planned: Planned) -> answers.PlanDetails:
+def describe_plan(planned: Planned) -> answers.PlanDetails:
     """The plan as plain values, with every region's memory and work, the peak, and the lost bytes."""
     # a plan that is given may be for another target than the one that prices it
     key = (digest(planned.plan), planned.model.digest, planning_digest(planned.target))
-    return planned.session.remember("described", key, lambda: _described(planned))
+    return planned.session.remember("described", key, lambda: _describe_plan(planned))
 
 
-def _described(planned: Planned) -> answers.PlanDetails:
+def _describe_plan(planned: Planned) -> answers.PlanDetails:
     plan, graph = planned.plan, planned.graph
     kernels, costs = planned.target.named(plan.kernels), planned.target.costs
     whole = summarize(plan, graph, kernels, costs, planned.session)
@@ -256,7 +256,7 @@ def traced(request: Trace, session: Session) -> answers.TraceAnswer:
     from buildtool.plan.others.chrometrace import trace  # a plan alone needs neither
     from buildtool.plan.summary.steps import plan_steps
 
-    planned = planned_or_given(request.model, request.target, request.options, request.lock, session)
+    planned = plan_or_read(request.model, request.target, request.options, request.lock, session)
     plan, graph, target = planned.plan, planned.graph, planned.target
     steps = plan_steps(plan, graph, target.named(plan.kernels), target.costs, planned.session)
     clock = clock_of(target)

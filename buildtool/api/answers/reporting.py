@@ -8,14 +8,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from buildtool.api.answers.analysis import verdict_of
-from buildtool.api.answers.cures import fitted_plan
+from buildtool.api.answers.cures import fit_plan
 from buildtool.api.answers.fronts import in_figures, peers_of
 from buildtool.api.answers.planreport import form, planned_model, work_view
 from buildtool.base.errors import BuildtoolError, PlanError, to_data
 from buildtool.base.modes import Objective, Strategy
 from buildtool.emit.ctext import shape
 from buildtool.emit.image import ImageLayout, image_layout
-from buildtool.firmware.planned import Planned, planned_or_given, prepare
+from buildtool.firmware.planned import Planned, plan_or_read, prepare
 from buildtool.graph.liveness import alias_roots
 from buildtool.graph.ops import ALIAS_KINDS
 from buildtool.plan.choose.choose import front, nearest
@@ -40,7 +40,7 @@ _LEAST = 4  # steps of a repetition; a shorter one takes no less than its symbol
 
 def report_of(request: Report, session: Session) -> answers.ReportAnswer:
     """The answer to a `report` request; PlanError only where there is no plan at all."""
-    planned, prepared = _made(request, session)
+    planned, prepared = _make_plan(request, session)
     kernels = planned.target.named(planned.plan.kernels)
     layout = image_layout(planned.graph, kernels)
     summary = summarize(planned.plan, planned.graph, kernels, planned.target.costs, session)
@@ -60,13 +60,13 @@ def report_of(request: Report, session: Session) -> answers.ReportAnswer:
     }
 
 
-def _made(request: Report, session: Session) -> tuple[Planned, Prepared]:
+def _make_plan(request: Report, session: Session) -> tuple[Planned, Prepared]:
     """The plan and its problem; where no plan keeps the limits, the one that needs least."""
     target = load_target(request.target, session)
     network = load_network(request.model, session)
     prepared = prepare(network, target, request.options, session)
     try:
-        planned = planned_or_given(request.model, request.target, request.options, request.lock, session)
+        planned = plan_or_read(request.model, request.target, request.options, request.lock, session)
     except PlanError:
         if request.lock is not None:
             raise
@@ -81,7 +81,7 @@ def _made(request: Report, session: Session) -> tuple[Planned, Prepared]:
 def _verdict(planned: Planned, prepared: Prepared) -> Verdict | NoPlan:
     """Whether it fits, by an upper bound of its code where that leaves no doubt; no cures are tried."""
     try:
-        fitting = fitted_plan(prepared, planned.graph, planned.plan, planned.model.name, exactly=False)
+        fitting = fit_plan(prepared, planned.graph, planned.plan, planned.model.name, exactly=False)
         return verdict_of(fitting, [], None)
     except BuildtoolError as error:
         board = planned.target.board
@@ -143,7 +143,7 @@ def _steps(planned: Planned) -> list[answers.RegionSteps]:
         live = use.buffers(run.region, first, first + run.count - 1)
         if not run.region.is_streamed:
             continue
-        symbols, sequence = packed(run.steps)
+        symbols, sequence = pack_steps(run.steps)
         turns = {
             str(op): [held.buffer for held in use.in_turn(run.region, live, op)]
             for op in (SOURCE, *run.region.ops)
@@ -152,7 +152,7 @@ def _steps(planned: Planned) -> list[answers.RegionSteps]:
     return rows
 
 
-def packed(steps: Steps) -> tuple[list[list[int]], list[int]]:
+def pack_steps(steps: Steps) -> tuple[list[list[int]], list[int]]:
     """(symbols, sequence), as in `RegionSteps`: a streamed region repeats its steps very often."""
     numbers: dict[tuple[int, ...], int] = {}
     before: dict[int, tuple[int, int]] = {}
@@ -162,10 +162,10 @@ def packed(steps: Steps) -> tuple[list[list[int]], list[int]]:
         before[op] = y0, x0
         symbol = (op, y0 - row, y1 - y0, x0 - column, x1 - x0)
         sequence.append(numbers.setdefault(symbol, len(numbers)))
-    return [list(symbol) for symbol in numbers], repeated(sequence)
+    return [list(symbol) for symbol in numbers], fold_repeats(sequence)
 
 
-def repeated(numbers: Sequence[int]) -> list[int]:
+def fold_repeats(numbers: Sequence[int]) -> list[int]:
     """Numbers from 0 on, with what repeats itself as -d, n: the last d of them go on for n more.
     A place is compared with the last one at which the same numbers followed.
     """

@@ -40,7 +40,7 @@ def _activation(draw: Draw) -> Activation:
     return pick(draw, list(Activation))
 
 
-def _swapped(draw: Draw, x: int, other: int) -> tuple[int, int]:
+def _swap(draw: Draw, x: int, other: int) -> tuple[int, int]:
     """Two operands in either order."""
     return (x, other) if chance(draw, 2) else (other, x)
 
@@ -104,7 +104,7 @@ def _elementwise(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
         other = net.input((1, 1, 1, shape[3]))
     else:
         other = net.input(shape)
-    return net.elementwise(kind, *_swapped(draw, x, other), _activation(draw))
+    return net.elementwise(kind, *_swap(draw, x, other), _activation(draw))
 
 
 def _other(net: NetBuilder, draw: Draw, x: int) -> int:
@@ -122,7 +122,7 @@ def _pair_of(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
         truth = net.tensor((1,), None, DType.BOOL, np.array([chance(draw, 2)]))
         other = truth if chance(draw, 4) else net.pair(OpKind.GREATER_EQUAL, x, other)
         x = net.pair(OpKind.LESS, x, net.constant((1,)))
-    return net.pair(kind, *_swapped(draw, x, other))
+    return net.pair(kind, *_swap(draw, x, other))
 
 
 def _select(net: NetBuilder, draw: Draw, x: int, _kind: OpKind) -> int:
@@ -130,7 +130,7 @@ def _select(net: NetBuilder, draw: Draw, x: int, _kind: OpKind) -> int:
         return net.select(net.pair(OpKind.LESS, x, net.constant((1,))), *(net.constant((1,)) for _ in "ab"))
     condition = net.pair(OpKind.GREATER, x, _other(net, draw, x))
     other = _other(net, draw, x)
-    return net.select(condition, *_swapped(draw, x, other))
+    return net.select(condition, *_swap(draw, x, other))
 
 
 def _pool(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
@@ -186,7 +186,7 @@ def _resize(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
     return net.move(kind, x, shape, attrs)
 
 
-def _converted(net: NetBuilder, draw: Draw, kind: OpKind, shape: Sequence[int]) -> int:
+def _convert(net: NetBuilder, draw: Draw, kind: OpKind, shape: Sequence[int]) -> int:
     """A QUANTIZE or CAST from one type of integers to another, fed by an input of its own."""
     source, result = (DType(f"int{bits}") for bits in pick(draw, DEFS[kind].conversions))
     if source is DType.INT32:
@@ -281,7 +281,7 @@ _ADDING: dict[str, Adding] = {
     "mean": lambda net, draw, x, _: net.mean(
         x, pick(draw, ((1, 2), (1, 2), (1, 2), (1,), (2,), (3,), (1, 2, 3))), chance(draw, 2)
     ),
-    "normalised": lambda net, _, x, kind: net.normalised(kind, x),
+    "normalised": lambda net, _, x, kind: net.normalise(kind, x),
     "pad": _pad,
     "pair_of": _pair_of,
     "pool": _pool,
@@ -290,7 +290,7 @@ _ADDING: dict[str, Adding] = {
     ),
     "product": _product,
     "quotient": lambda net, draw, x, kind: net.elementwise(
-        kind, *_swapped(draw, x, _other(net, draw, x)), _activation(draw)
+        kind, *_swap(draw, x, _other(net, draw, x)), _activation(draw)
     ),
     "requantize": lambda net, _draw, x, _kind: net.requantize(x),
     "resize": _resize,
@@ -330,7 +330,7 @@ def network(kind: OpKind, seed: int, among: bool, wide: bool = False) -> Graph:
         sides = (pick(draw, SIDES[4:]), pick(draw, SIDES[4:]))
     shape = (1, *sides, pick(draw, CHANNELS))
     if wide and DEFS[kind].conversions:
-        return net.graph([_converted(net, draw, kind, shape)])
+        return net.graph([_convert(net, draw, kind, shape)])
     x = net.input(shape)
     if among:
         x = net.pool(OpKind.MAX_POOL_2D, x, (2, 2), (1, 1), same=True)

@@ -69,7 +69,7 @@ def check(request: Asked, session: Session) -> CheckAnswer:
         registry.toolchain(target, request.toolchain)  # without one nothing is said of any kernel
         for kernel in target.kernels:
             if kernel.sources[0].partition("/")[0] in wanted:
-                kernels.append(_checked(kernel, target, board, request, session))
+                kernels.append(_check_kernel(kernel, target, board, request, session))
     if not kernels:
         text = f"the boards of the plugin '{request.plugin}' have no kernels of a family of its own"
         raise UsageError(text, hint="a board's file names kernel families in core.families")
@@ -100,7 +100,7 @@ def _boards(request: Asked) -> list[Named]:
     return able
 
 
-def _checked(
+def _check_kernel(
     kernel: KernelVariant, target: Target, board: Named, request: Asked, session: Session
 ) -> CheckedKernel:
     """One kernel on `request.cases` networks; it ends with the first that fails."""

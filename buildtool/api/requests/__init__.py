@@ -30,7 +30,7 @@ def options_of(kind: str, *groups: Group) -> tuple[Option, ...]:
     return type_of(kind).taken(*groups)
 
 
-def asked(request: Mapping[str, object]) -> type[Request] | None:
+def request_type(request: Mapping[str, object]) -> type[Request] | None:
     """The type of a request; None for one of an unknown kind."""
     kind = request.get("kind")
     return type_of(kind) if isinstance(kind, str) and kind in KINDS else None
@@ -38,7 +38,7 @@ def asked(request: Mapping[str, object]) -> type[Request] | None:
 
 def needs(request: Mapping[str, object]) -> Needs:
     """What the answer to a request depends on, besides what the request names."""
-    of = asked(request)
+    of = request_type(request)
     return Needs.PROGRAMS if of is None else of.needs
 
 
@@ -46,7 +46,7 @@ def parse(request: Mapping[str, object]) -> Request:
     """The request that plain values describe; UsageError for whatever is wrong with them."""
     if not isinstance(request, Mapping):
         raise UsageError("a request must be a mapping with a 'kind'")
-    of = asked(request)
+    of = request_type(request)
     if of is None:
         kind = request.get("kind")
         raise UsageError(f"unknown kind of request {kind!r}", hint=did_you_mean(str(kind), KINDS))

@@ -238,7 +238,7 @@ class Debug(
 class Flash(
     Planning,
     takes=(*Planning.takes, *COMPILED, "wire", "elf"),
-    handler="firmware.run.handover:flashed",
+    handler="firmware.run.handover:flash",
     needs=Needs.PROGRAMS,
 ):
     """Test firmware that answers over a wire, for a board's flash; `made`: as for `validate`."""

@@ -14,7 +14,7 @@ from typing import Any
 
 import msgpack
 
-from buildtool.base.folders import kept_folder, kept_levels, most_disk_bytes
+from buildtool.base.folders import cache_levels, kept_folder, most_disk_bytes
 from buildtool.base.identity import code_digest
 from buildtool.base.store import Known
 from buildtool.base.store.disk import Disk
@@ -145,7 +145,7 @@ def open_cache(code: str) -> Cache | None:
     """The user's cache; None if it is switched off, or there is no folder for one."""
     if (folder := kept_folder()) is None:
         return None
-    return Cache(folder, code, is_current=lambda: code_digest() == code, levels=kept_levels())
+    return Cache(folder, code, is_current=lambda: code_digest() == code, levels=cache_levels())
 
 
 def _short(part: object) -> list[str]:

@@ -25,7 +25,7 @@ import msgpack
 from buildtool import __version__
 from buildtool.base.errors import MachineError
 from buildtool.base.folders import memo_folder, private, user
-from buildtool.base.locks import locked
+from buildtool.base.locks import hold_lock
 from buildtool.base.store import Known
 
 FORMAT = 3
@@ -226,7 +226,7 @@ def evict(disk: Disk, most: int, least: int = 0) -> int | None:
     """Counts the bytes of all entries, each as `least` bytes at least. Where they are more than `most`, the
     longest unused go until four fifths of that are left. The bytes left; None: another process does it.
     """
-    with contextlib.suppress(OSError), locked(disk.folder / LOCK, wait=False) as mine:
+    with contextlib.suppress(OSError), hold_lock(disk.folder / LOCK, wait=False) as mine:
         if mine is None:
             return None
         disk.sweep()

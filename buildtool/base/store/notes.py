@@ -15,7 +15,7 @@ from typing import Any
 
 import msgpack
 
-from buildtool.base.locks import HAS_LOCKS, locked
+from buildtool.base.locks import HAS_LOCKS, hold_lock
 from buildtool.base.outfiles import write_whole
 from buildtool.base.store.disk import Disk, evict, keep_within
 
@@ -104,7 +104,7 @@ class Notes:
         deadline = time.monotonic() + self._patience
         with contextlib.suppress(OSError):
             while time.monotonic() < deadline:
-                with locked(self._lock, wait=False) as mine:
+                with hold_lock(self._lock, wait=False) as mine:
                     if mine is not None or not HAS_LOCKS:
                         known = self._read()
                         change(known)

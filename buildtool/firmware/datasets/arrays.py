@@ -48,7 +48,7 @@ class Header:
         return math.prod(self.shape) * self.dtype.itemsize
 
 
-def parsed(data: bytes, path: str, what: str = "the input") -> Array:
+def parse_npy(data: bytes, path: str, what: str = "the input") -> Array:
     """The array of a .npy file's bytes, of which it is a view; `what` names it in errors.
 
     Raises UsageError for bytes that are not such a file of numbers.
@@ -97,7 +97,7 @@ class Member(Header):
     def whole(self) -> Array:
         """All elements."""
         with _reading(self.path, self.what):
-            return parsed(self.archive.read(self.entry), self.path)
+            return parse_npy(self.archive.read(self.entry), self.path)
 
     def rows(self, positions: Sequence[int]) -> Array:
         """The elements at some positions of the first dimension, in ascending order; others are not kept."""
@@ -196,7 +196,7 @@ def input_values(data: bytes, tensor: Tensor, path: str) -> Array:
 
     The array has the input's shape, with or without a batch dimension of 1.
     """
-    array = parsed(data, path)
+    array = parse_npy(data, path)
     if array.size != tensor.elements or not same_shape(array.shape, tensor):
         text = f"the input has shape {array.shape}, the network takes {tensor.shape}"
         raise UsageError(text, path=path, hint=order_hint(array.shape, tensor))
@@ -213,10 +213,10 @@ def inputs_of(wanted: Inputs, graph: Graph, in_sequence: int = 1) -> list[list[A
     """
     if wanted.file is not None:
         return from_file(graph, wanted.file)
-    return seeded(graph, wanted.count or (in_sequence if graph.states else 1), wanted.seed)
+    return draw_inputs(graph, wanted.count or (in_sequence if graph.states else 1), wanted.seed)
 
 
-def seeded(graph: Graph, count: int, seed: int) -> list[list[Array]]:
+def draw_inputs(graph: Graph, count: int, seed: int) -> list[list[Array]]:
     """`count` sets of inputs, every quantised value equally likely."""
     random = np.random.default_rng(seed)
 

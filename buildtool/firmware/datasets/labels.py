@@ -12,7 +12,7 @@ import numpy as np
 
 from buildtool.base.errors import UsageError
 from buildtool.base.files import File
-from buildtool.firmware.datasets.arrays import Array, Member, members, parsed
+from buildtool.firmware.datasets.arrays import Array, Member, members, parse_npy
 
 MOST_BYTES = 1 << 28
 LABELS = ("labels", "label", "y", "y_test", "targets")  # names of an archive's array of labels
@@ -33,7 +33,7 @@ def of_inputs(file: File, names: Sequence[str], classes: Sequence[str] = ()) -> 
             if suffix == "npz":
                 array = _find_labels(members(data, file.path, "the labels"), file.path)
             else:
-                array = parsed(data.read(), file.path, "the array of labels")
+                array = parse_npy(data.read(), file.path, "the array of labels")
             return of_array(array, len(names), file.path, classes)
     return _read_words(lines(file), len(names), file.path, classes)
 

@@ -34,7 +34,7 @@ Choice = Callable[[int], Sequence[int]]
 CLASSES = "classes"  # the name of an archive's array of the classes' names
 
 
-def opened(wanted: Wanted, graph: Graph, choose: Choice | None = None) -> DataSet:
+def open_data_set(wanted: Wanted, graph: Graph, choose: Choice | None = None) -> DataSet:
     """The data set for a network; UsageError if it does not fit.
 
     `choose` gives, for a number of inputs, the positions of those that will be read, in ascending order
@@ -48,7 +48,7 @@ def opened(wanted: Wanted, graph: Graph, choose: Choice | None = None) -> DataSe
         return _open_archive(members(data, file.path), wanted, inputs, choose or range)
 
 
-def chosen(count: int, limit: int | None, seed: int) -> list[int]:
+def choose_positions(count: int, limit: int | None, seed: int) -> list[int]:
     """The positions of the inputs that are taken, in order: all, or `limit` at random by `seed`."""
     if limit is None or limit >= count:
         return list(range(count))

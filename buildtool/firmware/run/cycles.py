@@ -74,7 +74,7 @@ def find_timer(board: Board) -> Timer | str:
         return "; ".join([error.text, *map(str, error.hints)])
 
 
-def timed(executed: Executed, board: Board, timer: Timer, session: Session) -> Timing:
+def time_blocks(executed: Executed, board: Board, timer: Timer, session: Session) -> Timing:
     """The cycles of a run whose blocks were counted; ToolError if the model cannot be asked."""
     times = block_times(executed.blocks, timer, session)
     pipeline = board.pipeline or Pipeline(timer.identity)

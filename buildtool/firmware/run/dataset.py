@@ -22,15 +22,15 @@ from buildtool.base.plain import duration
 from buildtool.base.session import Session
 from buildtool.emit.ctext import shape
 from buildtool.firmware.datasets.arrays import DataSet
-from buildtool.firmware.datasets.opened import chosen, opened
+from buildtool.firmware.datasets.opened import choose_positions, open_data_set
 from buildtool.firmware.firmware import Firmware
 from buildtool.firmware.planned import Planned
 from buildtool.firmware.run.accuracy import accuracy, check_labels, prediction, scores
 from buildtool.firmware.run.compare import Array, Difference, difference
 from buildtool.firmware.run.execute import TIMEOUT, Outcome, execute, image_of, subject
 from buildtool.firmware.run.judge import Judge, judging
-from buildtool.firmware.run.levels import named, reality
-from buildtool.firmware.run.validation import bounds_of, is_rounded, sanitizer_flags, within
+from buildtool.firmware.run.levels import reality, reality_answer
+from buildtool.firmware.run.validation import bounds_of, is_rounded, keeps_bounds, sanitizer_flags
 from buildtool.graph.types import Graph
 from buildtool.plan.models import load_model, read_graph
 from buildtool.schema.datasets import DatasetAnswer, DifferingInput, Share, ThroughFirmware
@@ -227,7 +227,7 @@ def dataset_validation(request: ValidateData, session: Session) -> DatasetAnswer
         def choose(count: int) -> list[int]:
             return choose_sequences(count, data.wanted.limit, data.wanted.seed, sequence)
 
-        given = opened(data.wanted, graph, choose)
+        given = open_data_set(data.wanted, graph, choose)
         taken = choose(len(given.names))
         output, no_accuracy = _output(graph, given, data)
         for at in taken:
@@ -245,7 +245,7 @@ def dataset_validation(request: ValidateData, session: Session) -> DatasetAnswer
 def choose_sequences(count: int, limit: int | None, seed: int, sequence: int) -> list[int]:
     """Which of `count` inputs are taken: whole sequences, of at most `limit` inputs but at least one."""
     most = None if limit is None or limit >= count else max(1, limit // sequence)
-    units = chosen(-(-count // sequence), most, seed)
+    units = choose_positions(-(-count // sequence), most, seed)
     return [i for unit in units for i in range(unit * sequence, min(count, (unit + 1) * sequence))]
 
 
@@ -339,12 +339,12 @@ def _answer(
             {"name": graph.tensors[t].name, "shape": shape(graph.tensors[t].shape), "how": how}
             for t, how in zip(graph.inputs, given.how, strict=True)
         ],
-        "reference": job.judge.told(),
+        "reference": job.judge.answer(),
         "requantise": str(made.target.requantise if made else request.target.requantise),
         "share": share,
         "firmware": _firmware(made, job) if made else None,
         "exact": exact,
-        "within_bounds": within(job.bounds) if made and is_rounded(made) else exact,
+        "within_bounds": keeps_bounds(job.bounds) if made and is_rounded(made) else exact,
         "bounds": job.bounds,
         "differing": [_differing(job, one) for one in sorted(job.differences, key=lambda d: d.input_set)],
         "accuracy": measured,
@@ -371,7 +371,7 @@ def _firmware(made: Planned, job: _Job) -> ThroughFirmware:
     outcomes, found = job.outcomes, job.differences
     stacks = [one.stack_high_water for one in outcomes]
     return {
-        **named(outcomes[0].reality),
+        **reality_answer(outcomes[0].reality),
         "compiler": outcomes[0].compiler,
         "strategy": made.plan.strategy,
         "inputs": job.inputs_run,

@@ -23,7 +23,7 @@ from buildtool.base.locks import scratch
 from buildtool.base.session import Session
 from buildtool.emit.sources import Sources, emit
 from buildtool.firmware.firmware import Firmware, build_firmware
-from buildtool.firmware.planned import Planned, given_plan, planned_or_given, refuse_unless_fits
+from buildtool.firmware.planned import Planned, plan_or_read, read_plan, refuse_unless_fits
 from buildtool.firmware.run.attached import run_attached
 from buildtool.firmware.run.compare import Array
 from buildtool.firmware.run.identity import MOST_IMAGE_BYTES, check_image
@@ -33,7 +33,7 @@ from buildtool.firmware.tools import toolchain
 from buildtool.graph.types import Graph
 from buildtool.target.choice import answers_by_files, wire_of
 from buildtool.target.plugin import Harness, ProgramError
-from buildtool.target.registry import asked
+from buildtool.target.registry import ask_plugin
 from buildtool.target.registry import plugin as find_plugin
 from buildtool.target.types import Reality, RunRequest, RunResult
 
@@ -68,9 +68,9 @@ class Outcome:
 def subject(request: Validate | Profile | Debug | Flash, session: Session) -> tuple[Planned, Sources]:
     """The model with its plan, or the plan of the request's image; and what is emitted for it."""
     if request.made is not None:
-        made = given_plan(request.model, request.target, request.made.plan, session)
+        made = read_plan(request.model, request.target, request.made.plan, session)
     else:
-        made = planned_or_given(request.model, request.target, request.options, request.lock, session)
+        made = plan_or_read(request.model, request.target, request.options, request.lock, session)
     sources = emit(made.graph, made.plan, made.target, made.model.name, session)
     refuse_unless_fits(made, len(sources.image.data))
     return made, sources
@@ -92,7 +92,7 @@ def image_of(
         return
     if emulated:
         refuse_stand_in(made, request.made.elf.path)
-    with linked(made, sources, request.made.elf) as firmware:
+    with open_image(made, sources, request.made.elf) as firmware:
         yield firmware
 
 
@@ -108,7 +108,7 @@ def refuse_stand_in(made: Planned, path: str) -> None:
 
 
 @contextmanager
-def linked(planned: Planned, sources: Sources, elf: File) -> Iterator[Firmware]:
+def open_image(planned: Planned, sources: Sources, elf: File) -> Iterator[Firmware]:
     """The image `elf` of a build; ToolError where it is not this network's and this plan's."""
     data, board = elf.read("the image", MOST_IMAGE_BYTES), planned.target.board
     over_wire = not answers_by_files(planned.choice, board)
@@ -202,7 +202,9 @@ def _run(planned: Planned, elf: Path, request: RunRequest, attached: OnDesk | No
         if attached is not None:
             return run_attached(planned, elf, request, attached)
         plugin = find_plugin(board)
-        result: RunResult = asked(board.family, "run", lambda: plugin.run(board, elf, request), RunResult)
+        result: RunResult = ask_plugin(
+            board.family, "run", lambda: plugin.run(board, elf, request), RunResult
+        )
     except ProgramError as error:
         raise _name_operator(error, planned) from None
     missing = [file for file in request.outputs if file not in result.files]

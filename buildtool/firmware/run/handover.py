@@ -17,10 +17,10 @@ from buildtool.firmware.flashfiles import flash_files
 from buildtool.firmware.linkmap import portable
 from buildtool.firmware.planned import Planned
 from buildtool.firmware.run.attached import flashing, takes_binary
-from buildtool.firmware.run.execute import built, image_of, input_file, linked, subject
-from buildtool.firmware.run.levels import BOARD, named, reality
+from buildtool.firmware.run.execute import built, image_of, input_file, open_image, subject
+from buildtool.firmware.run.levels import BOARD, reality, reality_answer
 from buildtool.firmware.stack.need import stack_report
-from buildtool.firmware.tools import Origins, called
+from buildtool.firmware.tools import Origins, debug_name
 from buildtool.plan.codec import to_bytes
 from buildtool.schema.runs import DebugAnswer, FlashAnswer
 from buildtool.target.registry import plugin
@@ -53,7 +53,7 @@ def debugging(request: Debug, session: Session) -> DebugAnswer:
     return {
         "net": sources.net,
         "board": board.name,
-        **named(BOARD if board.own_emulator is None else reality(board)),
+        **reality_answer(BOARD if board.own_emulator is None else reality(board)),
         "compiler": firmware.compiler,
         "port": request.port,
         "image": image,
@@ -63,7 +63,7 @@ def debugging(request: Debug, session: Session) -> DebugAnswer:
         "debuggers": list(server.debuggers),
         # in the language of GDB
         "sources": [
-            f"set substitute-path {called(name)} {_quoted(str(place.resolve()))}"
+            f"set substitute-path {debug_name(name)} {_quote(str(place.resolve()))}"
             for name, place in folders.items()
         ],
         "commands": [*(connect if server.command else []), f"break {sources.net}_invoke"],
@@ -83,7 +83,7 @@ def _build_files(made: Planned, sources: Sources, firmware: Firmware) -> dict[st
     }
 
 
-def _quoted(path: str) -> str:
+def _quote(path: str) -> str:
     """A path as a word of the debugger's language."""
     return '"' + path.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
@@ -91,7 +91,7 @@ def _quoted(path: str) -> str:
 # ---- flash ------------------------------------------------------------------------------------------
 
 
-def flashed(request: Flash, session: Session) -> FlashAnswer:
+def flash(request: Flash, session: Session) -> FlashAnswer:
     """The answer to a `flash` request; nothing is flashed."""
     made, sources = subject(request, session)
     board, net = made.target.board, sources.net
@@ -105,7 +105,7 @@ def flashed(request: Flash, session: Session) -> FlashAnswer:
         plan = {f"{net}.plan": to_bytes(made.plan)}
         files = {image: elf, **plan, **flash_files(elf, board, net)}
     else:
-        with linked(made, sources, given.elf) as firmware:
+        with open_image(made, sources, given.elf) as firmware:
             compiler = firmware.compiler
             if given.elf.data is not None:
                 files = {image: given.elf.data}

@@ -85,7 +85,7 @@ class Judge:
                 self._own(earlier, False)
         return self._own(inputs, reset)
 
-    def told(self) -> ReferenceAnswer:
+    def answer(self) -> ReferenceAnswer:
         """The judge's name, for an answer."""
         litert = " ".join(["LiteRT", *filter(None, [self._version])]) + "'s reference kernels"
         is_litert = self._by_litert > 0 or self._child is not None

@@ -23,7 +23,7 @@ def reality(board: Board) -> Reality:
     return HOST if board.emulator is not None and board.emulator.kind == "native" else EMULATED
 
 
-def built(board: Board, own: VendorBuild | None) -> Reality:
+def reality_of_build(board: Board, own: VendorBuild | None) -> Reality:
     """What a build made: programs that a compiler of the chip's own instruction set made, or less."""
     if own is not None:
         return Reality(Level.COMPILED, "compiled by the vendor's tool")
@@ -31,6 +31,6 @@ def built(board: Board, own: VendorBuild | None) -> Reality:
     return there if there.level in (Level.HOST, Level.MODEL) else Reality(Level.COMPILED, "compiled")
 
 
-def named(found: Reality) -> LevelAnswer:
+def reality_answer(found: Reality) -> LevelAnswer:
     """The keys of an answer."""
     return {"level": str(found.level), "level_text": found.text}

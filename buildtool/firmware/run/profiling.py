@@ -15,10 +15,18 @@ from buildtool.emit.sources import Sources
 from buildtool.firmware.datasets.arrays import inputs_of
 from buildtool.firmware.planned import Planned
 from buildtool.firmware.run.compare import Array, difference
-from buildtool.firmware.run.cycles import Parts, Timing, estimate, find_timer, in_ms, parts_answer, timed
+from buildtool.firmware.run.cycles import (
+    Parts,
+    Timing,
+    estimate,
+    find_timer,
+    in_ms,
+    parts_answer,
+    time_blocks,
+)
 from buildtool.firmware.run.execute import Outcome, built, execute, image_of, subject
 from buildtool.firmware.run.judge import Judge, judging
-from buildtool.firmware.run.levels import named, reality
+from buildtool.firmware.run.levels import reality, reality_answer
 from buildtool.firmware.run.validation import bounds_of, run_answer
 from buildtool.graph.types import Tensor
 from buildtool.plan.summary.summary import summarize
@@ -59,12 +67,12 @@ def profiling(request: Profile, session: Session) -> ProfileAnswer:
         if counting is not None and counting.outputs[0] != run.outputs[0]:
             raise ToolError("the firmware that counts issues gives other outputs", hint="please report this")
         exact = _is_exact(made, judge, run, plain, inputs)
-        known = run_answer(made, plain, judge.told(), exact, bounds_of(made, sources, inputs, request.desk))
+        known = run_answer(made, plain, judge.answer(), exact, bounds_of(made, sources, inputs, request.desk))
         rows, measured = _rows(made, run, timing, counting), run.counted.total_cycles
         total = timing.total.cycles if timing else measured
         return {
             **known,
-            **named(run.reality),
+            **reality_answer(run.reality),
             "instructions": run.counted.total_instructions,
             "cycles": total,
             "cycles_are": "estimated" if timing else "measured" if total is not None else "",
@@ -113,7 +121,7 @@ def _timing(run: Outcome, timer: Timer | str, made: Planned) -> tuple[Timing | N
     if run.counted.executed is None:
         return None, f"the runner of board '{made.target.board.name}' counts no blocks of code"
     try:
-        return timed(run.counted.executed, made.target.board, timer, made.session), ""
+        return time_blocks(run.counted.executed, made.target.board, timer, made.session), ""
     except ToolError as error:
         return None, error.text
 

@@ -27,7 +27,7 @@ from buildtool.firmware.planned import Planned
 from buildtool.firmware.run.compare import Difference, computed, difference
 from buildtool.firmware.run.execute import Outcome, built, execute, image_of, subject
 from buildtool.firmware.run.judge import judging
-from buildtool.firmware.run.levels import named, reality
+from buildtool.firmware.run.levels import reality, reality_answer
 from buildtool.graph.ops import ALIAS_KINDS
 from buildtool.graph.reference import execute_op, initially, next_held
 from buildtool.graph.types import Graph
@@ -64,7 +64,7 @@ def validation(request: Validate, session: Session) -> ValidationAnswer:
                 found += difference(made.graph, number, run.tensors(number), want, run.partial)
         compared = [t for t in (runs[-1].traces or runs[-1].outputs)[0] if t in expected[0]]
         return {
-            **run_answer(made, plain, judge.told(), not found, bounds),
+            **run_answer(made, plain, judge.answer(), not found, bounds),
             **_figures(made.graph, plain, found),
             "resets": sum(resets[1:]) if made.graph.states else 0,
             "tensors_compared": len(compared),
@@ -102,14 +102,14 @@ def run_answer(
     return {
         "model": made.model.name,
         "board": made.target.board.name,
-        **named(run.reality),
+        **reality_answer(run.reality),
         "compiler": run.compiler,
         "reference": reference,
         "strategy": made.plan.strategy,
         "inputs": len(run.outputs),
         "exact": exact,
         "requantise": str(made.target.requantise),
-        "within_bounds": within(bounds) if is_rounded(made) else exact,
+        "within_bounds": keeps_bounds(bounds) if is_rounded(made) else exact,
         "bounds": bounds,
         "state_bytes": made.plan.state_bytes,
         "arena_bytes": made.plan.arena_bytes,
@@ -235,7 +235,7 @@ def is_rounded(made: Planned) -> bool:
     return made.target.requantise is not Requantise.EXACT
 
 
-def within(bounds: Sequence[OperatorBound]) -> bool:
+def keeps_bounds(bounds: Sequence[OperatorBound]) -> bool:
     """Whether every operator kept its bound."""
     return all(row["max_abs_diff"] <= row["bound"] for row in bounds)
 

@@ -99,7 +99,7 @@ class Stacks:
                 continue
             found[self._names[address]] = self._sizes[address]
             body, path = self._body(address), (*path, address)
-            further = {*body.calls, *body.tails, *(self._pointed(path) if body.is_indirect else ())}
+            further = {*body.calls, *body.tails, *(self._pointer_targets(path) if body.is_indirect else ())}
             waiting += [(target, path) for target in sorted(further)]
         return found
 
@@ -114,7 +114,7 @@ class Stacks:
         path = (*path, address)
         called = [self._need(target, path) for target in sorted(body.calls)]
         if body.is_indirect:  # by address no function of the path calls one that calls it
-            pointed = (t for t in sorted(self._pointed(path)) if self._called(t).isdisjoint(path))
+            pointed = (t for t in sorted(self._pointer_targets(path)) if self._called(t).isdisjoint(path))
             called += [self._need(target, path) for target in pointed]
         tails = [self._need(target, path) for target in sorted(body.tails)]
         whole = None
@@ -140,7 +140,7 @@ class Stacks:
         if not _bytes_at(self._sections, address, 1):
             return Body(unknown=True)
         data = _bytes_at(self._sections, address, size)
-        code = Code(address, data, _within(self._literals, address, address + size))
+        code = Code(address, data, _clip_ranges(self._literals, address, address + size))
         if self._machine == "EM_ARM":
             return thumb.read_body(code)
         if self._machine == "EM_XTENSA":
@@ -151,7 +151,7 @@ class Stacks:
         word = _bytes_at(self._sections, address, 4)
         return int.from_bytes(word, "little") if len(word) == 4 else None
 
-    def _pointed(self, path: tuple[int, ...]) -> set[int]:
+    def _pointer_targets(self, path: tuple[int, ...]) -> set[int]:
         """The functions that the last one of a path of calls may call by address.
 
         A function of the path has computed that address, or that of a table with it. If none has, every
@@ -172,7 +172,7 @@ class Stacks:
         found = set[int]()
         for start, data in self._constants:
             end = start + len(data)
-            edges = [start, *itertools.chain(*_within(self._weights, start, end)), end]
+            edges = [start, *itertools.chain(*_clip_ranges(self._weights, start, end)), end]
             for low, high in zip(edges[::2], edges[1::2], strict=True):
                 found |= self._in_data(low, data[low - start : high - start])
         return found
@@ -212,7 +212,7 @@ def _literal_ranges(symbols: list[Any]) -> list[tuple[int, int]]:
     return [(start, end) for (start, is_data), (end, _) in pairs if is_data and end > start]
 
 
-def _within(ranges: list[tuple[int, int]], low: int, high: int) -> tuple[tuple[int, int], ...]:
+def _clip_ranges(ranges: list[tuple[int, int]], low: int, high: int) -> tuple[tuple[int, int], ...]:
     """The parts of sorted ranges that lie in [low, high)."""
     first, last = max(0, bisect.bisect_left(ranges, (low, 0)) - 1), bisect.bisect_left(ranges, (high, 0))
     return tuple((max(start, low), min(end, high)) for start, end in ranges[first:last] if end > low)

@@ -22,7 +22,7 @@ def read_body(code: Code, vector_bytes: int) -> Body:
             reader.full(at, code.bits(at, 4))
             at += 4
         else:
-            reader.compressed(at, half)
+            reader.read_compressed(at, half)
             at += 2
     return reader.body
 
@@ -54,7 +54,7 @@ class _Reader(Reader):
         else:
             self._jump(link, target & MASK)
 
-    def compressed(self, at: int, code: int) -> None:
+    def read_compressed(self, at: int, code: int) -> None:
         """An instruction of 16 bits."""
         group, register, other = code >> 13 << 2 | code & 3, code >> 7 & 31, code >> 2 & 31
         number = signed((code >> 12 & 1) << 5 | other, 6)
@@ -70,7 +70,7 @@ class _Reader(Reader):
         elif group == 0b01101:  # c.lui
             self._set(register, number << 12)
         elif group == 0b00010:  # c.slli
-            self._set(register, self._shifted(register, number & 31))
+            self._set(register, self._shift(register, number & 31))
         elif group in (0b00101, 0b10101):  # c.jal, c.j
             self._jump(RA if group == 0b00101 else 0, at + _compressed_offset(code))
         elif group == 0b10010 and other == 0 and register:  # c.jr, c.jalr
@@ -86,7 +86,7 @@ class _Reader(Reader):
         elif group == 0b01010:  # c.lwsp
             self._set(register, None)
 
-    def _shifted(self, register: int, by: int) -> int | None:
+    def _shift(self, register: int, by: int) -> int | None:
         known = self.known.get(register)
         return None if known is None else known << by
 
@@ -126,7 +126,7 @@ class _Reader(Reader):
         if opcode == 0x13 and kind == 0:  # addi
             return self.sum(first, number)
         if opcode == 0x13 and kind == 1:  # slli
-            return self._shifted(first, number & 31)
+            return self._shift(first, number & 31)
         if opcode == 0x73 and kind == 2 and code >> 20 == _VLENB:  # csrr rD, vlenb
             return self.vector_bytes or None
         a, b = self.known.get(first), self.known.get(code >> 20 & 31)

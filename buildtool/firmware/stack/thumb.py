@@ -80,7 +80,7 @@ class _Reader(Reader):
         elif first == 0xE96D or (first & 0xFFBF == 0xED2D and second & 0x0E00 == 0x0A00):  # strd, vpush
             body.frame += 4 * (second & 0xFF)
         elif first & 0xFBEF in (0xF1AD, 0xF2AD) and second & 0x8000 == 0 and target == SP:  # sub sp, sp, #n
-            body.frame += number if first & 0x0200 else _expanded(number)
+            body.frame += number if first & 0x0200 else _expand(number)
         elif first & 0xFFEF == 0xEBAD and target == SP:  # sub sp, sp, rM
             self.move_stack(self.constant(second & 15, -1))
         elif first & 0xFBF0 in (0xF240, 0xF2C0):  # movw, movt
@@ -89,14 +89,14 @@ class _Reader(Reader):
             self.known[target] = value
             body.taken.add(value)
         elif first & 0xFBEF == 0xF04F:  # mov rD, #n
-            self.known[target] = _expanded(number)
+            self.known[target] = _expand(number)
         elif first == 0xF36F and (second >> 12 & 7) << 2 | second >> 6 & 3 == 0:  # bfc rD, #0, #n
             self.alignments[target] = 1 << (second & 31) + 1
         elif first & 0xFBE0 == 0xF020:  # bic rD, rN, #n
-            self.alignments[target] = _expanded(number) + 1
+            self.alignments[target] = _expand(number) + 1
 
 
-def _expanded(number: int) -> int:
+def _expand(number: int) -> int:
     """ThumbExpandImm: what the 12 bits of a modified constant stand for."""
     low = number & 0xFF
     if number >> 10 == 0:

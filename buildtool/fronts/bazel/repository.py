@@ -41,13 +41,13 @@ def packages() -> dict[str, Path]:
     return found
 
 
-def watched() -> list[str]:
+def files_to_watch() -> list[str]:
     """The files below the links that decide what the tool says, and the rules themselves."""
     files = [*map(Path, code_files()), *RULES.glob("*.bzl")]
-    return sorted(found for path in files if (found := linked(path)))
+    return sorted(found for path in files if (found := find_below_links(path)))
 
 
-def linked(path: Path) -> str:
+def find_below_links(path: Path) -> str:
     """A file or folder below the links; "" of one that is in no folder of the code."""
     real = path.resolve()
     for name, folder in packages().items():
@@ -57,9 +57,9 @@ def linked(path: Path) -> str:
     return ""
 
 
-def needed(path: Path) -> str:
+def require_below_links(path: Path) -> str:
     """The same of one that has to be there."""
-    if found := linked(path):
+    if found := find_below_links(path):
         return found
     raise BuildtoolError(
         "the rules for Bazel build from buildtool's own folders and those of plugins only",
@@ -208,8 +208,8 @@ class Boards:
     def _given(self, name: str, given: str, answer: answers.DescribeAnswer) -> tuple[str, list[str]]:
         """The argument of --board, and the labels of the files that it needs."""
         paths = [_path(answer, place) for place in answer["depends"]]
-        inside = [self._code + link for path in paths if (link := linked(path))]
-        outside = [path for path in paths if not linked(path)]
+        inside = [self._code + link for path in paths if (link := find_below_links(path))]
+        outside = [path for path in paths if not find_below_links(path)]
         if not outside:
             return given, sorted(set(inside))
         top = Path(os.path.commonpath([path.parent for path in outside]))
@@ -223,9 +223,11 @@ class Boards:
 
     def _group(self, name: str, group: answers.SourceGroup, answer: answers.DescribeAnswer) -> list[str]:
         """A group as a library; sources that need an emitted header are listed beside one of headers."""
-        sources = [self._code + needed(_path(answer, source["file"])) for source in group["sources"]]
+        sources = [
+            self._code + require_below_links(_path(answer, source["file"])) for source in group["sources"]
+        ]
         own = [place for place in group["includes"] if place["root"] in answer["roots"]]
-        includes = [f"{CODE}/{needed(_path(answer, place))}" for place in own]
+        includes = [f"{CODE}/{require_below_links(_path(answer, place))}" for place in own]
         library = f"{name}.{group['name']}"
         found = []
         if not group["shared"]:
@@ -263,7 +265,7 @@ class Boards:
         def portable(word: str) -> str:
             """A flag with its folder relative to the repository of the tool's code."""
             at = next((word.find(root) for root in answer["roots"].values() if root in word), -1)
-            return word if at < 0 else f"{word[:at]}{CODE}/{needed(Path(word[at:]))}"
+            return word if at < 0 else f"{word[:at]}{CODE}/{require_below_links(Path(word[at:]))}"
 
         target = Path("toolchains", f"{name}.ld")
         target.parent.mkdir(exist_ok=True)
@@ -348,7 +350,7 @@ def _code() -> None:
     """The repository of the tool's own code."""
     for name, folder in packages().items():
         Path(name).symlink_to(folder)
-    _write("files.txt", "".join(f"{name}\n" for name in watched()))
+    _write("files.txt", "".join(f"{name}\n" for name in files_to_watch()))
     _write("environment.txt", "".join(f"{line}\n" for line in _environment()))
     files = Code('glob(["**"], exclude = ["**/__pycache__/**", "question.json"])')
     headers = Code('glob(["**/*.h"])')

@@ -199,7 +199,7 @@ def _varint(value: int) -> bytes:
 
 def main() -> int:
     """The console script: a worker with --persistent_worker, else one command line."""
-    from buildtool.api import kept_session
+    from buildtool.api import open_session
     from buildtool.fronts.cli import main as cli
 
     os.environ["BUILDTOOL_DAEMON"] = "off"
@@ -211,8 +211,8 @@ def main() -> int:
 
     if "--persistent_worker" not in words:
         with contextlib.redirect_stdout(io.StringIO()) if errors_only else contextlib.nullcontext():
-            return run(_expanded(words))
-    session = kept_session()
+            return run(_expand(words))
+    session = open_session()
     replies = io.BufferedWriter(io.FileIO(os.dup(1), "wb"))
     requests = io.BufferedReader(io.FileIO(os.dup(0), "rb"))
     os.dup2(2, 1)  # whatever else is printed must not get between the answers
@@ -229,7 +229,7 @@ def _once_encoded(word: str) -> str:
         return word
 
 
-def _expanded(words: Sequence[str]) -> list[str]:
+def _expand(words: Sequence[str]) -> list[str]:
     """The words, with the contents of each @FILE in its place: Bazel passes arguments in such a file."""
     found: list[str] = []
     for word in words:

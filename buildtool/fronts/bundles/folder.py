@@ -58,7 +58,7 @@ def texts(networks: Mapping[str, BundledNetwork]) -> dict[str, bytes]:
         "second_arenas": any(network.get("second_arena_bytes") for network in every.values()),
     }
     found = {LISTING: (json.dumps(listed, indent=1) + "\n").encode()}
-    return found | {name: _made(name, given) for name in TEMPLATES}
+    return found | {name: _make_file(name, given) for name in TEMPLATES}
 
 
 def array(net: str, image: bytes) -> bytes:
@@ -69,10 +69,10 @@ def array(net: str, image: bytes) -> bytes:
             lines.append(line)
             line = ""
         line += number + ","
-    return _made("weights.c.jinja", {"net": net, "body": "\n".join([*lines, line])})
+    return _make_file("weights.c.jinja", {"net": net, "body": "\n".join([*lines, line])})
 
 
-def _made(name: str, given: Mapping[str, object]) -> bytes:
+def _make_file(name: str, given: Mapping[str, object]) -> bytes:
     environment = Environment(
         loader=PackageLoader("buildtool.fronts.bundles"),
         undefined=StrictUndefined,
@@ -123,7 +123,7 @@ def put(answer: BundleAnswer, out: Path) -> tuple[list[str], list[str]]:
     UsageError where the folder has networks that do not go with it, or files of somebody else.
     """
     with _alone(out):
-        known = _known(out)
+        known = _read_networks(out)
         if (old := known.get(answer["net"])) is not None:
             refuse_another(old["network"], answer["network"]["network"], out, answer["net"])
         others = {net: network for net, network in known.items() if net != answer["net"]}
@@ -132,7 +132,7 @@ def put(answer: BundleAnswer, out: Path) -> tuple[list[str], list[str]]:
         image = answer["files"][answer["network"]["weights"]]
         own = {**answer["files"], answer["network"]["array"]: array(answer["net"], image)}
         files = {**texts(networks), **own}
-        listed = _listed(known)
+        listed = _files_of(known)
         for name, data in files.items():
             path = out / name
             if name not in listed and (path.exists() or path.is_symlink()) and not holds(path, data):
@@ -142,14 +142,14 @@ def put(answer: BundleAnswer, out: Path) -> tuple[list[str], list[str]]:
                     hint="write to an empty folder",
                 )
         changed = write_changed(files, out)
-        gone = listed - _listed(networks)
+        gone = listed - _files_of(networks)
         return changed, [name for name in sorted(gone) if _remove(out, name)]
 
 
 # ---- what is there -----------------------------------------------------------------------------------
 
 
-def _known(out: Path) -> dict[str, BundledNetwork]:
+def _read_networks(out: Path) -> dict[str, BundledNetwork]:
     """The networks of a folder; empty without a listing. UsageError for an unreadable listing."""
     path = out / LISTING
     again = "write to another folder, or remove this one and write its networks anew"
@@ -192,7 +192,7 @@ def _is_well_formed(networks: Any) -> bool:
     )
 
 
-def _listed(networks: Mapping[str, BundledNetwork]) -> set[str]:
+def _files_of(networks: Mapping[str, BundledNetwork]) -> set[str]:
     """All files of these networks, and what describes them."""
     own = {name for network in networks.values() for name in network["files"]}
     return own | set(COMMON) if networks else own

@@ -23,7 +23,7 @@ from buildtool.fronts.changes.figures import (
     Row,
     shares,
 )
-from buildtool.fronts.changes.sizetree import Node, changed, tree
+from buildtool.fronts.changes.sizetree import Node, changed_nodes, tree
 
 if TYPE_CHECKING:
     from buildtool.schema.datasets import DatasetAnswer
@@ -88,7 +88,7 @@ class Changes:
 def changes(before: Figures, after: Figures) -> Changes:
     """What differs from one to the other."""
     totals = tuple(_totals(before, after))
-    sizes = changed(tree(before.parts, after.parts)) if before.parts and after.parts else ()
+    sizes = changed_nodes(tree(before.parts, after.parts)) if before.parts and after.parts else ()
     if before.rows_of != after.rows_of:
         return Changes(before, after, totals, (), (), sizes)
     pairs = [(before.layers, after.layers), (before.regions, after.regions)]
@@ -221,7 +221,7 @@ def undercut(floors: Sequence[Floor], answer: DatasetAnswer) -> list[str]:
     return [floor.text for floor in floors if least[floor.name] < floor.least]
 
 
-def exceeded(limits: Sequence[Limit | Floor], totals: Sequence[Change]) -> list[str]:
+def exceeded_limits(limits: Sequence[Limit | Floor], totals: Sequence[Change]) -> list[str]:
     """The limits (their texts) that are exceeded; UsageError for a figure that one of the files lacks."""
     by_name = {change.name: change for change in totals}
     found = []

@@ -114,7 +114,7 @@ def read(path: str) -> Figures:
     if not isinstance(content, dict):
         raise _strange(path)
     if content.get("format") is not None:
-        return _locked(path, text)
+        return _read_locked(path, text)
     if "error" in content:
         raise UsageError("the command that wrote it failed: it has an error and no answer", path=path)
     return of_answer(path, content)
@@ -186,7 +186,7 @@ def _answer(path: str, content: Mapping[str, Any]) -> Figures:
         if stack["needed"] is not None:
             totals["stack"], units["stack"] = _number(stack["needed"]), "bytes"
     parts = tuple(map(_part, content.get("parts") or ()))
-    for name, size in _added(parts):
+    for name, size in _totals_of_parts(parts):
         totals[name] = totals.get(name, 0) + size
         units[name] = "bytes"
     if not totals:
@@ -240,7 +240,7 @@ def _part(part: Mapping[str, Any]) -> Part:
     return {**{name: str(part[name]) for name in ("kind", *LEVELS)}, "bytes": size}
 
 
-def _added(parts: Sequence[Part]) -> Iterator[tuple[str, int]]:
+def _totals_of_parts(parts: Sequence[Part]) -> Iterator[tuple[str, int]]:
     """The totals that parts add to: by kind, and by owner for what is stored in flash."""
     if parts:
         yield from ((metric.name, 0) for metric in METRICS if not metric.key)
@@ -301,7 +301,7 @@ def _number(value: object) -> Number:
     return value
 
 
-def _locked(path: str, data: bytes) -> Figures:
+def _read_locked(path: str, data: bytes) -> Figures:
     from buildtool.plan.locked import from_text
 
     try:

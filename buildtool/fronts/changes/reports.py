@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _HINT = "what `buildtool profile MODEL --board B --json` printed, for the same network and options"
 
 
-def compared(answer: ReportAnswer, earlier: Figures) -> ReportAnswer:
+def compare_reports(answer: ReportAnswer, earlier: Figures) -> ReportAnswer:
     """The report with what differs from an earlier one."""
     found = changes(earlier, figures.of_answer("", answer))
     about = f"{earlier.about} ({Path(earlier.path).name})"

@@ -58,11 +58,11 @@ def _node(key: tuple[str, str], found: _Bytes) -> Node:
     return Node(*key, found.sizes[0], found.sizes[1], tuple(ordered))
 
 
-def changed(nodes: Sequence[Node]) -> tuple[Node, ...]:
+def changed_nodes(nodes: Sequence[Node]) -> tuple[Node, ...]:
     """The nodes that differ, with their parents; the largest change first."""
     found = []
     for node in nodes:
-        below = changed(node.children)
+        below = changed_nodes(node.children)
         if below or node.before != node.after:
             found.append(replace(node, children=below))
     if found and found[0].level == LEVELS[0]:

@@ -16,7 +16,7 @@ from typing import Any
 from buildtool import __version__
 from buildtool.base.errors import BuildtoolError, InternalError, MachineError, from_exception, to_data
 from buildtool.fronts.texts.table import WIDTH
-from buildtool.options import spelled, spelled_name
+from buildtool.options import spell, spell_name
 from buildtool.schema import SCHEMA
 
 PATIENCE_SECONDS = 1.0  # before it is said what takes so long
@@ -80,7 +80,7 @@ def write_text(text: str) -> None:
     """Writes a command's answer for people: as wide as the lines are, and in colours where there are any."""
     from buildtool.fronts.texts import table
 
-    folded = table.folded(text)
+    folded = table.fold(text)
     write(table.coloured(folded) if is_coloured(sys.stdout) else folded)
 
 
@@ -194,7 +194,7 @@ def report(error: Exception, argv: Sequence[str]) -> BuildtoolError:
             pass  # then in words
     with contextlib.suppress(OSError, ValueError):
         lines = [*(f"{name}: {value}" for name, value in about.items()), *trace]
-        words = "\n".join([told.message(spelled, spelled_name), *(f"  {line}" for line in lines)])
+        words = "\n".join([told.message(spell, spell_name), *(f"  {line}" for line in lines)])
         if is_coloured(sys.stderr):
             from buildtool.fronts.texts import table
 

@@ -45,7 +45,7 @@ def _stop(known: list[Endpoint]) -> tuple[Mapping[str, Any], str, int]:
     failed: list[ToolError] = []
     for at in known:
         try:
-            if pid := _stopped(at):
+            if pid := _stop_daemon(at):
                 stopped.append(pid)
         except ToolError as error:  # the others end nevertheless
             failed.append(error)
@@ -59,7 +59,7 @@ def _stop(known: list[Endpoint]) -> tuple[Mapping[str, Any], str, int]:
     return {"stopped": stopped}, f"no daemon was running{more}", 0
 
 
-def _stopped(at: Endpoint) -> int:
+def _stop_daemon(at: Endpoint) -> int:
     """The process of a daemon that was stopped, and is no more; 0 where none ran.
 
     One that does not answer is killed, if its number and its start are those that it wrote down. ToolError
@@ -151,7 +151,7 @@ def stats(answer: Mapping[str, Any]) -> str:
     return "\n".join([*lines, "", table(["level", *figures], rows)] if rows else lines)
 
 
-def verified(answer: Mapping[str, Any]) -> str:
+def verify_text(answer: Mapping[str, Any]) -> str:
     """How many entries are sound, and what became of the others."""
     text = f"{answer['folder']}: {answer['entries']:,} entries are sound"
     if answer["bad"]:
@@ -161,7 +161,7 @@ def verified(answer: Mapping[str, Any]) -> str:
     return text
 
 
-def explained(answer: Mapping[str, Any]) -> str:
+def explain_text(answer: Mapping[str, Any]) -> str:
     """For each remembered request: what came from the cache, what was made anew, and why."""
     parts = []
     for subject, rows in groupby(answer["asked"], lambda row: row["subject"]):

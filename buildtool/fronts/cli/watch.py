@@ -20,7 +20,7 @@ from buildtool.client.daemon import Link, reach
 from buildtool.client.endpoint import AbsentError
 from buildtool.daemon.watcher import Events
 from buildtool.fronts.cli import console
-from buildtool.options import spelled, spelled_name
+from buildtool.options import spell, spell_name
 
 SETTLE_SECONDS = 0.1  # after the last event: whoever saves writes in several steps
 LOOK_SECONDS = 1.0  # between two looks at times and sizes, where no events come
@@ -136,7 +136,7 @@ def watch(ask: Ask, files: Files, *, as_json: bool, once: bool) -> int:
         except Exception as error:
             status = 1
             ours = from_exception(error)
-            say("error", {"error": to_data(ours)}, ours.message(spelled, spelled_name))
+            say("error", {"error": to_data(ours)}, ours.message(spell, spell_name))
         else:
             fields = {name: answer[name] for name in FIGURES}
             say("plan", fields, "\n".join(_lines(fields, before)))

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 from buildtool.client import BuildtoolError, UsageError, hashing_always, options_of
 from buildtool.client import options as table
 from buildtool.fronts.cmake import describing, inputs, requests
-from buildtool.fronts.cmake.describing import depends, describe, group, is_native, located
-from buildtool.fronts.cmake.quoting import path, quoted, set_lines, set_list, shell, write_whole
+from buildtool.fronts.cmake.describing import depends, describe, group, is_native, locate
+from buildtool.fronts.cmake.quoting import path, quote, set_lines, set_list, shell, write_whole
 from buildtool.fronts.cmake.requests import Context
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def main(words: Sequence[str]) -> int:
             text = "\n".join(_QUESTIONS[what](context)) + "\n"
         write_whole(Path(out), text.encode(errors="surrogateescape"))
     except BuildtoolError as error:
-        text = error.message(_spelled, _keyword) + "\n"
+        text = error.message(_spell, _keyword) + "\n"
         sys.stderr.buffer.write(text.encode(errors="surrogateescape"))
         return 1
     return 0
@@ -51,7 +51,7 @@ def _keyword(option: str) -> str:
     return (known.spelt if known and known.spelt else option).upper()
 
 
-def _spelled(option: str, value: object) -> str:
+def _spell(option: str, value: object) -> str:
     """An option with its value: RAM 64K."""
     return f"without {_keyword(option)}" if value is None else f"{_keyword(option)} {value}"
 
@@ -61,7 +61,7 @@ def _spelled(option: str, value: object) -> str:
 
 def network(context: Context) -> Iterator[str]:
     """The library of a network: its rule, its sources, and the kernels of its board."""
-    wanted = requests.wanted(context)
+    wanted = requests.read_call(context)
     answer = describe(context, wanted.described)
     note = describing.check(context, answer, is_native(answer))
     made = answer["network"]
@@ -73,7 +73,7 @@ def network(context: Context) -> Iterator[str]:
     yield set_list("emit_depends", [*wanted.files, *wanted.depends])
     yield set_list("emitted_files", [f"{emitted}/{name}" for name in made["emitted"]])
     yield set_list("network_includes", _includes(answer, own, emitted))
-    yield set_list("network_sources", [located(answer, s["file"], emitted) for s in own["sources"]])
+    yield set_list("network_sources", [locate(answer, s["file"], emitted) for s in own["sources"]])
     yield from _properties(answer, own, emitted)
     yield set_list("exact", [shell(answer["tools"]["exact"])])
     yield set_list("defines", answer["tools"]["defines"])
@@ -85,7 +85,7 @@ def network(context: Context) -> Iterator[str]:
 def _kernels(answer: answers.DescribeAnswer, kernels: answers.SourceGroup) -> Iterator[str]:
     """The kernels of the board, with a key that tells boards of one name apart."""
     others = [source for source in group(answer, "startup")["sources"] if _is_library(source)]
-    sources = [located(answer, source["file"]) for source in [*kernels["sources"], *others]]
+    sources = [locate(answer, source["file"]) for source in [*kernels["sources"], *others]]
     includes, tools = _includes(answer, kernels), answer["tools"]
     text = "\0".join([*sources, "", *includes, "", *tools["exact"], "", *tools["defines"]])
     plain = re.sub(r"[^a-z0-9]+", "_", answer["board"].lower()).strip("_") or "board"
@@ -97,7 +97,7 @@ def _kernels(answer: answers.DescribeAnswer, kernels: answers.SourceGroup) -> It
 
 def firmware(context: Context) -> Iterator[str]:
     """What makes the test firmware of a network, and the commands that run it."""
-    wanted = requests.wanted(context)
+    wanted = requests.read_call(context)
     flashed: dict[str, object] = {name: context[name] for name in ("sign", "image_version") if context[name]}
     flashed |= {"formats": context.format} if context.format else {}
     answer = describe(context, {**wanted.described, **flashed}, same_kind=True)
@@ -105,7 +105,7 @@ def firmware(context: Context) -> Iterator[str]:
     assert made is not None  # it was asked for with a model
     emitted, parts = context["emitted"], [group(answer, name) for name in answer["image"]]
     sources = [(source, part) for part in parts for source in part["sources"] if not _is_library(source)]
-    yield set_list("image_sources", [located(answer, s["file"], emitted) for s, _ in sources])
+    yield set_list("image_sources", [locate(answer, s["file"], emitted) for s, _ in sources])
     for part in parts:
         yield from _properties(answer, part, emitted)
     includes = [folder for part in parts for folder in _includes(answer, part, emitted)]
@@ -129,7 +129,7 @@ def firmware(context: Context) -> Iterator[str]:
         filled += [f"{table.BY_NAME[name].flagged}={wanted.given[name]}" for name in desk]
         # The image and its folder are known to CMake alone: these two words are for it to read.
         own = (slots["image"], slots["out"])
-        said = " ".join(f'"{word}"' if word in own else quoted(word) for word in filled)
+        said = " ".join(f'"{word}"' if word in own else quote(word) for word in filled)
         yield f"set({command}_words {said})"
     yield set_lines("configure_depends", depends(answer))
 
@@ -148,7 +148,7 @@ def startup(context: Context) -> Iterator[str]:
     answer = describe(context, {"board": board}, same_kind=True)
     part = group(answer, "startup")
     yield set_list(
-        "image_sources", [located(answer, s["file"]) for s in part["sources"] if not _is_library(s)]
+        "image_sources", [locate(answer, s["file"]) for s in part["sources"] if not _is_library(s)]
     )
     yield from _properties(answer, part)
     yield set_list("image_includes", _includes(answer, part))
@@ -167,7 +167,7 @@ def _linking(context: Context, answer: answers.DescribeAnswer) -> Iterator[str]:
     yield set_list("image_ldflags", [shell(linked)] if linked else [])
     yield set_list("image_libraries", [word for word in tools["ldflags"] if word.startswith("-l")])
     yield set_list("script", [path] if path else [])
-    yield f"set(script_text {quoted(script['data'].decode() if script else '')})"
+    yield f"set(script_text {quote(script['data'].decode() if script else '')})"
 
 
 def _digest(text: str) -> str:
@@ -175,7 +175,7 @@ def _digest(text: str) -> str:
 
 
 def _includes(answer: answers.DescribeAnswer, part: answers.SourceGroup, emitted: str = "") -> list[str]:
-    return [located(answer, place, emitted) for place in part["includes"]]
+    return [locate(answer, place, emitted) for place in part["includes"]]
 
 
 def _is_library(source: answers.Source) -> bool:
@@ -187,8 +187,8 @@ def _properties(
 ) -> Iterator[str]:
     """Sources that take in files otherwise than by #include, and assembly: C's flags select its core, too."""
     for source in part["sources"]:
-        path = located(answer, source["file"], emitted)
-        reads = [located(answer, place, emitted) for place in source["reads"]]
+        path = locate(answer, source["file"], emitted)
+        reads = [locate(answer, place, emitted) for place in source["reads"]]
         folders = dict.fromkeys(read.rpartition("/")[0] for read in reads)
         flags = [f"{answer['tools']['incbin']}{folder}" for folder in folders]
         assembly = path.endswith(".S")
@@ -196,7 +196,7 @@ def _properties(
         properties = {"OBJECT_DEPENDS": reads, "COMPILE_OPTIONS": options, "LANGUAGE": ["C"] * assembly}
         for name, values in properties.items():
             if values:
-                yield f"set_property(SOURCE {quoted(path)} PROPERTY {name} {' '.join(map(quoted, values))})"
+                yield f"set_property(SOURCE {quote(path)} PROPERTY {name} {' '.join(map(quote, values))})"
 
 
 # ---- toolchains --------------------------------------------------------------------------------------

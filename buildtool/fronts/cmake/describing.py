@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from buildtool.client import BuildtoolError, Client, UsageError, code_digest, code_files, described
-from buildtool.fronts.cmake.requests import Context, seen_files
+from buildtool.client import BuildtoolError, Client, UsageError, code_digest, code_files, fetch_description
+from buildtool.fronts.cmake.requests import Context, read_stat_cache
 
 if TYPE_CHECKING:
     from buildtool.client import answers
@@ -31,7 +31,7 @@ def describe(
     if same_kind:
         return _as_own(context, request)
     try:
-        return _asked(request)
+        return _ask(request)
     except BuildtoolError as error:
         if error.code != "TOOL" or context["compiler_id"] not in _KINDS:
             raise
@@ -45,22 +45,22 @@ def _as_own(context: Context, request: Mapping[str, object]) -> answers.Describe
     """With the project's compiler, if it is of a kind that boards know; else with the board's."""
     kind, variable = _KINDS.get(context["compiler_id"], ("", ""))
     if not kind:
-        return _asked(request)
+        return _ask(request)
     before = os.environ.get(variable)
     os.environ[variable] = context["compiler"]
     try:
-        return _asked({**request, "toolchain": kind})
+        return _ask({**request, "toolchain": kind})
     finally:
         os.environ.pop(variable)
         if before is not None:
             os.environ[variable] = before
 
 
-def _asked(request: Mapping[str, object]) -> answers.DescribeAnswer:
+def _ask(request: Mapping[str, object]) -> answers.DescribeAnswer:
     folder = str(Path.cwd())
-    seen = seen_files()
+    seen = read_stat_cache()
     with Client(folder) as client:
-        answer = described({"kind": "describe", **request}, folder, code_digest(), seen, client.request)
+        answer = fetch_description({"kind": "describe", **request}, folder, code_digest(), seen, client.request)
     seen.save()
     return cast("answers.DescribeAnswer", answer)
 
@@ -70,7 +70,7 @@ def group(answer: answers.DescribeAnswer, name: str) -> answers.SourceGroup:
     return next(group for group in answer["groups"] if group["name"] == name)
 
 
-def located(answer: answers.DescribeAnswer, place: answers.Place, emitted: str = "") -> str:
+def locate(answer: answers.DescribeAnswer, place: answers.Place, emitted: str = "") -> str:
     """The path of a place; `emitted` is the network's own folder."""
     root = emitted if place["root"] == EMITTED else answer["roots"].get(place["root"], "")
     return f"{root}/{place['path']}" if place["path"] and root else place["path"] or root
@@ -83,7 +83,7 @@ def is_native(answer: answers.DescribeAnswer) -> bool:
 
 def depends(answer: answers.DescribeAnswer) -> Iterator[str]:
     """The files that the answer depends on, buildtool's own among them."""
-    yield from sorted({located(answer, place) for place in answer["depends"]} | set(code_files()))
+    yield from sorted({locate(answer, place) for place in answer["depends"]} | set(code_files()))
 
 
 # The kernels compute with whole numbers alone: how a project passes floats is its own affair.

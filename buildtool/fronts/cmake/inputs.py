@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from buildtool.client import Digests, code_digest, hashing_always, identify
 from buildtool.fronts.cmake.quoting import write_whole
-from buildtool.fronts.cmake.requests import Context, seen_files
+from buildtool.fronts.cmake.requests import Context, read_stat_cache
 
 if TYPE_CHECKING:
     from buildtool.client import answers
@@ -26,11 +26,11 @@ SUFFIXES = (".inputs", ".compiler")
 def write(context: Context, files: list[str], answer: answers.DescribeAnswer) -> str:
     """Writes FILE for a network whose request names `files`; returns its path."""
     from buildtool.client.descriptions import OURS  # `check`, which every build runs, needs neither
-    from buildtool.fronts.cmake.describing import located
+    from buildtool.fronts.cmake.describing import locate
 
     path = f"{context['emitted']}.check"
-    seen = seen_files()
-    configured = {located(answer, place) for place in answer["depends"] if place["root"] not in OURS}
+    seen = read_stat_cache()
+    configured = {locate(answer, place) for place in answer["depends"] if place["root"] not in OURS}
     content = {
         "files": [name for name in files if name not in context.generated],
         "configured": {
@@ -48,7 +48,7 @@ def check(path: str) -> int:
     """Brings the records up to date; the exit status: 1 where the folder has to be configured anew."""
     known = json.loads(Path(path).read_bytes())
     with hashing_always(known["hashed"]):
-        seen = seen_files()
+        seen = read_stat_cache()
         changed = [name for name, digest in known["configured"].items() if _digest(seen, name) != digest]
         contents = [[name, _digest(seen, name)] for name in known["files"]]
         contents += sorted([name, digest] for name, digest in known["configured"].items())

@@ -31,7 +31,7 @@ _SPECIAL = {
 }
 
 
-def quoted(text: str) -> str:
+def quote(text: str) -> str:
     """A bracket argument: nothing in it is read, whatever it is."""
     equals = ""
     while f"]{equals}]" in text or text.endswith(f"]{equals}"):
@@ -57,13 +57,13 @@ def path(text: str, option: str = "") -> str:
 
 def set_list(name: str, values: Iterable[str]) -> str:
     """`set(name values...)`; a list without elements is empty text."""
-    return f"set({name} {' '.join(map(quoted, values)) or quoted('')})"
+    return f"set({name} {' '.join(map(quote, values)) or quote('')})"
 
 
 def set_lines(name: str, values: Iterable[str]) -> str:
     """`set(name ...)`, a value a line: for long lists."""
-    lines = "".join(f"\n  {quoted(value)}" for value in values)
-    return f"set({name}{lines or ' ' + quoted('')})"
+    lines = "".join(f"\n  {quote(value)}" for value in values)
+    return f"set({name}{lines or ' ' + quote('')})"
 
 
 def shell(words: Iterable[str]) -> str:
@@ -98,9 +98,9 @@ def cmake_folder() -> Path:
             lines = (
                 "# Written by `buildtool --cmake-dir`: the package, and the interpreter that it belongs to.",
                 "if(NOT DEFINED CACHE{BUILDTOOL_PYTHON})",
-                f"  set(BUILDTOOL_PYTHON {quoted(sys.executable)})",
+                f"  set(BUILDTOOL_PYTHON {quote(sys.executable)})",
                 "endif()",
-                f"include({quoted(path.as_posix())})\n",
+                f"include({quote(path.as_posix())})\n",
             )
             write_whole(folder / path.relative_to(PACKAGE), "\n".join(lines).encode(errors="surrogateescape"))
     except (OSError, RuntimeError) as error:

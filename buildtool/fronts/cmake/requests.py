@@ -99,7 +99,7 @@ class Wanted:
         return ["emit", self.given["model"], *named, f"--name={self.name}"]
 
 
-def wanted(context: Context) -> Wanted:
+def read_call(context: Context) -> Wanted:
     """The arguments of a call, checked; UsageError for those that are wrong."""
     name = table.parse("name", context["name"])
     found = Wanted(name)
@@ -143,7 +143,7 @@ def wanted(context: Context) -> Wanted:
     return found
 
 
-def seen_files() -> Digests:
+def read_stat_cache() -> Digests:
     """The digests of files that were read before in this project."""
     return Digests(f"files of the CMake project in {Path.cwd()}")
 

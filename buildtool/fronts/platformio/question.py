@@ -22,7 +22,7 @@ from buildtool.client import (
     Digests,
     UsageError,
     code_digest,
-    described,
+    fetch_description,
     did_you_mean,
     hashing_always,
     identify,
@@ -59,13 +59,13 @@ def main() -> int:
 def answered(given: Given, sections: Mapping[str, Given]) -> dict[str, Any]:
     """What is to be compiled, and the words of the commands that emit."""
     networks = [{**given, "name": name, **section} for name, section in sections.items()] or [dict(given)]
-    asked = [_checked(network) for network in networks]
+    asked = [_check_options(network) for network in networks]
     boards = {tuple(network.get(name) for name in _OF_DESCRIBE if name != "name") for network in asked}
     if len(boards) > 1:
         raise UsageError("all networks of an environment are for one board", path=INI, option="board")
     seen = Digests(f"files of the project in {Path.cwd()}")
     with Client(str(Path.cwd())) as client:
-        answers = [_described(network, client, seen) for network in asked]
+        answers = [_describe(network, client, seen) for network in asked]
     made = [_network(network, answer, seen) for network, answer in zip(asked, answers, strict=True)]
     seen.save()
     first = answers[0]
@@ -82,7 +82,7 @@ def answered(given: Given, sections: Mapping[str, Given]) -> dict[str, Any]:
     }
 
 
-def _checked(network: Given) -> dict[str, Any]:
+def _check_options(network: Given) -> dict[str, Any]:
     """A network's options, each known to the table."""
     known = [option.name for option in options_of("emit")]
     for name in network:
@@ -107,11 +107,11 @@ def _checked(network: Given) -> dict[str, Any]:
     return dict(network)
 
 
-def _described(network: Given, client: Client, seen: Digests) -> kinds.DescribeAnswer:
+def _describe(network: Given, client: Client, seen: Digests) -> kinds.DescribeAnswer:
     request = {"kind": "describe", "model": network["model"]}
     asked = {name: network[name] for name in _OF_DESCRIBE if network.get(name)}
     request |= {name: options.from_text(options.BY_NAME[name], value) for name, value in asked.items()}
-    answer: Any = described(request, str(Path.cwd()), code_digest(), seen, client.request)
+    answer: Any = fetch_description(request, str(Path.cwd()), code_digest(), seen, client.request)
     return answer  # type: ignore[no-any-return]
 
 

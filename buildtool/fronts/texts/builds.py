@@ -65,7 +65,7 @@ def tree(parts: Sequence[SizePart], files_from: str, depth: int) -> str:
 def tree_lines(nodes: Sequence[sizetree.Node], depth: int) -> Iterator[tuple[str, sizetree.Node]]:
     """Nodes with their names, indented by their levels; C++ as its authors wrote it."""
     found = list(sizetree.lines(nodes, depth))
-    names = demangled(node.name for _, node in found if node.level == "symbol")
+    names = demangle(node.name for _, node in found if node.level == "symbol")
     for indent, node in found:
         yield " " * INDENT * indent + names.get(node.name, node.name), node
 
@@ -87,7 +87,7 @@ _MANGLED = ("_Z", "__Z", "_R")
 _SECONDS = 20
 
 
-def demangled(names: Iterable[str]) -> dict[str, str]:
+def demangle(names: Iterable[str]) -> dict[str, str]:
     """Demangled names by mangled name; empty where no demangler works."""
     wanted = sorted({name for name in names if name.startswith(_MANGLED) and name.isprintable()})
     tool = next((path for name in _TOOLS if (path := shutil.which(name))), None)

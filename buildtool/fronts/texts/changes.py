@@ -29,7 +29,7 @@ def text(found: Changes, exceeded: Sequence[str], depth: int = builds.DEPTH) -> 
     lines = [_headline(found), "", table.table(["figure", "before", "after", "change", "%"], rows)]
     for title, changed in (("region", found.regions), ("layer", found.layers)):
         if changed:
-            body = [[plain(row.name), row.how, plain(_said(row))] for row in changed[:MOST_ROWS]]
+            body = [[plain(row.name), row.how, plain(_change_words(row))] for row in changed[:MOST_ROWS]]
             lines += ["", table.table([title, "how", "what"], body), *_more(changed)]
     if found.sizes:
         shown, left = _tree(found, depth)
@@ -40,7 +40,7 @@ def text(found: Changes, exceeded: Sequence[str], depth: int = builds.DEPTH) -> 
 
 def markdown(found: Changes, exceeded: Sequence[str], depth: int = builds.DEPTH) -> str:
     """The same as tables of Markdown."""
-    beyond, title = [f"LIMIT EXCEEDED: {limit}" for limit in exceeded], f"**{_escaped(_headline(found))}**"
+    beyond, title = [f"LIMIT EXCEEDED: {limit}" for limit in exceeded], f"**{_escape(_headline(found))}**"
     if found.is_equal:
         return "\n\n".join([f"{title}: nothing changed", *beyond])
     lines = [title, "", "| figure | before | after | change |"]
@@ -48,12 +48,12 @@ def markdown(found: Changes, exceeded: Sequence[str], depth: int = builds.DEPTH)
     for change in found.totals:
         name, before, after, growth, percent = _cells(change)
         said = table.cell(growth) if percent is None else f"{table.cell(growth)} ({percent} %)"
-        lines.append(f"| {_escaped(str(name))} | {table.cell(before)} | {table.cell(after)} | {said} |")
+        lines.append(f"| {_escape(str(name))} | {table.cell(before)} | {table.cell(after)} | {said} |")
     for of, changed in (("region", found.regions), ("layer", found.layers)):
         if changed:
             lines += ["", f"| {of} | how | what |", "| --- | --- | --- |"]
             for row in changed[:MOST_ROWS]:
-                lines.append(f"| {_escaped(row.name)} | {row.how} | {_escaped(_said(row))} |")
+                lines.append(f"| {_escape(row.name)} | {row.how} | {_escape(_change_words(row))} |")
             lines += [f"\n{more}" for more in _more(changed)]
     if found.sizes:
         shown, left = _tree(found, depth)
@@ -65,7 +65,7 @@ def markdown(found: Changes, exceeded: Sequence[str], depth: int = builds.DEPTH)
         for name, *numbers in shown:
             words = name.lstrip(" ")
             inside = "&emsp;" * ((len(name) - len(words)) // builds.INDENT)
-            lines.append(f"| {inside}{_escaped(words)} | {' | '.join(map(table.cell, numbers))} |")
+            lines.append(f"| {inside}{_escape(words)} | {' | '.join(map(table.cell, numbers))} |")
         lines += [f"\n{more}" for more in left]
     return "\n".join([*lines, *(["", *beyond] if beyond else [])])
 
@@ -99,7 +99,7 @@ def _cells(change: Change) -> Iterator[table.Cell]:
     yield None if percent is None or not growth else f"{percent:+.1f}"
 
 
-def _said(row: RowChange) -> str:
+def _change_words(row: RowChange) -> str:
     """What a layer or a region has changed in, in a line."""
     parts = [word for word in row.words if word]
     for change in row.numbers:
@@ -115,6 +115,6 @@ def _more(rows: Sequence[object], most: int = MOST_ROWS) -> list[str]:
     return [f"and {count(left, 'further row')}"] if left > 0 else []
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     """Words of a file as one line of Markdown that shows them and does nothing else."""
     return re.sub(r"[\\`*\[\]<|#~&]", r"\\\g<0>", plain(text))

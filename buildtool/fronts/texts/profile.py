@@ -48,7 +48,7 @@ def text(answer: ProfileAnswer) -> str:
     elif answer["cycles"] is None and answer["issues"] is None:
         lines.append("instructions are counted in emulators only, not on the host")
     lines += _cycle_lines(answer)
-    lines += [*_issue_lines(answer), *board_lines(answer), *_published(answer["published"])]
+    lines += [*_issue_lines(answer), *board_lines(answer), *_published_rows(answer["published"])]
     for output in answer["outputs"]:
         best = ", ".join(f"[{entry['index']}] {entry['value']}" for entry in output["top"])
         lines.append(f"output '{output['name']}' ({output['shape']}), largest values: {best}")
@@ -82,11 +82,11 @@ def _table(answer: ProfileAnswer) -> str:
         columns += _issue_columns(issues)
     else:
         if answer["instructions"] is not None:
-            columns += _counted("instructions", answer["instructions"], macs)
+            columns += _count_columns("instructions", answer["instructions"], macs)
         if answer["cycles_are"] == ESTIMATED:
             columns.append(("est. cycles", lambda _, row: row["cycles"], answer["cycles"]))
         elif answer["cycles"] is not None:
-            columns += _counted("cycles", answer["cycles"], macs)
+            columns += _count_columns("cycles", answer["cycles"], macs)
     return table(
         [title for title, _, _ in columns],
         [[value(at, row) for _, value, _ in columns] for at, row in enumerate(rows)],
@@ -94,7 +94,7 @@ def _table(answer: ProfileAnswer) -> str:
     )
 
 
-def _counted(title: Literal["instructions", "cycles"], total: int, macs: int) -> list[Column]:
+def _count_columns(title: Literal["instructions", "cycles"], total: int, macs: int) -> list[Column]:
     """A count in all, and per multiply-accumulate."""
     return [
         (title, lambda _, row: row[title], total),
@@ -188,7 +188,7 @@ def _issue_lines(answer: ProfileAnswer) -> list[str]:
     ]
 
 
-def _published(profile: PublishedProfile | None) -> list[str]:
+def _published_rows(profile: PublishedProfile | None) -> list[str]:
     """A table of milliseconds: a published profile, our estimate, our counts."""
     if profile is None:
         return []

@@ -11,7 +11,7 @@ from urllib.parse import quote
 from buildtool.base.errors import BuildtoolError
 from buildtool.base.modes import Requantise
 from buildtool.fronts.texts.validation import beyond
-from buildtool.options import spelled, spelled_name
+from buildtool.options import spell, spell_name
 
 VERSION = "2.1.0"
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -53,8 +53,8 @@ def log(
 
 
 def _result(error: BuildtoolError) -> dict[str, Any]:
-    option = f"{spelled_name(error.option)}: " if error.option else ""
-    hint = error.help(spelled)
+    option = f"{spell_name(error.option)}: " if error.option else ""
+    hint = error.help(spell)
     text = f"{option}{error.text}" + (f"\nhint: {hint}" if hint else "")
     result: dict[str, Any] = {"ruleId": error.code, "level": "error", "message": {"text": text}}
     location: dict[str, Any] = {}

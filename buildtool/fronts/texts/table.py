@@ -49,13 +49,13 @@ def table(titles: Sequence[str], rows: Sequence[Sequence[Cell]], total: Sequence
     numeric = [any(isinstance(row[i], int | float) for row in body) for i in range(len(titles))]
     texts = [[cell(value) for value in row] for row in body]
     columns = [[list(titles)[i], *(row[i] for row in texts)] for i in range(len(titles))]
-    fitted = _fitted(columns, width.get())
+    fitted = _fit_columns(columns, width.get())
     if fitted is None:
         return "\n".join(_record(titles, row, width.get()) for row in texts)
     widths, gap = fitted
 
     def lines(row: Sequence[str]) -> str:
-        cells = [_wrapped(text, n) for text, n in zip(row, widths, strict=True)]
+        cells = [_wrap(text, n) for text, n in zip(row, widths, strict=True)]
         return "\n".join(map(line, zip_longest(*cells, fillvalue="")))
 
     def line(row: Sequence[str]) -> str:
@@ -77,7 +77,7 @@ def listing(rows: Iterable[Row], columns: Mapping[str, Callable[[Row], Cell]]) -
     return table(list(columns), [[value(row) for value in columns.values()] for row in rows])
 
 
-def _fitted(columns: Sequence[Sequence[str]], most: int) -> tuple[list[int], str] | None:
+def _fit_columns(columns: Sequence[Sequence[str]], most: int) -> tuple[list[int], str] | None:
     """Columns' widths, and what is between them: as wide as their texts, or narrower to stay within `most`.
 
     None where a table of that width would cut words too short. Figures are as wide as they are.
@@ -103,7 +103,7 @@ def _least(word: str, longest: int) -> int:
     return len(word) if _FIGURE.fullmatch(word) else min(len(word), longest)
 
 
-def _wrapped(text: str, most: int) -> list[str]:
+def _wrap(text: str, most: int) -> list[str]:
     """A cell's text in lines of at most `most` characters; words that are longer lose their middle."""
     if len(text) <= most:
         return [text]
@@ -128,15 +128,15 @@ def _record(titles: Sequence[str], row: Sequence[str], most: int) -> str:
     return "\n".join([*lines, *([f"  {line}"] if line else [])])
 
 
-def folded(text: str) -> str:
+def fold(text: str) -> str:
     """Lines of prose that are too wide, in several lines; tables stay as they are, those of Markdown too.
 
     What follows a label ("weights  80 bytes") goes on below itself.
     """
-    return "\n".join(_folded(line, width.get()) for line in text.split("\n"))
+    return "\n".join(_fold_line(line, width.get()) for line in text.split("\n"))
 
 
-def _folded(line: str, most: int) -> str:
+def _fold_line(line: str, most: int) -> str:
     indent = len(line) - len(line.lstrip())
     parts = [part for part in line[indent:].split("  ") if part]
     if len(line) <= most or len(parts) > 2 or indent >= most // 2 or line.startswith("|"):

@@ -8,7 +8,7 @@ import numpy as np
 
 from buildtool.base.errors import UnsupportedError
 from buildtool.graph.numbering import graph_of
-from buildtool.graph.onnx.file import Array, shown
+from buildtool.graph.onnx.file import Array, printable_name
 from buildtool.graph.onnx.layout import Layout, between, lying, order_of, plain
 from buildtool.graph.onnx.values import Held, Quantized
 from buildtool.graph.quantrules import same_quantization
@@ -31,7 +31,7 @@ _LARGEST = (1 << 31) - 1  # bytes; of one tensor, as the kernels count
 def _label(name: str) -> str:
     """A name as the graph has it: what was added to make it unlike the file's is left out."""
     head, _, tail = name.partition("\0")
-    return shown(head + "".join(part for part in tail.partition("/")[1:]))
+    return printable_name(head + "".join(part for part in tail.partition("/")[1:]))
 
 
 class Builder:
@@ -65,7 +65,7 @@ class Builder:
     def activation(self, name: str, shape: Sequence[int], quant: Quantization) -> int:
         """A new int8 activation."""
         if any(n < 1 for n in shape) or math.prod(shape) > _LARGEST:
-            raise UnsupportedError(f"a tensor of shape {list(shape)}", tensor=shown(name))
+            raise UnsupportedError(f"a tensor of shape {list(shape)}", tensor=printable_name(name))
         self.tensors.append(Tensor(_label(name), tuple(shape), DType.INT8, quant))
         return len(self.tensors) - 1
 
@@ -132,7 +132,7 @@ class Builder:
             self._kernels[out] = x
         return Held(out, x.shape, x.layout, quant)
 
-    def unrounded(self, x: Held) -> Held:
+    def before_rounding(self, x: Held) -> Held:
         """`x` as its kernel made it, before it was rounded again; x itself where there is no such thing.
 
         The bytes lie alike, and every value is as near or nearer to what was computed.
@@ -173,7 +173,7 @@ class Builder:
                 self._moved[key] = self.make(OpKind.TRANSPOSE, [x], name, turned, old.quant, attrs)
         return self._moved[key]
 
-    def ordered(self, x: Held, order: Sequence[int]) -> int:
+    def in_file_order(self, x: Held, order: Sequence[int]) -> int:
         """The tensor whose dimension i is the file's dimension order[i]."""
         memory, layout = lying(x.shape, order)
         return self.view(self._lay(x.tensor, x.layout, layout), memory)
@@ -185,7 +185,7 @@ class Builder:
         """
         order = order_of(x.shape, x.layout)
         order = tuple(range(len(x.shape))) if order is None else order
-        return self.ordered(x, order), order
+        return self.in_file_order(x, order), order
 
     def spread(self, constant: Quantized, name: str, order: Sequence[int]) -> int:
         """An int8 constant operand, its dimensions in that order (those of an operand of that rank).

@@ -10,7 +10,7 @@ import numpy as np
 from buildtool.base.errors import ModelError, UnsupportedError
 from buildtool.graph.onnx import scales
 from buildtool.graph.onnx.build import Builder
-from buildtool.graph.onnx.file import DTYPES, Array, Node, OnnxFile, shown
+from buildtool.graph.onnx.file import DTYPES, Array, Node, OnnxFile, printable_name
 from buildtool.graph.onnx.layout import Layout
 from buildtool.graph.onnx.values import NO_CLAMP, Clamp, Constant, Held, Pending, Places, Quantized, Value
 from buildtool.graph.ops import DEFS
@@ -57,7 +57,7 @@ class Context:
             raise ModelError("an operand is missing")
         if name not in self.values:
             if name not in self.file.initializers:
-                raise ModelError("reads what no earlier operator makes", tensor=shown(name))
+                raise ModelError("reads what no earlier operator makes", tensor=printable_name(name))
             self.values[name] = Constant(self.file.constant(name))
         return self.values[name]
 
@@ -79,7 +79,9 @@ class Context:
         value = self.value(node.input(position))
         if not isinstance(value, Constant):
             hint = "export with fixed shapes, or simplify the model (onnxsim)"
-            raise UnsupportedError(f"{what} is not constant", tensor=shown(node.input(position)), hint=hint)
+            raise UnsupportedError(
+                f"{what} is not constant", tensor=printable_name(node.input(position)), hint=hint
+            )
         return value.data
 
     def ints(
@@ -90,7 +92,7 @@ class Context:
             return default
         data = self.array(node, position, what)
         if data.dtype.kind not in "iu" or data.size > 4096:
-            raise ModelError(f"{what} is not a list of integers", tensor=shown(node.input(position)))
+            raise ModelError(f"{what} is not a list of integers", tensor=printable_name(node.input(position)))
         return tuple(int(v) for v in data.reshape(-1))
 
     def scalar(self, node: Node, position: int, what: str) -> float:
@@ -100,7 +102,7 @@ class Context:
             return float(value.real.reshape(-1)[0])
         data = self.array(node, position, what)
         if data.size != 1 or data.dtype.kind not in "fiu":
-            raise ModelError(f"{what} is not a number", tensor=shown(node.input(position)))
+            raise ModelError(f"{what} is not a number", tensor=printable_name(node.input(position)))
         return float(data.reshape(-1)[0])
 
     # ---- operands that are activations, weights, either ----------------------------------------------
@@ -119,13 +121,13 @@ class Context:
             value = self.settle(name, value, quant)
         if isinstance(value, Places):
             text = "the place of an extreme, which another operator reads"
-            raise UnsupportedError(text, tensor=shown(name), hint="make it a network output")
+            raise UnsupportedError(text, tensor=printable_name(name), hint="make it a network output")
         if not isinstance(value, Held):
             text = "an activation is expected, this is a constant"
-            raise UnsupportedError(text, tensor=shown(name), hint="fold constants before exporting")
+            raise UnsupportedError(text, tensor=printable_name(name), hint="fold constants before exporting")
         if value.integers and not integers:
             text = "computes on quantised integers, without DequantizeLinear"
-            raise UnsupportedError(text, tensor=shown(name), hint="export in QDQ format")
+            raise UnsupportedError(text, tensor=printable_name(name), hint="export in QDQ format")
         return value
 
     def operand(self, node: Node, position: int) -> Held | Quantized:
@@ -136,7 +138,7 @@ class Context:
             if value.data.dtype != np.int8 or len(value.quant.scales) != 1:
                 text = "a constant operand that is not int8, per tensor"
                 hint = "quantise it as an activation, with one scale"
-                raise UnsupportedError(text, tensor=shown(name), hint=hint)
+                raise UnsupportedError(text, tensor=printable_name(name), hint=hint)
             return value
         if isinstance(value, Constant):
             return scales.exact_scalar(value.data, name)
@@ -149,10 +151,10 @@ class Context:
         if isinstance(value, Constant):
             text = "weights that are not quantised"
             hint = "quantise weights to int8: a DequantizeLinear between them and the operator"
-            raise UnsupportedError(text, tensor=shown(name), hint=hint)
+            raise UnsupportedError(text, tensor=printable_name(name), hint=hint)
         if not isinstance(value, Quantized):
             hint = "only constant weights have kernels"
-            raise UnsupportedError("a product of two activations", tensor=shown(name), hint=hint)
+            raise UnsupportedError("a product of two activations", tensor=printable_name(name), hint=hint)
         return scales.symmetric(value, name)
 
     def parameters(self, node: Node) -> tuple[Quantization, str]:
@@ -173,10 +175,10 @@ class Context:
         with np.errstate(over="ignore"):  # a double beyond float32 is infinite, and refused
             reals = scale.reshape(-1).astype(np.float32)
         if not np.isfinite(reals).all():
-            raise ModelError("a scale is not finite", tensor=shown(node.input(1)))
+            raise ModelError("a scale is not finite", tensor=printable_name(node.input(1)))
         if points.dtype.kind not in "iu":
             text = f"a zero point of {points.dtype}: it must be an integer"
-            raise ModelError(text, tensor=shown(node.input(2)))
+            raise ModelError(text, tensor=printable_name(node.input(2)))
         zeros = tuple(int(z) for z in points.reshape(-1))
         return Quantization(tuple(float(s) for s in reals), zeros, node.integer("axis", 1)), dtype
 
@@ -195,12 +197,14 @@ class Context:
         if len(quant.scales) != 1:
             text = "an activation quantised per channel"
             hint = "quantise activations per tensor (weights may be per channel)"
-            raise UnsupportedError(text, tensor=shown(node.input(0)), hint=hint)
+            raise UnsupportedError(text, tensor=printable_name(node.input(0)), hint=hint)
         if quant.scale <= 0:
-            raise ModelError("a scale is not positive", tensor=shown(node.input(1)))
+            raise ModelError("a scale is not positive", tensor=printable_name(node.input(1)))
         if dtype not in _SHIFT:
             hint = "quantise activations to int8 or uint8"
-            raise UnsupportedError(f"activations of type {dtype}", tensor=shown(node.input(0)), hint=hint)
+            raise UnsupportedError(
+                f"activations of type {dtype}", tensor=printable_name(node.input(0)), hint=hint
+            )
         return Quantization(quant.scales, (quant.zero_point - _SHIFT[dtype],))
 
     # ---- quantisation that is found ahead ------------------------------------------------------------
@@ -232,7 +236,7 @@ class Context:
         by = f", which {maker.place} makes" if maker else ", a network input"
         to = f" and {reader.place} reads" if reader else ""
         text = f"a float tensor{by}{to}, is not quantised"
-        raise UnsupportedError(text, tensor=shown(name), hint=QUANTISE)
+        raise UnsupportedError(text, tensor=printable_name(name), hint=QUANTISE)
 
     # ---- operators whose result is not quantised yet -------------------------------------------------
 

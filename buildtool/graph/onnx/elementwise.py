@@ -76,7 +76,7 @@ def sum_or_product(ctx: Context, kind: OpKind, a: Held | Quantized, b: Held | Qu
 
     Operands may have any scale, so a LOGISTIC's is its kernel's own.
     """
-    return _pair(ctx, kind, *(ctx.build.unrounded(x) if isinstance(x, Held) else x for x in (a, b)))
+    return _pair(ctx, kind, *(ctx.build.before_rounding(x) if isinstance(x, Held) else x for x in (a, b)))
 
 
 def _pair(ctx: Context, kind: OpKind, a: Held | Quantized, b: Held | Quantized) -> Pending:
@@ -112,7 +112,7 @@ def _in_order(ctx: Context, x: Held | Quantized, order: Sequence[int]) -> int:
     """An operand's tensor, its dimensions (as many as the result's) in that order."""
     if isinstance(x, Quantized):
         return ctx.build.spread(x, "constant", order)
-    return ctx.build.ordered(_widen(x, len(order)), order)
+    return ctx.build.in_file_order(_widen(x, len(order)), order)
 
 
 def _widen(x: Held, rank: int) -> Held:
@@ -155,7 +155,7 @@ def extreme(ctx: Context, node: Node) -> list[Value]:
     return [Pending(shape, make)]
 
 
-def summed(ctx: Context, node: Node) -> list[Value]:
+def sum_operands(ctx: Context, node: Node) -> list[Value]:
     """Sum of one operand or two."""
     if len(node.inputs) == 1:
         return [ctx.held(node)]
@@ -165,7 +165,7 @@ def summed(ctx: Context, node: Node) -> list[Value]:
     return elementwise(ctx, node)
 
 
-def negated(ctx: Context, node: Node) -> list[Value]:
+def negate(ctx: Context, node: Node) -> list[Value]:
     """Neg: the product with -1."""
     return [sum_or_product(ctx, OpKind.MUL, ctx.held(node), scales.exact_scalar(np.float32(-1)))]
 
@@ -262,7 +262,7 @@ def prelu(ctx: Context, node: Node) -> list[Value]:
         if np.unique(slope.data).size == 1:
             alpha = float(np.float32(slope.data.reshape(-1)[0]))
             return [_table(ctx, OpKind.LEAKY_RELU, x, LeakyReluAttrs(alpha))]
-        operand: Held | Quantized = scales.rounded(slope.data, node.input(1))
+        operand: Held | Quantized = scales.round_constants(slope.data, node.input(1))
     else:
         operand = ctx.operand(node, 1)
     if not isinstance(operand, Quantized):
@@ -293,5 +293,5 @@ def softmax(ctx: Context, node: Node) -> list[Value]:
         raise UnsupportedError(text, hint=hint)
     _, order = ctx.build.natural(x)
     order = (*(d for d in order if d != axis), axis)
-    tensor = ctx.build.ordered(x, order)
+    tensor = ctx.build.in_file_order(x, order)
     return [ctx.pending(kind, [tensor], x.shape, *lying(x.shape, order), attrs)]

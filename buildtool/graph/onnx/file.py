@@ -115,12 +115,12 @@ class OnnxFile:
         return to_array(self.initializers[name], name)
 
 
-def shown(name: str) -> str:
+def printable_name(name: str) -> str:
     """A name fit for messages and tables."""
     return "".join(c if c.isprintable() else "?" for c in name[:MAX_NAME])
 
 
-def parsed(data: bytes) -> Proto:
+def parse_model(data: bytes) -> Proto:
     """The file's message: a model of some operators, not too many, whose names are fit, without functions.
 
     Raises ModelError, UnsupportedError; ToolError without the onnx package.
@@ -158,7 +158,7 @@ def parsed(data: bytes) -> Proto:
 
 def read_file(data: bytes) -> OnnxFile:
     """Parses `data`. Raises ModelError, UnsupportedError; ToolError without the onnx package."""
-    model = parsed(data)
+    model = parse_model(data)
     graph = model.graph
     if len(graph.sparse_initializer):
         raise UnsupportedError("sparse constants", hint="store them densely")
@@ -173,29 +173,33 @@ def read_file(data: bytes) -> OnnxFile:
     outputs = tuple(value.name for value in graph.output)
     if not inputs or not outputs:
         raise ModelError(f"{len(inputs)} network inputs, {len(outputs)} outputs")
-    return OnnxFile(shown(graph.name) or "network", opset, nodes, inputs, outputs, initializers)
+    return OnnxFile(printable_name(graph.name) or "network", opset, nodes, inputs, outputs, initializers)
 
 
 def _node(node: Proto, index: int) -> Node:
     name = node.name if isinstance(node.name, str) else ""
-    place = f"#{index} {shown(node.op_type)}"
+    place = f"#{index} {printable_name(node.op_type)}"
     try:
         if node.domain not in _DOMAINS:
             hint = "replace it by operators of ONNX itself"
-            raise UnsupportedError(f"an operator of the domain '{shown(str(node.domain))}'", hint=hint)
+            raise UnsupportedError(
+                f"an operator of the domain '{printable_name(str(node.domain))}'", hint=hint
+            )
         attributes = {str(a.name): _attribute(a) for a in node.attribute}
     except (ModelError, UnsupportedError) as error:
         raise error.at(operator=place) from None
     outputs = tuple(node.output)
     while outputs and not outputs[-1]:
         outputs = outputs[:-1]
-    return Node(shown(node.op_type), tuple(node.input), outputs, attributes, index, shown(name))
+    return Node(
+        printable_name(node.op_type), tuple(node.input), outputs, attributes, index, printable_name(name)
+    )
 
 
 def _attribute(a: Proto) -> Attribute:
     """An attribute's value; subgraphs and the like are refused."""
     if max(len(a.ints), len(a.floats), len(a.strings)) > MAX_LIST:
-        raise ModelError(f"attribute {shown(str(a.name))} has more than {MAX_LIST} elements")
+        raise ModelError(f"attribute {printable_name(str(a.name))} has more than {MAX_LIST} elements")
     match int(a.type):
         case 1:
             return float(a.f)
@@ -221,37 +225,39 @@ def to_array(tensor: Proto, name: str) -> Array:
 
     if tensor.data_location == EXTERNAL:
         hint = "save it in one file: onnx.save(onnx.load(path), path, save_as_external_data=False)"
-        raise UnsupportedError("weights in another file", tensor=shown(name), hint=hint)
+        raise UnsupportedError("weights in another file", tensor=printable_name(name), hint=hint)
     if tensor.data_type not in DTYPES:
         hint = "quantise weights to 8 bits"
-        raise UnsupportedError(f"elements of type {tensor.data_type}", tensor=shown(name), hint=hint)
-    dims = checked_dims(tensor.dims, name, most=_WIDE // 8)
+        raise UnsupportedError(f"elements of type {tensor.data_type}", tensor=printable_name(name), hint=hint)
+    dims = check_dims(tensor.dims, name, most=_WIDE // 8)
     try:
         array = np.asarray(numpy_helper.to_array(tensor))
     except Exception as error:  # numpy and onnx raise many kinds on damaged data
-        raise ModelError("a constant whose data do not fit its shape", tensor=shown(name)) from error
+        raise ModelError("a constant whose data do not fit its shape", tensor=printable_name(name)) from error
     if array.shape != dims or array.dtype.name != DTYPES[tensor.data_type]:
-        raise ModelError("a constant whose data do not fit its shape", tensor=shown(name))
+        raise ModelError("a constant whose data do not fit its shape", tensor=printable_name(name))
     return array
 
 
-def checked_dims(given: Iterable[int], name: str, most: float = math.inf) -> tuple[int, ...]:
+def check_dims(given: Iterable[int], name: str, most: float = math.inf) -> tuple[int, ...]:
     """A shape; ModelError for one of too many dimensions, or more than `most` elements."""
     dims = tuple(int(n) for n in given)
     if len(dims) > MAX_RANK or any(n < 0 for n in dims) or math.prod(dims) > most:
-        raise ModelError(f"the shape {list(dims[:MAX_RANK])}", tensor=shown(name))
+        raise ModelError(f"the shape {list(dims[:MAX_RANK])}", tensor=printable_name(name))
     return dims
 
 
 def fix_input(value: Proto, hint: str) -> None:
     """Sets the open batch of a network input to 1; refuses other open dimensions, with `hint`."""
     if not value.type.HasField("tensor_type") or not value.type.tensor_type.HasField("shape"):
-        raise UnsupportedError("an input that is not a tensor of a known rank", tensor=shown(value.name))
+        raise UnsupportedError(
+            "an input that is not a tensor of a known rank", tensor=printable_name(value.name)
+        )
     for place, dim in enumerate(value.type.tensor_type.shape.dim):
         if not dim.HasField("dim_value") or dim.dim_value < 1:
             if place:
                 text = f"dimension {place} of an input is open"
-                raise UnsupportedError(text, tensor=shown(value.name), hint=hint)
+                raise UnsupportedError(text, tensor=printable_name(value.name), hint=hint)
             dim.dim_value = 1
 
 
@@ -259,9 +265,11 @@ def _interface(value: Proto) -> Interface:
     """A network input."""
     fix_input(value, "export with a fixed input shape, or use onnxruntime's make_dynamic_shape_fixed")
     kind = value.type.tensor_type
-    shape = checked_dims((dim.dim_value for dim in kind.shape.dim), value.name, most=_WIDE)
+    shape = check_dims((dim.dim_value for dim in kind.shape.dim), value.name, most=_WIDE)
     dtype = DTYPES.get(int(kind.elem_type), "")
     if dtype not in ("float32", "int8", "uint8"):
         text = f"an input of type {dtype or kind.elem_type}"
-        raise UnsupportedError(text, tensor=shown(value.name), hint="inputs are float32, int8 or uint8")
+        raise UnsupportedError(
+            text, tensor=printable_name(value.name), hint="inputs are float32, int8 or uint8"
+        )
     return Interface(value.name, shape, dtype)

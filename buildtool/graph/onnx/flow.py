@@ -12,7 +12,15 @@ from pathlib import Path
 
 from buildtool.base.errors import BuildtoolError, ModelError, UnsupportedError
 from buildtool.graph.flow import Flow, FlowOp, Value
-from buildtool.graph.onnx.file import EXTERNAL, Node, Proto, checked_dims, fix_input, parsed, shown
+from buildtool.graph.onnx.file import (
+    EXTERNAL,
+    Node,
+    Proto,
+    check_dims,
+    fix_input,
+    parse_model,
+    printable_name,
+)
 
 Tensor = tuple[tuple[int, ...], int]  # dimensions, bits of an element
 
@@ -38,7 +46,7 @@ def read_onnx(
     ToolError where the onnx package is missing.
     """
     try:
-        return _Reader(parsed(data), size, batch).flow()
+        return _Reader(parse_model(data), size, batch).flow()
     except BuildtoolError as error:
         raise error.at(path=path) from None
 
@@ -48,7 +56,7 @@ class _Reader:
 
     def __init__(self, model: Proto, size: tuple[int, int] | None, batch: int | None) -> None:
         graph = model.graph
-        self.name = shown(graph.name)
+        self.name = printable_name(graph.name)
         self.nodes = [_node(node, i) for i, node in enumerate(graph.node)]
         self.outputs = list(dict.fromkeys(value.name for value in graph.output))
         self.tensors, small = _constants(graph)
@@ -87,7 +95,7 @@ class _Reader:
 
     def _infer(self, model: bytes) -> None:
         """Notes the tensors' shapes that follow from the model."""
-        inferred = _inferred(model).graph
+        inferred = _infer_shapes(model).graph
         for value in (*inferred.input, *inferred.value_info, *inferred.output):
             if not value.type.HasField("tensor_type") or not value.type.tensor_type.HasField("shape"):
                 continue
@@ -111,7 +119,7 @@ class _Reader:
             if final in self.constant:
                 continue
             if name not in self.computed and name not in self.same:
-                raise ModelError("an output that no operator makes", tensor=shown(name))
+                raise ModelError("an output that no operator makes", tensor=printable_name(name))
             outputs.append(self._value(final))
         if not self.ops:
             raise UnsupportedError("nothing is computed: all operators work on constants")
@@ -121,12 +129,12 @@ class _Reader:
         reads = [name for name in node.inputs if name]
         for name in reads:
             if name not in self.computed and name not in self.constant and name not in self.same:
-                raise ModelError("reads what no earlier operator makes", tensor=shown(name))
+                raise ModelError("reads what no earlier operator makes", tensor=printable_name(name))
         outputs = [name for name in node.outputs if name]
         if not outputs:
             raise ModelError("has no output")
         if any(name in self.computed or name in self.constant or name in self.same for name in outputs):
-            raise ModelError("makes a tensor that is there already", tensor=shown(outputs[0]))
+            raise ModelError("makes a tensor that is there already", tensor=printable_name(outputs[0]))
         if node.kind == "DequantizeLinear":
             first, *rest = self._really(reads)
             self.same[outputs[0]] = (first, *(name for name in rest if name in self.constant))
@@ -145,7 +153,7 @@ class _Reader:
             inputs = tuple(dict.fromkeys(self._value(name) for name in sources))
             # Results beside the first one count only if they are used (a mask of Dropout is not).
             results = tuple(self._value(name) for name in writes if name == writes[0] or name in self.used)
-            self.ops.append(FlowOp(shown(outputs[0]), node.kind, inputs, results, node.index))
+            self.ops.append(FlowOp(printable_name(outputs[0]), node.kind, inputs, results, node.index))
 
     def _really(self, names: list[str]) -> list[str]:
         """What is read in place of dequantised values."""
@@ -170,13 +178,13 @@ class _Reader:
             if name not in self.tensors:
                 hint = "give the input's size (--size), or export with fixed shapes"
                 text = "its shape cannot be told from the file"
-                raise UnsupportedError(text, tensor=shown(name), hint=hint)
+                raise UnsupportedError(text, tensor=printable_name(name), hint=hint)
             dims, bits = self.tensors[name]
             size, weight = -(-math.prod(dims) * bits // 8), name in self.constant  # 4 bits: two in a byte
             if not weight:
                 size = -(-size // max(self.own_batch, 1)) * self.batch
             self.places[name] = len(self.values)
-            self.values.append(Value(shown(name), size, weight))
+            self.values.append(Value(printable_name(name), size, weight))
         return self.places[name]
 
 
@@ -184,7 +192,7 @@ class _Reader:
 
 
 def _node(node: Proto, index: int) -> Node:
-    kind = shown(node.op_type)
+    kind = printable_name(node.op_type)
     if any(a.HasField("g") or len(a.graphs) for a in node.attribute):
         hint = "fix conditions and unroll loops before exporting"
         raise UnsupportedError("control flow", operator=f"#{index} {kind}", hint=hint)
@@ -196,10 +204,10 @@ def _constants(graph: Proto) -> tuple[dict[str, Tensor], list[Proto]]:
     tensors: dict[str, Tensor] = {}
     small = []
     for tensor in (*graph.initializer, *(s.values for s in graph.sparse_initializer)):
-        dims = checked_dims(tensor.dims, tensor.name)
+        dims = check_dims(tensor.dims, tensor.name)
         if tensor.data_type not in _BITS:
             text = f"elements of type {tensor.data_type}"
-            raise UnsupportedError(text, tensor=shown(tensor.name))
+            raise UnsupportedError(text, tensor=printable_name(tensor.name))
         tensors[tensor.name] = (dims, _BITS[tensor.data_type])
         if math.prod(dims) <= SMALL and tensor.data_location != EXTERNAL:
             small.append(tensor)
@@ -226,7 +234,7 @@ def _without_values(model: Proto, small: list[Proto], resized: bool) -> bytes:
     return bytes(model.SerializeToString())
 
 
-def _inferred(data: bytes) -> Proto:
+def _infer_shapes(data: bytes) -> Proto:
     """The model with the shapes that onnx infers; in another process, which may fail or be stopped."""
     import onnx
 
@@ -237,7 +245,7 @@ def _inferred(data: bytes) -> Proto:
         raise ModelError("shape inference does not end", hint="simplify the model") from None
     if done.returncode:
         said = done.stderr.decode(errors="replace").strip().splitlines()
-        why = shown(said[-1]) if said else f"ended with status {done.returncode}"
+        why = printable_name(said[-1]) if said else f"ended with status {done.returncode}"
         raise ModelError(f"shape inference failed: {why}", hint="check the model with onnx.checker")
     model = onnx.ModelProto()
     model.ParseFromString(done.stdout)

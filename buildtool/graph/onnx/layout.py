@@ -76,7 +76,7 @@ def _split(sizes: Sequence[int], edges: Sequence[int]) -> tuple[Sizes, list[Size
     return tuple(itertools.chain(*pieces)), [tuple(range(*pair)) for pair in itertools.pairwise(ends)]
 
 
-def refined(layout: Layout, sizes: Sequence[int]) -> tuple[Layout, list[Sizes]] | None:
+def refine(layout: Layout, sizes: Sequence[int]) -> tuple[Layout, list[Sizes]] | None:
     """The layout with factors that `sizes` are products of, and the factors' numbers of each size.
 
     None if the two have no common factors. The result is not canonical.
@@ -89,9 +89,9 @@ def refined(layout: Layout, sizes: Sequence[int]) -> tuple[Layout, list[Sizes]] 
     return Layout(factors, perm), _split(sizes, edges)[1]
 
 
-def transposed(shape: Sequence[int], layout: Layout, perm: Sequence[int]) -> Layout | None:
+def transpose_layout(shape: Sequence[int], layout: Layout, perm: Sequence[int]) -> Layout | None:
     """The layout of the file's transposition: its dimension i is dimension perm[i]. None: must move."""
-    refinement = refined(layout, shape)
+    refinement = refine(layout, shape)
     if refinement is None:
         return None
     fine, owners = refinement
@@ -110,7 +110,7 @@ def order_of(shape: Sequence[int], layout: Layout) -> Sizes | None:
     for order in (last, tuple(range(rank))):
         if canonical(shape, order) == layout:
             return order
-    refinement = refined(layout, shape)
+    refinement = refine(layout, shape)
     if refinement is None:
         return None
     fine, owners = refinement
@@ -127,7 +127,7 @@ def tail_order(shape: Sequence[int], layout: Layout) -> tuple[Sizes, Sizes] | No
 
     (factors of the last dimension in the file's order, their order in memory); None if it is not so.
     """
-    refinement = refined(layout, shape)
+    refinement = refine(layout, shape)
     if refinement is None:
         return None
     fine, owners = refinement
@@ -143,7 +143,7 @@ def between(source: Layout, target: Layout) -> tuple[Sizes, Sizes] | None:
 
     As few dimensions as possible; None if there are no common factors (then by way of the plain order).
     """
-    refinement = refined(source, target.factors)
+    refinement = refine(source, target.factors)
     if refinement is None:
         return None
     fine, owners = refinement

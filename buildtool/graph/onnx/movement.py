@@ -10,7 +10,7 @@ from buildtool.graph.geometry import cuts, picking
 from buildtool.graph.onnx.context import Context
 from buildtool.graph.onnx.file import Array, Node
 from buildtool.graph.onnx.folding import axes_of, axis_of, broadcast_of, permutation, shape_after
-from buildtool.graph.onnx.layout import canonical, lying, order_of, plain, transposed
+from buildtool.graph.onnx.layout import canonical, lying, order_of, plain, transpose_layout
 from buildtool.graph.onnx.values import Held, Pending, Places, Quantized, Value
 from buildtool.graph.onnx.windows import NHWC
 from buildtool.graph.ops import ONNX
@@ -49,10 +49,10 @@ def transpose(ctx: Context, node: Node) -> list[Value]:
 def permute(ctx: Context, x: Held, perm: tuple[int, ...]) -> Held:
     """`x` with its dimension perm[i] as dimension i."""
     shape = tuple(x.shape[p] for p in perm)
-    layout = transposed(x.shape, x.layout, perm)
+    layout = transpose_layout(x.shape, x.layout, perm)
     if layout is None:  # a dimension is torn apart: back to the file's order first
-        x = replace(x, tensor=ctx.build.ordered(x, range(len(x.shape))), layout=plain(x.shape))
-        layout = transposed(x.shape, x.layout, perm)
+        x = replace(x, tensor=ctx.build.in_file_order(x, range(len(x.shape))), layout=plain(x.shape))
+        layout = transpose_layout(x.shape, x.layout, perm)
         assert layout is not None
     return replace(x, shape=shape, layout=layout)
 
@@ -103,7 +103,7 @@ def concat(ctx: Context, node: Node) -> list[Value]:
 
     def make(out: Quantization, _activation: Activation, name: str) -> Held:
         same = [ctx.build.requantize(p, out, f"{name}/part{i}") for i, p in enumerate(parts)]
-        tensors = [ctx.build.ordered(p, order) for p in same]
+        tensors = [ctx.build.in_file_order(p, order) for p in same]
         attrs = AxisAttrs(order.index(axis))
         joined = ctx.build.make(OpKind.CONCATENATION, tensors, name, memory, out, attrs)
         return Held(joined, tuple(shape), layout, out, first.integers)
@@ -273,7 +273,7 @@ def arg_extreme(ctx: Context, node: Node) -> list[Value]:
         left = [left[d] for d in NHWC]
     own = order_of(x.shape, x.layout)
     order = own if own is not None and [d for d in own if d != axis] == left else (*left, axis)
-    tensor = ctx.build.ordered(x, order)
+    tensor = ctx.build.in_file_order(x, order)
     result = ctx.build.places(node.outputs[0], [x.shape[d] for d in left])
     ctx.build.op(kind, [tensor], [result], AxisAttrs(tuple(order).index(axis)))
     return [Places(result, tuple(x.shape[d] for d in left))]

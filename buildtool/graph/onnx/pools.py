@@ -41,7 +41,7 @@ def _pool(ctx: Context, node: Node, x: Held) -> tuple[Window, int, _Lying]:
     if win.dilation != (1, 1):
         raise UnsupportedError(f"a dilated {node.kind}", hint="pool without dilations")
     result = (n, c, *win.out[2 - count :]), *lying((n, c, *win.out), NHWC)
-    return win, ctx.build.ordered(image, NHWC), result
+    return win, ctx.build.in_file_order(image, NHWC), result
 
 
 def max_pool(ctx: Context, node: Node) -> list[Value]:
@@ -101,7 +101,7 @@ def global_average_pool(ctx: Context, node: Node) -> list[Value]:
     return [_mean(ctx, x, tuple(range(2, len(x.shape))), True)]
 
 
-def reduced(ctx: Context, node: Node) -> list[Value]:
+def reduce(ctx: Context, node: Node) -> list[Value]:
     """ReduceMean, ReduceMax, ReduceMin; axes as an attribute or as an operand."""
     kind = ONNX[node.kind].kind
     x = ctx.held(node, integers=kind is not OpKind.MEAN)
@@ -147,7 +147,7 @@ def resize(ctx: Context, node: Node) -> list[Value]:
     if kind is None or node.integer("antialias", 0) or node.integer("exclude_outside", 0):
         raise UnsupportedError(f"a Resize of mode {mode[:20]}", hint="nearest, or linear without antialias")
     attrs = _resize_attrs(node, mode, x.shape[2:], sizes[2:], factors[2:])
-    tensor = ctx.build.ordered(x, NHWC)
+    tensor = ctx.build.in_file_order(x, NHWC)
     if mode == "nearest":
         return [ctx.build.move(kind, x, tensor, NHWC, node.outputs[0], sizes, attrs)]
     return [ctx.pending(kind, [tensor], sizes, *lying(sizes, NHWC), attrs, own=x.quant)]
@@ -194,7 +194,7 @@ def _resize_attrs(
     pick = _PICKS.get(node.text("nearest_mode", "round_prefer_floor"))
     if pick is None:
         raise ModelError("the nearest_mode does not exist")
-    taken = [_taken(how, pick, n, m, f) for n, m, f in zip(sizes, out, factors, strict=True)]
+    taken = [_source_rows(how, pick, n, m, f) for n, m, f in zip(sizes, out, factors, strict=True)]
     for attrs in (ResizeAttrs(), ResizeAttrs(half_pixel_centers=True), ResizeAttrs(align_corners=True)):
         ours = [nearest_indices(n, m, attrs) for n, m in zip(sizes, out, strict=True)]
         if all(np.array_equal(a, b) for a, b in zip(ours, taken, strict=True)):
@@ -212,7 +212,7 @@ _PICKS: dict[str, Callable[[_Floats], _Floats]] = {
 }
 
 
-def _taken(
+def _source_rows(
     how: str, pick: Callable[[_Floats], _Floats], size: int, out: int, factor: float
 ) -> npt.NDArray[np.int64]:
     """The input row (or column) of each output row, as ONNX defines it."""

@@ -15,7 +15,7 @@ from buildtool.base.errors import BuildtoolError, ModelError, UnsupportedError, 
 from buildtool.graph.consistency import check_graph
 from buildtool.graph.onnx import scales
 from buildtool.graph.onnx.context import QUANTISE, Context
-from buildtool.graph.onnx.file import Array, Interface, Node, OnnxFile, read_file, shown
+from buildtool.graph.onnx.file import Array, Interface, Node, OnnxFile, printable_name, read_file
 from buildtool.graph.onnx.folding import KINDS, fold, move_quantized
 from buildtool.graph.onnx.layout import canonical
 from buildtool.graph.onnx.values import Constant, Held, Pending, Places, Quantized, Value
@@ -162,7 +162,7 @@ class _Reader:
             raise ModelError("has no output")
         for name in node.outputs:
             if name in self.ctx.values or name in self.file.initializers:
-                raise ModelError("makes a tensor that is there already", tensor=shown(name))
+                raise ModelError("makes a tensor that is there already", tensor=printable_name(name))
         results = self._results(node)
         for value in results:
             if isinstance(value, (Constant, Quantized)) and value.data.base is None:
@@ -215,10 +215,10 @@ class _Reader:
         if isinstance(value, Pending):
             value = ctx.settle(name, value, quant)
         if isinstance(value, Places) or value.integers:
-            raise ModelError("quantises what is quantised", tensor=shown(name))
+            raise ModelError("quantises what is quantised", tensor=printable_name(name))
         if name in self.inputs and not same_quantization(value.quant, quant):
             text, hint = "a network input that is quantised in two ways", "quantise it once"
-            raise UnsupportedError(text, tensor=shown(name), hint=hint)
+            raise UnsupportedError(text, tensor=printable_name(name), hint=hint)
         return replace(ctx.build.requantize(value, quant, node.outputs[0]), quant=quant, integers=True)
 
     def _dequantize(self, node: Node) -> Value:
@@ -227,11 +227,11 @@ class _Reader:
         if isinstance(value, Constant):
             return scales.dequantize_constant(ctx.parameters(node)[0], value.data, name)
         if not isinstance(value, Held) or not value.integers:
-            raise ModelError("dequantises what is not quantised", tensor=shown(name))
+            raise ModelError("dequantises what is not quantised", tensor=printable_name(name))
         quant = ctx.quantization(node)
         if not same_quantization(value.quant, quant):
             text = "dequantised with another scale or zero point than it was quantised with"
-            raise UnsupportedError(text, tensor=shown(name), hint="use the same on both sides")
+            raise UnsupportedError(text, tensor=printable_name(name), hint="use the same on both sides")
         return replace(value, quant=quant, integers=False)
 
     # ---- the interface -------------------------------------------------------------------------------
@@ -240,7 +240,7 @@ class _Reader:
         """Makes a network input: int8, images channels last."""
         ctx, name, shape = self.ctx, interface.name, interface.shape
         if name in ctx.values:
-            raise ModelError("a network input twice", tensor=shown(name))
+            raise ModelError("a network input twice", tensor=printable_name(name))
         quant = ctx.ahead(name)
         if quant is None:
             ctx.island(name)
@@ -271,20 +271,20 @@ class _Reader:
             if quant is None:
                 maker = ctx.makers.get(name)
                 text, place = "a network output that is not quantised", maker.place if maker else ""
-                raise UnsupportedError(text, tensor=shown(name), operator=place, hint=QUANTISE)
+                raise UnsupportedError(text, tensor=printable_name(name), operator=place, hint=QUANTISE)
             value = ctx.settle(name, value, quant)
         if isinstance(value, Places):
             return value.tensor
         if not isinstance(value, Held):
             hint = "remove the output from the network"
             text = "a network output that does not depend on the input"
-            raise UnsupportedError(text, tensor=shown(name), hint=hint)
+            raise UnsupportedError(text, tensor=printable_name(name), hint=hint)
         order = tuple(range(len(value.shape)))
         maker = ctx.origin(name, _FOLLOWED)
         ours = maker is not None and maker.kind == "Transpose" and maker.integers("perm") == NHWC
         if len(order) == 4 and not ours:  # unless the file itself ends channels last
             order = NHWC
-        tensor = ctx.build.ordered(value, order)
+        tensor = ctx.build.in_file_order(value, order)
         if tensor not in self.named:  # a network's outputs have the names that the file gives them
             self.named.add(tensor)
             ctx.build.rename(tensor, name)

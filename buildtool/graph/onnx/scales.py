@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from buildtool.base.errors import ModelError, UnsupportedError
 from buildtool.graph.fixedpoint import activation_range
-from buildtool.graph.onnx.file import Array, shown
+from buildtool.graph.onnx.file import Array, printable_name
 from buildtool.graph.onnx.values import ACTIVATIONS, Clamp, Constant, Quantized
 from buildtool.graph.types import Activation, DType, Quantization
 
@@ -50,7 +50,7 @@ def dequantize_constant(quant: Quantization, x: Array, name: str) -> Quantized:
     """DequantizeLinear of weights or of a bias."""
     if x.dtype.name not in ("int8", "uint8", "int32"):
         hint = "quantise weights to int8"
-        raise UnsupportedError(f"constants of type {x.dtype}", tensor=shown(name), hint=hint)
+        raise UnsupportedError(f"constants of type {x.dtype}", tensor=printable_name(name), hint=hint)
     axis = _axis(quant, x) if len(quant.scales) > 1 else 0
     if x.dtype == np.uint8:
         points = tuple(z - 128 for z in quant.zero_points)
@@ -62,7 +62,7 @@ def symmetric(value: Quantized, name: str) -> Quantized:
     """Weights with zero points of 0: int8 ones whose differences from theirs are int8 again."""
     if value.data.dtype != np.int8:
         hint = "quantise weights to int8"
-        raise UnsupportedError(f"weights of type {value.data.dtype}", tensor=shown(name), hint=hint)
+        raise UnsupportedError(f"weights of type {value.data.dtype}", tensor=printable_name(name), hint=hint)
     quant = value.quant
     if not any(quant.zero_points):
         return value
@@ -70,7 +70,9 @@ def symmetric(value: Quantized, name: str) -> Quantized:
     data = value.data.astype(np.int64) - zero
     if data.min(initial=0) < -128 or data.max(initial=0) > 127:
         hint = "quantise weights symmetrically to int8 (onnxruntime: weight_type=QuantType.QInt8)"
-        raise UnsupportedError("weights with a zero point other than 0", tensor=shown(name), hint=hint)
+        raise UnsupportedError(
+            "weights with a zero point other than 0", tensor=printable_name(name), hint=hint
+        )
     return Quantized(data.astype(np.int8), Quantization(quant.scales, (0,) * len(quant.scales), quant.axis))
 
 
@@ -79,17 +81,19 @@ def exact_scalar(data: Array | np.float32, name: str = "") -> Quantized:
     data = np.asarray(data)
     if data.size != 1 or data.dtype.kind != "f" or not np.isfinite(data).all():
         hint = "quantise it: a DequantizeLinear between it and the operator"
-        raise UnsupportedError("a constant operand that is not quantised", tensor=shown(name), hint=hint)
+        raise UnsupportedError(
+            "a constant operand that is not quantised", tensor=printable_name(name), hint=hint
+        )
     value = float(np.float32(data.reshape(-1)[0]))
     steps = np.full((1,) * max(data.ndim, 1), int(np.sign(value)), np.int8)
     return Quantized(steps, Quantization((abs(value) or 1.0,), (0,)))
 
 
-def rounded(data: Array, name: str) -> Quantized:
+def round_constants(data: Array, name: str) -> Quantized:
     """Float constants in int8 steps of a 127th of the largest."""
     largest = float(np.abs(data).max(initial=0))
     if not math.isfinite(largest) or not largest:
-        raise ModelError("constants that are not finite", tensor=shown(name))
+        raise ModelError("constants that are not finite", tensor=printable_name(name))
     scale = float(np.float32(largest / 127))
     steps = np.clip(np.rint(data / scale), -127, 127).astype(np.int8)
     return Quantized(steps, Quantization((scale,), (0,)))
@@ -128,13 +132,15 @@ def bias(value: Constant | Quantized, factors: Sequence[float], channels: int, n
     """
     data = value.data
     if data.size not in (1, channels) or data.size != max(data.shape, default=1):
-        raise ModelError(f"a bias of shape {list(data.shape)} for {channels} channels", tensor=shown(name))
+        raise ModelError(
+            f"a bias of shape {list(data.shape)} for {channels} channels", tensor=printable_name(name)
+        )
     flat = np.broadcast_to(data.reshape(-1), (channels,))
     if isinstance(value, Constant) and data.dtype == np.int32:
         return flat.astype(np.int32)
     unit = np.array(factors, np.float64)
     if isinstance(value, Constant) and data.dtype.kind != "f":
-        raise ModelError(f"a bias of {data.dtype}", tensor=shown(name))
+        raise ModelError(f"a bias of {data.dtype}", tensor=printable_name(name))
     quant = value.quant if isinstance(value, Quantized) and data.dtype == np.int32 else None
     if quant is not None and np.allclose(quant.scales, unit, rtol=_SAME, atol=0):
         real = np.asarray(flat.astype(np.float64) - np.array(quant.zero_points))
@@ -143,5 +149,5 @@ def bias(value: Constant | Quantized, factors: Sequence[float], channels: int, n
             real = np.asarray(np.broadcast_to(value.real.reshape(-1), (channels,)) / unit)
     if not np.isfinite(real).all() or np.abs(real).max(initial=0) > (1 << 31) - 1:
         hint = "check the scales, or raise those of the channels' weights"
-        raise UnsupportedError("a bias that does not fit int32", tensor=shown(name), hint=hint)
+        raise UnsupportedError("a bias that does not fit int32", tensor=printable_name(name), hint=hint)
     return np.asarray(np.rint(real), np.int32)

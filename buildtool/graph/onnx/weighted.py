@@ -93,7 +93,7 @@ class _Layer:
         return replace(self, data=cleared.astype(np.int8), quant=quant, bias=bias).pending()
 
 
-def _filtered(ctx: Context, node: Node, text: str) -> tuple[Held, int, Quantized, Array]:
+def _read_filter(ctx: Context, node: Node, text: str) -> tuple[Held, int, Quantized, Array]:
     """(input as an image, its spatial dimensions, filter, its numbers with four dimensions)."""
     x, w = ctx.held(node), ctx.weights(node, 1)
     image, count = as_image(x, text)
@@ -104,7 +104,7 @@ def _filtered(ctx: Context, node: Node, text: str) -> tuple[Held, int, Quantized
 
 def conv(ctx: Context, node: Node) -> list[Value]:
     """Conv of 1 or 2 spatial dimensions; as many groups as channels: DEPTHWISE_CONV_2D."""
-    image, count, w, data = _filtered(ctx, node, "a convolution")
+    image, count, w, data = _read_filter(ctx, node, "a convolution")
     n, cin, height, width = image.shape
     cout, depth, kh, kw = data.shape
     groups = node.integer("group", 1)
@@ -120,7 +120,7 @@ def conv(ctx: Context, node: Node) -> list[Value]:
         kind, filter_ = OpKind.CONV_2D, (data.transpose(NHWC), _along(w, 0, 0))
         attrs = ConvAttrs(win.stride, win.dilation, win.pad)
     shape = (n, cout, *win.out[2 - count :])
-    tensor = ctx.build.ordered(image, NHWC)
+    tensor = ctx.build.in_file_order(image, NHWC)
     layer = _Layer(ctx, kind, tensor, *filter_, _bias(ctx, node), attrs, (n, *win.out, cout), shape)
     return [layer.pending()]
 
@@ -136,7 +136,7 @@ def _along(w: Quantized, wanted: int, axis: int) -> Quantization:
 
 def conv_transpose(ctx: Context, node: Node) -> list[Value]:
     """ConvTranspose without groups and dilations."""
-    image, count, w, data = _filtered(ctx, node, "a transposed convolution")
+    image, count, w, data = _read_filter(ctx, node, "a transposed convolution")
     fixed = node.text("auto_pad", "NOTSET") == "NOTSET" and node.integers("output_shape") is None
     if node.integer("group", 1) != 1 or pair(node, "dilations", count) != (1, 1) or not fixed:
         text = "a transposed convolution with groups, dilations, auto_pad or output_shape"
@@ -157,7 +157,7 @@ def conv_transpose(ctx: Context, node: Node) -> list[Value]:
     ends = [max(0, a - m) for a, m in zip(after, more, strict=True)]
     attrs = ConvAttrs(stride, pad=Pad(before[0], ends[0], before[1], ends[1]))
     filter_ = data.transpose(1, 2, 3, 0), _along(w, 1, 0)
-    tensor, shape = ctx.build.ordered(image, NHWC), (n, cout, *out[2 - count :])
+    tensor, shape = ctx.build.in_file_order(image, NHWC), (n, cout, *out[2 - count :])
     kind, bias = OpKind.TRANSPOSE_CONV, _bias(ctx, node)
     return [_Layer(ctx, kind, tensor, *filter_, bias, attrs, (n, *out, cout), shape).pending()]
 
@@ -203,7 +203,7 @@ def matmul(ctx: Context, node: Node) -> list[Value]:
     tensors = [
         ctx.build.constant(f"{node.outputs[0]}/constant{i}", v.data, v.quant)
         if isinstance(v, Quantized)
-        else ctx.build.ordered(v, range(len(v.shape)))
+        else ctx.build.in_file_order(v, range(len(v.shape)))
         for i, v in enumerate((x, y))
     ]
     return [ctx.pending(OpKind.BATCH_MATMUL, tensors, shape, *lying(shape, range(len(shape))), MatmulAttrs())]
@@ -223,7 +223,7 @@ def _dense(ctx: Context, x: Held, w: Quantized, turned: bool, bias: Constant | Q
     rows = math.prod(lead)
     tail = tail_order(x.shape, x.layout)
     if tail is None:
-        tensor = ctx.build.ordered(x, range(len(x.shape)))
+        tensor = ctx.build.in_file_order(x, range(len(x.shape)))
     else:
         factors, perm = tail
         order = (0, *(p + 1 for p in perm))
@@ -264,7 +264,7 @@ def batch_normalization(ctx: Context, node: Node) -> list[Value]:
     weights = (np.sign(factor) * _WEIGHT).astype(np.int8).reshape(1, 1, 1, c)
     steps = np.where(factor == 0, 1.0, np.abs(factor)) / _WEIGHT
     quant = Quantization(tuple(float(np.float32(f)) for f in steps), (0,) * c, 3 if c > 1 else 0)
-    tensor, memory = ctx.build.ordered(image, NHWC), (n, height, width, c)
+    tensor, memory = ctx.build.in_file_order(image, NHWC), (n, height, width, c)
     kind, bias = OpKind.DEPTHWISE_CONV_2D, Constant(shift)
     return [_Layer(ctx, kind, tensor, weights, quant, bias, DepthwiseAttrs(), memory, x.shape).pending()]
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from buildtool.base.errors import ModelError, UnsupportedError
-from buildtool.graph.geometry import dilated, same_padding
+from buildtool.graph.geometry import dilated_extent, same_padding
 from buildtool.graph.onnx.file import Node
 from buildtool.graph.onnx.values import Held
 from buildtool.graph.types import Pad
@@ -57,8 +57,8 @@ def paddings(node: Node, count: int) -> tuple[Pair, Pair]:
 def window(node: Node, sizes: Pair, kernel: Pair, count: int) -> Window:
     """The geometry over an image of `sizes`, of a convolution or pool with `count` spatial dimensions."""
     stride, dilation = pair(node, "strides", count), pair(node, "dilations", count)
-    extent = [dilated(k, d) for k, d in zip(kernel, dilation, strict=True)]
-    before, after = _padded(node, sizes, extent, stride, count)
+    extent = [dilated_extent(k, d) for k, d in zip(kernel, dilation, strict=True)]
+    before, after = _pad_sizes(node, sizes, extent, stride, count)
     ceil = bool(node.integer("ceil_mode", 0))
     out: list[int] = []
     used: list[int] = []
@@ -76,7 +76,7 @@ def window(node: Node, sizes: Pair, kernel: Pair, count: int) -> Window:
     return Window(kernel, stride, dilation, pad, (out[0], out[1]), asked)
 
 
-def _padded(
+def _pad_sizes(
     node: Node, sizes: Pair, extent: Sequence[int], stride: Pair, count: int
 ) -> tuple[Sequence[int], Sequence[int]]:
     mode = node.text("auto_pad", "NOTSET")

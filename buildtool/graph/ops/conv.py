@@ -5,7 +5,15 @@ from functools import partial
 
 from buildtool.graph import quantrules
 from buildtool.graph import types as g
-from buildtool.graph.geometry import attributes, broadcast, check_window, demand, dilated, images, spatial
+from buildtool.graph.geometry import (
+    attributes,
+    broadcast,
+    check_window,
+    demand,
+    dilated_extent,
+    images,
+    spatial,
+)
 from buildtool.graph.ops.types import NO_UINT8, CallForm, Int16, OpDef, Plain, Shape, Trait
 from buildtool.graph.quantrules import LARGEST_RATIO, QuantError, per_tensor, ratio
 from buildtool.graph.types import DType, Graph, Op, OpKind
@@ -19,11 +27,11 @@ def _bias(shapes: list[Shape], op: Op, channels: int) -> None:
         demand(shapes[2] == (channels,), f"the bias has shape {list(shapes[2])}, expected [{channels}]")
 
 
-def _convolved(op: Op, attrs: g.ConvAttrs, shapes: list[Shape], channels: int) -> Shape:
+def _conv_shape(op: Op, attrs: g.ConvAttrs, shapes: list[Shape], channels: int) -> Shape:
     """The output of a convolution with `channels` output channels."""
     demand(min(attrs.dilation) >= 1, f"dilation {list(attrs.dilation)} is not positive")
     _bias(shapes, op, channels)
-    extent = [dilated(k, d) for k, d in zip(shapes[1][1:3], attrs.dilation, strict=True)]
+    extent = [dilated_extent(k, d) for k, d in zip(shapes[1][1:3], attrs.dilation, strict=True)]
     return (shapes[0][0], *spatial(shapes[0], attrs, extent), channels)
 
 
@@ -35,7 +43,7 @@ def _conv_2d_shape(op: Op, shapes: list[Shape], _outputs: list[Shape]) -> Shape:
     demand(x[3] % per_group == 0, f"{x[3]} input channels do not divide into groups of {per_group}")
     groups = x[3] // per_group
     demand(cout % groups == 0, f"{cout} output channels do not divide into {groups} groups")
-    return _convolved(op, attrs, shapes, cout)
+    return _conv_shape(op, attrs, shapes, cout)
 
 
 def _depthwise_conv_2d_shape(op: Op, shapes: list[Shape], _outputs: list[Shape]) -> Shape:
@@ -47,7 +55,7 @@ def _depthwise_conv_2d_shape(op: Op, shapes: list[Shape], _outputs: list[Shape])
     times = attrs.depth_multiplier
     fits = times >= 1 and cout == x[3] * times
     demand(fits, f"{cout} filter channels for {x[3]} input channels times {times}")
-    return _convolved(op, attrs, shapes, cout)
+    return _conv_shape(op, attrs, shapes, cout)
 
 
 def _transpose_conv_shape(op: Op, shapes: list[Shape], outputs: list[Shape]) -> Shape:

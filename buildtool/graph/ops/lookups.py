@@ -6,7 +6,7 @@ from functools import partial
 from buildtool.graph import geometry, quantrules
 from buildtool.graph.geometry import demand
 from buildtool.graph.ops.types import NO_UINT8, CallForm, Int16, OpDef, Plain, Shape, Trait
-from buildtool.graph.quantrules import QuantError, per_tensor, quants, ratio, typed
+from buildtool.graph.quantrules import QuantError, check_type, per_tensor, quants, ratio
 from buildtool.graph.types import (
     DType,
     GeluAttrs,
@@ -72,7 +72,7 @@ def _lookup_types(graph: Graph, op: Op) -> None:
     """LOOKUP: bytes stand for bytes, by a constant of int8; scales take no part."""
     source, table, out = (graph.tensors[t] for t in (*op.inputs, *op.outputs))
     for tensor in (source, out):
-        typed(tensor, DType.BOOL if tensor.dtype is DType.BOOL else DType.INT8)
+        check_type(tensor, DType.BOOL if tensor.dtype is DType.BOOL else DType.INT8)
     if table.dtype is not DType.INT8 or table.data is None:
         raise QuantError("the table must be an int8 constant", table)
 
@@ -102,7 +102,7 @@ def _quantize_types(graph: Graph, op: Op) -> None:
 
 def _dequantize_types(graph: Graph, op: Op) -> None:
     per_tensor(graph.tensors[op.inputs[0]], *quantrules.ACTIVATIONS)
-    typed(graph.tensors[op.outputs[0]], DType.FLOAT32)
+    check_type(graph.tensors[op.outputs[0]], DType.FLOAT32)
 
 
 _FLOAT, _UNARY = "activation:float_table", "elementwise:unary"
@@ -119,7 +119,7 @@ _function = partial(
 )
 _signed = partial(_function, no_uint8=NO_UINT8)
 _wide = partial(_function, types=quantrules.int16_too, int16=Int16.READ, wide="activation:apply_wide")
-_clamp = partial(_wide, byte="activation:clamped", quant=quantrules.one_to_one)
+_clamp = partial(_wide, byte="activation:clamp", quant=quantrules.one_to_one)
 _byte_clamp = partial(
     _clamp, written=Plain(1, ""), types=quantrules.int8_activations, int16=_NO_INT16, wide=""
 )
@@ -179,7 +179,7 @@ DEFS = (
         written=Plain(2, None, GeluAttrs, {"Approximate": "approximate"}),
         onnx={"Gelu": _UNARY},
     ),
-    _signed(OpKind.NEG, byte="activation:negated", written=Plain(1)),
+    _signed(OpKind.NEG, byte="activation:negate", written=Plain(1)),
     _signed(
         OpKind.SQRT,
         byte="activation:root",
@@ -209,7 +209,7 @@ DEFS = (
     _wide(
         OpKind.QUANTIZE,
         reference="activation:quantize",
-        byte="activation:rescaled",
+        byte="activation:rescale",
         written=Plain(1),
         types=_quantize_types,
         case="requantize",

@@ -146,7 +146,7 @@ def _concatenation_scales(graph: Graph, op: Op) -> None:
 
 
 # Strided copies of elements.
-_copied = partial(OpDef, types=quantrules.moved_types, int16=Int16.READ, call=CallForm.COPIES)
+_copied = partial(OpDef, types=quantrules.check_moved_types, int16=Int16.READ, call=CallForm.COPIES)
 _padded = partial(
     OpDef,
     shape=_pad_shape,
@@ -171,9 +171,9 @@ _batch_blocks = partial(
     shape=_batch_blocks_shape,
     decode="arranging:batch_blocks",
     written="arranging:write_batch_blocks",
-    quant=quantrules.unchanged,
+    quant=quantrules.check_same_quant,
 )
-_alias = partial(OpDef, types=quantrules.moved_types, traits=Trait.ALIAS)
+_alias = partial(OpDef, types=quantrules.check_moved_types, traits=Trait.ALIAS)
 _shaped = partial(_alias, shape=_alias_shape, reference="shape:reshape", int16=Int16.READ)
 _READ = "movement:reshape"  # from ONNX
 

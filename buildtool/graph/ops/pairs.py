@@ -5,7 +5,7 @@ from functools import partial
 from buildtool.graph import quantrules
 from buildtool.graph.geometry import broadcast, demand
 from buildtool.graph.ops.types import NO_UINT8, CallForm, Int16, OpDef, Plain, Shape, Spelling, Trait
-from buildtool.graph.quantrules import QuantError, per_tensor, quants, ratio, typed
+from buildtool.graph.quantrules import QuantError, check_type, per_tensor, quants, ratio
 from buildtool.graph.types import DType, Graph, Op, OpKind, WidenedAttrs
 
 _LARGEST_QUOTIENT = 2.0**22  # of DIV: beyond it LiteRT's shift turns negative
@@ -38,7 +38,7 @@ def _prelu_shape(_op: Op, shapes: list[Shape], _outputs: list[Shape]) -> Shape:
 
 def _compared_types(graph: Graph, op: Op) -> None:
     """EQUAL and its kin: int8 (EQUAL and NOT_EQUAL truth values, too) to truth values."""
-    typed(graph.tensors[op.outputs[0]], DType.BOOL)
+    check_type(graph.tensors[op.outputs[0]], DType.BOOL)
     operands = [graph.tensors[t] for t in op.inputs]
     unordered = op.kind in (OpKind.EQUAL, OpKind.NOT_EQUAL)
     if unordered and all(tensor.dtype == DType.BOOL for tensor in operands):
@@ -52,9 +52,9 @@ def _compared_types(graph: Graph, op: Op) -> None:
 def _selected_types(graph: Graph, op: Op) -> None:
     """SELECT_V2: truth values choose among elements of one type, which stay as they are."""
     condition, *others = (graph.tensors[t] for t in (*op.inputs, *op.outputs))
-    typed(condition, DType.BOOL)
+    check_type(condition, DType.BOOL)
     for tensor in others:
-        typed(tensor, DType.BOOL if others[0].dtype == DType.BOOL else DType.INT8)
+        check_type(tensor, DType.BOOL if others[0].dtype == DType.BOOL else DType.INT8)
 
 
 def _sums_scales(graph: Graph, op: Op) -> None:
@@ -104,7 +104,7 @@ DEFS = (
         reference="elementwise:add_sub",
         quant=_sums_scales,
         numpy="add",
-        onnx={"Add": "elementwise:elementwise", "Sum": "elementwise:summed"},
+        onnx={"Add": "elementwise:elementwise", "Sum": "elementwise:sum_operands"},
     ),
     _arithmetic(
         OpKind.SUB,
@@ -120,7 +120,7 @@ DEFS = (
         numpy="multiply",
         onnx={
             "Mul": "elementwise:multiply",
-            "Neg": "elementwise:negated",
+            "Neg": "elementwise:negate",
             "HardSigmoid": "elementwise:hard_sigmoid",
         },
     ),

@@ -41,7 +41,7 @@ def _pool_scales(graph: Graph, op: Op) -> None:
         )
 
 
-def _reduced_shape(op: Op, shapes: list[Shape], _outputs: list[Shape]) -> Shape:
+def _reduction_shape(op: Op, shapes: list[Shape], _outputs: list[Shape]) -> Shape:
     attrs, x = attributes(op, MeanAttrs), shapes[0]
     axes = attrs.axes
     demand(axes == tuple(sorted(set(axes))) and len(axes) > 0, f"axes {list(axes)}")
@@ -111,12 +111,12 @@ WINDOWS = (
 
 _reduced = partial(
     OpDef,
-    shape=_reduced_shape,
-    decode="pointwise:reduced",
+    shape=_reduction_shape,
+    decode="pointwise:reduce",
     written=Plain(2, "ReducerOptions", MeanAttrs, {"KeepDims": "keep_dims"}, parameters={"axes": "axes"}),
     call=CallForm.REDUCED,
 )
-_extreme = partial(_reduced, reference="reduction:extreme", quant=quantrules.unchanged, case="extreme")
+_extreme = partial(_reduced, reference="reduction:extreme", quant=quantrules.check_same_quant, case="extreme")
 # The place of an extreme.
 _place = partial(
     OpDef,
@@ -138,10 +138,10 @@ DEFS = (
         types=quantrules.int16_too,
         quant=quantrules.one_to_one,
         case="mean",
-        onnx={"GlobalAveragePool": "pools:global_average_pool", "ReduceMean": "pools:reduced"},
+        onnx={"GlobalAveragePool": "pools:global_average_pool", "ReduceMean": "pools:reduce"},
     ),
-    _extreme(OpKind.REDUCE_MAX, onnx={"ReduceMax": "pools:reduced"}),
-    _extreme(OpKind.REDUCE_MIN, onnx={"ReduceMin": "pools:reduced"}),
+    _extreme(OpKind.REDUCE_MAX, onnx={"ReduceMax": "pools:reduce"}),
+    _extreme(OpKind.REDUCE_MIN, onnx={"ReduceMin": "pools:reduce"}),
     _reduced(
         OpKind.REDUCE_PROD,
         reference="reduction:product",

@@ -48,7 +48,7 @@ def execute(
     values: dict[int, Values] = {}
     given = [*inputs, *(initially(graph) if held is None else held)]
     for t, value in zip((*graph.inputs, *states), given, strict=True):
-        values[t] = _checked(graph.tensors[t], np.asarray(value))
+        values[t] = _check_value(graph.tensors[t], np.asarray(value))
     for op in graph.ops:
         values.update(zip(op.outputs, execute_op(graph, op, values), strict=True))
     return values
@@ -83,7 +83,7 @@ def execute_op(graph: Graph, op: Op, values: dict[int, Values]) -> list[Values]:
     except BuildtoolError as error:
         raise error.at(operator=op.place) from None
     for t, value in zip(op.outputs, results, strict=True):
-        _checked(graph.tensors[t], value)
+        _check_value(graph.tensors[t], value)
     return results
 
 
@@ -96,7 +96,7 @@ def _rule(graph: Graph, op: Op) -> str:
     return definition.wide if definition.wide and is_wide else definition.reference
 
 
-def _checked(tensor: Tensor, value: Values) -> Values:
+def _check_value(tensor: Tensor, value: Values) -> Values:
     """The value, if it has the tensor's shape and type."""
     if value.shape != tensor.shape or value.dtype != np.dtype(tensor.dtype.value):
         text = f"expected {tensor.dtype} {list(tensor.shape)}, got {value.dtype} {list(value.shape)}"

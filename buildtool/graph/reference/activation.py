@@ -41,10 +41,10 @@ def table(graph: Graph, op: Op) -> npt.NDArray[np.uint8]:
     if source not in _BYTES or out not in _BYTES:
         raise UnsupportedError(f"{op.kind} of {source} to {out} is not a table", operator=op.place)
     x = np.arange(256, dtype=np.uint8).view(source.value).astype(np.int64)
-    return _computed(graph, op, x - quantization(graph, op, op.inputs[0]).zero_point).view(np.uint8)
+    return _compute(graph, op, x - quantization(graph, op, op.inputs[0]).zero_point).view(np.uint8)
 
 
-def _computed(graph: Graph, op: Op, x: Int64) -> Values:
+def _compute(graph: Graph, op: Op, x: Int64) -> Values:
     """The operator's outputs of elements less the input's zero point, by the rule of its definition."""
     rule: ByteRule = load("graph.reference", DEFS[op.kind].byte)
     out = graph.tensors[op.outputs[0]].dtype
@@ -53,7 +53,7 @@ def _computed(graph: Graph, op: Op, x: Int64) -> Values:
 
 def apply_wide(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
     """RELU and its kin, and QUANTIZE, of elements of more than 8 bits: the rule of the bytes."""
-    return [_computed(graph, op, tensors.centred(graph, op, 0, inputs[0]))]
+    return [_compute(graph, op, tensors.centre(graph, op, 0, inputs[0]))]
 
 
 def apply_table(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
@@ -136,7 +136,7 @@ _ENDS = {
 }
 
 
-def clamped(graph: Graph, op: Op, x: Int64, limits: Limits) -> Int64:
+def clamp(graph: Graph, op: Op, x: Int64, limits: Limits) -> Int64:
     """RELU and its kin: rescaled by a float32 ratio, cut at the quantised ends."""
     out, (least, most), (low, high) = tensors.output_quantization(graph, op), _ENDS[op.kind], limits
     low = max(low, quantize_value(least, out))
@@ -165,7 +165,7 @@ def leaky_factors(graph: Graph, op: Op) -> tuple[Factor, Factor]:
     return float_factor(graph, op), float_factor(graph, op, attributes(op, LeakyReluAttrs).alpha)
 
 
-def rescaled(graph: Graph, op: Op, x: Int64, limits: Limits) -> Int64:
+def rescale(graph: Graph, op: Op, x: Int64, limits: Limits) -> Int64:
     """QUANTIZE among integers; the ratio is in double precision.
 
     An operand of a uint8 CONCATENATION is q * ratio - zero point * ratio, in float32 and of unsigned q.
@@ -180,7 +180,7 @@ def rescaled(graph: Graph, op: Op, x: Int64, limits: Limits) -> Int64:
     return np.asarray(np.clip(rounded + out.zero_point, *limits), np.int64)
 
 
-def negated(graph: Graph, op: Op, x: Int64, limits: Limits) -> Int64:
+def negate(graph: Graph, op: Op, x: Int64, limits: Limits) -> Int64:
     """NEG: the stored byte negated modulo 256, whatever scales and zero points say, as the reference does."""
     stored = x + quantization(graph, op, op.inputs[0]).zero_point
     return np.where(stored == limits[0], limits[0], -stored)

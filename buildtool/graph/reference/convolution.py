@@ -13,9 +13,9 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from buildtool.base.errors import ModelError
 from buildtool.graph.fixedpoint import INT32_MAX, multiply_wide, quantize_multiplier, wrap_int32
-from buildtool.graph.geometry import attributes, dilated
+from buildtool.graph.geometry import attributes, dilated_extent
 from buildtool.graph.reference import tensors
-from buildtool.graph.reference.tensors import Int64, Values, centred, clipped, quantization
+from buildtool.graph.reference.tensors import Int64, Values, centre, clip, quantization
 from buildtool.graph.types import AsUint8, ConvAttrs, DepthwiseAttrs, Graph, Op, OpKind
 
 Numbers: TypeAlias = npt.NDArray[Any]  # float32, float64 or integers
@@ -37,7 +37,7 @@ def channel_scales(graph: Graph, op: Op) -> list[float]:
     return scales * channels if len(scales) == 1 else scales
 
 
-def _biased(sums: Numbers, inputs: list[Values]) -> Int64:
+def _add_bias(sums: Numbers, inputs: list[Values]) -> Int64:
     """The sums, output channels last, plus the bias; of int8 modulo 2^32, as LiteRT's int32 holds them."""
     total = np.asarray(sums, np.int64)
     most = inputs[1].size // max(total.shape[-1], 1) * _LARGEST_PRODUCT
@@ -50,11 +50,11 @@ def _biased(sums: Numbers, inputs: list[Values]) -> Int64:
 
 def _finish(graph: Graph, op: Op, sums: Numbers, inputs: list[Values]) -> list[Values]:
     """Bias, requantisation and fused activation of a convolution."""
-    total = _biased(sums, inputs)
+    total = _add_bias(sums, inputs)
     factors = [quantize_multiplier(scale) for scale in channel_scales(graph, op)]
     multipliers, shifts = np.array(factors, np.int64).reshape(-1, 2).T
     if inputs[0].dtype == _WIDE:
-        return [clipped(graph, op, multiply_wide(total, multipliers, shifts))]
+        return [clip(graph, op, multiply_wide(total, multipliers, shifts))]
     return [tensors.requantised(graph, op, total, (multipliers, shifts))]
 
 
@@ -77,7 +77,7 @@ def _windows(
     pad = attrs.pad
     border = ((0, 0), (pad.top, max(pad.bottom, 0)), (pad.left, max(pad.right, 0)), (0, 0))
     padded = np.pad(x.astype(dtype), border)  # 0: the zero point
-    extent = [dilated(k, d) for k, d in zip(kernel, attrs.dilation, strict=True)]
+    extent = [dilated_extent(k, d) for k, d in zip(kernel, attrs.dilation, strict=True)]
     view = sliding_window_view(padded, extent, axis=(1, 2))
     view = view[:, :: attrs.stride[0], :: attrs.stride[1], :, :: attrs.dilation[0], :: attrs.dilation[1]]
     return view[:, : out[1], : out[2]]
@@ -90,7 +90,7 @@ def conv_2d(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
     channels, rows, columns, depth = weights.shape
     terms = depth * rows * columns
     dtype = _exact_float(op, inputs[0], terms)
-    windows = _windows(centred(graph, op, 0, inputs[0]), attrs, (rows, columns), out, dtype)
+    windows = _windows(centre(graph, op, 0, inputs[0]), attrs, (rows, columns), out, dtype)
     groups = inputs[0].shape[3] // depth
     share = channels // groups
     sums = np.empty((*out[:3], channels), dtype)
@@ -107,7 +107,7 @@ def depthwise_conv_2d(graph: Graph, op: Op, inputs: list[Values]) -> list[Values
     exact, channels = np.int64 if inputs[0].dtype == _WIDE else np.int32, inputs[0].shape[3]
     weights = _weights(graph, op, inputs[1])[0].astype(exact)
     rows, columns, _ = weights.shape
-    windows = _windows(centred(graph, op, 0, inputs[0]), attrs, (rows, columns), out, exact)
+    windows = _windows(centre(graph, op, 0, inputs[0]), attrs, (rows, columns), out, exact)
     taps = weights.reshape(rows, columns, channels, -1)  # output channel = input channel * m + i
     sums = np.zeros((*out[:3], channels, taps.shape[3]), exact)
     for ky in range(rows):
@@ -122,7 +122,7 @@ def transpose_conv(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
     batch, height, width, channels = graph.tensors[op.outputs[0]].shape
     weights = _weights(graph, op, inputs[1])
     kernel_h, kernel_w, depth = weights.shape[1:]
-    x = centred(graph, op, 0, inputs[0])
+    x = centre(graph, op, 0, inputs[0])
     rows, columns = x.shape[1:3]
     (stride_h, stride_w), pad = attrs.stride, attrs.pad
     full_h = max((rows - 1) * stride_h + kernel_h, pad.top + height)
@@ -146,7 +146,7 @@ def fully_connected(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
     """
     weights = _weights(graph, op, inputs[1])
     dtype = _exact_float(op, inputs[0], weights.shape[1])
-    x = centred(graph, op, 0, inputs[0]).reshape(-1, weights.shape[1])
-    total = _biased(x.astype(dtype) @ weights.T.astype(dtype), inputs)
-    y = clipped(graph, op, tensors.round_half_away_array(total * np.array(channel_scales(graph, op))))
+    x = centre(graph, op, 0, inputs[0]).reshape(-1, weights.shape[1])
+    total = _add_bias(x.astype(dtype) @ weights.T.astype(dtype), inputs)
+    y = clip(graph, op, tensors.round_half_away_array(total * np.array(channel_scales(graph, op))))
     return [y.reshape(graph.tensors[op.outputs[0]].shape)]

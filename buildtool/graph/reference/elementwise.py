@@ -4,7 +4,7 @@ import numpy as np
 
 from buildtool.graph.fixedpoint import RANGES, multiply_by_quantized_multiplier, quantize_multiplier
 from buildtool.graph.reference import tensors
-from buildtool.graph.reference.tensors import Factor, Values, centred, float_factor, quantization
+from buildtool.graph.reference.tensors import Factor, Values, centre, float_factor, quantization
 from buildtool.graph.types import DType, Graph, Op, OpKind, WidenedAttrs
 
 # Bits by which both inputs of ADD and SUB move left before they are scaled.
@@ -36,7 +36,7 @@ def add_sub(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
     *factors, out = add_factors(graph, op)
     left = ADD_LEFT_SHIFTS[graph.tensors[op.outputs[0]].dtype]
     a, b = (
-        multiply_by_quantized_multiplier(centred(graph, op, i, inputs[i]) << left, *factor)
+        multiply_by_quantized_multiplier(centre(graph, op, i, inputs[i]) << left, *factor)
         for i, factor in enumerate(factors)
     )
     return [tensors.requantised(graph, op, a - b if op.kind is OpKind.SUB else a + b, out)]
@@ -44,14 +44,14 @@ def add_sub(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
 
 def mul(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
     """MUL; TFLite computes the factor in float32."""
-    product = centred(graph, op, 0, inputs[0]) * centred(graph, op, 1, inputs[1])
+    product = centre(graph, op, 0, inputs[0]) * centre(graph, op, 1, inputs[1])
     factor = float_factor(graph, op, quantization(graph, op, op.inputs[1]).scale)
     return [tensors.requantised(graph, op, product, factor)]
 
 
 def prelu(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
     """PRELU: alpha broadcasts against the input; factors in float32."""
-    x, alpha = centred(graph, op, 0, inputs[0]), centred(graph, op, 1, inputs[1])
+    x, alpha = centre(graph, op, 0, inputs[0]), centre(graph, op, 1, inputs[1])
     negative = float_factor(graph, op, quantization(graph, op, op.inputs[1]).scale)
     dtype, zero_point = graph.tensors[op.outputs[0]].dtype, tensors.output_quantization(graph, op).zero_point
     y = np.where(

@@ -10,7 +10,7 @@ from buildtool.graph.fixedpoint import multiply_by_quantized_multiplier, quantiz
 from buildtool.graph.geometry import attributes
 from buildtool.graph.reference import tensors
 from buildtool.graph.reference.curves import reciprocal
-from buildtool.graph.reference.tensors import Factor, Values, centred, quantization
+from buildtool.graph.reference.tensors import Factor, Values, centre, quantization
 from buildtool.graph.types import DType, Graph, Op, QuotientAttrs
 
 DIFFERENCE_LEFT_SHIFT = 7  # of SQUARED_DIFFERENCE's operands
@@ -53,7 +53,7 @@ def squared_difference(graph: Graph, op: Op, inputs: list[Values]) -> list[Value
     """SQUARED_DIFFERENCE: both operands in units of twice the larger scale, 2^-7 of it a step."""
     *pairs, square = difference_factors(graph, op)
     a, b = (
-        multiply_by_quantized_multiplier(centred(graph, op, i, inputs[i]) << DIFFERENCE_LEFT_SHIFT, *pair)
+        multiply_by_quantized_multiplier(centre(graph, op, i, inputs[i]) << DIFFERENCE_LEFT_SHIFT, *pair)
         for i, pair in enumerate(pairs)
     )
     return [tensors.requantised(graph, op, (a - b) ** 2, square)]
@@ -76,7 +76,7 @@ def divide(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
     Where a quotient is very small the reference kernel shifts by 32 bits and more, which C leaves undefined.
     x86-64 and AArch64 take the distance modulo 32, as here unless the attributes ask for 0.
     """
-    a, b = (centred(graph, op, i, inputs[i]) for i in range(2))
+    a, b = (centre(graph, op, i, inputs[i]) for i in range(2))
     attrs = attributes(op, QuotientAttrs)
     a, b = np.broadcast_arrays(np.where(b < 0, -a, a), np.abs(b))
     factor, bits = reciprocal(np.maximum(b, 1))
@@ -88,7 +88,7 @@ def divide(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
     right = bits + room - shift
     wrapped = (scaled >> (right & 31)) + (scaled >= 0) if attrs.wraps else np.zeros_like(scaled)
     y = np.where(right < 32, fixedpoint.rounding_divide_by_pot(scaled, np.minimum(right, 31)), wrapped)
-    return [tensors.clipped(graph, op, np.where(b == 0, np.sign(a) * 256, y))]
+    return [tensors.clip(graph, op, np.where(b == 0, np.sign(a) * 256, y))]
 
 
 # ---- truth values -------------------------------------------------------------------------------------

@@ -72,7 +72,7 @@ def svdf(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
     attrs = attributes(op, SvdfAttrs)
     feature, time, state = inputs[1].astype(np.int64), inputs[2].astype(np.int64), inputs[-1]
     of_features, of_time = svdf_factors(graph, op)
-    sums = tensors.centred(graph, op, 0, inputs[0]) @ feature.T
+    sums = tensors.centre(graph, op, 0, inputs[0]) @ feature.T
     newest = np.clip(
         fixedpoint.multiply_by_quantized_multiplier(wrap_int32(sums), *of_features), -32768, 32767
     )

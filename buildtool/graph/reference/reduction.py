@@ -9,7 +9,7 @@ from buildtool.graph.fixedpoint import RANGES, multiply_wide, quantize_multiplie
 from buildtool.graph.geometry import attributes
 from buildtool.graph.ops.reductions import product_step
 from buildtool.graph.reference import tensors
-from buildtool.graph.reference.tensors import Int64, Values, centred, requantised
+from buildtool.graph.reference.tensors import Int64, Values, centre, requantised
 from buildtool.graph.types import AsUint8, AxisAttrs, DType, Graph, MeanAttrs, Op, OpKind, PoolAttrs
 
 
@@ -29,7 +29,7 @@ def mean(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
     source, out = tensors.quantization(graph, op, op.inputs[0]), tensors.output_quantization(graph, op)
     multiplier, shift = quantize_multiplier(source.scale / out.scale)
     bits = min(count.bit_length() - 1, 32, 31 + shift)
-    total = wrap_int32(centred(graph, op, 0, inputs[0]).sum(axis=attrs.axes, keepdims=attrs.keep_dims))
+    total = wrap_int32(centre(graph, op, 0, inputs[0]).sum(axis=attrs.axes, keepdims=attrs.keep_dims))
     return [requantised(graph, op, total, ((multiplier << bits) // count, shift - bits))]
 
 
@@ -48,7 +48,7 @@ def product_factor(graph: Graph, op: Op) -> tuple[int, int]:
 def product(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
     """REDUCE_PROD; scaled and rounded after each factor, in the order in which they lie, modulo 2^32."""
     attrs, factor = attributes(op, MeanAttrs), product_factor(graph, op)
-    x, shape = centred(graph, op, 0, inputs[0]), graph.tensors[op.outputs[0]].shape
+    x, shape = centre(graph, op, 0, inputs[0]), graph.tensors[op.outputs[0]].shape
     kept = [d for d in range(x.ndim) if d not in attrs.axes]
     first, *rest = x.transpose(*attrs.axes, *kept).reshape(mean_count(graph, op), -1)
     for element in rest:

@@ -27,7 +27,7 @@ from buildtool.graph import fixedpoint
 from buildtool.graph.fixedpoint import INT32_MAX, RANGES, quantize_multiplier, rounding_divide_by_pot
 from buildtool.graph.geometry import attributes
 from buildtool.graph.reference.curves import WORD, inverse_root, logarithm, reciprocal
-from buildtool.graph.reference.tensors import Values, centred, quantization
+from buildtool.graph.reference.tensors import Values, centre, quantization
 from buildtool.graph.types import Graph, Op, SoftmaxAttrs
 
 SUM_INTEGER_BITS = 12  # of the sum of exponentials, Q12.19
@@ -74,7 +74,7 @@ def softmax(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
 
 def l2_normalization(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
     """Each element over the root of the sum of all squares of the last dimension."""
-    x = centred(graph, op, 0, inputs[0])
+    x = centre(graph, op, 0, inputs[0])
     multiplier, shift = inverse_root((x * x).sum(-1, keepdims=True))
     y = fixedpoint.multiply_by_quantized_multiplier(x, multiplier, shift + _NORM_OUTPUT_BITS)
     out = graph.tensors[op.outputs[0]].dtype

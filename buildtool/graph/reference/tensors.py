@@ -31,7 +31,7 @@ def output_quantization(graph: Graph, op: Op) -> Quantization:
     return quantization(graph, op, op.outputs[0])
 
 
-def centred(graph: Graph, op: Op, position: int, value: Values) -> Int64:
+def centre(graph: Graph, op: Op, position: int, value: Values) -> Int64:
     """Input `position` minus its zero point."""
     if value.dtype.kind not in "iu":
         raise UnsupportedError(f"{op.kind} of {value.dtype} is not supported", operator=op.place)
@@ -73,7 +73,7 @@ def requantised(graph: Graph, op: Op, x: Int64, factor: tuple[npt.ArrayLike, npt
     return requantise(x, *factor, zero_point, output_limits(graph, op)).astype(dtype.value)
 
 
-def clipped(graph: Graph, op: Op, y: npt.NDArray[Any]) -> Values:
+def clip(graph: Graph, op: Op, y: npt.NDArray[Any]) -> Values:
     """Steps above the zero point as elements of the output, under its fused activation if it has one."""
     zero_point, dtype = output_quantization(graph, op).zero_point, graph.tensors[op.outputs[0]].dtype
     return np.asarray(np.clip(y + zero_point, *output_limits(graph, op)), dtype.value)

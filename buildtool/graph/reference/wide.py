@@ -23,7 +23,7 @@ SIGMOID_STEPS = 256
 SIGMOID_SCALE = 3 * 4096  # input steps of the interpolation for 1.0
 
 
-def sampled(low: float, high: float, function: Callable[[float], float]) -> Table:
+def sample(low: float, high: float, function: Callable[[float], float]) -> Table:
     """int64[513]: a function from `low` to `high` in steps of 2^-15, to be interpolated in 512 steps.
 
     As LiteRT's LUTPopulate: a step's sample is moved by half the error that the interpolation would make in
@@ -42,7 +42,7 @@ def sampled(low: float, high: float, function: Callable[[float], float]) -> Tabl
     return np.clip([*samples, round_half_away(scaled(STEPS))], *HALVES).astype(np.int64)
 
 
-def interpolated(x: Int64, table: Table) -> Int64:
+def interpolate(x: Int64, table: Table) -> Int64:
     """A sampled function of int16 values."""
     index = 256 + (x >> 7)
     base, slope = table[index], table[index + 1] - table[index]
@@ -52,13 +52,13 @@ def interpolated(x: Int64, table: Table) -> Int64:
 @functools.cache
 def exponential_table() -> Table:
     """exp(x), x from -10 to 0."""
-    return sampled(-10.0, 0.0, math.exp)
+    return sample(-10.0, 0.0, math.exp)
 
 
 @functools.cache
 def reciprocal_table() -> Table:
     """1 / (1 + x), x from 0 to 1."""
-    return sampled(0.0, 1.0, lambda x: 1 / (1 + x))
+    return sample(0.0, 1.0, lambda x: 1 / (1 + x))
 
 
 def softmax_factor(graph: Graph, op: Op) -> tuple[int, int]:
@@ -73,12 +73,12 @@ def softmax(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
     x = inputs[0].astype(np.int64)
     difference = x - x.max(-1, keepdims=True)
     places = requantise(difference, *softmax_factor(graph, op), 0, (INT32_MIN, INT32_MAX)) + 32767
-    exps = interpolated(np.clip(places, *HALVES), exponential_table())
+    exps = interpolate(np.clip(places, *HALVES), exponential_table())
     total = exps.sum(-1, keepdims=True)
     bits = np.frexp(total.astype(np.float64))[1].astype(np.int64)  # that a sum has
     headroom = 32 - bits
     whole = ((total << (headroom - 1)) + (1 << 13)) >> 14  # from 65536 for 1 to 131072 for 2
-    factor = interpolated(np.clip(whole - 32768 - 65536, *HALVES), reciprocal_table())
+    factor = interpolate(np.clip(whole - 32768 - 65536, *HALVES), reciprocal_table())
     right = 31 - headroom
     y = (exps * factor + (np.int64(1) << (right - 1))) >> right
     return [np.clip(y, 0, 32767).astype(np.int16)]

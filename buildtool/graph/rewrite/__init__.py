@@ -6,7 +6,7 @@ from buildtool.graph.consistency import check_graph
 from buildtool.graph.rewrite import blocks, edges, moves, pads, weights
 from buildtool.graph.rewrite.draft import Draft
 from buildtool.graph.rewrite.lookups import fold_constants, fuse_activations, look_up
-from buildtool.graph.states import settled
+from buildtool.graph.states import settle_states
 from buildtool.graph.types import Graph
 
 # Dead operators go first, so that every reader counts.
@@ -48,7 +48,7 @@ def rewrite(graph: Graph, *, lookups: bool = True) -> Graph:
         look_up(draft)
     result = draft.graph()
     if result.states:
-        draft = Draft(settled(result))
+        draft = Draft(settle_states(result))
         moves.drop_dead(draft)  # operators that a SHIFT replaces
         result = draft.graph()
     check_graph(result)

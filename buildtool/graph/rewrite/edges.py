@@ -88,7 +88,7 @@ def order_inputs(draft: Draft) -> None:
     for position, t in enumerate(draft.inputs[:fed]):
         readers = draft.readers(t)
         if len(readers) == 1 and t not in draft.outputs and readers[0].outputs[0] not in draft.outputs:
-            reordered = _reordered(draft, t, readers[0])
+            reordered = _reorder(draft, t, readers[0])
             if reordered is not None:
                 target = readers[0].outputs[0]
                 draft.remove(readers[0])
@@ -96,7 +96,7 @@ def order_inputs(draft: Draft) -> None:
                 draft.inputs[position] = target
 
 
-def _reordered(draft: Draft, source: int, reader: Node) -> Tensor | None:
+def _reorder(draft: Draft, source: int, reader: Node) -> Tensor | None:
     """The input in the order of its reader's output; None where it stays as it is."""
     given, out = draft.tensors[source], draft.tensors[reader.outputs[0]]
     origin = given.source

@@ -190,7 +190,7 @@ def _replace(draft: Draft, function: _Function) -> None:
 
     last, *others = function.nodes
     ops = [node.op() for node in reversed(function.nodes)]
-    tensors = {t: _reshaped(draft.tensors[t]) for op in ops for t in (*op.inputs, *op.outputs)}
+    tensors = {t: _reshape(draft.tensors[t]) for op in ops for t in (*op.inputs, *op.outputs)}
     graph = graph_of(draft.name, tensors, ops, [function.source], ops[-1].outputs)
     every = np.arange(256, dtype=np.uint8).view(np.int8).reshape(_EVERY)
     try:
@@ -205,7 +205,7 @@ def _replace(draft: Draft, function: _Function) -> None:
         draft.remove(node)
 
 
-def _reshaped(tensor: Tensor) -> Tensor:
+def _reshape(tensor: Tensor) -> Tensor:
     """The tensor with an element for each of 256 bytes, or a constant that broadcasts to these."""
     if tensor.data is None:
         return replace(tensor, shape=_EVERY)

@@ -41,12 +41,12 @@ def positive_scales(draft: Draft) -> None:
         if not turned.any():
             continue
         where = turned.reshape([-1 if d == axis else 1 for d in range(rank)])
-        draft.set_input(node, 1, draft.add_tensor(_negated(weights, turned, where)))
+        draft.set_input(node, 1, draft.add_tensor(_negate(weights, turned, where)))
         if bias is not None:
-            draft.set_input(node, 2, draft.add_tensor(_negated(bias, turned, turned)))
+            draft.set_input(node, 2, draft.add_tensor(_negate(bias, turned, turned)))
 
 
-def _negated(tensor: Tensor, turned: npt.NDArray[np.bool_], where: npt.NDArray[np.bool_]) -> Tensor:
+def _negate(tensor: Tensor, turned: npt.NDArray[np.bool_], where: npt.NDArray[np.bool_]) -> Tensor:
     assert tensor.data is not None
     data = np.where(where, np.negative(tensor.data.astype(np.int64)), tensor.data).astype(tensor.data.dtype)
     quant = tensor.quant

@@ -93,11 +93,11 @@ def gather(view: OpView) -> None:
     common = common + indices.ndim if common < 0 else common
     if not 0 <= common <= min(axis, indices.ndim) or x.shape[:common] != indices.shape[:common]:
         raise ModelError(f"{common} dimensions in common of {list(x.shape)} and {list(indices.shape)}")
-    _within(indices, x.shape[axis])
+    _check_indices(indices, x.shape[axis])
     # checked here, as a reshape of the gathered elements would hide another order
     view.demand_output((*x.shape[:axis], *indices.shape[common:], *x.shape[axis + 1 :]))
     if not common:
-        _gathered(view, x.shape, axis, indices)
+        _gather(view, x.shape, axis, indices)
         return
     each, own, size = math.prod(x.shape[common:axis]), math.prod(indices.shape[common:]), x.shape[axis]
     count, places = indices.size * each, math.prod(x.shape[: axis + 1])
@@ -105,7 +105,7 @@ def gather(view: OpView) -> None:
         view.refuse(f"{count} elements gathered, more than {MAX_PARAMETERS}", "gather without batch_dims")
     rows = np.arange(places // size if count else 0, dtype=np.int64).reshape(-1, each, 1)
     taken = rows * size + indices.reshape(len(rows), 1, own)
-    _gathered(view, (places, *x.shape[axis + 1 :]), 0, taken)
+    _gather(view, (places, *x.shape[axis + 1 :]), 0, taken)
 
 
 def gather_nd(view: OpView) -> None:
@@ -116,10 +116,10 @@ def gather_nd(view: OpView) -> None:
         raise ModelError(f"{depth} indices an element of {len(x.shape)} dimensions")
     places = np.zeros(indices.shape[:-1], np.int64)
     for d in range(depth):
-        _within(indices[..., d], x.shape[d])
+        _check_indices(indices[..., d], x.shape[d])
         places = places * x.shape[d] + indices[..., d]
     view.demand_output((*indices.shape[:-1], *x.shape[depth:]))
-    _gathered(view, (math.prod(x.shape[:depth]), *x.shape[depth:]), 0, places)
+    _gather(view, (math.prod(x.shape[:depth]), *x.shape[depth:]), 0, places)
 
 
 def _indices(view: OpView) -> _Ints:
@@ -131,12 +131,12 @@ def _indices(view: OpView) -> _Ints:
     return view.refuse(text, "index with constants, or outside the network")
 
 
-def _within(indices: _Ints, size: int) -> None:
+def _check_indices(indices: _Ints, size: int) -> None:
     if indices.size and not 0 <= int(indices.min()) <= int(indices.max()) < size:
         raise ModelError(f"an index is outside a dimension of {size}")
 
 
-def _gathered(view: OpView, shape: tuple[int, ...], axis: int, indices: _Ints) -> None:
+def _gather(view: OpView, shape: tuple[int, ...], axis: int, indices: _Ints) -> None:
     """Some elements of `axis` of the input under `shape`, as the output under its own shape."""
     source, taken = view.operand(0), (*shape[:axis], indices.size, *shape[axis + 1 :])
     if shape != view.input(0).shape:

@@ -28,13 +28,13 @@ MAX_RAW_RANK = 16
 _SLACK = 1 << 16  # bytes of budget that any file gets
 
 
-def _named(table: Accessor) -> dict[int, str]:
+def _names_by_code(table: Accessor) -> dict[int, str]:
     """An enumeration of the schema: code -> name."""
     return {code: name for name, code in vars(table).items() if isinstance(code, int)}
 
 
-BUILTIN_NAMES = _named(tflite.BuiltinOperator)
-TYPE_NAMES = {code: name.lower() for code, name in _named(tflite.TensorType).items()}
+BUILTIN_NAMES = _names_by_code(tflite.BuiltinOperator)
+TYPE_NAMES = {code: name.lower() for code, name in _names_by_code(tflite.TensorType).items()}
 _NUMPY = {str(dtype): np.dtype(dtype.value).newbyteorder("<") for dtype in DType}
 
 
@@ -275,7 +275,7 @@ class QuickTable(Table):  # type: ignore[misc]  # the package has no types
 
     def __init__(self, data: bytes, place: int) -> None:
         super().__init__(data, place)
-        self._fields = _within(place - _BACK(data, _within(place))[0])
+        self._fields = _check_place(place - _BACK(data, _check_place(place))[0])
         self._end = _COUNT(data, self._fields)[0]
 
     def Offset(self, field: int) -> int:
@@ -284,7 +284,7 @@ class QuickTable(Table):  # type: ignore[misc]  # the package has no types
 
     def Get(self, flags: Any, place: int) -> Any:
         """A number of the type `flags`."""
-        return flags.packer_type.unpack_from(self.Bytes, _within(place))[0]
+        return flags.packer_type.unpack_from(self.Bytes, _check_place(place))[0]
 
     def VectorLen(self, field: int) -> int:
         """Elements of the vector that a field points to."""
@@ -292,11 +292,11 @@ class QuickTable(Table):  # type: ignore[misc]  # the package has no types
 
     def Vector(self, field: int) -> int:
         """Where the first element of the vector lies that a field points to."""
-        place = _within(self.Pos + field)
+        place = _check_place(self.Pos + field)
         return place + int(_PLACE(self.Bytes, place)[0]) + 4
 
 
-def _within(place: int) -> int:
+def _check_place(place: int) -> int:
     """A place in a file, checked: Python would count a negative one from the end."""
     if place < 0:
         raise TypeError("an offset leads to before the file")

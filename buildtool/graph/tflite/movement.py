@@ -193,7 +193,7 @@ def _dimensions(view: OpView, rank: int) -> list[tuple[slice | None, bool]]:
 # ---- into a file -------------------------------------------------------------------------------
 
 
-def padded(low: Lowering, op: Op, paddings: npt.ArrayLike, value: int | None, out: int) -> FileOp:
+def add_pad(low: Lowering, op: Op, paddings: npt.ArrayLike, value: int | None, out: int) -> FileOp:
     """PAD of the first operand into tensor `out`, with zero points; PADV2 if a `value` is given."""
     source, (x, *_) = low.graph.tensors[op.inputs[0]], op.inputs
     operand = low.parameter(op, "paddings", paddings)
@@ -208,7 +208,7 @@ def write_pad(low: Lowering, op: Op) -> FileOp:
     attrs, quant = attributes(op, PadAttrs), low.graph.tensors[op.inputs[0]].quant
     if attrs.mode is PadMode.CONSTANT:
         plain = quant is None or attrs.value == quant.zero_point
-        return padded(low, op, attrs.paddings, None if plain else attrs.value, op.outputs[0])
+        return add_pad(low, op, attrs.paddings, None if plain else attrs.value, op.outputs[0])
     paddings = low.parameter(op, "paddings", attrs.paddings)
     return low.file_op(op, 2, paddings, Mode=0 if attrs.mode is PadMode.REFLECT else 1)
 
@@ -220,7 +220,7 @@ def write_reshape(low: Lowering, op: Op) -> FileOp:
     return FileOp("RESHAPE", 1, (*op.inputs, operand), op.outputs, "ReshapeOptions", {"NewShape": shape})
 
 
-def _dropped_ones(full: tuple[int, ...], left: tuple[int, ...], op: Op) -> tuple[int, ...]:
+def _find_dropped_ones(full: tuple[int, ...], left: tuple[int, ...], op: Op) -> tuple[int, ...]:
     """The dimensions of size 1 whose removal from `full` gives `left`."""
     ones = [i for i, n in enumerate(full) if n == 1]
     for dropped in itertools.combinations(ones, max(len(full) - len(left), 0)):
@@ -232,14 +232,14 @@ def _dropped_ones(full: tuple[int, ...], left: tuple[int, ...], op: Op) -> tuple
 def write_squeeze(low: Lowering, op: Op) -> FileOp:
     """SQUEEZE; one that drops nothing is a RESHAPE."""
     tensors = low.graph.tensors
-    dims = _dropped_ones(tensors[op.inputs[0]].shape, tensors[op.outputs[0]].shape, op)
+    dims = _find_dropped_ones(tensors[op.inputs[0]].shape, tensors[op.outputs[0]].shape, op)
     return low.file_op(op, 1, SqueezeDims=dims) if dims else write_reshape(low, op)  # no dims would mean all
 
 
 def write_expand_dims(low: Lowering, op: Op) -> FileOp:
     """EXPAND_DIMS; the axis is a tensor."""
     tensors = low.graph.tensors
-    dims = _dropped_ones(tensors[op.outputs[0]].shape, tensors[op.inputs[0]].shape, op)
+    dims = _find_dropped_ones(tensors[op.outputs[0]].shape, tensors[op.inputs[0]].shape, op)
     if len(dims) != 1:
         raise UnsupportedError("EXPAND_DIMS adds exactly one dimension", operator=op.place)
     return low.file_op(op, 1, low.parameter(op, "axis", dims[0]))
@@ -263,7 +263,7 @@ def write_slice(low: Lowering, op: Op) -> FileOp:
 def write_strided_slice(low: Lowering, op: Op) -> FileOp:
     """STRIDED_SLICE; begin, end and strides are tensors; masks say which axes go and which end at the end."""
     attrs = attributes(op, SliceAttrs)
-    shrunk = _dropped_ones(attrs.extent, low.graph.tensors[op.outputs[0]].shape, op)
+    shrunk = _find_dropped_ones(attrs.extent, low.graph.tensors[op.outputs[0]].shape, op)
     strides = [1 if i in shrunk else step for i, step in enumerate(attrs.stride)]
     ends, end_mask = [], 0
     for i, (first, step, extent) in enumerate(zip(attrs.begin, strides, attrs.extent, strict=True)):

@@ -51,7 +51,7 @@ class Network:
         raw = self.file.tensor(index)
         if index not in self.places:
             self.places[index] = self.add(_tensor(raw))
-        return self.variables.marked(raw, self.places[index]) if raw.variable else self.places[index]
+        return self.variables.read_marked(raw, self.places[index]) if raw.variable else self.places[index]
 
 
 def _tensor(raw: RawTensor) -> Tensor:
@@ -108,7 +108,7 @@ class Variables:
         container, name = (printable(text[:MAX_NAME]) if isinstance(text, bytes) else "" for text in raw)
         handles[op.outputs[0]] = self._known.setdefault((container, name), _Variable(name or "variable"))
 
-    def _named(self, op: RawOperator, count: int, handles: _Handles) -> _Variable:
+    def _find_variable(self, op: RawOperator, count: int, handles: _Handles) -> _Variable:
         """The variable that an operator of `count` inputs names with its first one."""
         if len(op.inputs) != count or op.inputs[0] not in handles:
             raise ModelError("the operator names no variable", hint=_INIT)
@@ -123,12 +123,12 @@ class Variables:
         elif op.code == _B.READ_VARIABLE:
             self._read_variable(op)
         else:
-            variable = self._named(op, 2, self._handles)
+            variable = self._find_variable(op, 2, self._handles)
             _check_type(variable, self._file.tensor(op.inputs[1]))
             variable.now = self._network.place(op.inputs[1])
 
     def _read_variable(self, op: RawOperator) -> None:
-        network, variable = self._network, self._named(op, 1, self._handles)
+        network, variable = self._network, self._find_variable(op, 1, self._handles)
         if len(op.outputs) != 1:
             raise ModelError(f"{len(op.outputs)} outputs, expected 1")
         result = self._file.tensor(op.outputs[0])
@@ -169,7 +169,7 @@ class Variables:
             return
         if op.code != _B.ASSIGN_VARIABLE:
             raise UnsupportedError("CALL_ONCE runs more than assignments of constants", hint=_INIT)
-        variable, value = self._named(op, 2, handles), file.tensor(op.inputs[1])
+        variable, value = self._find_variable(op, 2, handles), file.tensor(op.inputs[1])
         if not value.is_constant:
             raise UnsupportedError("a variable's first value is computed", tensor=value.name, hint=_INIT)
         _check_type(variable, value)
@@ -178,7 +178,7 @@ class Variables:
             raise UnsupportedError(f"variable '{variable.name}' has its first value too late", hint=hint)
         variable.initial = value
 
-    def marked(self, raw: RawTensor, number: int) -> int:
+    def read_marked(self, raw: RawTensor, number: int) -> int:
         """The value of a tensor marked as variable, as our tensor; `number`: our tensor for its first use."""
         if raw.index not in self._marked:
             if raw.is_constant:

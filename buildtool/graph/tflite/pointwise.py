@@ -59,7 +59,7 @@ def prelu(view: OpView) -> None:
     plain(view)
 
 
-def reduced(view: OpView) -> None:
+def reduce(view: OpView) -> None:
     """MEAN and its kin; axes from the second input, negative ones from the back, repetitions dropped."""
     rank, options = len(view.input(0).shape), view.op.options(tflite.ReducerOptions)
     axes = tuple(sorted({view.axis(a, rank) for a in view.ints(1)}))

@@ -63,7 +63,7 @@ def _strided_slice(view: OpView, x: _Ints) -> _Ints:
     return x[grid].reshape(shape)
 
 
-def _reduced(function: Callable[..., object]) -> _Rule:
+def _make_reduction(function: Callable[..., object]) -> _Rule:
     """A reduction over one axis or all."""
 
     def rule(_view: OpView, x: _Ints, axes: _Ints) -> _Ints | None:
@@ -163,10 +163,10 @@ _RULES: dict[int, tuple[_Rule, Sequence[int] | None]] = {
     _B.UNPACK: (lambda _view, x: list(x.reshape(-1, 1)) if x.ndim == 1 else None, (0,)),
     _B.SPLIT: (_split, (1,)),
     _B.SPLIT_V: (_split_v, (0,)),
-    _B.REDUCE_PROD: (_reduced(np.prod), (0, 1)),
-    _B.REDUCE_MAX: (_reduced(np.max), (0, 1)),
-    _B.REDUCE_MIN: (_reduced(np.min), (0, 1)),
-    _B.SUM: (_reduced(np.sum), (0, 1)),
+    _B.REDUCE_PROD: (_make_reduction(np.prod), (0, 1)),
+    _B.REDUCE_MAX: (_make_reduction(np.max), (0, 1)),
+    _B.REDUCE_MIN: (_make_reduction(np.min), (0, 1)),
+    _B.SUM: (_make_reduction(np.sum), (0, 1)),
     # of scalars, which are the elements of shapes, and of vectors
     _B.PACK: (lambda _view, *parts: None if any(p.ndim for p in parts) else np.stack(parts), None),
     _B.CONCATENATION: (

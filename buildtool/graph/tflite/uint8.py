@@ -65,9 +65,9 @@ class Shifted:
                     text = "a uint8 input or output without a scale and zero point"
                     raise UnsupportedError(text, tensor=tensor.name, hint=ANEW)
                 name = f"{tensor.name}/int8"
-                self._twins[t] = self.add(replace(_shifted(tensor), name=name, source=None))
+                self._twins[t] = self.add(replace(_shift(tensor), name=name, source=None))
             elif t in read | made:
-                self.tensors[t] = _shifted(tensor)
+                self.tensors[t] = _shift(tensor)
         self.ops += [_quantize(t, self._twins[t]) for t in dict.fromkeys(inputs) if t in edges]
         for op in ops:
             try:
@@ -86,7 +86,7 @@ class Shifted:
         outputs = tuple(self._twins.get(t, t) for t in op.outputs)
         attrs = op.attrs
         if isinstance(attrs, g.ConvAttrs | g.FullyConnectedAttrs):
-            inputs, attrs = self._filtered(op, inputs, attrs)
+            inputs, attrs = self._shift_filter(op, inputs, attrs)
         elif isinstance(attrs, g.PadAttrs | g.BatchBlockAttrs) and op.kind is not OpKind.MIRROR_PAD:
             attrs = replace(attrs, value=attrs.value - SHIFT)
         elif op.kind is OpKind.AVERAGE_POOL_2D:
@@ -94,10 +94,10 @@ class Shifted:
             if math.prod(attrs.kernel) % 2 == 0 or attrs.pad != Pad():  # an average may lie half-way
                 attrs = g.PoolAsUint8(**vars(attrs))
         elif op.kind is OpKind.CONCATENATION:
-            inputs = tuple(self._rescaled(t, outputs[0]) for t in inputs)
+            inputs = tuple(self._rescale(t, outputs[0]) for t in inputs)
         self.ops.append(replace(op, inputs=inputs, outputs=outputs, attrs=attrs))
 
-    def _filtered(self, op: Op, inputs: tuple[int, ...], attrs: Attrs) -> tuple[tuple[int, ...], Attrs]:
+    def _shift_filter(self, op: Op, inputs: tuple[int, ...], attrs: Attrs) -> tuple[tuple[int, ...], Attrs]:
         """The operands and attributes with the filter minus its zero point, where int8 holds that."""
         weights = self._given.get(op.inputs[1])
         if weights is None or weights.data is None or weights.quant is None:
@@ -112,7 +112,7 @@ class Shifted:
             text = f"a uint8 filter with the zero point {weights.quant.zero_point}"
             raise UnsupportedError(text, tensor=weights.name, hint=ANEW)
         else:
-            filters, attrs = _shifted(weights), _WITH_ZERO_POINT[type(attrs)](**vars(attrs))
+            filters, attrs = _shift(weights), _WITH_ZERO_POINT[type(attrs)](**vars(attrs))
         if isinstance(attrs, g.ConvAttrs) and filters.quant is not None:  # dense layers multiply so anyway
             scale = self._scale_in_floats(op, filters.quant.scale)
             filters = replace(filters, quant=replace(filters.quant, scales=(scale,)))
@@ -137,7 +137,7 @@ class Shifted:
         fitting = (s for s in candidates if quantize_multiplier(source.scale * s / out.scale) == wanted)
         return next(fitting, nearest)
 
-    def _rescaled(self, t: int, out: int) -> int:
+    def _rescale(self, t: int, out: int) -> int:
         """An operand of a CONCATENATION in the scale of its result."""
         source, result = self.tensors[t], self.tensors[out]
         if same_quantization(source.quant, result.quant) or source.quant is None or result.quant is None:
@@ -151,7 +151,7 @@ def _quantize(source: int, target: int) -> Op:
     return Op(OpKind.QUANTIZE, (source,), (target,))
 
 
-def _shifted(tensor: Tensor) -> Tensor:
+def _shift(tensor: Tensor) -> Tensor:
     """A uint8 tensor as int8."""
     quant, data = tensor.quant, tensor.data
     if quant is not None:

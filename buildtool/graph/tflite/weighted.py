@@ -10,11 +10,11 @@ import numpy as np
 
 from buildtool.base.errors import ModelError, UnsupportedError
 from buildtool.graph import types as g
-from buildtool.graph.geometry import attributes, dilated, same_pad, same_padding
+from buildtool.graph.geometry import attributes, dilated_extent, same_pad, same_padding
 from buildtool.graph.ops.types import option_table
 from buildtool.graph.tflite.fileops import FileOp, Lowering, OptionValue
 from buildtool.graph.tflite.flat import Accessor
-from buildtool.graph.tflite.movement import padded
+from buildtool.graph.tflite.movement import add_pad
 from buildtool.graph.tflite.opview import OpView
 from buildtool.graph.tflite.schema import tflite
 from buildtool.graph.types import Activation, Attrs, DType, Op, OpKind, Pad, Quantization, Tensor
@@ -185,14 +185,14 @@ def _options(
     return {"Padding": mode, **stride, **more, "FusedActivationFunction": attrs.activation}
 
 
-def _padded_input(low: Lowering, op: Op, pad: Pad, *, least: bool = False) -> int:
+def _pad_input(low: Lowering, op: Op, pad: Pad, *, least: bool = False) -> int:
     """Puts a PAD before an operator whose padding is neither SAME nor VALID; `least`: of the least value."""
     source = low.graph.tensors[op.inputs[0]]
     paddings = [[0, 0], [pad.top, pad.bottom], [pad.left, pad.right], [0, 0]]
     shape = tuple(n + sum(p) for n, p in zip(source.shape, paddings, strict=True))
     padded_input = low.tensor(op, "padded", shape, source)
     value = int(np.iinfo(source.dtype.value).min) if least else None
-    low.ops.append(padded(low, op, paddings, value, padded_input))
+    low.ops.append(add_pad(low, op, paddings, value, padded_input))
     return padded_input
 
 
@@ -200,13 +200,13 @@ def write_convolution(low: Lowering, op: Op) -> FileOp:
     """CONV_2D and DEPTHWISE_CONV_2D."""
     attrs, tensors = attributes(op, g.ConvAttrs), low.graph.tensors
     source, weights, out = tensors[op.inputs[0]], tensors[op.inputs[1]], tensors[op.outputs[0]]
-    rows, columns = map(dilated, _rows_columns(weights), attrs.dilation)
+    rows, columns = map(dilated_extent, _rows_columns(weights), attrs.dilation)
     down, across = attrs.dilation
     options = _options(attrs, source, out, (rows, columns), DilationHFactor=down, DilationWFactor=across)
     inputs = _weights(op)
     if options["Padding"] == -1:
         options["Padding"] = int(tflite.Padding.VALID)
-        inputs = (_padded_input(low, op, attrs.pad), *inputs[1:])
+        inputs = (_pad_input(low, op, attrs.pad), *inputs[1:])
     if isinstance(attrs, g.DepthwiseAttrs):
         options["DepthMultiplier"] = attrs.depth_multiplier
         return FileOp("DEPTHWISE_CONV_2D", 3, inputs, op.outputs, "DepthwiseConv2DOptions", options)
@@ -257,7 +257,7 @@ def write_pool(low: Lowering, op: Op) -> FileOp:
         if op.kind is not OpKind.MAX_POOL_2D:
             raise UnsupportedError("a .tflite average pool pads as SAME or VALID", operator=op.place)
         options["Padding"] = int(tflite.Padding.VALID)
-        inputs = (_padded_input(low, op, attrs.pad, least=True),)
+        inputs = (_pad_input(low, op, attrs.pad, least=True),)
     return FileOp(op.kind, 2, inputs, op.outputs, "Pool2DOptions", options)
 
 

@@ -29,7 +29,7 @@ def write_model(graph: Graph) -> bytes:
     Tensors keep their indices; parameter tensors (axes, paddings, shapes, ...) follow them.
     Explicit padding becomes SAME or VALID where it means one of them, else a PAD operator.
     """
-    low = _lowered(graph)
+    low = _lower(graph)
     handles = frozenset(variable.handle for variable in low.variables.values())
     parts = [_Part(graph.name, low.tensors, low.ops, graph.inputs, graph.outputs, low.variable, handles)]
     parts += [_initialising(low)] if low.variables else []
@@ -39,7 +39,7 @@ def write_model(graph: Graph) -> bytes:
 # ---- operators ---------------------------------------------------------------------------------------
 
 
-def _lowered(graph: Graph) -> Lowering:
+def _lower(graph: Graph) -> Lowering:
     """All operators as the file has them; UnsupportedError where .tflite has no form.
 
     Resource variables are read before all operators, and assigned behind them.

@@ -26,8 +26,8 @@ from buildtool.plan.place.arena import round_up
 from buildtool.plan.schedule.costs import CostModel
 from buildtool.plan.schedule.overlap import RegionOverlap, later_reads
 from buildtool.plan.schedule.receptive import accumulates
-from buildtool.plan.schedule.timeline import Part, Timeline, brought, group_of, parts
-from buildtool.plan.types import Buffer, BufferKind, Load, Plan, Scheme, changed
+from buildtool.plan.schedule.timeline import Part, Timeline, group_of, load_steps, parts
+from buildtool.plan.types import Buffer, BufferKind, Load, Plan, Scheme, replace_numbers
 from buildtool.target.catalogue import ChannelBytes, channel_bytes, constants_bytes, features, operands
 from buildtool.target.types import KernelVariant
 
@@ -265,7 +265,9 @@ class Arrivals:
 
     def cost(self, plan: Plan) -> float:
         """The cost of all loads of a plan, each time that they are brought."""
-        return sum(self.model.loading(load) for _, load in brought(self.timeline, plan.loads, plan.buffers))
+        return sum(
+            self.model.loading(load) for _, load in load_steps(self.timeline, plan.loads, plan.buffers)
+        )
 
     def by_turns(self, plan: Plan, ways: Sequence[Mapping[int, Way]]) -> Plan:
         """A placed plan with the loads of constants that take turns."""
@@ -287,10 +289,10 @@ class Arrivals:
             and not self.constants[op].scattered
             and region.groups[group_of(region, op)].scheme is not Scheme.BRANCHES
         ]
-        tried = (self._stacked(plan, index, needed, more, on) for more in (others, []))
+        tried = (self._stack_constants(plan, index, needed, more, on) for more in (others, []))
         return min((made for made in tried if made is not None), key=self.cost, default=None)
 
-    def _stacked(
+    def _stack_constants(
         self, plan: Plan, index: int, needed: Sequence[int], others: Sequence[int], on: Room
     ) -> Plan | None:
         """The plan with constants on dead rows; those of `others` from when there is room."""
@@ -309,7 +311,7 @@ class Arrivals:
             own = [s._replace(offset=s.offset + offset) for s in lowest if s.full or op in needed]
             buffers = self._buffers(index, op, own)
             if buffers:
-                plan = _led_on(plan, buffers)
+                plan = _extend_loads(plan, buffers)
             elif op in needed:
                 return None
         return plan
@@ -327,14 +329,14 @@ class Arrivals:
         ]
 
 
-def _led_on(plan: Plan, more: Sequence[Buffer]) -> Plan:
+def _extend_loads(plan: Plan, more: Sequence[Buffer]) -> Plan:
     """The plan with further buffers for the constants of an operator, which begin where its turns end."""
     op, buffers = more[0].op, list(plan.buffers)
     turns = next((load.buffer for load in plan.loads if load.op == op), None)
     if turns is not None:
         if buffers[turns].first >= more[0].first:
             return plan
-        buffers[turns] = changed(buffers[turns], last=more[0].first - 1)
+        buffers[turns] = replace_numbers(buffers[turns], last=more[0].first - 1)
     loads = [*plan.loads, *(Load(op, len(buffers) + i, b.size) for i, b in enumerate(more))]
     return replace(plan, buffers=(*buffers, *more), loads=tuple(sorted(loads, key=_order)))
 

@@ -22,14 +22,14 @@ from buildtool.graph.partviews import views
 from buildtool.graph.topology import topology_digest
 from buildtool.graph.types import Graph, of_graph
 from buildtool.plan.assemble.moves import Parted, least_between, place_in_parts
-from buildtool.plan.assemble.placement import Placed, look, place_quickly, searched
+from buildtool.plan.assemble.placement import Placed, look, place_quickly, search_placement
 from buildtool.plan.assemble.workspace import RegionFacts, Regions, Ticks, Workspace, with_turns
 from buildtool.plan.place.arena import round_up
 from buildtool.plan.schedule.overlap import overlaps
 from buildtool.plan.schedule.receptive import accumulates
 from buildtool.plan.schedule.rings import LineBuffer, accumulator_bytes
 from buildtool.plan.schedule.timeline import Timeline
-from buildtool.plan.types import Buffer, BufferKind, Move, Overlap, Plan, changed
+from buildtool.plan.types import Buffer, BufferKind, Move, Overlap, Plan, replace_numbers
 from buildtool.target.digest import planning_digest
 from buildtool.target.types import KernelVariant, Target
 
@@ -236,27 +236,29 @@ def _lay(
     ground = [i for i, b in enumerate(timed) if b.kind is BufferKind.TENSOR and b.tensors[0] in resident]
     rest = [i for i in range(len(timed)) if i not in ground]
     index = {i: k for k, i in enumerate(rest)}
-    among = [changed(o, input=index[o.input], output=index[o.output]) for o in permitted]
+    among = [replace_numbers(o, input=index[o.input], output=index[o.output]) for o in permitted]
     base = 0
     parts = list[tuple[int, Buffer, int]]()  # position in `timed`, buffer, and the part of `above` (-1: none)
     for i in ground:
-        parts.append((i, changed(timed[i], offset=base), -1))
+        parts.append((i, replace_numbers(timed[i], offset=base), -1))
         base += round_up(timed[i].size, alignment)
-    above = _placed([timed[i] for i in rest], among, alignment, ticks.starts, enough - base, session)
+    above = _place([timed[i] for i in rest], among, alignment, ticks.starts, enough - base, session)
     for part, (k, b) in enumerate(zip(above.origin, above.placed.buffers, strict=True)):
-        parts.append((rest[k], changed(b, offset=base + b.offset), part))
+        parts.append((rest[k], replace_numbers(b, offset=base + b.offset), part))
     parts.sort(key=lambda part: part[0])  # stable: the parts of a buffer follow each other
     at = {part: place for place, (_, _, part) in enumerate(parts)}
 
     first, last, places = list[Buffer](), list[Buffer](), list[int]()
     for i, b, _ in parts:
         if i < len(known):
-            (first if i < len(buffers) else last).append(ticks.lived(b, known[i], timed[i]))
+            (first if i < len(buffers) else last).append(ticks.in_steps(b, known[i], timed[i]))
         else:
             places.append(b.offset)
     pieces = (piece for space in spaces for piece in space.pieces)
     inside = [b for piece, low in zip(pieces, places, strict=True) for b in piece.buffers(low, timeline)]
-    overlaps = tuple(changed(o, input=at[o.input], output=at[o.output]) for o in above.placed.overlaps)
+    overlaps = tuple(
+        replace_numbers(o, input=at[o.input], output=at[o.output]) for o in above.placed.overlaps
+    )
     height, bound = base + above.placed.height, base + above.placed.bound
     moves = tuple(Move(at[move.source], at[move.target]) for move in above.moves)
     return Placed((*first, *inside, *last), overlaps, height, bound), moves
@@ -273,7 +275,7 @@ class _Key(tuple[Any, ...]):
         return self._hash
 
 
-def _placed(
+def _place(
     timed: Sequence[Buffer],
     overlaps: Sequence[Overlap],
     alignment: int,
@@ -311,7 +313,7 @@ def _placed(
         if parts is not None and parts.placed.height <= quick.bound:
             return parts
     placed = session.remember(
-        "searched placements", key, lambda: searched(quick, overlaps, alignment, work), kept
+        "searched placements", key, lambda: search_placement(quick, overlaps, alignment, work), kept
     )
     whole = Parted(placed, tuple(range(len(timed))), ())
     return whole if placed.height <= enough else parted(placed.height) or whole

@@ -185,7 +185,7 @@ class Loading:
         )
         sliced = {load.op for load in loads if load.channels}
         placed = assembled(apart=sliced - self._in_place)
-        mixed = self._mixed(placed, sliced)
+        mixed = self._find_mixed(placed, sliced)
         if mixed:
             placed = assembled(apart=sliced - self._in_place | mixed)
         base = len(placed.buffers) - len(extra)
@@ -213,7 +213,7 @@ class Loading:
             plan = made or plan
         return plan
 
-    def _mixed(self, placed: Plan, sliced: Set[int]) -> set[int]:
+    def _find_mixed(self, placed: Plan, sliced: Set[int]) -> set[int]:
         """Operators in slices whose output lies over their input, but not whole pixels below it."""
         graph, buffers = self.timeline.graph, placed.buffers
         return {
@@ -272,7 +272,7 @@ class Loading:
         op = region.ops[0]
         if self.constants[op].channels > self.constants[op].step:
             need = self._needs[index][op not in self._in_place]
-            sliced = {op: self._sliced(op, limit - need)}
+            sliced = {op: self._choose_slices(op, limit - need)}
             if self._total(index, sliced) < self._total(index, whole):
                 return sliced
         return whole
@@ -308,7 +308,7 @@ class Loading:
                     best, merit = tried, (self._total(index, tried), size)
         return best
 
-    def _sliced(self, op: int, room: float) -> Way:
+    def _choose_slices(self, op: int, room: float) -> Way:
         """The widest slices that fit, two of them if possible; the narrowest if nothing does."""
         block = self.constants[op]
         for slots in (2, 1):

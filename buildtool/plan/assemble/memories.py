@@ -19,7 +19,7 @@ from buildtool.plan.assemble.workspace import Regions, Ticks
 from buildtool.plan.place.arena import arena_problem
 from buildtool.plan.place.spread import spread
 from buildtool.plan.schedule.timeline import Timeline
-from buildtool.plan.types import Buffer, BufferKind, Overlap, Plan, changed
+from buildtool.plan.types import Buffer, BufferKind, Overlap, Plan, replace_numbers
 from buildtool.target import catalogue
 from buildtool.target.types import KernelVariant, Target
 
@@ -70,7 +70,7 @@ def over_two(
     total += second_at
     sides = zip(found.offsets, found.second, strict=True)
     places = [offset + (second_at if second else 0) for offset, second in sides]
-    laid = [changed(b, offset=at) for b, at in zip(buffers, places, strict=False)]
+    laid = [replace_numbers(b, offset=at) for b, at in zip(buffers, places, strict=False)]
     for piece, at in zip(pieces, places[len(buffers) :], strict=True):
         laid += piece.buffers(at, timeline)
     moves = in_order(plan.moves, laid) if moving else ()
@@ -107,7 +107,7 @@ def _of_parts(
             for of in (buffers[o.input], buffers[o.output])
         )
         if len(sources) == len(results) == 1:
-            found.append(changed(o, input=sources[0], output=results[0]))
+            found.append(replace_numbers(o, input=sources[0], output=results[0]))
     return found
 
 
@@ -115,11 +115,11 @@ def in_one(plan: Plan, memory: int, alignment: int) -> Plan:
     """The plan as it is with everything in one of two memories (0, 1); the other one's arena has one unit."""
     if memory == 0:
         return replace(plan, arena_bytes=plan.arena_bytes + alignment, second_at=plan.arena_bytes)
-    moved = tuple(changed(buffer, offset=buffer.offset + alignment) for buffer in plan.buffers)
+    moved = tuple(replace_numbers(buffer, offset=buffer.offset + alignment) for buffer in plan.buffers)
     return replace(plan, buffers=moved, arena_bytes=plan.arena_bytes + alignment, second_at=alignment)
 
 
-def touched_bytes(
+def count_touched_bytes(
     plan: Plan, graph: Graph, target: Target, caches: Sequence[int] = (), session: Session | None = None
 ) -> tuple[int, ...]:
     """Bytes that the plan's kernels read or write in each of its arenas, an estimate (see `_traffic`).
@@ -178,7 +178,7 @@ def _traffic(timeline: Timeline, kernels: Sequence[KernelVariant | None], cache:
         size = catalogue.scratch_bytes(kernel, graph, op, columns) if kernel else 0
         read, inner = _reads(graph, op, count, bool(size))
         if cache:
-            read = min(read, _fetched(graph, op, count, cache))
+            read = min(read, _fetched_bytes(graph, op, count, cache))
             inner = size if size <= cache else inner
         scratch[position] = inner
         sums[position] = 0 if cache else _SUM_BYTES * read // max(1, len(op.inputs))
@@ -214,7 +214,7 @@ def _reads(graph: Graph, op: Op, pixels: int, widened: bool) -> tuple[int, int]:
     return (taps, _GATHERED_BYTES * (taps + paired)) if widened else (max(taps, paired), 0)
 
 
-def _fetched(graph: Graph, op: Op, pixels: int, cache: int) -> int:
+def _fetched_bytes(graph: Graph, op: Op, pixels: int, cache: int) -> int:
     """Bytes of the operands that come from behind a cache: each row once, or for every row that needs it."""
     activations = [t for t in op.inputs if not graph.tensors[t].is_constant]
     whole = _part(graph, op, _sizes(graph, activations), pixels)

@@ -20,7 +20,7 @@ from buildtool.plan.assemble.placement import Placed, place
 from buildtool.plan.place import arena
 from buildtool.plan.place.arena import arena_problem
 from buildtool.plan.place.solver import decide
-from buildtool.plan.types import Buffer, Move, Overlap, changed
+from buildtool.plan.types import Buffer, Move, Overlap, replace_numbers
 
 QUICK_NODES = 500  # of the exact search for how far a stretch goes without a move
 PROBE_NODES = 8_000  # of the same where it is about to end
@@ -124,16 +124,16 @@ class _Problem:
     @remembered
     def single(self, number: int, height: int) -> Offsets | None:
         """Offsets within `height` from a cut to the next; None where none were found."""
-        return _pinned(self, self.stretch(number, number + 1), height, {})
+        return _place_pinned(self, self.stretch(number, number + 1), height, {})
 
     def placed(self, stretch: _Stretch) -> arena.Solution:
         """A stretch by itself, as low as found."""
         index = {position: i for i, position in enumerate(stretch.buffers)}
         buffers = [
-            changed(self.buffers[position], first=item.lower, last=item.upper - 1)
+            replace_numbers(self.buffers[position], first=item.lower, last=item.upper - 1)
             for position, item in zip(stretch.buffers, stretch.problem.items, strict=True)
         ]
-        options = [changed(o, input=index[o.input], output=index[o.output]) for o in stretch.options]
+        options = [replace_numbers(o, input=index[o.input], output=index[o.output]) for o in stretch.options]
         lowest = place(buffers, options, self.alignment, self.work)
         return arena.Solution(tuple(b.offset for b in lowest.buffers), lowest.height)
 
@@ -199,17 +199,17 @@ def place_in_parts(
     if height >= below or problem.is_cut_short:
         return None
     free = int(min(enough, below - 1)) // alignment * alignment
-    tried = [_within(problem, h, least) for h in dict.fromkeys((height, max(height, free)))]
+    tried = [_place_within(problem, h, least) for h in dict.fromkeys((height, max(height, free)))]
     return min((parted for parted in tried if parted), key=Parted.moved_bytes, default=None)
 
 
-def _within(problem: _Problem, height: int, least: int) -> Parted | None:
+def _place_within(problem: _Problem, height: int, least: int) -> Parted | None:
     """A placement within `height` bytes, in as few stretches as are found."""
     longest = list(_longest(problem, height))
     if problem.is_cut_short:
         return None  # stretches that nobody looked for are no reason to move tensors
     ways = (longest, _cheaper(problem, longest, height))
-    tried = (_joined(problem, way, height, least) for way in ways if way)
+    tried = (_join_stretches(problem, way, height, least) for way in ways if way)
     return min((parted for parted in tried if parted), key=Parted.moved_bytes, default=None)
 
 
@@ -231,7 +231,7 @@ def _longest(problem: _Problem, height: int) -> Iterator[tuple[_Stretch, Offsets
             while high - low > 1:
                 middle = (low + high) // 2 if high <= problem.stretches else problem.stretches
                 stretch = problem.stretch(start, min(low + step, middle))
-                tried = _tried(problem, stretch, height, nodes)
+                tried = _try_stretch(problem, stretch, height, nodes)
                 if tried is None:
                     high = stretch.stop
                 else:
@@ -253,7 +253,7 @@ def _cheaper(
         fewer = [s for s in range(before.start + 1, after.start) if alive[s] < alive[after.start]]
         for start in sorted(fewer, key=lambda s: (problem.alive[s], -s))[:EARLIER_CUTS]:
             stretch = problem.stretch(start, stop)
-            tried = _tried(problem, stretch, height, QUICK_NODES)
+            tried = _try_stretch(problem, stretch, height, QUICK_NODES)
             if tried is not None:
                 is_cheaper = True
                 break
@@ -267,7 +267,7 @@ def _cheaper(
     return stretches[::-1] if is_cheaper else []
 
 
-def _tried(problem: _Problem, stretch: _Stretch, height: int, nodes: int) -> Offsets | None:
+def _try_stretch(problem: _Problem, stretch: _Stretch, height: int, nodes: int) -> Offsets | None:
     """Offsets of a stretch within `height`.
 
     A long search for all of it comes after one for its end, which is small, and shows soonest that
@@ -277,9 +277,9 @@ def _tried(problem: _Problem, stretch: _Stretch, height: int, nodes: int) -> Off
         return None
     if nodes == PROBE_NODES and stretch.stop - stretch.start > TAIL:
         tail = problem.stretch(stretch.stop - TAIL, stretch.stop)
-        if _pinned(problem, tail, height, {}, TAIL_NODES) is None:
+        if _place_pinned(problem, tail, height, {}, TAIL_NODES) is None:
             return None
-    return _pinned(problem, stretch, height, {}, nodes)
+    return _place_pinned(problem, stretch, height, {}, nodes)
 
 
 def _offsets(problem: _Problem, stretch: _Stretch, offsets: Offsets, height: int, wished: Offsets) -> Offsets:
@@ -294,14 +294,14 @@ def _offsets(problem: _Problem, stretch: _Stretch, offsets: Offsets, height: int
         if all(offsets[k] == at for k, at in wanted.items()):
             pins = wanted
         elif failed < MOST_FAILED:
-            tried = _pinned(problem, stretch, height, wanted)
+            tried = _place_pinned(problem, stretch, height, wanted)
             failed += 1
             if tried is not None:
                 offsets, pins, failed = tried, wanted, 0
     return offsets
 
 
-def _pinned(
+def _place_pinned(
     whole: _Problem, stretch: _Stretch, height: int, pins: Offsets, nodes: int = PROBE_NODES
 ) -> Offsets | None:
     """Offsets within `height`, some of them given; None where none were found."""
@@ -319,7 +319,7 @@ def _pinned(
     return None if solution is None else dict(zip(stretch.buffers, solution.offsets, strict=True))
 
 
-def _joined(
+def _join_stretches(
     problem: _Problem, stretches: Sequence[tuple[_Stretch, Offsets]], height: int, least: int
 ) -> Parted | None:
     """The parts of stretches that follow each other; as few bytes move between them as are found.
@@ -336,10 +336,10 @@ def _joined(
         for i, item in zip(stretch.buffers, stretch.problem.items, strict=True):
             first, last, known = item.lower, item.upper - 1, current.get(i)
             if known is not None and parts[known].offset == at[i]:
-                parts[known] = changed(parts[known], last=last)
+                parts[known] = replace_numbers(parts[known], last=last)
                 continue
             current[i] = len(parts)
-            parts.append(changed(problem.buffers[i], first=first, last=last, offset=at[i]))
+            parts.append(replace_numbers(problem.buffers[i], first=first, last=last, offset=at[i]))
             origin.append(i)
             if known is not None:
                 moved.append(Move(known, current[i]))
@@ -347,14 +347,16 @@ def _joined(
         if ordered is None:
             return None
         moves += ordered
-        named = (changed(o, input=current[o.input], output=current[o.output]) for o in stretch.options)
+        named = (
+            replace_numbers(o, input=current[o.input], output=current[o.output]) for o in stretch.options
+        )
         overlaps += [o for o in named if parts[o.input].touches(parts[o.output])]
     order = sorted(range(len(parts)), key=lambda part: (origin[part], parts[part].first))
     to = {part: i for i, part in enumerate(order)}
     top = arena.round_up(max(part.offset + part.size for part in parts), problem.alignment)
     placed = Placed(
         tuple(parts[part] for part in order),
-        tuple(changed(o, input=to[o.input], output=to[o.output]) for o in dict.fromkeys(overlaps)),
+        tuple(replace_numbers(o, input=to[o.input], output=to[o.output]) for o in dict.fromkeys(overlaps)),
         min(height, top),
         least,
     )

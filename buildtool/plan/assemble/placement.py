@@ -11,7 +11,7 @@ from buildtool.base.work import Work
 from buildtool.plan.place import arena, greedy
 from buildtool.plan.place.arena import arena_problem
 from buildtool.plan.place.solver import Status, decide, improve
-from buildtool.plan.types import Buffer, Overlap, changed
+from buildtool.plan.types import Buffer, Overlap, replace_numbers
 
 QUICK_NODES = 2_000  # of the exact search for offsets that meet the bound
 LEAST_NODES = 100  # of the same where the request's budget of work has ended
@@ -44,7 +44,7 @@ class Look:
 def place(buffers: Sequence[Buffer], options: Sequence[Overlap], alignment: int, work: Work) -> Placed:
     """Offsets as low as found, with as few of the overlaps as that needs."""
     seen = look(buffers, options, alignment, work)
-    return searched(place_quickly(buffers, options, alignment, seen, work), options, alignment, work)
+    return search_placement(place_quickly(buffers, options, alignment, seen, work), options, alignment, work)
 
 
 def look(buffers: Sequence[Buffer], options: Sequence[Overlap], alignment: int, work: Work) -> Look:
@@ -52,7 +52,7 @@ def look(buffers: Sequence[Buffer], options: Sequence[Overlap], alignment: int, 
     problem = arena_problem(buffers, options, alignment)
     least = problem.bound.bytes
     status = Status.UNKNOWN
-    for offered in dict.fromkeys((_needed(buffers, options, alignment, least), tuple(options))):
+    for offered in dict.fromkeys((_needed_overlaps(buffers, options, alignment, least), tuple(options))):
         tried = arena_problem(buffers, offered, alignment) if len(offered) < len(options) else problem
         status = Status.UNKNOWN
         try:
@@ -60,7 +60,7 @@ def look(buffers: Sequence[Buffer], options: Sequence[Overlap], alignment: int, 
         except UnsupportedError:
             continue
         if result.solution is not None:
-            return Look(_placed(buffers, offered, result.solution, least), least, False)
+            return Look(_make_placed(buffers, offered, result.solution, least), least, False)
         status = result.status
     return Look(None, least, status is Status.INFEASIBLE)
 
@@ -84,15 +84,15 @@ def place_quickly(
             break
     assert best is not None
     offered, solution = best
-    needed = _needed(buffers, offered, alignment, solution.height)
+    needed = _needed_overlaps(buffers, offered, alignment, solution.height)
     if len(needed) < len(offered) and work.goes_on():
         frugal = greedy.solve(arena_problem(buffers, needed, alignment), work=work)
         if frugal.height <= solution.height:
             offered, solution = needed, frugal
-    return _placed(buffers, offered, solution, seen.bound)
+    return _make_placed(buffers, offered, solution, seen.bound)
 
 
-def searched(placed: Placed, options: Sequence[Overlap], alignment: int, work: Work) -> Placed:
+def search_placement(placed: Placed, options: Sequence[Overlap], alignment: int, work: Work) -> Placed:
     """The same, or a lower placement that the exact search finds with any of the overlaps."""
     if placed.height <= placed.bound:
         return placed
@@ -101,18 +101,18 @@ def searched(placed: Placed, options: Sequence[Overlap], alignment: int, work: W
     lowest = improve(problem, start, SEARCH_NODES, work)
     if lowest.height >= placed.height:
         return placed
-    return _placed(placed.buffers, options, lowest, placed.bound)
+    return _make_placed(placed.buffers, options, lowest, placed.bound)
 
 
-def _placed(
+def _make_placed(
     buffers: Sequence[Buffer], offered: Sequence[Overlap], solution: arena.Solution, least: int
 ) -> Placed:
-    placed = tuple(changed(b, offset=o) for b, o in zip(buffers, solution.offsets, strict=True))
+    placed = tuple(replace_numbers(b, offset=o) for b, o in zip(buffers, solution.offsets, strict=True))
     used = tuple(o for o in offered if placed[o.input].touches(placed[o.output]))
     return Placed(placed, used, solution.height, least)
 
 
-def _needed(
+def _needed_overlaps(
     buffers: Sequence[Buffer], offered: Sequence[Overlap], alignment: int, height: int
 ) -> tuple[Overlap, ...]:
     """The overlaps without which the bytes live in their step would exceed `height`."""

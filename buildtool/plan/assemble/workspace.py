@@ -29,11 +29,11 @@ from buildtool.plan.place import arena, greedy
 from buildtool.plan.place.arena import round_up
 from buildtool.plan.schedule.costs import CostModel
 from buildtool.plan.schedule.inner import columns_per_call
-from buildtool.plan.schedule.overlap import RegionOverlap, of_region, permitted
+from buildtool.plan.schedule.overlap import RegionOverlap, of_region, permitted_overlaps
 from buildtool.plan.schedule.rings import LineBuffer, rings, windows
-from buildtool.plan.schedule.schedule import Run, executed_macs
+from buildtool.plan.schedule.schedule import Run, count_executed_macs
 from buildtool.plan.schedule.timeline import Timeline
-from buildtool.plan.types import Buffer, BufferKind, Group, Overlap, Region, Scheme, changed
+from buildtool.plan.types import Buffer, BufferKind, Group, Overlap, Region, Scheme, replace_numbers
 from buildtool.target import catalogue
 from buildtool.target.digest import planning_digest
 from buildtool.target.types import Contract, KernelVariant, Target
@@ -60,7 +60,7 @@ class Piece:
             lives = [timeline.tensor_lives[t] for t in b.tensors]
             lives = lives or [timeline.lives[op] for op in self.group or (b.op,)]
             first, last = min(life.first for life in lives), max(life.last for life in lives)
-            buffers.append(changed(b, first=first, last=last, offset=base + b.offset))
+            buffers.append(replace_numbers(b, first=first, last=last, offset=base + b.offset))
         return buffers
 
 
@@ -202,7 +202,7 @@ class Ticks:
         if not self._workspaces:
             return buffer  # of a network of aliases
         first, last = (self._timeline.region_at(step) for step in (buffer.first, buffer.last))
-        return changed(buffer, first=self.starts[first], last=self.starts[last + 1] - 1)
+        return replace_numbers(buffer, first=self.starts[first], last=self.starts[last + 1] - 1)
 
     def pieces(self) -> list[Buffer]:
         """All pieces of the workspaces as buffers, their lives in ticks."""
@@ -212,14 +212,14 @@ class Ticks:
             for piece in workspace.pieces
         ]
 
-    def lived(self, part: Buffer, whole: Buffer, timed: Buffer) -> Buffer:
+    def in_steps(self, part: Buffer, whole: Buffer, timed: Buffer) -> Buffer:
         """A part of a buffer with its life in steps; `whole`, `timed`: it in steps, in ticks."""
         first, last = whole.first, whole.last
         if part.first != timed.first:
             first = self._timeline.starts[bisect_right(self.starts, part.first) - 1]
         if part.last != timed.last:
             last = self._timeline.starts[bisect_right(self.starts, part.last)] - 1
-        return changed(part, first=first, last=last)
+        return replace_numbers(part, first=first, last=last)
 
 
 MOST_REGIONS = 4096  # that are kept, of about a kilobyte each
@@ -285,7 +285,7 @@ class Regions:
     def permitted(self) -> tuple[Overlap, ...]:
         """What the kernels' contracts allow, by numbers of live ranges."""
         resident = self.image == Image.RESIDENT
-        return permitted(self.graph, live_ranges(self.graph), self.kernels, self.in_place, resident)
+        return permitted_overlaps(self.graph, live_ranges(self.graph), self.kernels, self.in_place, resident)
 
     @cached_property
     def _last_reads(self) -> Mapping[int, int]:
@@ -314,6 +314,6 @@ class Regions:
         if self.in_place == InPlace.ROWS and region.is_streamed:
             overlaps = tuple(of_region(graph, run, self.kernels, self._last_reads, kept))
         cost = self.model.region(region, self.image)
-        known = RegionFacts(space, in_rings, executed_macs(graph, run), cost, overlaps)
+        known = RegionFacts(space, in_rings, count_executed_macs(graph, run), cost, overlaps)
         self._known.put(region, known)
         return known

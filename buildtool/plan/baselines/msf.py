@@ -229,12 +229,12 @@ def plans(
 ) -> tuple[Plan, ...]:
     """The plans of the choices on the model's front; UsageError where there is no chain of convolutions."""
     kernels = catalogue.select_all(target, graph)
-    every = (_regions(fused, kernels) for fused in _fused(graph, kernels))
+    every = (_regions(fused, kernels) for fused in _fused_blocks(graph, kernels))
     timelines = (Timeline.of(graph, regions, image, session) for regions in every)
     return tuple(assemble(t, target, kernels, strategy=STRATEGY, in_place=in_place) for t in timelines)
 
 
-def _fused(graph: Graph, kernels: Sequence[KernelVariant | None]) -> list[list[tuple[int, ...]]]:
+def _fused_blocks(graph: Graph, kernels: Sequence[KernelVariant | None]) -> list[list[tuple[int, ...]]]:
     """Of each choice on the model's front, the operators of its blocks of several layers."""
     layers = chain(graph)
     if not layers:
@@ -248,15 +248,15 @@ def _fused(graph: Graph, kernels: Sequence[KernelVariant | None]) -> list[list[t
         block
         for block in all_blocks([layer(graph, graph.ops[p]) for p in layers])
         if block.end - block.first == 1
-        or objection(graph, _joined(owned[block.first : block.end]), kernels) is None
+        or objection(graph, _join(owned[block.first : block.end]), kernels) is None
     ]
     return [
-        [_joined(owned[block.first : block.end]) for block in choice.parts if block.end - block.first > 1]
+        [_join(owned[block.first : block.end]) for block in choice.parts if block.end - block.first > 1]
         for choice in front(possible, len(layers))
     ]
 
 
-def _joined(parts: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+def _join(parts: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
     return tuple(position for part in parts for position in part)
 
 

@@ -28,10 +28,10 @@ from buildtool.plan.assemble.workspace import workspace
 from buildtool.plan.baselines.chains import Part, undominated_chains
 from buildtool.plan.place.arena import round_up
 from buildtool.plan.schedule.inner import objection
-from buildtool.plan.schedule.overlap import permitted, region_distance
+from buildtool.plan.schedule.overlap import permitted_overlaps, region_distance
 from buildtool.plan.schedule.receptive import accumulates, rows
 from buildtool.plan.schedule.rings import windows
-from buildtool.plan.schedule.schedule import Run, executed_macs, run
+from buildtool.plan.schedule.schedule import Run, count_executed_macs, run
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.types import Group, Plan, Region, Scheme
 from buildtool.target import catalogue
@@ -196,7 +196,7 @@ class _Search:
         """Every operator as a whole."""
         saved = {
             o.op: min(self.size(self.ranges[o.input]), self.size(self.ranges[o.output]) - max(0, o.distance))
-            for o in permitted(self.graph, self.ranges, self.kernels, self.in_place, False)
+            for o in permitted_overlaps(self.graph, self.ranges, self.kernels, self.in_place, False)
         }
         for element, position in enumerate(self.elements):
             op, kernel = self.graph.ops[position], self.kernels[position]
@@ -236,7 +236,7 @@ class _Search:
         graph, ops = self.graph, self.elements[first:end]
         region = Region((strip_group(ops, strip_rows),))
         found = run(region, graph)
-        macs = executed_macs(graph, found)
+        macs = count_executed_macs(graph, found)
         if macs > MOST_REPETITION * sum(op_macs(graph, graph.ops[p]) for p in ops):
             return None
         inner = {k.tensor for k in windows(graph, region.groups[0])}

@@ -42,9 +42,9 @@ from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.types import Buffer, BufferKind, Load, Plan, Step
 from buildtool.target.catalogue import (
     ALIGNMENT,
-    called,
     channel_bytes,
     constants_bytes,
+    contract_for,
     element_types,
     features,
     operands,
@@ -148,7 +148,7 @@ def _check_kernels(plan: Plan, graph: Graph, target: Target) -> list[KernelVaria
             raise PlanError(f"kernel '{name}' reads no part of a wider tensor's channels", operator=op.place)
         if op.outputs[0] in parts(graph) and (sums_up(graph, op) or not writes_parts(graph, variant, op)):
             raise PlanError(f"kernel '{name}' writes no part of a wider tensor's channels", operator=op.place)
-        chosen.append(called(variant, op))
+        chosen.append(contract_for(variant, op))
     return chosen
 
 

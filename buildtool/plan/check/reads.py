@@ -97,7 +97,7 @@ def _taps(graph: Graph, op: Op, tensor: int) -> tuple[Taps, Taps] | None:
     if op.kind in UNEVEN_KINDS:
         return _uneven(graph, op, 0, height), _uneven(graph, op, 1, width)
     joined = op.kind is OpKind.CONCATENATION and op.attrs == AxisAttrs(3)
-    by_pixel = op.kind in PIXEL_KINDS or joined or _within_pixels(op, source, result)
+    by_pixel = op.kind in PIXEL_KINDS or joined or _keeps_pixels(op, source, result)
     if by_pixel and source.nhwc[:3] == result.nhwc[:3]:
         return Taps(height), Taps(width)
     return None
@@ -128,7 +128,7 @@ def _uneven(graph: Graph, op: Op, axis: int, size: int) -> Taps:
     return Taps(size, spans=tuple(spans))
 
 
-def _within_pixels(op: Op, source: Tensor, result: Tensor) -> bool:
+def _keeps_pixels(op: Op, source: Tensor, result: Tensor) -> bool:
     """Whether each pixel of the output holds channels of the input's pixel at its place, and fillings."""
     if len(source.shape) != 4 or len(result.shape) != 4:
         return False

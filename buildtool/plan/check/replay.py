@@ -33,8 +33,8 @@ from buildtool.plan.check.contents import keeps_channels, refuse_mixed
 from buildtool.plan.check.reads import Read, alias_groups, reads, sums_up
 from buildtool.plan.check.states import updates
 from buildtool.plan.schedule.schedule import Steps
-from buildtool.plan.schedule.timeline import Timeline, brought
-from buildtool.plan.types import SOURCE, Buffer, BufferKind, Load, Move, Plan, Region, changed
+from buildtool.plan.schedule.timeline import Timeline, load_steps
+from buildtool.plan.types import SOURCE, Buffer, BufferKind, Load, Move, Plan, Region, replace_numbers
 from buildtool.target.types import Contract, KernelVariant
 
 # Tags of bytes that are no tensor's; a tensor's bytes have its number and their own, 32 bits each.
@@ -162,7 +162,7 @@ class Replay:
         self.operators = operators(plan, self.graph, kernels)
         self.groups = alias_groups(self.graph)
         self._coming: dict[int, list[Load]] = {}  # step -> loads that begin with it
-        for step, load in brought(timeline, plan.loads, plan.buffers):
+        for step, load in load_steps(timeline, plan.loads, plan.buffers):
             self._coming.setdefault(step, []).append(load)
         self._moving: dict[int, list[Move]] = {}  # step -> moves before it
         for move in plan.moves:
@@ -176,7 +176,7 @@ class Replay:
             if index not in targets:
                 self._holders.update((t, buffer) for t in buffer.tensors)
         for buffer in plan.states:
-            behind = changed(buffer, offset=plan.arena_bytes + buffer.offset)
+            behind = replace_numbers(buffer, offset=plan.arena_bytes + buffer.offset)
             self._holders.update((t, behind) for t in buffer.tensors)
         for t in self.groups:
             self._tensors[t] = self._tensor_line(t)

@@ -16,9 +16,9 @@ from buildtool.graph.secondpass import without_second_passes
 from buildtool.graph.types import Graph
 from buildtool.options.values import PlanOptions
 from buildtool.plan.choose import kept, problem
-from buildtool.plan.choose.fronts import Point, least_cost, point_of, points, searched, undominated
+from buildtool.plan.choose.fronts import Point, least_cost, pareto_front, point_of, points, search_front
 from buildtool.plan.choose.kept import Choice
-from buildtool.plan.choose.limits import merit, within_cost
+from buildtool.plan.choose.limits import limit_cost, merit
 from buildtool.plan.choose.planners import ATTEMPTS, factor_of, plan_of
 from buildtool.plan.choose.problem import Prepared, own_firmware
 from buildtool.plan.summary.fit import available_bytes, excess_bytes, holds
@@ -61,7 +61,7 @@ def _pass_pays(alone: Prepared, best: Plan | None) -> bool:
     if best is None or not holds(alone.target.board, best):
         return True
     if alone.options.objective == Objective.RAM:
-        front = searched(alone)
+        front = search_front(alone)
         return any(front.may_fit(i, best.arena_bytes - 1) for i in range(len(front.points)))
     return problem.least_cost_with_passes(alone) < best.cost
 
@@ -70,7 +70,7 @@ VARIANTS = (
     Variant(lambda prepared: enumerate(prepared.graphs), part=0.5),  # orders of the operators
     Variant(  # views of channels
         lambda prepared: enumerate(prepared.unsliced if prepared.varied else ()),
-        forms=problem.viewed,
+        forms=problem.graphs_with_views,
         lighter=problem.with_fewer_views,
     ),
     Variant(  # second passes
@@ -84,7 +84,7 @@ VARIANTS = (
 Placed = tuple[Graph, Plan]  # a plan, and the graph in the order of operators that it is for
 
 
-def chosen(prepared: Prepared) -> Placed:
+def choose_plan(prepared: Prepared) -> Placed:
     """The plan that the options ask for. PlanError where there is none within their limits.
 
     It may be larger than the board's memory where a strategy makes one plan only: `analyze` says by how
@@ -95,11 +95,11 @@ def chosen(prepared: Prepared) -> Placed:
 
 
 def choice(prepared: Prepared) -> Choice:
-    """As `chosen`, with the factor by which the plan may miss the best; kept for the next time."""
-    return kept.choice(prepared, lambda: _within_budget(prepared))
+    """As `choose_plan`, with the factor by which the plan may miss the best; kept for the next time."""
+    return kept.choice(prepared, lambda: _choose_within_budget(prepared))
 
 
-def settled(prepared: Prepared) -> Prepared:
+def settle(prepared: Prepared) -> Prepared:
     """The problem on the board that the chosen plan's firmware leaves, where code lies beside the arena."""
     if not prepared.is_beside_code:
         return prepared
@@ -122,7 +122,7 @@ def front(prepared: Prepared, ram: int | None) -> tuple[tuple[Point, ...], bool]
         least = choice(replace(prepared, options=options, bounded=False))
         placed.append(point_of(least.plan, prepared.graph_for(least.index, least.plan), prepared))
         ended = ended or least.ended
-    return undominated(placed), ended
+    return pareto_front(placed), ended
 
 
 def _that_fits(prepared: Prepared) -> Choice:
@@ -136,7 +136,7 @@ def _that_fits(prepared: Prepared) -> Choice:
     try:
         if prepared.bounded and prepared.is_beside_code:
             return _smaller_until_it_fits(prepared)
-        return replace(_chosen(prepared), firmware=prepared.target.board.firmware)
+        return replace(_choose_best(prepared), firmware=prepared.target.board.firmware)
     except PlanError:
         if not prepared.bounded or not prepared.target.board.firmware:
             raise
@@ -152,13 +152,13 @@ def _beside_least_code(prepared: Prepared) -> Choice | None:
     beside = prepared.target.with_firmware(firmware)
     if available_bytes(beside.board, prepared.state_bytes) <= prepared.available:
         return None
-    return replace(_chosen(replace(prepared, target=beside)), firmware=firmware)
+    return replace(_choose_best(replace(prepared, target=beside)), firmware=firmware)
 
 
 def _smallest(prepared: Prepared) -> Choice | None:
     """The plan with the least memory; None if it does not fit beside its own firmware."""
     options = replace(prepared.options, objective=Objective.RAM)
-    smallest = _chosen(replace(prepared, options=options, bounded=False))
+    smallest = _choose_best(replace(prepared, options=options, bounded=False))
     graph, target = prepared.graph_for(smallest.index, smallest.plan), prepared.target
     firmware = own_firmware(prepared.beside, graph, smallest.plan, target, prepared.session)
     if excess_bytes(target.with_firmware(firmware).board, smallest.plan):
@@ -167,21 +167,21 @@ def _smallest(prepared: Prepared) -> Choice | None:
 
 
 def _smaller_until_it_fits(prepared: Prepared) -> Choice:
-    best = _chosen(prepared)
+    best = _choose_best(prepared)
     for _ in range(ATTEMPTS):
         graph = prepared.graph_for(best.index, best.plan)
         best = replace(best, firmware=prepared.beside(graph, prepared.target, best.plan, prepared.session))
         beside = prepared.target.with_firmware(best.firmware)
         if not excess_bytes(beside.board, best.plan):
             break
-        smaller = _chosen(replace(prepared, target=beside))
+        smaller = _choose_best(replace(prepared, target=beside))
         if smaller.plan.arena_bytes >= best.plan.arena_bytes:
             break  # a strategy that makes one plan
         best = smaller
     return best
 
 
-def _within_budget(prepared: Prepared) -> Choice:
+def _choose_within_budget(prepared: Prepared) -> Choice:
     """The choice that one budget of work allows, and whether the budget ended before all was tried."""
     with prepared.session.budget(PLANNING) as work:
         try:
@@ -193,7 +193,7 @@ def _within_budget(prepared: Prepared) -> Choice:
         return replace(best, ended=work.ended)
 
 
-def _chosen(prepared: Prepared) -> Choice:
+def _choose_best(prepared: Prepared) -> Choice:
     """The best plan of all variants that the budget allows, the first of equals: the given order."""
     work = prepared.session.work
     prepared.session.tell(f"planning, strategy {prepared.options.strategy}")
@@ -263,11 +263,11 @@ def nearest(prepared: Prepared) -> Placed:
     may not have room for.
     """
     try:
-        return chosen(prepared)
+        return choose_plan(prepared)
     except PlanError as error:
         free = replace(prepared.options, ram=None, objective=Objective.RAM)
         try:
-            return chosen(replace(prepared, options=free, bounded=False))
+            return choose_plan(replace(prepared, options=free, bounded=False))
         except PlanError:
             raise error from None
 
@@ -285,5 +285,7 @@ def make_plan(
     `every_kind`: second passes and views are chosen as the options ask, whichever the graph has.
     """
     alone = without_views(without_second_passes(graph)) if every_kind else graph
-    limited = within_cost(options, target)
-    return chosen(Prepared("", (alone,), target, limited, session=session or Session(), varied=every_kind))[1]
+    limited = limit_cost(options, target)
+    return choose_plan(
+        Prepared("", (alone,), target, limited, session=session or Session(), varied=every_kind)
+    )[1]

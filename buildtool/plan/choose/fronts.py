@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from buildtool.base import distinct
 from buildtool.base.modes import Image, Objective, Strategy
 from buildtool.base.work import Work
-from buildtool.graph.partviews import written_in_place
+from buildtool.graph.partviews import tensors_written_in_place
 from buildtool.graph.types import Graph
 from buildtool.plan.choose import problem
 from buildtool.plan.choose.limits import Limits
@@ -63,10 +63,10 @@ def points(
     allowed_points = [p for p in placed if allowed.allow(p.plan)]
     if not allowed_points and prepared.options.max_cost is not None:
         allowed_points = [p for graph in prepared.every_graph for p in _cheapest(prepared.of(graph), allowed)]
-    return undominated(allowed_points)
+    return pareto_front(allowed_points)
 
 
-def undominated(every_point: Iterable[Point]) -> tuple[Point, ...]:
+def pareto_front(every_point: Iterable[Point]) -> tuple[Point, ...]:
     """The points that no other beats in memory and work, least memory first."""
     return tuple(distinct.undominated(every_point, lambda p: (p.plan.arena_bytes, p.plan.macs, p.plan.cost)))
 
@@ -123,13 +123,13 @@ def _of_one_order(alone: Prepared, placing: _Placing, known: Sequence[Point] = (
     A point whose calls and loads alone cost as much as the limit is not placed, nor one that a `known` plan
     beats. Whole operators come last where only the smallest plan matters and a point may be smaller.
     """
-    streams = alone.options.strategy == Strategy.BEST and not written_in_place(alone.graph)
+    streams = alone.options.strategy == Strategy.BEST and not tensors_written_in_place(alone.graph)
     whole: Plan | None = None
     if alone.options.image != Image.STREAM and not placing.leaves_out(alone.session.work):
         whole = layerwise(alone)
     late = False
     if whole is not None and streams and placing.smallest:  # does a point of the search's front need less?
-        front = searched(alone).points
+        front = search_front(alone).points
         late = bool(front) and least_arena(whole, alone) > front[0].live_bytes
     first = [] if whole is None or late else list(placing.placed(whole, alone))
     streamed = list(_points_by_rows(alone, placing, known)) if streams else []
@@ -142,7 +142,7 @@ def _points_by_rows(alone: Prepared, placing: _Placing, known: Sequence[Point]) 
     """The points of the search's front: see `_of_one_order`."""
     from buildtool.plan.search.paths import Search
 
-    session, front = alone.session, searched(alone)
+    session, front = alone.session, search_front(alone)
     session.tell("searching for plans")
     indices: Iterable[int] = range(len(front.points))
     if not math.isinf(placing.below):
@@ -197,7 +197,7 @@ def _is_beaten(point: SearchPoint, known: Iterable[Point]) -> bool:
 
 def _with_second_passes(prepared: Prepared, placing: _Placing, known: Sequence[Point]) -> Iterator[Point]:
     """The points of the networks with second passes, by memory; those are not placed that one known beats."""
-    fronts = [searched(prepared.of(graph)) for graph in prepared.twice]
+    fronts = [search_front(prepared.of(graph)) for graph in prepared.twice]
     listed = sorted(
         (point.live_bytes, point.work, number, index)
         for number, front in enumerate(fronts)
@@ -219,9 +219,9 @@ def _cheapest(alone: Prepared, allowed: Limits) -> Iterator[Point]:
     """The plan of least cost of one order, if it keeps the limits: all others may miss that on cost."""
     from buildtool.plan.choose.least import plan_within
 
-    if alone.options.strategy != Strategy.BEST or written_in_place(alone.graph):
+    if alone.options.strategy != Strategy.BEST or tensors_written_in_place(alone.graph):
         return
-    bare = plan_within(searched(alone), replace(allowed, objective=Objective.COST))
+    bare = plan_within(search_front(alone), replace(allowed, objective=Objective.COST))
     if bare is not None:
         plan = with_loads(bare, alone, allowed.ram)
         if allowed.allow(plan):
@@ -232,7 +232,7 @@ def least_cost(alone: Prepared) -> float:
     """A lower bound of the cost of all plans of one order; 0 where that takes a search."""
     from buildtool.target.costs import COST_UNITS
 
-    tables = searched(alone).space.cost_tables
+    tables = search_front(alone).space.cost_tables
     if not tables.nothing_saves:
         return 0.0
     return tables.before[-1] / COST_UNITS + least_loading_cost(alone.graph, alone.target)
@@ -257,7 +257,7 @@ def layerwise(alone: Prepared) -> Plan:
     )
 
 
-def searched(alone: Prepared) -> Front:
+def search_front(alone: Prepared) -> Front:
     """The search's own front of a problem of one graph, by live bytes and work."""
     from buildtool.plan.search.front import front
 
@@ -269,5 +269,5 @@ def front_factor(prepared: Prepared) -> float:
     """By how much the points may miss the exact front where a budget ended its search; else 1."""
     if prepared.options.strategy != Strategy.BEST:
         return 1.0
-    graphs = (graph for graph in prepared.every_graph if not written_in_place(graph))
-    return max(searched(prepared.of(graph)).factor for graph in graphs)
+    graphs = (graph for graph in prepared.every_graph if not tensors_written_in_place(graph))
+    return max(search_front(prepared.of(graph)).factor for graph in graphs)

@@ -53,7 +53,7 @@ class Choice:
 def choice(prepared: Prepared, make: Callable[[], Choice]) -> Choice:
     """The choice that is kept, or that `make` makes. Its PlanError is kept and raised again as well."""
     session, key = prepared.session, parts(prepared)
-    level = Level("plans", lambda new: _packed(new, prepared), lambda data: _checked(data, prepared))
+    level = Level("plans", lambda new: _pack(new, prepared), lambda data: _unpack(data, prepared))
     known = session.kept(level, key)
     if known is not None:
         return known
@@ -90,7 +90,7 @@ def parts(prepared: Prepared) -> dict[str, Any]:
     }
 
 
-def checked(plan: Plan, graph: Graph, prepared: Prepared) -> None:
+def check_plan(plan: Plan, graph: Graph, prepared: Prepared) -> None:
     """`Plan.check`, once a session for the same bytes, topology and target; PlanError where it fails."""
     from buildtool.plan.check.check import check
     from buildtool.plan.codec import digest
@@ -113,7 +113,7 @@ def _taken(firmware: tuple[Taken, ...]) -> list[list[str | int]]:
     return [[one.memory, one.what, one.bytes] for one in firmware]
 
 
-def _packed(choice: Choice, prepared: Prepared) -> bytes:
+def _pack(choice: Choice, prepared: Prepared) -> bytes:
     """Empty for a plan that is too large for the board: it is not checked, so the session alone keeps it."""
     from buildtool.plan.codec import to_bytes
 
@@ -126,7 +126,7 @@ def _packed(choice: Choice, prepared: Prepared) -> bytes:
     )
 
 
-def _checked(data: bytes, prepared: Prepared) -> Choice:
+def _unpack(data: bytes, prepared: Prepared) -> Choice:
     """The choice in `data`, its plan checked; an exception for anything else."""
     from buildtool.plan.codec import from_bytes
 
@@ -137,7 +137,7 @@ def _checked(data: bytes, prepared: Prepared) -> Choice:
     if not is_factor or not isinstance(ended, bool) or not isinstance(plan_bytes, bytes):
         raise ValueError("not a choice")
     plan = from_bytes(plan_bytes)
-    checked(plan, prepared.graph_for(index, plan), prepared)
+    check_plan(plan, prepared.graph_for(index, plan), prepared)
     if prepared.ram is not None and plan.arena_bytes > prepared.ram:
         raise ValueError("a plan over the limit")
     firmware = tuple(Taken(str(memory), str(what), int(size)) for memory, what, size in taken)

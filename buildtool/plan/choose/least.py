@@ -319,13 +319,13 @@ def _ways_out(front: Front, limits: Limits) -> list[Hint]:
             other = front if same else front_of(front.graph, front.target, changed, front.session)
         except BuildtoolError:
             continue  # this network's image cannot be streamed
-        plan = _within_memory(other, limits)
+        plan = _find_within_memory(other, limits)
         if plan is not None:
             ways.append(limits.wider(plan, **({} if same else {"image": str(image)})))
     return ways or [Hint("a board with more RAM, a smaller image or fewer channels")]
 
 
-def _within_memory(front: Front, limits: Limits) -> Plan | None:
+def _find_within_memory(front: Front, limits: Limits) -> Plan | None:
     """A plan within the memory that misses the limits on work and cost by little; None where none fits.
 
     With a limit on cost it is the cheapest one that keeps the limit on F, where there is one.

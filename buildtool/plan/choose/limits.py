@@ -115,17 +115,17 @@ def cost_limit(options: PlanOptions, target: Target) -> float | None:
     raise UsageError(text, option="max_ms", hint=helps)
 
 
-def within_cost(options: PlanOptions, target: Target) -> PlanOptions:
+def limit_cost(options: PlanOptions, target: Target) -> PlanOptions:
     """The options with their limit of milliseconds as one on the cost; UsageError as `cost_limit`."""
     return replace(options, max_cost=cost_limit(options, target))
 
 
-def estimated_ms(cost: float, target: Target) -> float | None:
+def estimate_ms(cost: float, target: Target) -> float | None:
     """A cost in milliseconds at the board's clock; None where it is no time, or the clock is not known."""
     return None if target.cost_ms is None else cost * target.cost_ms
 
 
-def shown_cost(cost: float, target: Target) -> str:
+def format_cost(cost: float, target: Target) -> str:
     """A cost with its unit, and with the milliseconds where they are known."""
-    text, milliseconds = f"{cost:,.0f} {target.cost_unit}", estimated_ms(cost, target)
+    text, milliseconds = f"{cost:,.0f} {target.cost_unit}", estimate_ms(cost, target)
     return text if milliseconds is None else f"{text} ({milliseconds:,.4g} ms)"

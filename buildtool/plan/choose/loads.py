@@ -57,7 +57,7 @@ def with_loads(bare: Plan, prepared: Prepared, room: float | None) -> Plan:
     if not loads(prepared.target.board):
         return bare
     loading = _loading(bare, prepared)
-    return _smallest(loading, prepared) if room is None else _within(loading, prepared, room, room)
+    return _smallest(loading, prepared) if room is None else _load_within(loading, prepared, room, room)
 
 
 def _smallest(loading: Loading, prepared: Prepared) -> Plan:
@@ -68,16 +68,16 @@ def _smallest(loading: Loading, prepared: Prepared) -> Plan:
     takes the least work; then a little less is asked for as long as that helps.
     """
     alignment, work = prepared.target.board.alignment, prepared.session.work
-    best = _within(loading, prepared, loading.least)
+    best = _load_within(loading, prepared, loading.least)
     missed = best.arena_bytes - loading.least
     for part in range(BETWEEN - 1, 0, -1) if missed >= BETWEEN * alignment else ():
         goal = loading.least + missed * part // BETWEEN
         if goal < best.arena_bytes and work.goes_on():
-            best = min(best, _within(loading, prepared, goal), key=lambda plan: plan.arena_bytes)
+            best = min(best, _load_within(loading, prepared, goal), key=lambda plan: plan.arena_bytes)
     for _ in range(ROUNDS):
         if best.arena_bytes <= loading.least or not work.goes_on():
             break
-        made = _within(loading, prepared, best.arena_bytes - alignment)
+        made = _load_within(loading, prepared, best.arena_bytes - alignment)
         if made.arena_bytes >= best.arena_bytes:
             break
         best = made
@@ -96,7 +96,7 @@ def _loading(bare: Plan, prepared: Prepared) -> Loading:
     return Loading(timeline, target, tuple(kernels), blocks, in_place, bare.strategy, session)
 
 
-def _within(loading: Loading, prepared: Prepared, goal: float, enough: float = 0) -> Plan:
+def _load_within(loading: Loading, prepared: Prepared, goal: float, enough: float = 0) -> Plan:
     """Within `goal` bytes if that can be; tensors move where that makes the arena lower than `enough`."""
     moved = loading.plan(goal, enough)
     too_dear = not prepared.limits(None).allow_cost(moved.cost)

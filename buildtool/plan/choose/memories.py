@@ -11,7 +11,7 @@ from buildtool.base.modes import Objective
 from buildtool.plan.choose.limits import merit
 from buildtool.plan.summary.fit import holds, rooms
 from buildtool.plan.types import Plan
-from buildtool.target.speeds import streamed
+from buildtool.target.speeds import streamed_cycles_per_byte
 
 if TYPE_CHECKING:
     from buildtool.base.session import Session
@@ -26,7 +26,7 @@ _UNITS = 1024  # of a cycle: prices are whole numbers, so that sums are exact
 def waits(board: Board) -> tuple[float, ...]:
     """Cycles that a byte read or written costs in each of the arena's memories; 0 where nothing is known."""
     memories = [board.memory(name) for name in board.holders]
-    return tuple(streamed(memory.speed, board.cache_of(memory)) for memory in memories)
+    return tuple(streamed_cycles_per_byte(memory.speed, board.cache_of(memory)) for memory in memories)
 
 
 def caches(board: Board) -> tuple[int, ...]:
@@ -37,9 +37,9 @@ def caches(board: Board) -> tuple[int, ...]:
 
 def waiting(plan: Plan, graph: Graph, target: Target, session: Session) -> float:
     """Cycles that the plan's reads and writes wait for its memories, by the estimate of `traffic`."""
-    from buildtool.plan.assemble.memories import touched_bytes
+    from buildtool.plan.assemble.memories import count_touched_bytes
 
-    touched = touched_bytes(plan, graph, target, caches(target.board), session)
+    touched = count_touched_bytes(plan, graph, target, caches(target.board), session)
     return sum(size * wait for size, wait in zip(touched, waits(target.board), strict=False))
 
 
@@ -62,7 +62,7 @@ def spread(prepared: Prepared, planner: Callable[[Prepared], Plan]) -> Plan:
             least, asked = asked, (asked + whole[-1].arena_bytes) // 2
             continue
         whole.append(undivided)
-        divided += _divided(undivided, prepared)
+        divided += _divide(undivided, prepared)
         if divided:
             break
         below = undivided.arena_bytes - prepared.target.board.alignment
@@ -91,12 +91,12 @@ def _in_the_better(
         return []
     try:
         ram = better if options.ram is None else min(better, options.ram)
-        return _divided(planner(replace(prepared, options=replace(options, ram=ram))), prepared)
+        return _divide(planner(replace(prepared, options=replace(options, ram=ram))), prepared)
     except PlanError:
         return []
 
 
-def _divided(plan: Plan, prepared: Prepared) -> list[Plan]:
+def _divide(plan: Plan, prepared: Prepared) -> list[Plan]:
     """The plan over both memories, and as it is in each that holds all of it, within the limits."""
     from buildtool.plan.assemble.memories import in_one, over_two
 

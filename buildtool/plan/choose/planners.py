@@ -13,11 +13,11 @@ from dataclasses import replace
 from buildtool.base.errors import Hint, PlanError, suggest
 from buildtool.base.modes import Objective, Strategy
 from buildtool.base.work import PLANNING
-from buildtool.graph.partviews import written_in_place
+from buildtool.graph.partviews import tensors_written_in_place
 from buildtool.graph.topology import topology_digest
 from buildtool.plan.choose import kept
-from buildtool.plan.choose.fronts import Point, layerwise, least_cost, points, searched
-from buildtool.plan.choose.limits import Limits, merit, shown_cost
+from buildtool.plan.choose.fronts import Point, layerwise, least_cost, points, search_front
+from buildtool.plan.choose.limits import Limits, format_cost, merit
 from buildtool.plan.choose.loads import with_loads
 from buildtool.plan.choose.memories import spread
 from buildtool.plan.choose.problem import Prepared
@@ -35,7 +35,7 @@ ATTEMPTS = 8  # at keeping a limit together with the constants, by asking for le
 def plan_of(alone: Prepared) -> Plan:
     """The plan of a problem of one graph, checked if the board has room for it."""
     # Where parts are written in place, tensors have several makers, which no region has.
-    strategy = Strategy.LAYERWISE if written_in_place(alone.graph) else alone.options.strategy
+    strategy = Strategy.LAYERWISE if tensors_written_in_place(alone.graph) else alone.options.strategy
     planner = _PLANNERS[strategy]
     if alone.target.board.second:
         plan = spread(alone, planner)
@@ -48,17 +48,17 @@ def plan_of(alone: Prepared) -> Plan:
     if strategy != Strategy.BEST:
         _keep_limits(plan, alone)
     if holds(alone.target.board, plan):
-        kept.checked(plan, alone.graph, alone)
+        kept.check_plan(plan, alone.graph, alone)
     return plan
 
 
 def factor_of(alone: Prepared) -> float:
     """By how much the plan just made may miss the least cost or memory: see `search_factor`."""
-    if alone.options.strategy != Strategy.BEST or written_in_place(alone.graph):
+    if alone.options.strategy != Strategy.BEST or tensors_written_in_place(alone.graph):
         return 1.0
     from buildtool.plan.choose.least import search_factor
 
-    return search_factor(searched(alone), alone.limits(alone.ram))
+    return search_factor(search_front(alone), alone.limits(alone.ram))
 
 
 # ---- the strategies ------------------------------------------------------------------------------------
@@ -67,7 +67,7 @@ def factor_of(alone: Prepared) -> float:
 def _best(alone: Prepared) -> Plan:
     from buildtool.plan.choose.least import best_plan
 
-    return best_plan(searched(alone), alone.limits(alone.ram))
+    return best_plan(search_front(alone), alone.limits(alone.ram))
 
 
 def _msf_cnn(alone: Prepared) -> Plan:
@@ -166,7 +166,7 @@ def _keep_limits(plan: Plan, alone: Prepared) -> None:
         text += f"F is {plan.f:.3f}, {options.max_f} is allowed"
         hints = [suggest(max_f=round(plan.f + 0.0005, 3))]
     else:
-        was, allowed = (shown_cost(cost, alone.target) for cost in (plan.cost, options.max_cost or 0.0))
+        was, allowed = (format_cost(cost, alone.target) for cost in (plan.cost, options.max_cost or 0.0))
         text += f"the cost is {was}, {allowed} is allowed"
         hints = [suggest(**limits.cost_setting(plan.cost))]
     hints += [suggest("they are searched", segments=None)] if options.segments else []

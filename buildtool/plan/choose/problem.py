@@ -24,12 +24,12 @@ from buildtool.base.errors import UsageError, suggest
 from buildtool.base.modes import Image, InPlace, Objective, Order, Strategy
 from buildtool.base.session import Level, Session
 from buildtool.graph.fusions import with_sliced_fusions
-from buildtool.graph.partviews import views, with_views, written_in_place
+from buildtool.graph.partviews import tensors_written_in_place, views, with_views
 from buildtool.graph.secondpass import with_second_passes, without_second_passes
 from buildtool.graph.topology import topology_digest
 from buildtool.graph.types import Graph, OpKind, SecondPass
 from buildtool.options.values import PlanOptions
-from buildtool.plan.choose.limits import F_SLACK, Limits, within_cost
+from buildtool.plan.choose.limits import F_SLACK, Limits, limit_cost
 from buildtool.plan.schedule.gates import may_have_gates
 from buildtool.plan.schedule.viewing import possible_views
 from buildtool.plan.summary.fit import available_bytes, excess_bytes
@@ -104,7 +104,7 @@ class Prepared:
     def viewed(self) -> tuple[Graph, ...]:
         """The graphs with views in the place of slices of channels, where any can be."""
         graphs = self.unsliced if self.varied else ()
-        return tuple(chain.from_iterable(viewed(self.of(graph)) for graph in graphs))
+        return tuple(chain.from_iterable(graphs_with_views(self.of(graph)) for graph in graphs))
 
     @cached_property
     def twice(self) -> tuple[Graph, ...]:
@@ -152,10 +152,10 @@ def settings(alone: Prepared) -> Settings:
     options = alone.options
     # as little above the limit as `Limits` allows, so that a point keeps the limit that is its own F
     most = Settings.max_f if options.max_f is None else options.max_f + F_SLACK
-    return Settings(options.in_place, options.image, options.hand_off, most, _loaded(alone))
+    return Settings(options.in_place, options.image, options.hand_off, most, _constant_bytes(alone))
 
 
-def _loaded(alone: Prepared) -> tuple[tuple[int, int], ...]:
+def _constant_bytes(alone: Prepared) -> tuple[tuple[int, int], ...]:
     """By operator: bytes of its constants, and the least of them that it needs while it runs alone.
 
     Empty for boards that read their weights in place.
@@ -179,7 +179,7 @@ def prepare_problem(
 ) -> Prepared:
     """The planning problem of a network, rewritten for planning; UsageError for an option without effect."""
     refuse_idle(target, options)
-    options = within_cost(options, target)
+    options = limit_cost(options, target)
     target = target.with_firmware(beside(graph, target))
     graphs, status = _orders(graph, options, session)
     if options.strategy == Strategy.BEST and options.in_place == InPlace.ROWS and not loads(target.board):
@@ -279,7 +279,7 @@ def _best_order(graph: Graph, budget: int, session: Session, *, of_chains: bool 
 # ---- views ---------------------------------------------------------------------------------------------
 
 
-def viewed(alone: Prepared) -> tuple[Graph, ...]:
+def graphs_with_views(alone: Prepared) -> tuple[Graph, ...]:
     """A network with all views that its kernels can read; with those to be written, too; with these alone.
 
     Empty where there are none, or the strategy has none.
@@ -308,7 +308,7 @@ def with_fewer_views(alone: Prepared, made: Graph, plan: Plan) -> Graph | None:
     """
     from buildtool.plan.summary.summary import binding
 
-    step, inside = binding(plan, made, alone.session).step, written_in_place(made)
+    step, inside = binding(plan, made, alone.session).step, tensors_written_in_place(made)
     alive = {t for buffer in plan.buffers if buffer.first <= step <= buffer.last for t in buffer.tensors}
 
     def is_copied(position: int) -> bool:
@@ -388,14 +388,14 @@ def _parts(alone: Prepared) -> dict[str, str | int | float | None]:
     }
 
 
-def _packed(choices: tuple[Passes, ...]) -> bytes:
+def _pack(choices: tuple[Passes, ...]) -> bytes:
     data: bytes = msgpack.packb([[[one.first, one.last, one.reader] for one in passes] for passes in choices])
     return b"passes" + data
 
 
-def _unpacked(data: bytes) -> tuple[Passes, ...]:
+def _unpack(data: bytes) -> tuple[Passes, ...]:
     choices = msgpack.unpackb(data.removeprefix(b"passes"))
     return tuple(tuple(SecondPass(*map(int, one)) for one in passes) for passes in choices)
 
 
-_LEVEL: Level[tuple[Passes, ...]] = Level("passes", _packed, _unpacked)
+_LEVEL: Level[tuple[Passes, ...]] = Level("passes", _pack, _unpack)

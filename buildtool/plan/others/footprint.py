@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from buildtool.base import modes
-from buildtool.graph.flow import Flow, Life, lives, peak, reordered
+from buildtool.graph.flow import Flow, Life, lives, peak, reorder
 from buildtool.graph.order import BUDGET, SHORT_BUDGET, Order, least_peak_order
 from buildtool.plan.assemble.placement import SEARCH_NODES
 from buildtool.plan.place import greedy
@@ -42,7 +42,7 @@ def footprint(flow: Flow, *, weights: str = "flash", order: str = "given") -> tu
     budget = {modes.Order.BETTER: SHORT_BUDGET, modes.Order.BEST: BUDGET}.get(modes.Order(order))
     found = least_peak_order(flow, budget=budget) if budget is not None else None
     if found is not None and found.peak < found.given_peak:
-        other = reordered(flow, found.order)
+        other = reorder(flow, found.order)
         # the order is best for activations alone; with weights that are loaded the given one may be better
         if peak(lives(other, weights=loads)) < peak(lives(flow, weights=loads)):
             flow = other

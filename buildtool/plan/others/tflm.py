@@ -46,7 +46,9 @@ class Allocation:
     tensors: int
 
 
-def planned_file(data: bytes, *, path: str = "", session: Session | None = None) -> tuple[bytes, Allocation]:
+def write_plan_into_file(
+    data: bytes, *, path: str = "", session: Session | None = None
+) -> tuple[bytes, Allocation]:
     """The .tflite file `data` with offsets for TFLM in its metadata; `session`: what may know the placement.
 
     ModelError if the bytes are no well-formed model; UnsupportedError for several subgraphs and for

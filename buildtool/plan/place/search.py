@@ -14,7 +14,7 @@ built like that, one in which no item could move to a lower place with the other
   be the lowest of its section waits for one that can be.
 - Items that share no time any more are searched apart; if one part fails, its siblings do not matter.
 - A run may order parts anew as they fall apart: by the most that waits in one of an item's sections.
-- Where it is known which offsets an item can have at all (see `allowed_offsets`), its level is the next
+- Where it is known which offsets an item can have at all (see `find_allowed_offsets`), its level is the next
   of these.
 - The levels, and which items have been passed over, are the whole state. States that failed are
   remembered, by 128 bits of hash, for later branches and runs.
@@ -86,7 +86,7 @@ def is_small(instance: Instance, capacity: int) -> bool:
     return capacity <= MOST_UNITS and len(instance.items) <= MOST_MEMBERS
 
 
-def allowed_offsets(instance: Instance, capacity: int) -> Sets | None:
+def find_allowed_offsets(instance: Instance, capacity: int) -> Sets | None:
     """The offsets that are left to each item at a capacity (in units); None where nothing fits.
 
     In a section that is nearly full nothing can be left free but its slack, the capacity less what lies in

@@ -24,7 +24,7 @@ from buildtool.base.work import Work
 from buildtool.plan.place import arena, greedy
 from buildtool.plan.place.arena import Problem, Solution
 from buildtool.plan.place.instance import MOST_UNITS, Instance, compile_problem
-from buildtool.plan.place.search import Search, Verdict, allowed_offsets, is_small
+from buildtool.plan.place.search import Search, Verdict, find_allowed_offsets, is_small
 
 LEAST_TABLE_BITS, MOST_TABLE_BITS = 10, 20  # of the table of states known to fail: 16 KiB to 16 MiB
 SETTING_UP = 1000  # units of work an item that any search takes besides its nodes: what its CPU is worth
@@ -91,7 +91,7 @@ class _Solver:
             if outcome.verdict is Verdict.IMPOSSIBLE:
                 return self._impossible, None
             if run.limit == LOOK:
-                allowed = allowed_offsets(self.instance, units)
+                allowed = find_allowed_offsets(self.instance, units)
                 if allowed is None:
                     return self._impossible, None
                 search = Search(self.instance, units, self._bits, allowed)
@@ -190,7 +190,9 @@ def improve(problem: Problem, solution: Solution, budget: int, work: Work | None
     return result.solution or solution
 
 
-def solved(problem: Problem, capacity: int | None, budget: int, session: Session | None = None) -> Result:
+def solve_problem(
+    problem: Problem, capacity: int | None, budget: int, session: Session | None = None
+) -> Result:
     """The lowest placement that `solve` finds; with a capacity in bytes, what `decide` finds."""
 
     def make() -> Result:
@@ -222,16 +224,16 @@ def _keep(
         "permissions": [list(permission) for permission in problem.permissions],
         **how,
     }
-    return session.keep(Level("arenas", _packed, lambda data: _unpacked(data, problem)), parts, make)
+    return session.keep(Level("arenas", _pack, lambda data: _unpack(data, problem)), parts, make)
 
 
-def _packed(result: Result) -> bytes:
+def _pack(result: Result) -> bytes:
     offsets = None if result.solution is None else list(result.solution.offsets)
     data: bytes = msgpack.packb([result.status.value, offsets, result.bound, result.nodes])
     return data
 
 
-def _unpacked(data: bytes, problem: Problem) -> Result:
+def _unpack(data: bytes, problem: Problem) -> Result:
     """The result in `data`; an exception for what is no legal placement of the problem."""
     status, offsets, bound, nodes = msgpack.unpackb(data)
     solution = None

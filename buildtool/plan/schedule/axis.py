@@ -55,7 +55,7 @@ class Axis:
         """The axis through `earlier` and then this one.
 
         PlanError where `earlier` is a table and this one is not: a table needs to know how many elements it
-        has (see `tabled`).
+        has (see `tabulate`).
         """
         if isinstance(earlier, AxisTable):
             if self != Axis():
@@ -127,7 +127,7 @@ def table(first: Numbers, end: Numbers) -> AxisTable:
     return AxisTable(first=tuple(lows.tolist()), end=tuple(ends.tolist()))
 
 
-def tabled(axis: Axis, elements: int, size: int) -> AxisTable:
+def tabulate(axis: Axis, elements: int, size: int) -> AxisTable:
     """An axis of `elements` output elements, over `size` input elements, as a table."""
     if isinstance(axis, AxisTable):
         return axis

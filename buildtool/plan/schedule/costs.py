@@ -25,7 +25,7 @@ from buildtool.base.modes import Image
 from buildtool.graph.types import Graph
 from buildtool.plan.schedule.axis import Axis
 from buildtool.plan.schedule.branches import Branches, Progress, branches
-from buildtool.plan.schedule.inner import fed_by, known, needs
+from buildtool.plan.schedule.inner import driving_tensor, needs, remember
 from buildtool.plan.schedule.receptive import accumulates, columns, rows
 from buildtool.plan.schedule.rings import windows
 from buildtool.plan.schedule.schedule import column_ends, first_column, row_ranges
@@ -94,7 +94,7 @@ def in_steps(made: int, step: int) -> Ranges:
     return Ranges(low, np.minimum(low + step, made))
 
 
-def gained(ends: Numbers) -> Ranges:
+def column_gains(ends: Numbers) -> Ranges:
     """The columns that each hand-off adds; `ends`: where an operator has to have come by then."""
     done = np.maximum.accumulate(np.maximum(ends, 0))
     return Ranges(np.concatenate((np.zeros(1, np.int64), done[:-1])), done)
@@ -116,7 +116,7 @@ def _group_calls(graph: Graph, group: Group, made: int) -> dict[int, Calls]:
         op = graph.ops[position]
         kept = Rings(max((held.get(t, 0) for t in op.inputs), default=0), held.get(op.outputs[0], 0))
         own = Ranges(low[:, place], high[:, place]).without_empty()
-        calls[position] = Calls(own, gained(ends[place]).without_empty(), kept)
+        calls[position] = Calls(own, column_gains(ends[place]).without_empty(), kept)
     return calls
 
 
@@ -146,7 +146,7 @@ def region_calls(graph: Graph, region: Region, image: str) -> RegionCalls:
     wanted = rows(graph, graph.ops[region.ops[-1]])
     source = -1
     for index in reversed(range(len(region.groups))):
-        group, source = region.groups[index], fed_by(graph, region.groups, index)
+        group, source = region.groups[index], driving_tensor(graph, region.groups, index)
         if group.scheme is Scheme.BRANCHES:
             lanes = branches(graph, group, source)
             calls.update(branch_calls(lanes, [columns(graph, graph.ops[p]) for p in group.ops], wanted))
@@ -154,7 +154,7 @@ def region_calls(graph: Graph, region: Region, image: str) -> RegionCalls:
         else:
             height = rows(graph, graph.ops[group.ops[-1]])
             made = min(height, -(-wanted // group.rows_per_step) * group.rows_per_step)
-            calls.update(known(graph, "calls", (group, made), partial(_group_calls, graph, group, made)))
+            calls.update(remember(graph, "calls", (group, made), partial(_group_calls, graph, group, made)))
             axis = needs(graph, group)[source][0]
             wanted = max(0, min(graph.tensors[source].nhwc[1], axis.high(made)))
     return RegionCalls({p: calls[p] for p in region.ops}, wanted if source == image_input else 0)

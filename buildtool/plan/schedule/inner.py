@@ -13,7 +13,7 @@ from typing import TypeVar
 from buildtool.base.errors import PlanError
 from buildtool.graph.ops import UNEVEN_KINDS
 from buildtool.graph.types import Graph
-from buildtool.plan.schedule.axis import Axis, AxisTable, tabled, union
+from buildtool.plan.schedule.axis import Axis, AxisTable, tabulate, union
 from buildtool.plan.schedule.branches import exits
 from buildtool.plan.schedule.receptive import accumulates, axes, by_rows, columns, row_inputs, rows, streams
 from buildtool.plan.types import Group, Scheme
@@ -23,7 +23,7 @@ Axes = tuple[Axis, Axis]  # rows, columns
 T = TypeVar("T")
 
 
-def known(graph: Graph, kind: str, key: Hashable, make: Callable[[], T]) -> T:
+def remember(graph: Graph, kind: str, key: Hashable, make: Callable[[], T]) -> T:
     """A result about the graph's groups, kept in the graph: plans share most of their groups."""
     kept: dict[Hashable, T] = graph.facts.setdefault(kind, {})
     if key not in kept:
@@ -31,7 +31,7 @@ def known(graph: Graph, kind: str, key: Hashable, make: Callable[[], T]) -> T:
     return kept[key]
 
 
-def made(graph: Graph, group: Group) -> tuple[int, ...]:
+def inner_tensors(graph: Graph, group: Group) -> tuple[int, ...]:
     """The tensors between a group's operators, in order: all its outputs but the last."""
     return tuple(graph.ops[position].outputs[0] for position in group.ops[:-1])
 
@@ -40,7 +40,9 @@ def whole_tensors(graph: Graph, group: Group) -> frozenset[int]:
     """The tensors between a group's operators that an operator outside reads later."""
     inside, readers = frozenset(group.ops), graph.consumers()
     return frozenset(
-        t for t in made(graph, group) if t in graph.outputs or not inside.issuperset(readers.get(t, ()))
+        t
+        for t in inner_tensors(graph, group)
+        if t in graph.outputs or not inside.issuperset(readers.get(t, ()))
     )
 
 
@@ -52,7 +54,7 @@ def needs(graph: Graph, group: Group) -> Mapping[int, Axes]:
     strides.
     """
     ending = exits(graph, group.ops) if group.scheme is Scheme.BRANCHES else ()
-    return known(graph, "needs", (group.ops, ending), lambda: _needs(graph, group, ending))
+    return remember(graph, "needs", (group.ops, ending), lambda: _needs(graph, group, ending))
 
 
 def _needs(graph: Graph, group: Group, ending: Sequence[int]) -> dict[int, Axes]:
@@ -61,7 +63,7 @@ def _needs(graph: Graph, group: Group, ending: Sequence[int]) -> dict[int, Axes]
 
     def as_tables(axes_: Axes, tensor: int) -> Axes:
         _, height, width, _ = graph.tensors[tensor].nhwc
-        return tabled(axes_[0], rows(graph, last), height), tabled(axes_[1], columns(graph, last), width)
+        return tabulate(axes_[0], rows(graph, last), height), tabulate(axes_[1], columns(graph, last), width)
 
     for position in reversed(group.ops):
         op = graph.ops[position]
@@ -84,7 +86,7 @@ def _needs(graph: Graph, group: Group, ending: Sequence[int]) -> dict[int, Axes]
     return along
 
 
-def fed_by(graph: Graph, groups: Sequence[Group], index: int) -> int:
+def driving_tensor(graph: Graph, groups: Sequence[Group], index: int) -> int:
     """The tensor that drives group `index`: the output of the group before it, or its first input.
 
     Raises PlanError where the group begins with an operator that reads nothing by rows.
@@ -167,7 +169,7 @@ def objection(
         along = needs(graph, group)
     except PlanError as error:
         return ops[-1], error.text
-    if not read_whole(graph, group).isdisjoint(made(graph, group)):
+    if not read_whole(graph, group).isdisjoint(inner_tensors(graph, group)):
         return ops[-1], "needs a tensor of its group as a whole"
     for t in sorted(whole_tensors(graph, group)):
         ends, sizes = (rows(graph, last), columns(graph, last)), graph.tensors[t].nhwc[1:3]

@@ -99,7 +99,7 @@ def slices_in_place(graph: Graph, op: Op) -> bool:
     return graph.tensors[op.inputs[0]].nhwc[3] == graph.tensors[op.outputs[0]].nhwc[3]
 
 
-def permitted(
+def permitted_overlaps(
     graph: Graph,
     ranges: Sequence[LiveRange],
     kernels: Sequence[KernelVariant | None],
@@ -155,7 +155,7 @@ def overlaps(
 ) -> list[Overlap]:
     """Every overlap that is safe, by the buffers' positions.
 
-    `permitted`: by the kernels' contracts, with numbers of live ranges as buffers; `regions`: of the
+    `permitted_overlaps`: by the kernels' contracts, with numbers of live ranges as buffers; `regions`: of the
     streamed regions; `apart`: operators whose output must not lie on their input.
     """
     whole = {b.tensors[0]: i for i, b in enumerate(buffers) if b.kind is BufferKind.TENSOR}

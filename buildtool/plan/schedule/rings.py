@@ -8,7 +8,14 @@ from functools import partial
 
 from buildtool.graph.types import Graph
 from buildtool.plan.schedule.axis import Axis
-from buildtool.plan.schedule.inner import columns_kept, known, made, needs, read_whole, whole_tensors
+from buildtool.plan.schedule.inner import (
+    columns_kept,
+    inner_tensors,
+    needs,
+    read_whole,
+    remember,
+    whole_tensors,
+)
 from buildtool.plan.schedule.receptive import accumulates
 from buildtool.plan.schedule.schedule import Run
 from buildtool.plan.types import Group, Scheme
@@ -38,13 +45,13 @@ def windows(graph: Graph, group: Group) -> Sequence[LineBuffer]:
     """
     if len(group.ops) == 1 or group.scheme is Scheme.BRANCHES:
         return ()
-    return known(graph, "windows", group, lambda: _windows(graph, group))
+    return remember(graph, "windows", group, lambda: _windows(graph, group))
 
 
 def _windows(graph: Graph, group: Group) -> tuple[LineBuffer, ...]:
     along, whole = needs(graph, group), whole_tensors(graph, group)
     buffers = []
-    for tensor in (t for t in made(graph, group) if t not in whole):
+    for tensor in (t for t in inner_tensors(graph, group) if t not in whole):
         _, height, width, _ = graph.tensors[tensor].nhwc
         rows = min(height, along[tensor][0].extent(group.rows_per_step))
         columns = columns_kept(graph, group, tensor, along) if group.hand_off else width
@@ -74,7 +81,7 @@ def _rows_needed(graph: Graph, run: Run) -> dict[int, int]:
     for index, group in enumerate(run.region.groups):
         alone = [replace(group, ops=(position,)) for position in group.ops]
         for one in alone if group.scheme is Scheme.BRANCHES else [group]:
-            reads[index, one.ops] = known(graph, "reads", one, partial(_reads, graph, one))
+            reads[index, one.ops] = remember(graph, "reads", one, partial(_reads, graph, one))
     lowest: dict[int, int] = {}  # tensor -> the lowest row that is still read
     rows: dict[int, int] = {}
     for advance in reversed(run.advances):

@@ -23,7 +23,7 @@ from buildtool.graph.macs import pixel_macs
 from buildtool.graph.types import Graph
 from buildtool.plan.schedule.axis import Axis, N
 from buildtool.plan.schedule.branches import Branches, Progress, branches
-from buildtool.plan.schedule.inner import fed_by, known, made, needs, together
+from buildtool.plan.schedule.inner import driving_tensor, inner_tensors, needs, remember, together
 from buildtool.plan.schedule.receptive import axes, columns, row_inputs, rows
 from buildtool.plan.types import SOURCE, Group, Region, Scheme
 
@@ -74,19 +74,19 @@ class Run:
     def of(region: Region, advances: Sequence[Advance], steps: Steps) -> Run:
         """A run with these steps."""
         lines = np.array([(a.group, a.ops[-1], a.y0, a.y1) for a in advances], np.int32).reshape(-1, 4)
-        return Run(region, len(steps), _packed(steps), len(lines), _packed(lines))
+        return Run(region, len(steps), _pack(steps), len(lines), _pack(lines))
 
     @property
     def steps(self) -> Steps:
         """The steps."""
-        return _unpacked(self.packed_steps, self.count, 5)
+        return _unpack(self.packed_steps, self.count, 5)
 
     @property
     def advances(self) -> tuple[Advance, ...]:
         """The rows that are made in one go, in order."""
         groups = self.region.groups
         alone = [group.scheme is Scheme.BRANCHES for group in groups]  # their operators advance by themselves
-        lines = _unpacked(self.packed_advances, self.advance_count, 4).tolist()
+        lines = _unpack(self.packed_advances, self.advance_count, 4).tolist()
         return tuple(
             Advance(group, (last,) if group < 0 or alone[group] else groups[group].ops, y0, y1)
             for group, last, y0, y1 in lines
@@ -112,18 +112,18 @@ class Run:
         return {op: Activity(*line) for op, line in zip(values.tolist(), lines, strict=True)}
 
 
-def executed_macs(graph: Graph, run: Run) -> int:
+def count_executed_macs(graph: Graph, run: Run) -> int:
     """Multiply-accumulates of a run, repetitions included."""
     return sum(pixel_macs(graph, graph.ops[op], a.pixels) for op, a in run.activities.items() if op != SOURCE)
 
 
-def _packed(lines: Ints) -> bytes:
+def _pack(lines: Ints) -> bytes:
     """Lines of numbers as bytes, column by column, deflated where there are more than a few."""
     plain = lines.T.tobytes()
     return plain if len(lines) <= FEW else zlib.compress(plain, 1)
 
 
-def _unpacked(packed: bytes, count: int, width: int) -> Ints:
+def _unpack(packed: bytes, count: int, width: int) -> Ints:
     """`count` lines of `width` numbers again."""
     plain = packed if count <= FEW else zlib.decompress(packed)
     return np.ascontiguousarray(np.frombuffer(plain, np.int32).reshape(width, count).T)
@@ -184,7 +184,7 @@ def links(region: Region, graph: Graph) -> list[Link]:
         is_chain = group.scheme in (Scheme.HALO, Scheme.H_CACHED)
         if last is None or (is_chain and not together(graph, group.ops)):
             raise PlanError(f"operators {list(group.ops)} cannot run under scheme '{group.scheme}'")
-        source = fed_by(graph, region.groups, index)
+        source = driving_tensor(graph, region.groups, index)
         axis = needs(graph, group)[source][0]
         lanes = branches(graph, group, source) if group.scheme is Scheme.BRANCHES else None
         chain.append(Link(group, axis, rows(graph, last), source, graph.tensors[source].nhwc[1], lanes))
@@ -292,7 +292,7 @@ def row_ranges(group: Group, graph: Graph, y0: N, y1: N) -> tuple[N, N]:
 
 def hand_offs(group: Group, graph: Graph) -> tuple[tuple[int, int, int], ...]:
     """(operator's place in the group, columns from, columns to) for one row of a group, in order."""
-    return known(graph, "hand-offs", group, lambda: _hand_offs(group, graph))
+    return remember(graph, "hand-offs", group, lambda: _hand_offs(group, graph))
 
 
 def _hand_offs(group: Group, graph: Graph) -> tuple[tuple[int, int, int], ...]:
@@ -314,7 +314,7 @@ def first_column(group: Group, graph: Graph) -> int:
     """
     if not group.hand_off or len(group.ops) == 1:
         return 0
-    along = [needs(graph, group)[t][1] for t in made(graph, group)]
+    along = [needs(graph, group)[t][1] for t in inner_tensors(graph, group)]
     ahead = max(-(-axis.high(0) // (axis.stride * group.hand_off)) for axis in along)  # in hand-offs
     return -max(0, ahead) * group.hand_off
 

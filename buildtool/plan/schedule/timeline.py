@@ -196,7 +196,9 @@ def group_of(region: Region, op: int) -> int:
     raise PlanError(f"operator {op} takes turns in a region that it is not in")
 
 
-def brought(timeline: Timeline, loads: Iterable[Load], buffers: Sequence[Buffer]) -> list[tuple[int, Load]]:
+def load_steps(
+    timeline: Timeline, loads: Iterable[Load], buffers: Sequence[Buffer]
+) -> list[tuple[int, Load]]:
     """(step, load), each time that constants are loaded, in order."""
     times: list[tuple[int, int, Load]] = []
     turning: dict[int, list[tuple[int, Load]]] = {}  # region -> its loads that come by turns

@@ -203,7 +203,7 @@ class Blocks:
 
     def forms(self, block: Block) -> list[Form]:
         """All forms that no other is as good as in both memory and cost, by memory, ascending."""
-        return self._undominated([self._form(block, group) for group in self.groups(block)])
+        return self._drop_dominated([self._form(block, group) for group in self.groups(block)])
 
     def cheapest(self, block: Block, most_window: float) -> Form | None:
         """The cheapest form whose windows need at most so many bytes; None if all need more."""
@@ -211,9 +211,9 @@ class Blocks:
         fitting = [form for form in every if form.window <= most_window]
         if len(fitting) < 2:
             return fitting[0] if fitting else None
-        return self._undominated(fitting)[-1]
+        return self._drop_dominated(fitting)[-1]
 
-    def _undominated(self, forms: Iterable[Form]) -> list[Form]:
+    def _drop_dominated(self, forms: Iterable[Form]) -> list[Form]:
         costed = [(form.window, self.block_cost(form.block, form.group), form) for form in forms]
         kept: list[tuple[float, Form]] = []
         for _, cost, form in sorted(costed, key=itemgetter(0, 1)):

@@ -15,7 +15,7 @@ import numpy as np
 from buildtool.base.modes import InPlace
 from buildtool.base.session import remembered
 from buildtool.plan.place.arena import round_up
-from buildtool.plan.schedule.costs import gained, in_steps
+from buildtool.plan.schedule.costs import column_gains, in_steps
 from buildtool.plan.search.chain import Elements
 from buildtool.target.costs import Rings
 from buildtool.target.types import Contract
@@ -142,7 +142,7 @@ class ChainEnds:
         ends = np.arange(-self._ahead(last, pixels) * pixels, width, pixels or width) + (pixels or width)
         ends, parts, kept, each = np.minimum(ends, width), list[tuple[int, int]](), 0, pixels
         for e in range(last, self._lowest[last] - 1, -1):
-            ranges, axis = gained(ends).without_empty(), self._e.axes_of[e][1]
+            ranges, axis = column_gains(ends).without_empty(), self._e.axes_of[e][1]
             position = self._e.positions[e]
             first = later = self._e.model.parts(position, 1, ranges, Rings(0, kept))
             if e:

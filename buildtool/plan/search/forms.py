@@ -54,12 +54,12 @@ def as_rows(rows: Iterable[FormRow]) -> Numbers:
     return np.array([*rows], np.int64).reshape(-1, len(FormRow._fields))
 
 
-def packed(rows: Numbers) -> bytes:
+def pack_rows(rows: Numbers) -> bytes:
     """Rows as bytes."""
     return _PLACE + rows.astype("<i8").tobytes()
 
 
-def unpacked(data: bytes, longest: int) -> Numbers:
+def unpack_rows(data: bytes, longest: int) -> Numbers:
     """Rows from bytes; ValueError for numbers that no chain of `longest` + 1 elements has.
 
     C uses them as indices, so a wrong number must not get there.

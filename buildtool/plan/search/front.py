@@ -237,13 +237,13 @@ class Front:
         return tuple(region.region(self.space.elements) for region in self._whole_regions(way))
 
     def _cheap(self, way: Way) -> tuple[Region, ...]:
-        return tuple(self._polished(region, way.bytes) for region in self._whole_regions(way))
+        return tuple(self._polish(region, way.bytes) for region in self._whole_regions(way))
 
     def _whole_regions(self, way: Way) -> Iterator[Candidate]:
         """A way's regions; of those that are elements of a fusion by slices, which run as one, the first."""
         return (region for region in way.regions if self.space.elements.begins(region.first))
 
-    def _polished(self, region: Candidate, most_bytes: int) -> Region:
+    def _polish(self, region: Candidate, most_bytes: int) -> Region:
         """A region whose blocks run in the cheapest forms within `most_bytes`."""
         blocks = [form.block for form in region.block_forms]
         lean = region.region(self.space.elements)

@@ -24,7 +24,7 @@ from buildtool.plan.schedule.axis import Axis, Numbers
 from buildtool.plan.search.blocks import Block, Blocks, Form
 from buildtool.plan.search.boundaries import Boundaries
 from buildtool.plan.search.chain import Elements
-from buildtool.plan.search.forms import SCHEMA, FormRow, as_rows, packed, unpacked
+from buildtool.plan.search.forms import SCHEMA, FormRow, as_rows, pack_rows, unpack_rows
 from buildtool.target.costs import COST_UNITS
 
 MOST_CHAINS = 2048  # whose block forms a session keeps, of a few kilobytes each
@@ -138,7 +138,7 @@ class Tables:
             "chain": plain,
         }
         longest = last - self.blocks.lowest[last]
-        level = Level("tables", packed, lambda data: unpacked(data, longest))
+        level = Level("tables", pack_rows, lambda data: unpack_rows(data, longest))
         return self.blocks.session.keep(level, parts, lambda: self._rows(last), MOST_CHAINS)
 
     def _rows(self, last: int) -> Numbers:

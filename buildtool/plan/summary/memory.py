@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from buildtool.base.distinct import distinct
 from buildtool.graph.liveness import alias_roots
-from buildtool.graph.partviews import written_in_place
+from buildtool.graph.partviews import tensors_written_in_place
 from buildtool.graph.types import Graph
 from buildtool.plan.place.arena import round_up
 from buildtool.plan.schedule.schedule import Steps
@@ -67,7 +67,7 @@ class ArenaUse:
         self.roots = alias_roots(graph)
         self.makers = {t: p for p, op in enumerate(graph.ops) for t in op.outputs}
         self.placing: dict[int, list[int]] = {}  # root -> the operators that write a part of it
-        for part in written_in_place(graph):
+        for part in tensors_written_in_place(graph):
             self.placing.setdefault(self.roots[part], []).append(self.makers[part])
         self.order = sorted(range(len(plan.buffers)), key=lambda i: plan.buffers[i].first)
         self.by_turns = {load.buffer for load in plan.loads if load.by_turns}
@@ -124,7 +124,9 @@ class ArenaUse:
         ops = steps[:, 0] - SOURCE  # from 0
         kinds = np.searchsorted(edges, numbers, side="right") * (int(ops.max(initial=0)) + 1) + ops
         _, at, which = np.unique(kinds, return_index=True, return_inverse=True)
-        sizes = [self.covered(self._there(lasting, first + i) + turns[int(steps[i, 0])]) for i in at.tolist()]
+        sizes = [
+            self.covered_bytes(self._there(lasting, first + i) + turns[int(steps[i, 0])]) for i in at.tolist()
+        ]
         return np.array(sizes, np.int64)[which]
 
     def _there(self, lasting: Sequence[LiveBuffer], number: int) -> list[LiveBuffer]:
@@ -166,7 +168,7 @@ class ArenaUse:
         readers = [p for p in group.ops if any(self.roots.get(t) == root for t in self.graph.ops[p].inputs)]
         return maker <= position <= max(readers, default=maker)
 
-    def covered(self, live: Iterable[LiveBuffer]) -> int:
+    def covered_bytes(self, live: Iterable[LiveBuffer]) -> int:
         """Aligned bytes of the arena that these buffers lie in."""
         total = reached = 0
         for start, end in sorted(map(self._span, live)):
@@ -184,7 +186,7 @@ class ArenaUse:
         for use in Use:
             own = [h for h in live if h.use is use]
             spans = map(self._span, own)
-            size = self.covered(own) if use is Use.WINDOWS else sum(end - start for start, end in spans)
+            size = self.covered_bytes(own) if use is Use.WINDOWS else sum(end - start for start, end in spans)
             if size:
                 found.append((use, size))
         return tuple(found)

@@ -17,7 +17,7 @@ from buildtool.base.session import Session
 from buildtool.graph.types import Graph, OpKind
 from buildtool.plan.schedule.costs import CostModel, region_calls
 from buildtool.plan.schedule.schedule import Run, Steps
-from buildtool.plan.schedule.timeline import Timeline, brought
+from buildtool.plan.schedule.timeline import Timeline, load_steps
 from buildtool.plan.summary.memory import ArenaUse
 from buildtool.plan.types import SOURCE, Buffer, Load, Move, Plan
 from buildtool.target.costs import Rings, part
@@ -111,10 +111,10 @@ def plan_steps(
         cost=cost,
         live=live,
         starts=timeline.starts,
-        held=held(plan, graph),
+        held=held_buffers(plan, graph),
         loads=tuple(
             Brought(step, load, model.loading(load))
-            for step, load in brought(timeline, plan.loads, plan.buffers)
+            for step, load in load_steps(timeline, plan.loads, plan.buffers)
         ),
         moves=tuple(
             Moved(target.first, move, target.size, model.pricer.move(target.size))
@@ -123,7 +123,7 @@ def plan_steps(
     )
 
 
-def held(plan: Plan, graph: Graph) -> tuple[Held, ...]:
+def held_buffers(plan: Plan, graph: Graph) -> tuple[Held, ...]:
     """A plan's buffers, in their order."""
     running = ((position, op) for position, op in enumerate(graph.ops) if op.kind is not OpKind.JOINED)
     makers = {t: position for position, op in running for t in op.outputs}

@@ -11,7 +11,7 @@ from buildtool.graph.types import Graph
 from buildtool.plan.place.arena import arena_problem
 from buildtool.plan.schedule.costs import CostModel, region_calls
 from buildtool.plan.schedule.schedule import Run
-from buildtool.plan.schedule.timeline import Timeline, brought
+from buildtool.plan.schedule.timeline import Timeline, load_steps
 from buildtool.plan.summary.memory import ArenaUse, LiveBuffer, Moment, Use
 from buildtool.plan.types import Load, Plan
 from buildtool.target.types import Costs, KernelVariant
@@ -92,7 +92,7 @@ def summarize(
         target = plan.buffers[move.target]
         moving.setdefault(target.first, []).append(target.size)
     loads: dict[int, list[Load]] = {}
-    for _, load in brought(timeline, plan.loads, plan.buffers):
+    for _, load in load_steps(timeline, plan.loads, plan.buffers):
         loads.setdefault(load.op, []).append(load)
     found: list[RegionSummary] = []
     without = 0

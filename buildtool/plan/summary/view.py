@@ -53,7 +53,7 @@ def to_json(plan: Plan, graph: Graph, session: Session | None = None) -> PlanVie
         "second_at": plan.second_at,
         "state_bytes": plan.state_bytes,
         "states": [_buffer(buffer, graph) for buffer in plan.states],
-        "second_passes": [_repeated(one, graph) for one in repetitions(graph)],
+        "second_passes": [_view_of_second_pass(one, graph) for one in repetitions(graph)],
         "views": [
             _channels(position, t, graph)  # of what is cut, or of the parts that are joined
             for position in views(graph)
@@ -77,7 +77,7 @@ def _channels(position: int, tensor: int, graph: Graph) -> ChannelsView:
     }
 
 
-def _repeated(one: Repetition, graph: Graph) -> SecondPassView:
+def _view_of_second_pass(one: Repetition, graph: Graph) -> SecondPassView:
     return {
         "operators": list(one.again),
         "first_run": list(one.first),

@@ -122,7 +122,7 @@ class BaremetalPlugin(Family):
         """The compiler `name` ("" for the board's default), with the board's linker script."""
         from buildtool_plugins.tools.find import find_ar
 
-        known = self.known_toolchains(board, name)
+        known = self.find_toolchains(board, name)
         chosen = name or known[0]
         tools = self.tools(chosen, board)
         script = linker_script(board, guard_bytes=self.guard_bytes(board)).encode()

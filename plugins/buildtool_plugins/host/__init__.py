@@ -64,7 +64,7 @@ class HostPlugin(Family):
     def _compiler(self, board: Board, name: str) -> Compiler:
         from buildtool_plugins.tools.find import find_clang, find_gcc, is_chosen
 
-        known = self.known_toolchains(board, name)
+        known = self.find_toolchains(board, name)
         for candidate in (name,) if name else known:
             try:
                 return find_clang() if candidate == "clang" else find_gcc("gcc", APT)

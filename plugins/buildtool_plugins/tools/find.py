@@ -45,7 +45,7 @@ def find_clang() -> Compiler:
             )
         return named
     for name in (*(f"clang-{n}" for n in range(NEWEST_CLANG, OLDEST_CLANG - 1, -1)), "clang"):
-        compiler = _named(name, "clang")
+        compiler = _find_named(name, "clang")
         if compiler and compiler.version[0] >= OLDEST_CLANG:
             return compiler
     raise ToolError(f"clang {OLDEST_CLANG} or newer was not found", hint=APT_CLANG)
@@ -71,7 +71,7 @@ def find_gcc(program: str, hint: str, variable: str = "BUILDTOOL_GCC") -> Compil
     chosen = os.environ.get(variable) if program != "gcc" else None
     if chosen:
         return replace(_override(variable, chosen, "gcc"), name=program)
-    compiler = _named(program, "gcc")
+    compiler = _find_named(program, "gcc")
     if compiler is None:
         raise ToolError(f"the compiler {program} was not found", hint=hint)
     return replace(compiler, name=program)
@@ -108,14 +108,14 @@ def _override(variable: str, value: str, kind: str) -> Compiler:
     hint = f"unset {variable}, or correct it"
     if not shutil.which(value):
         raise ToolError(f"{variable}: there is no program '{value}'", hint=hint)
-    compiler = _named(value, kind)
+    compiler = _find_named(value, kind)
     if compiler is None:
         text = f"{variable}: '{value}' is not a {kind} that runs: it does not answer to --version as one"
         raise ToolError(text, hint=hint)
     return compiler
 
 
-def _named(name: str, kind: str) -> Compiler | None:
+def _find_named(name: str, kind: str) -> Compiler | None:
     """The compiler `name` if it is on the PATH, runs, and is of `kind`."""
     path = shutil.which(name)
     version = _version(path, kind) if path else None
@@ -134,12 +134,12 @@ def _version(path: str, kind: str) -> tuple[int, ...] | None:
     except OSError:
         return None
     if is_script:
-        return _asked.__wrapped__(path, kind, ())
-    return _asked(path, kind, (there.st_size, there.st_mtime_ns, there.st_ctime_ns, there.st_ino))
+        return _ask_version.__wrapped__(path, kind, ())
+    return _ask_version(path, kind, (there.st_size, there.st_mtime_ns, there.st_ctime_ns, there.st_ino))
 
 
 @cache
-def _asked(path: str, kind: str, _there: tuple[int, ...]) -> tuple[int, ...] | None:
+def _ask_version(path: str, kind: str, _there: tuple[int, ...]) -> tuple[int, ...] | None:
     try:
         done = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=120, check=True)
     except (OSError, subprocess.SubprocessError):

@@ -68,7 +68,7 @@ class LlvmMca:
         """The time of each block, in their order; raises ToolError."""
         if not blocks:
             return []
-        texts = self.disassembled(blocks)
+        texts = self.disassemble(blocks)
         dropped: set[str] = set()
         few, skipped = self._cycles(texts, FEW, dropped)
         many, _ = self._cycles(texts, MANY, dropped)
@@ -80,7 +80,7 @@ class LlvmMca:
             found.append(BlockTime(cycles, tuple(sorted(left_out)), words))
         return found
 
-    def disassembled(self, blocks: Sequence[bytes]) -> list[list[str]]:
+    def disassemble(self, blocks: Sequence[bytes]) -> list[list[str]]:
         """The instructions of each block as text."""
         code = b"".join(block + MARKS * self.isa.mark for block in blocks)
         words = [self.mc, "--disassemble", f"-triple={self.isa.triple}"]
@@ -120,7 +120,7 @@ class LlvmMca:
             )
             unknown = {match[1] for match in _UNSUPPORTED.finditer(done.stderr)}
             if done.returncode == 0:
-                return _parsed(done.stdout), dropped | unknown
+                return _parse(done.stdout), dropped | unknown
             if unknown <= dropped:
                 break
             dropped |= unknown
@@ -179,7 +179,7 @@ def _without_open_conditions(text: Sequence[str]) -> list[str]:
     return kept
 
 
-def _parsed(said: str) -> dict[int, int]:
+def _parse(said: str) -> dict[int, int]:
     """Block -> its total cycles, from llvm-mca's report."""
     found: dict[int, int] = {}
     number: int | None = None

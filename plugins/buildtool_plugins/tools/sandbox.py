@@ -46,7 +46,7 @@ def run_program(
         if code:
             how = f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
             raise ProgramError(f"{what} {how}{_excerpt(text)}")
-        files = _written(work, (*request.outputs, *optional))
+        files = _read_written(work, (*request.outputs, *optional))
         for name in request.outputs:
             if name not in files:
                 raise ToolError(f"{what} wrote no file '{name}'{_excerpt(text)}")
@@ -59,7 +59,7 @@ def what_is_left(command: Sequence[str], request: RunRequest, links: Sequence[Pa
         work = Path(folder)
         _prepare(work, request, links)
         _execute(command, work, request, "the program")
-        return _written(work, request.outputs)
+        return _read_written(work, request.outputs)
 
 
 def _prepare(work: Path, request: RunRequest, links: Sequence[Path]) -> None:
@@ -69,7 +69,7 @@ def _prepare(work: Path, request: RunRequest, links: Sequence[Path]) -> None:
         (work / source.name).symlink_to(source.resolve())
 
 
-def _written(work: Path, names: Sequence[str]) -> dict[str, bytes]:
+def _read_written(work: Path, names: Sequence[str]) -> dict[str, bytes]:
     paths = {name: _inside(work, name) for name in names}
     return {name: path.read_bytes() for name, path in paths.items() if path.is_file()}
 
@@ -85,15 +85,15 @@ def _execute(command: Sequence[str], work: Path, request: RunRequest, what: str)
     # To a file: a program that prints without end is ended all the same.
     with (work / ".text").open("w+b") as text:
         try:
-            with started(command, text, work) as process:
-                code = _ended(process, work, request)
+            with start(command, text, work) as process:
+                code = _wait_for_end(process, work, request)
         except OSError as error:
             raise ToolError(f"{what} cannot be started: {error.strerror}", path=command[0]) from None
     return code, (work / ".text").read_bytes().decode("utf-8", "replace")
 
 
 @contextlib.contextmanager
-def started(
+def start(
     command: Sequence[str], said: IO[bytes], work: Path | None = None
 ) -> Iterator[subprocess.Popen[bytes]]:
     """A program that runs in the folder `work` until the context ends; what it prints goes to `said`."""
@@ -127,7 +127,7 @@ def _end_with_parent() -> Callable[[], None] | None:
     return lambda: prctl(1, signal.SIGKILL) and None  # PR_SET_PDEATHSIG
 
 
-def _ended(process: subprocess.Popen[bytes], work: Path, request: RunRequest) -> int | None:
+def _wait_for_end(process: subprocess.Popen[bytes], work: Path, request: RunRequest) -> int | None:
     """The program's exit code, None at the time limit; meanwhile it is told how far the program has come."""
     end = time.monotonic() + request.timeout
     while (left := end - time.monotonic()) > 0:

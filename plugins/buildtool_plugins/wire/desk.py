@@ -17,7 +17,7 @@ from buildtool.base.errors import Hint, ToolError, suggest
 from buildtool.base.modes import Level
 from buildtool.target.hardware import MemoryKind
 from buildtool.target.types import Board, Desk, Reality, RunRequest, RunResult
-from buildtool_plugins.tools.sandbox import started
+from buildtool_plugins.tools.sandbox import start
 from buildtool_plugins.wire import talk
 from buildtool_plugins.wire.link import Link, Transport
 from buildtool_plugins.wire.ports import SerialPort, Socket, is_pseudo, only_port
@@ -42,7 +42,7 @@ def run(board: Board, image: Path, request: RunRequest, desk: Desk) -> RunResult
         return run_by_files(board, image, request, desk)
     expected = talk.identity(image, _read_only(board))
     if desk.is_emulated:
-        with emulated(board, image) as port:
+        with emulate_uart(board, image) as port:
             return _run(board, request, port, expected)
     if desk.wire == "rtt":
         return _run(board, request, desk.port or _rtt_server(board, image), expected, over_rtt=True)
@@ -58,7 +58,7 @@ def _run(
     reality = reality_of(port, over_rtt)
     with closing(transport):
         link = Link(transport, what)
-        firmware = talk.said_hello(link.hello(talk.HELLO_SECONDS), what)
+        firmware = talk.read_hello(link.hello(talk.HELLO_SECONDS), what)
         talk.check_identity(firmware, expected, what)
         talk.check_memory(link, expected, what)
         result = talk.run(link, firmware, request, what)
@@ -89,12 +89,12 @@ def reality_of(port: str, over_rtt: bool = False) -> Reality:
 
 
 @contextmanager
-def emulated(board: Board, image: Path) -> Iterator[str]:
+def emulate_uart(board: Board, image: Path) -> Iterator[str]:
     """The pseudo-terminal of the UART of an emulated board that runs the image."""
     from buildtool_plugins.qemu.runner import command
 
     words = _with_uart(command(board, image))
-    with tempfile.TemporaryFile() as output, started(words, output) as process:
+    with tempfile.TemporaryFile() as output, start(words, output) as process:
         for _ in range(int(_START_SECONDS / 0.02)):
             if found := _PTY.search(os.pread(output.fileno(), 1 << 16, 0)):
                 yield found[1].decode()

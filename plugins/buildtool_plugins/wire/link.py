@@ -34,7 +34,7 @@ class Frame:
     session: int
     payload: bytes = b""
 
-    def encoded(self) -> bytes:
+    def encode(self) -> bytes:
         """As it goes over the wire, zeros on both sides."""
         content = _HEAD.pack(ord(self.kind), self.sequence, self.session) + self.payload
         content += _CRC.pack(zlib.crc32(content))
@@ -42,7 +42,7 @@ class Frame:
         return _END + b"".join(bytes([len(run) + 1]) + run for run in runs) + _END
 
 
-def decoded(data: bytes) -> Frame | None:
+def decode(data: bytes) -> Frame | None:
     """The frame between two zeros; None where it is none."""
     if not _HEAD.size + _CRC.size < len(data) <= _MOST:
         return None
@@ -74,7 +74,7 @@ class Decoder:
         *parts, self._open = (self._open + data).split(_END)
         frames = []
         for part in filter(None, parts):
-            if frame := decoded(part):
+            if frame := decode(part):
                 frames.append(frame)
             else:
                 self.strange = (self.strange + part)[-_MOST:]
@@ -123,7 +123,7 @@ class Link:
     def ask(self, kind: str, payload: bytes, answers: str, seconds: float) -> Frame:
         """The answer to a request, one of the kinds `answers`; ToolError, ProgramError."""
         self._sequence = (self._sequence + 1) % 256
-        data = Frame(kind, self._sequence, self._session, payload).encoded()
+        data = Frame(kind, self._sequence, self._session, payload).encode()
         end, before = time.monotonic() + seconds, self._received
         self._transport.write(data)
         again = time.monotonic() + AGAIN_SECONDS

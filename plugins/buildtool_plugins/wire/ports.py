@@ -62,7 +62,7 @@ class SerialPort:
         try:
             self._port = serial.Serial(name, baud, timeout=0, write_timeout=WRITE_SECONDS, exclusive=True)
         except self._errors as error:
-            raise _unopened(name, error) from None
+            raise _open_error(name, error) from None
         except ValueError as error:
             raise ToolError(f"the port cannot be set up: {error}", path=name) from None
 
@@ -121,7 +121,7 @@ class Socket:
         self._socket.close()
 
 
-def _unopened(name: str, error: Exception) -> ToolError:
+def _open_error(name: str, error: Exception) -> ToolError:
     number, said = getattr(error, "errno", None), str(error)
     if number == errno.ENOENT or not Path(name).exists():
         there = serial_ports()

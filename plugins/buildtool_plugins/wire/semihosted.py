@@ -15,7 +15,7 @@ from buildtool.base.locks import scratch
 from buildtool.base.modes import Level
 from buildtool.target.plugin import ProgramError
 from buildtool.target.types import Board, Desk, Reality, RunRequest, RunResult
-from buildtool_plugins.tools.sandbox import started
+from buildtool_plugins.tools.sandbox import start
 from buildtool_plugins.wire.talk import reason, settled
 
 CYCLES = "cycles.bin"
@@ -63,7 +63,7 @@ def _by_openocd(board: Board, request: RunRequest) -> RunResult:
         folder = Path(name)
         for file, data in request.files.items():
             (folder / file).write_bytes(data)
-        said = _served(words, folder, request.timeout, board)
+        said = _run_openocd(words, folder, request.timeout, board)
         files = {file: (folder / file).read_bytes() for file in request.outputs if (folder / file).is_file()}
     for file in request.outputs:
         if file not in files:
@@ -71,11 +71,11 @@ def _by_openocd(board: Board, request: RunRequest) -> RunResult:
     return RunResult(files, said)
 
 
-def _served(words: list[str], folder: Path, seconds: float, board: Board) -> str:
+def _run_openocd(words: list[str], folder: Path, seconds: float, board: Board) -> str:
     """What OpenOCD said until the firmware ended; it is ended then."""
     what = f"the firmware on board '{board.name}'"
     over, text, end = False, b"", time.monotonic() + seconds
-    with (folder / ".said").open("w+b") as said, started(words, said, folder) as process:
+    with (folder / ".said").open("w+b") as said, start(words, said, folder) as process:
         while not (over or _EXITED.search(text) or time.monotonic() > end):
             time.sleep(_LOOK_SECONDS)
             over = process.poll() is not None

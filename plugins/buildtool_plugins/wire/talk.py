@@ -60,7 +60,7 @@ class Firmware(NamedTuple):
         return reason(self.counter)
 
 
-def said_hello(data: bytes, what: str) -> Firmware:
+def read_hello(data: bytes, what: str) -> Firmware:
     """The firmware's description of itself; ToolError for one of another version."""
     protocol = int.from_bytes(data[:4], "little")
     if protocol != PROTOCOL or len(data) < _HELLO.size:

@@ -82,12 +82,12 @@ class Factors(NamedTuple):
     error: Floats
 
 
-def chosen(sums: Sums, most_error: float = MOST_ERROR) -> Factors:
+def choose_factors(sums: Sums, most_error: float = MOST_ERROR) -> Factors:
     """The factors of all groups; exact ones are those where one channel's error is above `most_error`."""
-    count, padded = len(sums.m), _padded(sums)
+    count, padded = len(sums.m), _pad_channels(sums)
     lanes = _Lanes(padded)
     up = np.repeat(lanes.up.reshape(-1, LANES).max(axis=1), LANES)
-    best = _best([_tried(padded, lanes, up, less) for less in range(_TRIES)])
+    best = _best([_try_factors(padded, lanes, up, less) for less in range(_TRIES)])
     good = best.error.reshape(-1, LANES).max(axis=1) <= most_error
     good &= _sane(sums).reshape(-1, LANES).all(axis=1)
     rounded = np.repeat(good, LANES)
@@ -118,7 +118,7 @@ class _Channels:
     high: int
 
 
-def _padded(sums: Sums) -> _Channels:
+def _pad_channels(sums: Sums) -> _Channels:
     """Channels whose output never changes have m = 0, and so have those that fill up the last group."""
     extra = -len(sums.m) % LANES
     offset = sums.bias * sums.m + sums.zero_point
@@ -177,7 +177,7 @@ def _most_exponent(values: Floats) -> Int:
     return found
 
 
-def _tried(sums: _Channels, lanes: _Lanes, up: Int, less: int) -> Factors:
+def _try_factors(sums: _Channels, lanes: _Lanes, up: Int, less: int) -> Factors:
     """The factors for a group's `up` and a scale that is `less` below the largest."""
     scale = np.minimum(lanes.scale - less, up)
     down = up - scale

@@ -6,7 +6,7 @@ import pytest
 
 from buildtool.api import handle
 from buildtool.fronts.texts.analysis import text
-from buildtool.options import spelled
+from buildtool.options import spell
 
 NET = "ds_cnn"
 # Neither memory holds the arena of a plan layer by layer; both of them together do, or the rows of an image.
@@ -30,7 +30,7 @@ def analysed(board, **more):
     """The verdict about a board, and the lines of the answer as the command line writes it."""
     answer = handle({"kind": "analyze", "model": NET, "boards": [board], **more})
     (verdict,) = answer["boards"]
-    return dict(verdict), text(answer, spelled).splitlines()
+    return dict(verdict), text(answer, spell).splitlines()
 
 
 def planned(board, settings, options):
@@ -68,7 +68,7 @@ def test_cures_of_too_little_ram_hold_when_they_are_planned_and_have_their_price
         if made["memories"]:
             assert made["cost"] + made["memories"]["wait_cycles"] == pytest.approx(cure["cost"])
         assert all(left["bytes"] >= 0 for left in cure["left"])
-        words = " ".join(spelled(option, value) for option, value in cure["settings"].items())
+        words = " ".join(spell(option, value) for option, value in cure["settings"].items())
         assert any(line.strip().startswith(words) for line in lines)
 
 

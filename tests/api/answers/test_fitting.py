@@ -9,13 +9,13 @@ from buildtool.base.session import Session
 from buildtool.emit.sources import emit
 from buildtool.firmware import counting
 from buildtool.firmware.bound import bound
-from buildtool.firmware.counting import linked
+from buildtool.firmware.counting import link_footprint
 from buildtool.firmware.needs import Footprint, MemoryUse
 from buildtool.firmware.planned import prepare
 from buildtool.options.values import PlanOptions
 from buildtool.plan.choose.choose import nearest
 from buildtool.plan.models import load_network
-from buildtool.target.recorded import recorded
+from buildtool.target.recorded import recorded_sizes
 from buildtool.target.registry import board_names, load_board, load_target, toolchain
 
 NET = "autoencoder"
@@ -72,7 +72,7 @@ def footprints(model, board, name=""):
     graph, plan = nearest(prepare(network, target, PlanOptions(), session))
     sources = emit(graph, plan, target, network.model.name, session)
     tools = toolchain(target, name)
-    exact = linked(sources, plan, target, tools)
+    exact = link_footprint(sources, plan, target, tools)
     return exact, bound(sources, plan, target, exact.compiler)
 
 
@@ -119,7 +119,7 @@ def test_the_overview_of_boards_links_where_a_bound_leaves_a_doubt_and_nowhere_e
 
     def noted(*given):
         linked_ones.append(given[2].board.name)
-        return linked(*given)
+        return link_footprint(*given)
 
     def doubtful(*given):
         found = bound(*given)
@@ -128,7 +128,7 @@ def test_the_overview_of_boards_links_where_a_bound_leaves_a_doubt_and_nowhere_e
         more = tuple(MemoryUse(use.memory, use.bytes + 16384, use.parts) for use in found.uses)
         return Footprint(found.compiler, False, more)
 
-    monkeypatch.setattr(counting, "linked", noted)
+    monkeypatch.setattr(counting, "link_footprint", noted)
     monkeypatch.setattr(counting, "bound", doubtful)
     monkeypatch.setattr(analysis, "board_names", lambda: ["cortex-m4", "hifive1", "host"])
     boards = handle({"kind": "analyze", "model": NET})["boards"]
@@ -141,7 +141,7 @@ def test_the_overview_of_boards_links_where_a_bound_leaves_a_doubt_and_nowhere_e
 def test_every_kernel_of_every_board_is_recorded_for_the_default_compiler(board):
     target = load_target(board)
     default = target.board.toolchains[0]
-    entries = [entry for entry in recorded(target.board.core) if entry.toolchain == default]
+    entries = [entry for entry in recorded_sizes(target.board.core) if entry.toolchain == default]
     assert entries
     for entry in entries:
         for callee in (*target.kernels, *target.routines):

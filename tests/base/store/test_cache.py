@@ -10,7 +10,7 @@ from paths import ROOT
 from buildtool.base import session
 from buildtool.base.errors import UsageError
 from buildtool.base.folders import CACHE, MODE, SIZE
-from buildtool.base.locks import locked
+from buildtool.base.locks import hold_lock
 from buildtool.base.session import Level, Session
 from buildtool.base.store import LEVELS, care, disk, notes
 from buildtool.base.store.cache import Cache, Use, open_cache
@@ -126,7 +126,7 @@ def test_lost_or_damaged_counts_lose_no_entry_and_are_made_anew(folder, damage, 
 def test_counts_that_another_process_has_locked_are_not_waited_for_long(folder, monkeypatch):
     monkeypatch.setattr(notes, "_WAIT_SECONDS", 0.05)
     filled(folder, [1])
-    with locked(folder / notes.LOCK, wait=False) as mine:
+    with hold_lock(folder / notes.LOCK, wait=False) as mine:
         before = (folder / COUNTS).read_bytes()
         filled(folder, [2])
         assert mine is not None and (folder / COUNTS).read_bytes() == before

@@ -9,7 +9,7 @@ import pytest
 from daemons import running
 from zeronet import small
 
-from buildtool.api import answered, handle, kept_session
+from buildtool.api import answered, handle, open_session
 from buildtool.base import folders
 from buildtool.fronts.cli import main as cli
 
@@ -204,7 +204,7 @@ def test_a_file_whose_name_is_not_unicode_is_kept_like_others(model, kept, capsy
     request = {"kind": "emit", "model": named, "board": "host"}
     expected = handle(request)
     for hits in (0, 1):
-        session = kept_session()
+        session = open_session()
         found = {}
         session.keeper.flush = lambda keeper=session.keeper, found=found: (
             found.update(keeper.counts()) or (type(keeper).flush(keeper))

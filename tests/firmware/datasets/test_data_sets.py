@@ -11,7 +11,7 @@ from needs import needs_package
 from buildtool.base.errors import UsageError
 from buildtool.base.files import File
 from buildtool.base.modes import Resize
-from buildtool.firmware.datasets.opened import chosen, opened
+from buildtool.firmware.datasets.opened import choose_positions, open_data_set
 from buildtool.graph.types import Graph, OpKind
 from buildtool.options.parsers import NAMED, normalise
 from buildtool.options.values import Wanted
@@ -44,7 +44,7 @@ def npz(**arrays):
 
 def open_set(graph, file, **more):
     found = file if isinstance(file, File) else File(str(file))
-    return opened(Wanted(found, **more), graph)
+    return open_data_set(Wanted(found, **more), graph)
 
 
 def int8(*shape):
@@ -125,7 +125,7 @@ def test_only_the_inputs_that_are_chosen_are_read(tmp_path, save, order):
     values = np.asarray(int8(50, 4, 6, 3), order=order)
     save(tmp_path / "set.npz", x=values, y=np.arange(50))
     wanted = Wanted(File(str(tmp_path / "set.npz")))
-    found = opened(wanted, network(), lambda count: [3, 4, count - 1])
+    found = open_data_set(wanted, network(), lambda count: [3, 4, count - 1])
     assert len(found.names) == 50 and found.labels == tuple(range(50))
     for i in (3, 4, 49):
         np.testing.assert_array_equal(found.read(i)[0], values[i : i + 1])
@@ -138,7 +138,7 @@ def test_an_archive_that_unpacks_to_much_takes_the_memory_of_what_is_chosen(tmp_
     np.savez_compressed(tmp_path / "set.npz", x=np.zeros((5000, 64, 64, 3), np.int8), y=np.zeros(5000, int))
     wanted = Wanted(File(str(tmp_path / "set.npz")))
     tracemalloc.start()
-    opened(wanted, graph, lambda _: [7, 4000])
+    open_data_set(wanted, graph, lambda _: [7, 4000])
     most = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert most < 8 << 20  # of 61 MB
@@ -344,7 +344,7 @@ def test_labels_of_arrays_and_lists(tmp_path):
 
 
 def test_a_sample_is_of_its_seed_and_in_order():
-    assert chosen(5, None, 0) == chosen(5, 9, 3) == [0, 1, 2, 3, 4]
-    found = chosen(1000, 30, 1)
-    assert found == sorted(set(found)) == chosen(1000, 30, 1) and len(found) == 30
-    assert found != chosen(1000, 30, 2)
+    assert choose_positions(5, None, 0) == choose_positions(5, 9, 3) == [0, 1, 2, 3, 4]
+    found = choose_positions(1000, 30, 1)
+    assert found == sorted(set(found)) == choose_positions(1000, 30, 1) and len(found) == 30
+    assert found != choose_positions(1000, 30, 2)

@@ -8,7 +8,7 @@ from needs import needs_shared
 
 from buildtool.api import handle
 from buildtool.base.session import Session
-from buildtool.firmware.run.cycles import Parts, block_times, find_timer, timed
+from buildtool.firmware.run.cycles import Parts, block_times, find_timer, time_blocks
 from buildtool.fronts.texts import profile as text_of
 from buildtool.target.executed import OUTSIDE, BlockTime, Executed, Ran, Waited, Work
 from buildtool.target.registry import load_board
@@ -56,7 +56,7 @@ EXECUTED = Executed(
 
 def test_parts_are_times_by_counts_and_whole_numbers():
     """On the Cortex-M4: a refill of two cycles, a cycle for each further word of three."""
-    timing = timed(EXECUTED, load_board("cortex-m4"), Ruler(), Session())
+    timing = time_blocks(EXECUTED, load_board("cortex-m4"), Ruler(), Session())
     assert timing.parts == {
         0: Parts(pipeline=23, words=20, branches=4, code=7, data=11),  # 22.5 is rounded up
         1: Parts(pipeline=11, words=2, branches=8),

@@ -13,7 +13,7 @@ from zoo_networks import built
 
 from buildtool.base.errors import ToolError
 from buildtool.base.modes import Reference
-from buildtool.firmware.datasets.arrays import seeded
+from buildtool.firmware.datasets.arrays import draw_inputs
 from buildtool.firmware.run import judge as judging_module
 from buildtool.firmware.run.compare import referrer
 from buildtool.firmware.run.judge import judging
@@ -43,10 +43,10 @@ def judged(name, which=Reference.AUTO, count=2):
     with judging(which, name) as judge:
         judge.hear(model, source, graph, every=True)
         equal = True
-        for one in seeded(graph, count, 3):
+        for one in draw_inputs(graph, count, 3):
             found, want = judge.refer(one, False), own(one, False)
             equal &= all(np.array_equal(found[t], want[t]) for t in found) and found.keys() <= want.keys()
-    return dict(judge.told()), equal
+    return dict(judge.answer()), equal
 
 
 @pytest.fixture
@@ -145,7 +145,7 @@ def test_a_judge_that_changes_on_the_way_keeps_the_state(tmp_path, monkeypatch):
     source, graph = read_graph(model)
     assert source.states and read_model(model.data).states
     own = referrer(Reference.NUMPY, b"", source, graph)
-    inputs = seeded(graph, 6, 1)
+    inputs = draw_inputs(graph, 6, 1)
     with judging(Reference.AUTO, str(path)) as judge:
         judge.hear(model, source, graph, every=False)
         for number, one in enumerate(inputs):
@@ -153,7 +153,7 @@ def test_a_judge_that_changes_on_the_way_keeps_the_state(tmp_path, monkeypatch):
                 judge._child._process.kill()
             found, want = judge.refer(one, number == 2), own(one, number == 2)
             assert all(np.array_equal(found[t], want[t]) for t in graph.outputs), number
-    told = judge.told()
+    told = judge.answer()
     assert told["text"] == f"{KERNELS} (2 of 6 inputs: {OWN})"
     assert "was ended by signal 9" in told["why"]
 
@@ -167,7 +167,7 @@ def test_a_judge_that_was_stopped_is_not_waited_for_for_ever(monkeypatch):
         monkeypatch.setattr(judging_module, "PATIENCE_SECONDS", 0.2)
         judge._child._process.send_signal(signal.SIGSTOP)
         with pytest.raises(ToolError, match=r"LiteRT said nothing for 0\.2 s and was ended by signal 9"):
-            judge.refer(seeded(graph, 1, 3)[0], False)
+            judge.refer(draw_inputs(graph, 1, 3)[0], False)
 
 
 def test_every_front_that_prints_a_verdict_names_the_judge(capsys):

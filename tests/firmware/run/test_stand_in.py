@@ -11,7 +11,7 @@ from buildtool.api.requests.parts import OnDesk
 from buildtool.base.errors import ToolError, UsageError
 from buildtool.base.session import Session
 from buildtool.firmware.firmware import Firmware
-from buildtool.firmware.planned import planned_or_given
+from buildtool.firmware.planned import plan_or_read
 from buildtool.firmware.run.execute import execute, refuse_stand_in
 from buildtool.options.values import PlanOptions, TargetChoice
 
@@ -42,7 +42,7 @@ def test_a_debugger_gets_the_probe_and_not_the_stand_in(monkeypatch, tmp_path):
 def test_neither_the_boards_image_nor_its_ports_are_taken_for_the_stand_ins(tmp_path):
     model = str(needs_shared("models/mlperf_kws.tflite"))
     session = Session()
-    planned = planned_or_given(model, TargetChoice("nucleo-f412zg"), PlanOptions(), None, session)
+    planned = plan_or_read(model, TargetChoice("nucleo-f412zg"), PlanOptions(), None, session)
     with pytest.raises(ToolError, match="has other addresses"):
         refuse_stand_in(planned, "net.elf")
     with pytest.raises(UsageError, match="none of the board's ports"):

@@ -47,7 +47,7 @@ def test_values_are_written_as_starlark_reads_them() -> None:
 
 
 def test_every_file_that_the_digest_is_of_is_watched_and_every_rule() -> None:
-    watched = set(repository.watched())
+    watched = set(repository.files_to_watch())
     assert {"buildtool/fronts/cli/main.py", "buildtool_kernels/reference/catalogue.toml"} <= watched
     assert {f"buildtool/fronts/bazel/rules/{path.name}" for path in RULES.glob("*.bzl")} <= watched
     assert not any(name.startswith(("/", "..")) for name in watched)

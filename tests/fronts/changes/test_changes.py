@@ -97,7 +97,7 @@ def growth(before, after):
 )
 def test_a_limit_is_exceeded_by_growth_beyond_it_alone(limit, before, most):
     for after, beyond in ((before // 2, []), (most, []), (most + 1, [limit])):
-        assert compare.exceeded([compare.parse_limit(limit)], growth(before, after)) == beyond
+        assert compare.exceeded_limits([compare.parse_limit(limit)], growth(before, after)) == beyond
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_a_limit_is_exceeded_by_growth_beyond_it_alone(limit, before, most):
 )
 def test_a_limit_that_cannot_be_held_is_refused(limit, says):
     with pytest.raises(UsageError, match=says):
-        compare.exceeded([compare.parse_limit(limit)], growth(1, 1))
+        compare.exceeded_limits([compare.parse_limit(limit)], growth(1, 1))
 
 
 @pytest.mark.parametrize(
@@ -199,7 +199,7 @@ def test_costs_in_two_units_are_never_compared(answers, tmp_path):
         assert bool(found.regions) == compared
         if not compared:
             with pytest.raises(UsageError, match="not both files have 'cost'"):
-                compare.exceeded([compare.parse_limit("cost+500%")], found.totals)
+                compare.exceeded_limits([compare.parse_limit("cost+500%")], found.totals)
     assert len(found.regions) == len(regions)
 
 
@@ -220,12 +220,12 @@ def test_a_data_set_through_the_firmware_has_its_figures(tmp_path):
     growth = {one.name: one.growth for one in found.totals if one.growth is not None}
     assert growth == {"ram": 0, "inputs": 0, "inputs_run": 0, "inputs_equal": -1, "elements_different": 1}
     asked = [compare.parse_limit(text) for text in ("elements_different+0", "top1<50%", "top1<0.51")]
-    assert compare.exceeded(asked, found.totals) == ["elements_different+0", "top1<0.51"]
+    assert compare.exceeded_limits(asked, found.totals) == ["elements_different+0", "top1<0.51"]
     for percent in (0, 7, 14, 28, 29, 57, 58, 100):
         data_set("new.json", "firmware", percent / 100, 50)
         totals = between(tmp_path).totals
         for text in (f"top1<{percent}%", f"top1<{percent / 100}"):
-            assert compare.exceeded([compare.parse_limit(text)], totals) == []
+            assert compare.exceeded_limits([compare.parse_limit(text)], totals) == []
 
 
 def test_what_is_equal_and_below_its_limit_is_told(tmp_path, capsys):

@@ -8,7 +8,7 @@ from needs import needs_tool
 from buildtool.base.errors import UsageError
 from buildtool.fronts.changes import compare, figures, sizetree
 from buildtool.fronts.texts import changes as report
-from buildtool.fronts.texts.builds import demangled, tree
+from buildtool.fronts.texts.builds import demangle, tree
 
 
 def part(path, size, kind="code"):
@@ -59,7 +59,7 @@ def test_levels_add_up_and_what_is_not_known_has_none():
 
 
 def test_only_what_differs_is_left_what_changed_most_first():
-    assert names(sizetree.changed(sizetree.tree(OLD, NEW))) == [
+    assert names(sizetree.changed_nodes(sizetree.tree(OLD, NEW))) == [
         (0, "flash", 880, 1000),
         (1, "network", 300, 440),
         (2, "net_state", 200, 300),
@@ -79,7 +79,7 @@ def test_only_what_differs_is_left_what_changed_most_first():
         (1, "network", 200, 300),
         (2, "net_state", 200, 300),
     ]
-    assert sizetree.changed(sizetree.tree(OLD, OLD)) == ()
+    assert sizetree.changed_nodes(sizetree.tree(OLD, OLD)) == ()
 
 
 @pytest.fixture
@@ -104,7 +104,7 @@ def test_what_an_image_is_full_of_can_be_limited(found):
     asked = [
         compare.parse_limit(text) for text in ("code+19", "code+20", "flash.kernels+1%", "variables+50%")
     ]
-    assert compare.exceeded(asked, found.totals) == ["code+19", "flash.kernels+1%"]
+    assert compare.exceeded_limits(asked, found.totals) == ["code+19", "flash.kernels+1%"]
     with pytest.raises(UsageError):
         compare.parse_limit("flash.nobody+1")
 
@@ -133,7 +133,7 @@ def test_parts_that_are_none_are_refused(tmp_path, wrong):
 def test_cpp_names_are_shown_as_their_authors_wrote_them():
     mangled = "_ZN3app5BoxedIiE5twiceEi"
     needs_tool("c++filt")
-    names = demangled([mangled, "nn_conv", "_Znot one", "_Z\n"])
+    names = demangle([mangled, "nn_conv", "_Znot one", "_Z\n"])
     assert names[mangled] == "app::Boxed<int>::twice(int)"
     assert "nn_conv" not in names
     shown = tree([part(f"flash/application//a.o/{mangled}", 8)], "map", 5)

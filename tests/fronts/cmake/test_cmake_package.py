@@ -62,10 +62,10 @@ def test_every_option_of_emit_is_a_keyword_and_goes_to_its_command_line(tmp_path
     # max_ms is max_cost in another unit, so it comes with the plan
     first = {name: value for name, value in values.items() if name not in ("plan", "max_ms")}
     words = [word for name, value in first.items() for word in (name.upper(), value)]
-    found = requests.wanted(context(tmp_path, *words)).words
+    found = requests.read_call(context(tmp_path, *words)).words
     # most options are no use beside a plan
     words = ["MODEL", "a.tflite", "BOARD", "cortex-m4", "RAM", "64K", "MAX_MS", "20", "PLAN", "a.plan"]
-    found = [*found[:-1], *requests.wanted(context(tmp_path, *words)).words[2:]]
+    found = [*found[:-1], *requests.read_call(context(tmp_path, *words)).words[2:]]
     for name, value in values.items():
         if name == "model":
             assert found[1] == str(tmp_path / value)
@@ -122,16 +122,16 @@ def test_a_file_that_the_project_makes_need_not_be_there(tmp_path: Path) -> None
     made = str(tmp_path / "build/made.tflite")
     given = context(tmp_path, "MODEL", "made.tflite", "DEPENDS", "one", "two", "BOARD", "host")
     with pytest.raises(UsageError, match="no rule of this project"):
-        requests.wanted(given)
+        requests.read_call(given)
     given.generated.append(made)
-    found = requests.wanted(given)
+    found = requests.read_call(given)
     assert found.words[1] == made and found.files == [made] and found.depends == ["one", "two"]
 
 
 def test_the_board_of_the_toolchain_file_is_the_default(tmp_path: Path) -> None:
-    found = requests.wanted(context(tmp_path, "MODEL", "ds_cnn", board="cortex-m4"))
+    found = requests.read_call(context(tmp_path, "MODEL", "ds_cnn", board="cortex-m4"))
     assert found.given["board"] == "cortex-m4"
-    found = requests.wanted(context(tmp_path, "MODEL", "ds_cnn", "BOARD", "host", board="cortex-m4"))
+    found = requests.read_call(context(tmp_path, "MODEL", "ds_cnn", "BOARD", "host", board="cortex-m4"))
     assert found.given["board"] == "host"
 
 
@@ -140,7 +140,7 @@ def test_the_board_of_the_toolchain_file_is_the_default(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["", "a b", "]]", "x]", "x]=", "]=] ]==]", "\nline", '"${x}" $ENV{y} \\ #'])
 def test_a_bracket_argument_holds_any_text(text: str) -> None:
-    said = quoting.quoted(text)
+    said = quoting.quote(text)
     end = said[said.index("=") if said[1] == "=" else 1 :]
     equals = said[1 : said.index("[", 1)]
     assert set(equals) <= {"="} and end

@@ -27,7 +27,7 @@ from reportpages import (
 )
 
 from buildtool.api import handle
-from buildtool.api.answers.reporting import repeated
+from buildtool.api.answers.reporting import fold_repeats
 from buildtool.fronts.cli import main as cli
 from buildtool.fronts.texts import front
 from buildtool.fronts.texts.html.page import page
@@ -106,7 +106,7 @@ def test_packed_steps_are_those_of_the_schedule() -> None:
 @settings(max_examples=30)
 @given(st.lists(st.integers(0, 3), max_size=60))
 def test_numbers_with_repetitions_come_back(numbers: list[int]) -> None:
-    assert expanded(repeated(numbers)) == numbers
+    assert expanded(fold_repeats(numbers)) == numbers
 
 
 @pytest.mark.slow

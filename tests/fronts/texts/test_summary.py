@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from plan_nets import graphs, make_target, plan_steps, residual_net
 from zeronet import Net
 
-from buildtool.firmware.planned import planned
+from buildtool.firmware.planned import plan_model
 from buildtool.graph.macs import op_macs
 from buildtool.options import planning
 from buildtool.options.values import PlanOptions
@@ -57,7 +57,7 @@ def moved():
 
 def real(board, **options):
     def plans():
-        planned_ = planned(VWW5, board, PlanOptions(**planning(options)))
+        planned_ = plan_model(VWW5, board, PlanOptions(**planning(options)))
         return [(planned_.graph, planned_.target, planned_.plan)]
 
     return plans

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from buildtool.fronts.texts.regions import short_names
-from buildtool.fronts.texts.table import cell, count, folded, layer, shorten, table, width
+from buildtool.fronts.texts.table import cell, count, fold, layer, shorten, table, width
 
 ROWS = st.lists(st.tuples(st.from_regex(r"[a-z/]{1,12}", fullmatch=True), st.integers(0, 10**9)), min_size=1)
 
@@ -81,7 +81,7 @@ def test_a_table_keeps_to_its_width_and_loses_no_word(rows: list[list[str]], mos
 def test_prose_that_is_too_wide_goes_on_below_itself_and_tables_stay() -> None:
     token = width.set(40)
     try:
-        text = folded("weights  80 bytes of flash and more of it than there is\na  b  c" + "  d" * 20)
+        text = fold("weights  80 bytes of flash and more of it than there is\na  b  c" + "  d" * 20)
     finally:
         width.reset(token)
     assert text.splitlines()[:2] == ["weights  80 bytes of flash and more of", "         it than there is"]

@@ -17,13 +17,13 @@ from buildtool.api import handle
 from buildtool.base.errors import PlanError, UsageError
 from buildtool.base.modes import Objective
 from buildtool.base.session import Session
-from buildtool.firmware.planned import planned
+from buildtool.firmware.planned import plan_model
 from buildtool.options.values import PlanOptions
 from buildtool.plan.assemble.arrivals import Demand, Room, Site, Trail, begins, places, stacks
 from buildtool.plan.check import check as checking
 from buildtool.plan.check.check import check
 from buildtool.plan.check.replay import replay
-from buildtool.plan.schedule.timeline import Part, Timeline, brought
+from buildtool.plan.schedule.timeline import Part, Timeline, load_steps
 from buildtool.plan.types import BufferKind
 
 SMALL = "mobilenetv2:size=64,alpha=0.35,classes=10"
@@ -35,7 +35,7 @@ slow = pytest.mark.slow
 @cache
 def made(model=SMALL, board="", **options):
     options = {"objective": Objective.RAM, "max_f": 1.0} | options
-    return planned(model, board or plain_xcore(), PlanOptions(**options), SESSION)
+    return plan_model(model, board or plain_xcore(), PlanOptions(**options), SESSION)
 
 
 def loads_of(plan, op):
@@ -169,7 +169,7 @@ def test_every_time_that_constants_come_is_in_the_estimate():
     found = made()
     plan = found.plan
     timeline = Timeline.of(found.graph, plan.regions, plan.image)
-    brings = [load for _, load in brought(timeline, plan.loads, plan.buffers)]
+    brings = [load for _, load in load_steps(timeline, plan.loads, plan.buffers)]
     answer = handle(
         {
             "kind": "plan",

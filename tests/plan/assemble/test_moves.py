@@ -16,7 +16,7 @@ from buildtool.base.errors import PlanError
 from buildtool.plan import codec
 from buildtool.plan.assemble.assemble import assemble
 from buildtool.plan.assemble.layerwise import plan
-from buildtool.plan.assemble.memories import in_one, over_two, touched_bytes
+from buildtool.plan.assemble.memories import count_touched_bytes, in_one, over_two
 from buildtool.plan.assemble.moves import _Problem, in_order, place_in_parts
 from buildtool.plan.check.check import check
 from buildtool.plan.codec import from_bytes, to_bytes
@@ -257,7 +257,9 @@ def test_buffers_lie_in_one_memory_each_within_its_capacity_and_the_plan_is_lega
             end = buffer.offset + buffer.size
             assert end <= found.second_at or buffer.offset >= found.second_at
         if moving or not made.moves:
-            assert sum(touched_bytes(found, graph, target)) == sum(touched_bytes(made, graph, target))
+            assert sum(count_touched_bytes(found, graph, target)) == sum(
+                count_touched_bytes(made, graph, target)
+            )
         assert from_bytes(to_bytes(found)) == found
         assert from_text(to_text(Locked(found, "bench", ()))).plan == found
 
@@ -270,7 +272,7 @@ def test_a_plan_as_it_is_lies_in_either_memory(memory):
     check(found, graph, target)
     assert found.arenas[memory] == made.arena_bytes
     assert found.arenas[1 - memory] == made.alignment
-    touched = touched_bytes(found, graph, target)
+    touched = count_touched_bytes(found, graph, target)
     assert touched[1 - memory] == 0 < touched[memory]
 
 

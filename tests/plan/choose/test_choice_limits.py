@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from buildtool.firmware.planned import planned
+from buildtool.firmware.planned import plan_model
 from buildtool.options.values import PlanOptions
 from buildtool.plan.choose.limits import Limits
 from buildtool.plan.types import Plan
@@ -14,7 +14,7 @@ from buildtool.plan.types import Plan
 
 @pytest.fixture(scope="module")
 def plan() -> Plan:
-    return planned("ds_cnn", "cortex-m4", PlanOptions(objective="ram", max_f=1.1)).plan
+    return plan_model("ds_cnn", "cortex-m4", PlanOptions(objective="ram", max_f=1.1)).plan
 
 
 def test_a_plan_keeps_the_limits_that_are_its_own_figures(plan: Plan) -> None:

@@ -9,7 +9,7 @@ from buildtool.api import handle
 from buildtool.base.errors import UsageError
 from buildtool.base.modes import Objective
 from buildtool.base.session import Session
-from buildtool.firmware.planned import planned, prepare
+from buildtool.firmware.planned import plan_model, prepare
 from buildtool.graph import order
 from buildtool.graph.flow import flow_of
 from buildtool.graph.rewrite import rewrite
@@ -30,7 +30,7 @@ def branches(tmp_path_factory):
 
 
 def arena(model, order, **options):
-    made = planned(str(model), "host", PlanOptions(order=order, **options))
+    made = plan_model(str(model), "host", PlanOptions(order=order, **options))
     return made.plan.arena_bytes
 
 
@@ -58,8 +58,8 @@ def test_an_image_of_the_best_order_is_run_by_its_plan(branches, tmp_path):
     [n if n in ("resnet8", "ds_cnn") else pytest.param(n, marks=pytest.mark.slow) for n in zoo.names()],
 )
 def test_the_best_order_of_whole_operators_is_never_worse(name):
-    made = planned(name, "host", PlanOptions(strategy="layerwise")).plan
-    best = planned(name, "host", PlanOptions(strategy="layerwise", order="best")).plan
+    made = plan_model(name, "host", PlanOptions(strategy="layerwise")).plan
+    best = plan_model(name, "host", PlanOptions(strategy="layerwise", order="best")).plan
     assert (best.cost, best.arena_bytes) <= (made.cost, made.arena_bytes)
 
 
@@ -73,8 +73,8 @@ def test_the_best_order_of_whole_operators_is_never_worse(name):
 )
 def test_the_least_memory_of_the_best_order_is_never_more(name):
     session = Session()
-    made = planned(name, "host", PlanOptions(objective="ram"), session).plan
-    best = planned(name, "host", PlanOptions(objective="ram", order="best"), session).plan
+    made = plan_model(name, "host", PlanOptions(objective="ram"), session).plan
+    best = plan_model(name, "host", PlanOptions(objective="ram", order="best"), session).plan
     assert (best.arena_bytes, best.cost) <= (made.arena_bytes, made.cost)
 
 

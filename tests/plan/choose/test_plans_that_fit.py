@@ -9,13 +9,13 @@ import pytest
 
 from buildtool import zoo
 from buildtool.api import handle
-from buildtool.api.answers.cures import fitted
+from buildtool.api.answers.cures import fit
 from buildtool.base.errors import PlanError, ToolError
 from buildtool.base.session import Session
 from buildtool.firmware import counting
 from buildtool.firmware.bound import firmware
 from buildtool.firmware.needs import needs_of
-from buildtool.firmware.planned import Planned, planned, prepare, refuse_unless_fits
+from buildtool.firmware.planned import Planned, plan_model, prepare, refuse_unless_fits
 from buildtool.options.values import PlanOptions
 from buildtool.plan.choose.choose import choice
 from buildtool.plan.models import load_network
@@ -45,7 +45,7 @@ def board_file(folder: Path, base: str, ram: int) -> str:
 def fits(name: str, board: str, session: Session) -> bool:
     """Whether `analyze` says that the RAM of a board suffices for what it plans."""
     prepared = prepare(load_network(name, session), load_target(board), PlanOptions(), session)
-    found = fitted(prepared, name, exactly=False)
+    found = fit(prepared, name, exactly=False)
     return not any(need.excess for need in found.needs if need.what == "RAM")
 
 
@@ -54,7 +54,7 @@ def test_on_every_board_a_plan_without_options_fits_by_the_analysis_or_is_refuse
     session = Session()
     for board in board_names():
         try:
-            made = planned(name, board, PlanOptions(), session)
+            made = plan_model(name, board, PlanOptions(), session)
             refuse_unless_fits(
                 made, 0
             )  # weights and code in flash are held against the board in other places
@@ -74,15 +74,15 @@ def beside(made: Planned) -> int:
 
 @pytest.mark.parametrize("base", ["xcore", "vx4"])
 def test_the_best_plan_is_made_that_fits_beside_its_own_code(tmp_path: Path, base: str) -> None:
-    free = planned("resnet8", base, PlanOptions())
+    free = plan_model("resnet8", base, PlanOptions())
     ram = beside(free) - free.plan.alignment
     assert ram - free.target.board.stack_bytes >= free.plan.arena_bytes  # what the board's file alone leaves
-    made = planned("resnet8", board_file(tmp_path, base, ram), PlanOptions())
+    made = plan_model("resnet8", board_file(tmp_path, base, ram), PlanOptions())
     assert made.plan.arena_bytes < free.plan.arena_bytes
     assert beside(made) <= ram
     # A limit that is all that is left makes the same plan.
     room = available_bytes(made.target.board)
-    same = planned("resnet8", board_file(tmp_path, base, ram), PlanOptions(ram=room))
+    same = plan_model("resnet8", board_file(tmp_path, base, ram), PlanOptions(ram=room))
     assert same.plan == made.plan
 
 
@@ -91,7 +91,7 @@ def test_a_network_without_room_beside_its_code_is_refused_with_what_the_memory_
     with pytest.raises(
         PlanError, match=r"are available beside code and constants of the kernels \d+, stack"
     ) as e:
-        planned("resnet8", board, PlanOptions())
+        plan_model("resnet8", board, PlanOptions())
     (verdict,) = handle({"kind": "analyze", "model": "resnet8", "boards": [board]})["boards"]
     (ram,) = (need for need in verdict["needs"] if need["what"] == "RAM")
     assert ram["excess"] > 0
@@ -103,16 +103,16 @@ def test_what_may_fit_once_it_is_linked_is_not_refused(tmp_path: Path) -> None:
     """Bounds of code are above what is linked, so that a build decides where little is missing."""
     session = Session()
     roomy = board_file(tmp_path, "vx4", 512 * 1024)
-    least = planned("autoencoder", roomy, PlanOptions(objective="ram"), session)
+    least = plan_model("autoencoder", roomy, PlanOptions(objective="ram"), session)
     code = firmware(least.graph, least.target, least.plan, session)
     lean = firmware(least.graph, least.target, least.plan, session, least=True)
     assert sum(one.bytes for one in lean) < sum(one.bytes for one in code)
     ram = least.plan.arena_bytes + sum(one.bytes for one in code if one.memory == "ram") - 256
-    made = planned("autoencoder", board_file(tmp_path, "vx4", ram), PlanOptions())
+    made = plan_model("autoencoder", board_file(tmp_path, "vx4", ram), PlanOptions())
     assert made.plan.arena_bytes == least.plan.arena_bytes
     assert made.target.board.firmware == lean
     with pytest.raises(PlanError, match="too many"):
-        planned("autoencoder", board_file(tmp_path, "vx4", ram - 8192), PlanOptions())
+        plan_model("autoencoder", board_file(tmp_path, "vx4", ram - 8192), PlanOptions())
 
 
 @pytest.mark.parametrize("kind", ["plan", "emit"])

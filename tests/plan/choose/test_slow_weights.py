@@ -9,7 +9,7 @@ import pytest
 from buildtool.api import handle
 from buildtool.base.modes import Objective
 from buildtool.base.session import Session
-from buildtool.firmware.planned import planned
+from buildtool.firmware.planned import plan_model
 from buildtool.options.values import PlanOptions
 from buildtool.plan.assemble import loads
 from buildtool.plan.assemble.arrivals import constants
@@ -63,7 +63,7 @@ def test_the_least_memory_is_what_its_fullest_region_needs(model, monkeypatch):
 
     assemble = loads.assemble
     monkeypatch.setattr(loads, "assemble", counted)
-    made = planned(model, "xcore", PlanOptions(objective=Objective.RAM))
+    made = plan_model(model, "xcore", PlanOptions(objective=Objective.RAM))
     timeline = Timeline.of(made.graph, made.plan.regions, made.plan.image)
     kernels = catalogue.select_all(made.target, made.graph)
     blocks = constants(made.graph, kernels)

@@ -73,8 +73,8 @@ def _prepared(path: Path, board: str = "cortex-m4", **options):
 @pytest.mark.parametrize("objective", ["ram", "cost"])
 def test_no_plan_needs_more_than_without_views(model, strategy, objective):
     prepared = _prepared(model, strategy=strategy, objective=objective)
-    _, without = choose.chosen(replace(prepared, varied=False))
-    graph, plan = choose.chosen(prepared)
+    _, without = choose.choose_plan(replace(prepared, varied=False))
+    graph, plan = choose.choose_plan(prepared)
     assert plan.views == views(graph) != ()
     assert plan.arena_bytes <= without.arena_bytes and plan.macs == without.macs
     assert plan.cost < without.cost or plan.arena_bytes < without.arena_bytes
@@ -86,8 +86,8 @@ def test_the_network_without_views_is_planned_where_a_copy_needs_less(tmp_path):
     prepared = _prepared(path, strategy="layerwise", objective="ram")
     (viewed, *_) = prepared.viewed
     alone = replace(prepared, graphs=(viewed,), varied=False)
-    _, plan = choose.chosen(prepared)
-    assert choose.chosen(alone)[1].arena_bytes > plan.arena_bytes
+    _, plan = choose.choose_plan(prepared)
+    assert choose.choose_plan(alone)[1].arena_bytes > plan.arena_bytes
     slices = [p for p in views(viewed) if viewed.ops[p].kind is OpKind.VIEW]
     assert slices and not set(slices).intersection(plan.views)
 
@@ -98,7 +98,7 @@ def test_one_weight_image_serves_plans_with_views_and_without(model):
         prepared = _prepared(
             model, order="given", **options
         )  # of one order: a layout has the operators' places
-        graph, plan = choose.chosen(prepared)
+        graph, plan = choose.choose_plan(prepared)
         image = weight_image(graph, prepared.target.named(plan.kernels))
         images.add((image.data, image.layout))
         bare = without_views(graph)
@@ -130,12 +130,12 @@ def test_a_plan_with_views_can_be_locked_and_built_again(model):
 
 def test_a_refusal_names_the_least_that_would_do(model):
     prepared = _prepared(model, objective="ram")
-    least = choose.chosen(prepared)[1].arena_bytes
+    least = choose.choose_plan(prepared)[1].arena_bytes
     with pytest.raises(choose.PlanError) as caught:
-        choose.chosen(_prepared(model, ram=least - 16))
+        choose.choose_plan(_prepared(model, ram=least - 16))
     (ram,) = {value for hint in caught.value.hints for name, value in hint.settings if name == "ram"}
     assert ram == least
-    assert choose.chosen(_prepared(model, ram=least))[1].arena_bytes == least
+    assert choose.choose_plan(_prepared(model, ram=least))[1].arena_bytes == least
 
 
 def test_a_streamed_image_of_which_several_read_a_part_is_sliced(tmp_path):

@@ -9,7 +9,7 @@ import pytest
 from buildtool.api import handle
 from buildtool.api.requests import parse
 from buildtool.base.session import Session
-from buildtool.firmware.planned import planned_or_given
+from buildtool.firmware.planned import plan_or_read
 from buildtool.fronts.cli import main as cli
 from buildtool.plan.others import chrometrace
 from buildtool.plan.summary.steps import plan_steps
@@ -29,7 +29,7 @@ NAMES = {"process_name": str, "process_sort_index": int, "thread_name": str, "th
 def planned(board="xcore"):
     options = {"image": "stream", "objective": "ram"}
     request = parse({"kind": "plan", "model": SMALL, "board": board, "options": options})
-    found = planned_or_given(request.model, request.target, request.options, None, Session())
+    found = plan_or_read(request.model, request.target, request.options, None, Session())
     kernels = found.target.named(found.plan.kernels)
     return found, plan_steps(found.plan, found.graph, kernels, found.target.costs)
 

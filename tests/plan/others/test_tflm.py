@@ -22,7 +22,7 @@ from buildtool.fronts.cli import main as cli
 from buildtool.graph.tflite.flat import FlatFile
 from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.tflite.writer import write_model
-from buildtool.plan.others.tflm import planned_file
+from buildtool.plan.others.tflm import write_plan_into_file
 
 RUN_TFLM = """
 import sys
@@ -70,7 +70,7 @@ def litert(data, values):
 @given(small_networks(max_blocks=4))
 def test_no_two_tensors_that_are_live_together_share_a_byte(graph):
     data = write_model(graph)
-    written, allocation = planned_file(data)
+    written, allocation = write_plan_into_file(data)
     file = FlatFile(written)
     offsets = offsets_of(written)
     assert offsets == allocation.offsets and len(offsets) == file.tensor_count
@@ -96,7 +96,7 @@ def test_no_two_tensors_that_are_live_together_share_a_byte(graph):
 @given(small_networks(max_blocks=3))
 def test_the_network_in_the_file_stays_the_same(graph):
     data = write_model(graph)
-    written, _ = planned_file(data)
+    written, _ = write_plan_into_file(data)
     assert written.endswith(data) and (len(written) - len(data)) % 16 == 0
     before, after = read_model(data), read_model(written)
     assert [t.name for t in before.tensors] == [t.name for t in after.tensors]
@@ -110,8 +110,8 @@ def test_the_network_in_the_file_stays_the_same(graph):
 
 
 def test_a_plan_that_is_there_already_is_replaced():
-    once, _ = planned_file(zoo.build("ds_cnn"))
-    twice, _ = planned_file(once)
+    once, _ = write_plan_into_file(zoo.build("ds_cnn"))
+    twice, _ = write_plan_into_file(once)
     assert offsets_of(twice) == offsets_of(once)
     assert len(metadata(twice)) == 1
 
@@ -120,11 +120,11 @@ def test_damaged_files_are_refused(tmp_path):
     data = zoo.build("ds_cnn")
     for cut in (0, 7, 100, len(data) // 2):
         with pytest.raises(BuildtoolError, match=r"cut\.tflite"):
-            planned_file(data[:cut], path="cut.tflite")
+            write_plan_into_file(data[:cut], path="cut.tflite")
 
 
 def test_damaged_bytes_give_a_file_or_an_error():
-    data = planned_file(zoo.build("ds_cnn"))[0]
+    data = write_plan_into_file(zoo.build("ds_cnn"))[0]
     draw = np.random.default_rng(7)
     refused = 0
     for _ in range(150):
@@ -132,7 +132,7 @@ def test_damaged_bytes_give_a_file_or_an_error():
         for _ in range(4):
             broken[draw.integers(0, 900)] = draw.integers(0, 256)
         try:
-            planned_file(bytes(broken))
+            write_plan_into_file(bytes(broken))
         except BuildtoolError:
             refused += 1
     assert refused > 30
@@ -147,7 +147,7 @@ def test_the_command_writes_the_file_and_says_what_it_needs(tmp_path, capsys):
     file = tmp_path / "out" / "planned.tflite"
     assert cli.run(["plan", "ds_cnn", "--emit", "tflm", "--out", str(file)]) == 0
     assert "16,000 bytes (no placement needs less)" in capsys.readouterr().out
-    assert file.read_bytes() == planned_file(zoo.build("ds_cnn"))[0]
+    assert file.read_bytes() == write_plan_into_file(zoo.build("ds_cnn"))[0]
 
 
 @pytest.mark.parametrize(

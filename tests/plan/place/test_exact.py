@@ -16,7 +16,7 @@ from buildtool.base.errors import UnsupportedError
 from buildtool.plan.place import arena, greedy, search, solver
 from buildtool.plan.place.arena import Item, Permission, Problem, Solution
 from buildtool.plan.place.instance import MOST_ITEMS, compile_problem
-from buildtool.plan.place.search import WORD, Verdict, allowed_offsets
+from buildtool.plan.place.search import WORD, Verdict, find_allowed_offsets
 from buildtool.plan.place.solver import Status, decide, improve, minimise, runs, solve
 
 BUDGET = 200_000
@@ -288,7 +288,7 @@ def test_a_chain_that_cannot_climb_on_is_refused_at_once() -> None:
     instance = compile_problem(problem)
     least = problem.bound.bytes
     assert decide(problem, least, 100_000).status is Status.INFEASIBLE
-    assert allowed_offsets(instance, least // instance.unit) is None
+    assert find_allowed_offsets(instance, least // instance.unit) is None
 
 
 def test_the_twins_visit_the_same_nodes_where_offsets_are_known() -> None:
@@ -313,7 +313,7 @@ def test_the_twins_leave_the_same_offsets() -> None:
         for more in (-1, 0, 1, 3 * scale):
             capacity = max(0, problem.bound.bytes + more) // instance.unit
             sets = twin_offsets(instance, capacity)
-            found = allowed_offsets(instance, capacity)
+            found = find_allowed_offsets(instance, capacity)
             assert (found is None) == (not all(sets))
             assert found is None or (found == as_sets(sets, capacity)).all()
             answers.add((found is None, capacity // WORD))

@@ -11,9 +11,9 @@ from namednets import u_net
 
 import buildtool.graph.types as g
 from buildtool.base.errors import PlanError
-from buildtool.emit.rows import scaled
+from buildtool.emit.rows import find_scale
 from buildtool.graph.types import OpKind
-from buildtool.plan.schedule.axis import Axis, AxisTable, table, tabled, union
+from buildtool.plan.schedule.axis import Axis, AxisTable, table, tabulate, union
 from buildtool.plan.schedule.inner import objection
 from buildtool.plan.schedule.receptive import axes
 from buildtool.plan.schedule.schedule import run
@@ -106,12 +106,12 @@ def test_tables_follow_each_other_as_their_rows_do(axis, plain, count):
     through = axis.after(plain)
     assert list(through.first) == [max(0, plain.low(q)) for q in axis.first]
     assert list(through.end) == [max(0, plain.high(q)) for q in axis.end]
-    told = tabled(plain, count, 30)
+    told = tabulate(plain, count, 30)
     assert [told.low(q) for q in range(count)] == [min(30, max(0, plain.low(q))) for q in range(count)]
     assert [told.high(q) for q in range(1, count)] == [
         min(30, max(0, plain.high(q))) for q in range(1, count)
     ]
-    other = tabled(plain, len(axis.first), 30)
+    other = tabulate(plain, len(axis.first), 30)
     both = union(axis, other)
     assert list(both.first) == list(map(min, axis.first, other.first))
     assert list(both.end) == list(map(max, axis.end, other.end))
@@ -146,7 +146,7 @@ def test_a_formula_in_c_says_what_its_table_says(kind, mode, factor):
             graph = net.graph([net.move(kind, x, (1, out, 1, 1), g.ResizeAttrs(*mode))])
             axis = axes(graph, graph.ops[0])[0]
             assert isinstance(axis, AxisTable)
-            formula = scaled(axis, size)
+            formula = find_scale(axis, size)
             assert formula or mode[0] or out != factor * size, (size, out)
             found += formula is not None
             _same(formula, axis, size)
@@ -164,7 +164,7 @@ def test_a_transpose_convolution_has_a_formula_or_a_table(size, kernel, stride, 
     graph = net.graph([net.op(OpKind.TRANSPOSE_CONV, (x, taps, -1), attrs, quant(1.0), shape=(1, out, 1, 1))])
     axis = axes(graph, graph.ops[0])[0]
     assert isinstance(axis, AxisTable)
-    formula = scaled(axis, size)
+    formula = find_scale(axis, size)
     assert formula or kernel < stride or size < 11
     _same(formula, axis, size)
 

@@ -15,7 +15,7 @@ from zeronet import Net
 
 from buildtool.base.errors import UsageError
 from buildtool.base.session import Session
-from buildtool.graph.numbering import numbered
+from buildtool.graph.numbering import number_tensors
 from buildtool.plan.assemble.workspace import workspace
 from buildtool.plan.search.forms import FormRow
 from buildtool.plan.search.front import Settings, front
@@ -111,7 +111,7 @@ def _chain(wide):
 def test_networks_in_other_guises_share_one_space(graph, seed):
     target, session = make_target(), Session()
     one = front(graph, target, Settings(), session)
-    other = front(numbered(disguised(graph, seed)), target, Settings(), session)
+    other = front(number_tensors(disguised(graph, seed)), target, Settings(), session)
     assert other.space is one.space
     assert other.graph is not one.graph
     assert [point.way for point in other.points] == [point.way for point in one.points]

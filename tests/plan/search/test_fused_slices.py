@@ -13,7 +13,7 @@ from buildtool.base.modes import InPlace, Objective, Strategy
 from buildtool.graph.fusions import fusions, with_sliced_fusions
 from buildtool.options.values import PlanOptions
 from buildtool.plan.check.check import check
-from buildtool.plan.choose.choose import chosen
+from buildtool.plan.choose.choose import choose_plan
 from buildtool.plan.choose.fronts import points
 from buildtool.plan.choose.problem import Prepared
 from buildtool.plan.schedule.branches import branches, exits
@@ -70,7 +70,7 @@ def test_without_rows_in_place_their_operators_are_planned_as_any_other(in_place
 @pytest.mark.slow
 def test_both_forms_of_a_network_are_planned_and_the_better_one_is_taken():
     prepared = _prepared(split_network(4), objective=Objective.RAM)
-    graph, plan = chosen(prepared)
+    graph, plan = choose_plan(prepared)
     assert graph is prepared.graphs[1]
     listed = points(prepared, None)
     alone = points(replace(prepared, graphs=prepared.unsliced, sliced=False), None)
@@ -97,7 +97,9 @@ def test_layer_by_layer_is_the_network_as_it_is():
     prepared = _prepared(split_network(4), strategy=Strategy.LAYERWISE)
     assert prepared.unsliced == prepared.graphs[:1]
     with pytest.raises(PlanError):
-        check(chosen(replace(prepared, graphs=prepared.unsliced))[1], prepared.graphs[1], prepared.target)
+        check(
+            choose_plan(replace(prepared, graphs=prepared.unsliced))[1], prepared.graphs[1], prepared.target
+        )
 
 
 def _plan_of(count=3):

@@ -19,7 +19,7 @@ from buildtool.base.session import Session
 from buildtool.graph.types import Pad
 from buildtool.options.values import PlanOptions
 from buildtool.plan.assemble.assemble import assemble
-from buildtool.plan.choose.choose import chosen
+from buildtool.plan.choose.choose import choose_plan
 from buildtool.plan.choose.fronts import points
 from buildtool.plan.choose.problem import Prepared
 from buildtool.plan.schedule.costs import CostModel
@@ -84,14 +84,14 @@ def _compare(graph, target, image, in_place):
             alike = (p for p in every if p.work <= point.plan.macs and p.arena <= point.plan.arena_bytes)
             assert _calls(model, point.plan.regions, image) <= min(p.calls for p in alike)
         least = min(p.arena for p in every)
-        assert chosen(prepared(objective=Objective.RAM))[1].arena_bytes == least
+        assert choose_plan(prepared(objective=Objective.RAM))[1].arena_bytes == least
         sizes = {p.arena + more for p in every for more in (-1, 0, 1)}
         for ram in sorted(size for size in sizes if size > 0):
             if ram < least:
                 with pytest.raises(PlanError, match=rf"requires {least} bytes.* {least - ram} too many"):
-                    chosen(prepared(ram=ram))
+                    choose_plan(prepared(ram=ram))
                 continue
-            plan = chosen(prepared(ram=ram))[1]
+            plan = choose_plan(prepared(ram=ram))[1]
             assert plan.arena_bytes <= ram
             assert _calls(model, plan.regions, image) <= min(p.calls for p in every if p.arena <= ram)
             assert plan.cost <= min(

@@ -7,7 +7,7 @@ import pytest
 
 from buildtool.api.requests import parse
 from buildtool.base.session import Session
-from buildtool.firmware.planned import planned_or_given
+from buildtool.firmware.planned import plan_or_read
 from buildtool.plan.summary.steps import plan_steps
 from buildtool.plan.summary.summary import binding, summarize
 from buildtool.plan.types import BufferKind
@@ -27,7 +27,7 @@ PLANS = {
 def made(name):
     model, board, options = PLANS[name]
     request = parse({"kind": "plan", "model": model, "board": board, "options": options})
-    found = planned_or_given(request.model, request.target, request.options, None, Session())
+    found = plan_or_read(request.model, request.target, request.options, None, Session())
     kernels = found.target.named(found.plan.kernels)
     return found, plan_steps(found.plan, found.graph, kernels, found.target.costs, found.session)
 

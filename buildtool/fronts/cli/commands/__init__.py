@@ -157,9 +157,9 @@ def ask(args: argparse.Namespace, kind: str = "", without: Collection[str] = ())
     who = door.mode(args.daemon) if hasattr(args, "daemon") else door.Mode.OFF
 
     def here(request: Mapping[str, Any]) -> dict[str, Any]:
-        from buildtool.api import answered, kept_session
+        from buildtool.api import answered, open_session
 
-        session = args.session or kept_session()
+        session = args.session or open_session()
         session.progress = lambda text: listen({"progress": {"text": text}})
         return answered(request, session, use)
 
@@ -167,7 +167,7 @@ def ask(args: argparse.Namespace, kind: str = "", without: Collection[str] = ())
         with console.progress(load(args.command).begins) as listen:
             return door.ask(located.request, here, mode=who, cache=use, listen=listen)
     except BuildtoolError as error:
-        raise located.restored(error) from None
+        raise located.restore_path(error) from None
 
 
 def inputs(args: argparse.Namespace) -> list[str]:

@@ -12,7 +12,7 @@ from buildtool.base.outfiles import (
     depfile,
     keep_inputs,
     keep_networks,
-    outdated,
+    outdated_files,
     remove_stamp,
     write_changed,
     write_stamp,
@@ -52,7 +52,7 @@ def build(args: argparse.Namespace) -> Result:
     answer: BuildAnswer = ask(args)
     keep_inputs(below(args.out, answer["files"]), inputs(args))
     keep_networks(answer["files"], Path(args.out))
-    removed = outdated(answer["files"], Path(args.out))
+    removed = outdated_files(answer["files"], Path(args.out))
     written = write_files(answer["files"], Path(args.out))
     for name in removed:
         (Path(args.out) / name).unlink(missing_ok=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from buildtool.base.errors import UsageError
 from buildtool.base.outfiles import write as write_files
 from buildtool.fronts.cli.commands import FAIL_IF, MARKDOWN, Own, Result, ask, command, out
-from buildtool.options import spelled_name
+from buildtool.options import spell_name
 
 if TYPE_CHECKING:
     from buildtool.fronts.changes.compare import Floor, Limit
@@ -46,7 +46,7 @@ def sizes(args: argparse.Namespace) -> Result:
     depth = _depth(args)
     for name in ("markdown", "fail_if"):
         if getattr(args, name) and not args.diff:
-            option = spelled_name(name)
+            option = spell_name(name)
             raise UsageError(f"{option} needs --diff, the image to compare with", hint=f"leave {option} out")
     answer: SizesAnswer = ask(args)
     level = f"level: {answer['level_text']}"
@@ -69,7 +69,7 @@ def _sizes_since(args: argparse.Namespace, answer: SizesAnswer, depth: int) -> R
     before: SizesAnswer = ask(argparse.Namespace(**{**vars(args), **unset, "elf": args.diff}))
     names = (args.diff, args.elf)
     found = [figures.of_answer(name, one) for name, one in zip(names, (before, answer), strict=True)]
-    return _compared(args, found[0], found[1], depth)
+    return _compare(args, found[0], found[1], depth)
 
 
 def _depth(args: argparse.Namespace) -> int:
@@ -103,7 +103,7 @@ def diff(args: argparse.Namespace) -> Result:
 
     depth = _depth(args) or report.DEPTH
     _compare_arguments(args)
-    return _compared(args, figures.read(args.before), figures.read(args.after), depth)
+    return _compare(args, figures.read(args.before), figures.read(args.after), depth)
 
 
 def _compare_arguments(args: argparse.Namespace) -> list[Limit | Floor]:
@@ -117,7 +117,7 @@ def _compare_arguments(args: argparse.Namespace) -> list[Limit | Floor]:
     )
 
 
-def _compared(args: argparse.Namespace, before: Figures, after: Figures, depth: int) -> Result:
+def _compare(args: argparse.Namespace, before: Figures, after: Figures, depth: int) -> Result:
     """What differs between two files' figures; the exit status is 1 where a limit is exceeded."""
     import dataclasses
 
@@ -125,7 +125,7 @@ def _compared(args: argparse.Namespace, before: Figures, after: Figures, depth: 
     from buildtool.fronts.texts import changes as report
 
     found = compare.changes(before, after)
-    beyond = compare.exceeded(_compare_arguments(args), found.totals)
+    beyond = compare.exceeded_limits(_compare_arguments(args), found.totals)
     shown = report.markdown if args.markdown else report.text
     text = shown(found, beyond, depth)
     said = {name: [dataclasses.asdict(row) for row in getattr(found, name)] for name in report.PARTS}

@@ -48,13 +48,13 @@ def cache(args: argparse.Namespace) -> Result:
         return answer, upkeep.stats(answer), 0
     if args.action == "verify":
         answer = care.verify()
-        return answer, upkeep.verified(answer), 1 if answer["bad"] or answer["unreadable"] else 0
+        return answer, upkeep.verify_text(answer), 1 if answer["bad"] or answer["unreadable"] else 0
     if args.action == "clear":
         answer = care.clear()
         upkeep.forget()
         return answer, f"removed {answer['entries']:,} entries, {answer['bytes']:,} bytes", 0
     answer = care.explain(" ".join(args.words))
-    return answer, upkeep.explained(answer), 0
+    return answer, upkeep.explain_text(answer), 0
 
 
 @command(
@@ -85,8 +85,8 @@ def ide(args: argparse.Namespace) -> Result:
         model = str(Path(model).absolute())
     emulator = load_board(args.board).own_emulator if args.board else None
     subject = Subject(
-        _seen_from(args.board or "", folder),
-        _seen_from(args.model or "", folder),
+        _relative_name(args.board or "", folder),
+        _relative_name(args.model or "", folder),
         tuple(board_names()),
         identifier(net_name(model)) if model else "",
         (emulator.machine or emulator.kind) if emulator else None,
@@ -102,7 +102,7 @@ def ide(args: argparse.Namespace) -> Result:
     return {"files": written, "added": found.added, "kept": found.kept}, text, 0
 
 
-def _seen_from(named: str, folder: Path) -> str:
+def _relative_name(named: str, folder: Path) -> str:
     """A board or model as a command line says it in `folder`, where the editor's tasks run."""
     from buildtool.options import MODEL_SUFFIXES
 

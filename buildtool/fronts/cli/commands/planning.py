@@ -25,7 +25,7 @@ from buildtool.fronts.cli.commands import (
     shows,
     write_file,
 )
-from buildtool.options import spelled, spelled_name
+from buildtool.options import spell, spell_name
 
 if TYPE_CHECKING:
     from buildtool.schema.analysis import AnalysisAnswer, NetworkAnswer
@@ -51,7 +51,7 @@ def analyze(args: argparse.Namespace) -> Result:
 
     answer: AnalysisAnswer | NetworkAnswer = ask(args)
     if "boards" in answer:
-        return answer, analysis.text(answer, spelled, spelled_name), 0
+        return answer, analysis.text(answer, spell, spell_name), 0
     return answer, analysis.network_text(answer), 0
 
 
@@ -99,9 +99,9 @@ def plan(args: argparse.Namespace) -> Result:
     if args.trace:
         if args.out and Path(args.out).absolute() == Path(args.trace).absolute():
             raise UsageError("--out and --trace name the same file", hint="give them two names")
-        from buildtool.api import kept_session
+        from buildtool.api import open_session
 
-        args.session = args.session or kept_session()  # the trace's request finds the plan there
+        args.session = args.session or open_session()  # the trace's request finds the plan there
     answer: PlanAnswer = ask(args)
     text = report.text(answer, buffers=args.buffers)
     written = []
@@ -183,7 +183,7 @@ def report(args: argparse.Namespace) -> Result:
     if profiled is not None:
         answer = reports.with_counts(answer, profiled, args.profiled or "")
     if earlier is not None:
-        answer = reports.compared(answer, earlier)
+        answer = reports.compare_reports(answer, earlier)
     name = args.out or ("" if args.json else "report.html")
     if not name:
         return answer, "", 0
@@ -191,7 +191,7 @@ def report(args: argparse.Namespace) -> Result:
     again = os.path.realpath(args.against) if args.against else ""  # it is read as a whole before
     kept = {os.path.realpath(read) for read in [*inputs(args), *filter(None, [args.profiled])]}
     keep_inputs([(out, None)], kept - {again})
-    written = write_files({out.name: page(answer, spelled)}, out.parent)
+    written = write_files({out.name: page(answer, spell)}, out.parent)
     return {**answer, "files": written}, f"written: {name}", 0
 
 
@@ -206,11 +206,11 @@ def report(args: argparse.Namespace) -> Result:
 )
 def watch(args: argparse.Namespace) -> Result:
     """Plans on every save, and prints each round."""
-    from buildtool.api import kept_session
+    from buildtool.api import open_session
     from buildtool.client import door
     from buildtool.fronts.cli import watch as watching
 
-    args.session = kept_session()  # of all rounds, where no daemon is asked
+    args.session = open_session()  # of all rounds, where no daemon is asked
     files = watching.Files(lambda: inputs(args))
     lease = watching.Lease(wanted=door.mode(args.daemon) is not door.Mode.OFF and not args.once)
 
@@ -238,9 +238,9 @@ def watch(args: argparse.Namespace) -> Result:
 def split(args: argparse.Namespace) -> Result:
     """A network split for a board; the exit status is 1 where it misses the goals, or is not exact."""
     from buildtool.split import run
-    from buildtool.split.wanted import OUT, wanted
+    from buildtool.split.wanted import OUT, read_settings
 
-    asked = wanted(request_of(args), args.out or OUT)
+    asked = read_settings(request_of(args), args.out or OUT)
     try:
         with console.progress("loading Keras") as listen:
             return run.run(asked, lambda text: listen({"progress": {"text": text}}))

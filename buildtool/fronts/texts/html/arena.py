@@ -162,13 +162,13 @@ def _boxes(answer: ReportAnswer, time: _Time, scale: float) -> list[Box]:
         width, height = max(x1 - x0, 1.2), max(buffer["size"] * scale, 0.8)
         top = TOP + PLOT - (buffer["offset"] + buffer["size"]) * scale
         kind = kinds[position]
-        name = buffer["tensor_names"][0] if buffer["tensor_names"] else _served(answer, buffer)
+        name = buffer["tensor_names"][0] if buffer["tensor_names"] else _served_operator(answer, buffer)
         label, upright = _label(name, size(buffer["size"]), width, height)
         said, turns = tip(answer, position, kind), position in turning
         boxes.append(Box(position, kind, x0, top, width, height, label, upright, turns, said))
     # Buffers that live all the time are drawn behind those that take turns.
     boxes.sort(key=lambda box: (box.by_turns, -box.width * box.height, box.buffer))
-    return [_uncovered(box, boxes[i + 1 :]) for i, box in enumerate(boxes)]
+    return [_clear_label(box, boxes[i + 1 :]) for i, box in enumerate(boxes)]
 
 
 def _label(name: str, more: str, width: float, height: float) -> tuple[str, bool]:
@@ -187,7 +187,7 @@ def _label(name: str, more: str, width: float, height: float) -> tuple[str, bool
     return "", False
 
 
-def _uncovered(box: Box, others: Sequence[Box]) -> Box:
+def _clear_label(box: Box, others: Sequence[Box]) -> Box:
     """A box with a label that later boxes leave visible, or without a label."""
     if not box.label:
         return box
@@ -216,7 +216,7 @@ def _meet(one: Box, other: Box) -> bool:
     )
 
 
-def _served(answer: ReportAnswer, buffer: BufferView) -> str:
+def _served_operator(answer: ReportAnswer, buffer: BufferView) -> str:
     """The operator that scratch or weights are of."""
     operators = answer["operators"]
     return operators[buffer["op"]]["name"] if 0 <= buffer["op"] < len(operators) else buffer["name"]
@@ -226,7 +226,7 @@ def tip(answer: ReportAnswer, position: int, kind: str) -> str:
     """What a buffer is, in lines."""
     buffer = answer["buffers"][position]
     operators = answer["operators"]
-    names = buffer["tensor_names"] or [_served(answer, buffer)]
+    names = buffer["tensor_names"] or [_served_operator(answer, buffer)]
     maker = {op["name"]: op for op in operators}.get(names[0])
     op = operators[buffer["op"]] if 0 <= buffer["op"] < len(operators) else maker
     what = f"{KINDS[kind]}, {buffer['size']:,} bytes at {buffer['offset']:,}"

@@ -16,7 +16,7 @@ from buildtool.base.errors import Spelling, in_requests
 from buildtool.fronts.changes.figures import DATA_ID
 from buildtool.fronts.texts.boards import board_lines
 from buildtool.fronts.texts.html import arena, front, network, wording
-from buildtool.fronts.texts.html.verdicts import cards, counted_words, cures, linked, look, sentence
+from buildtool.fronts.texts.html.verdicts import cards, counting_words, cures, image_trees, look, sentence
 from buildtool.fronts.texts.regions import SCHEMES, runs, short_names
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def page(answer: ReportAnswer, spelling: Spelling = in_requests) -> bytes:
     return text.encode("utf-8", "replace")
 
 
-def embedded(answer: Mapping[str, Any]) -> Markup:
+def embed_data(answer: Mapping[str, Any]) -> Markup:
     """The data as JSON without the characters <, > and &, so that no text in it can end the element."""
     plain = {key: value for key, value in answer.items() if not isinstance(value, bytes)}
     text = json.dumps(plain, sort_keys=True, separators=(",", ":"))
@@ -76,13 +76,13 @@ def _context(answer: ReportAnswer, spelling: Spelling) -> dict[str, object]:
     return {
         "answer": answer,
         "data_id": DATA_ID,
-        "data": embedded(answer),
+        "data": embed_data(answer),
         "headline": f"{wording.short(answer['model'], 80)} on {wording.short(answer['title'], 80)}",
         "sentence": sentence(answer),
         "cures": cures(answer, spelling),
         "cards": cards(answer, room),
         "notes": list(board_lines(answer)),
-        "counted": counted_words(answer),
+        "counted": counting_words(answer),
         "room": room,
         "limited": limit is not None and limit <= available,
         "picture": arena.picture(answer, room),
@@ -96,7 +96,7 @@ def _context(answer: ReportAnswer, spelling: Spelling) -> dict[str, object]:
         "graph_size": network,
         "names": names,
         "regions": _regions(answer, names),
-        "linked": linked(answer),
+        "linked": image_trees(answer),
         "counts": any(layer["instructions"] is not None for layer in answer["layers"]),
         "cycles": any(layer["cycles"] is not None for layer in answer["layers"]),
         "most_share": max(counts) / sum(counts) if any(counts) else share,  # a layer's, of what has shares

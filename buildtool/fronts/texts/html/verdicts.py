@@ -35,7 +35,7 @@ def sentence(answer: ReportAnswer) -> tuple[bool, str]:
     if "error" in verdict:
         return False, f"There is no verdict on this board: {short(verdict['error']['text'], 300)}"
     lacks = [
-        f"{_named(need)} would have to hold {need['required']:,} bytes and has {need['available']:,}: "
+        f"{_need_name(need)} would have to hold {need['required']:,} bytes and has {need['available']:,}: "
         f"{need['excess']:,} too many"
         for need in verdict["needs"]
         if need["excess"]
@@ -49,7 +49,7 @@ def sentence(answer: ReportAnswer) -> tuple[bool, str]:
         text = "; ".join(lacks)
         return False, f"{text[:1].upper()}{text[1:]}."
     fullest = max(verdict["needs"], key=lambda need: need["required"] / max(need["available"], 1))
-    what = _named(fullest)
+    what = _need_name(fullest)
     text = (
         f"{what[0].upper()}{what[1:]} binds: {fullest['required']:,} of {fullest['available']:,} bytes, "
         f"{percent(fullest['required'], fullest['available'])}"
@@ -62,7 +62,7 @@ def sentence(answer: ReportAnswer) -> tuple[bool, str]:
     return True, text + "."
 
 
-def _named(need: NeedAnswer) -> str:
+def _need_name(need: NeedAnswer) -> str:
     if need["what"] in ("RAM", "flash"):
         return f"the {need['what']} '{need['memory']}'"
     return f"the {need['what']}"
@@ -81,7 +81,7 @@ def cures(answer: ReportAnswer, spelling: Spelling) -> list[str]:
     return found
 
 
-def counted_words(answer: ReportAnswer) -> str:
+def counting_words(answer: ReportAnswer) -> str:
     """How the memories were counted."""
     verdict = answer["verdict"]
     if "error" in verdict:
@@ -94,7 +94,7 @@ def counted_words(answer: ReportAnswer) -> str:
 def cards(answer: ReportAnswer, room: int) -> Iterator[Card]:
     """The figures that count."""
     verdict = answer["verdict"]
-    yield _filled("Arena", answer["arena_bytes"], room, "")
+    yield _fill_card("Arena", answer["arena_bytes"], room, "")
     if answer["state_bytes"]:
         state = answer["state_bytes"]
         yield Card("State", *_apart(size(state)), f"{state:,} bytes kept between invokes, in no arena")
@@ -103,7 +103,7 @@ def cards(answer: ReportAnswer, room: int) -> Iterator[Card]:
     if needs:
         names = ", ".join(dict.fromkeys(short(need["memory"], 20) for need in needs))
         used, there = (sum(need[key] for need in needs) for key in ("required", "available"))
-        yield _filled("Flash", used, there, f" ({names})")
+        yield _fill_card("Flash", used, there, f" ({names})")
     else:
         weights = answer["flash_bytes"]
         yield Card("Weights in flash", *_apart(size(weights)), f"{weights:,} bytes")
@@ -125,7 +125,7 @@ def _apart(text: str) -> tuple[str, str]:
     return value, unit
 
 
-def _filled(name: str, used: int, there: int, more: str) -> Card:
+def _fill_card(name: str, used: int, there: int, more: str) -> Card:
     """A card of used bytes and of all bytes."""
     text = f"{used:,} of {there:,} bytes{more}, {percent(used, there)}"
     return Card(name, *_apart(size(used)), text, used / max(there, 1), "over" if used > there else "")
@@ -188,7 +188,7 @@ class Leaf:
     below: tuple[Leaf, ...]
 
 
-def linked(answer: ReportAnswer) -> list[Leaf]:
+def image_trees(answer: ReportAnswer) -> list[Leaf]:
     """The linked image, a tree for each memory; empty where the report has no image."""
     image = answer["linked"]
     if image is None:
