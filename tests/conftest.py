@@ -12,6 +12,7 @@ import kept
 import pytest
 from allowedskips import refusal
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
 from needs import skip_without_tool
 
 from buildtool import zoo
@@ -56,6 +57,9 @@ settings.register_profile(
     "suite", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("suite")
+# Hypothesis also draws numbers that it finds in the project's modules: in those that a worker has imported
+# by then, which are others in every run.
+providers.is_local_module_file = lambda path: False
 
 
 @pytest.hookimpl(trylast=True)
