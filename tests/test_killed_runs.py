@@ -66,7 +66,7 @@ from buildtool_plugins.wire import desk
 
 script = "echo $$ > pid; echo char device redirected to /dev/pts/0; exec sleep 60"
 runner.command = lambda board, image: ["sh", "-c", script, "-serial", "x"]
-with desk.emulated(None, Path("image")):
+with desk.emulate_uart(None, Path("image")):
     time.sleep(60)
 """
 

@@ -41,7 +41,7 @@ from buildtool.client import (
     Client,
     UsageError,
     code_digest,
-    described,
+    fetch_description,
     did_you_mean,
     home,
     identify,
@@ -645,6 +645,6 @@ def _describe(env, request: dict[str, Any]) -> answers.DescribeAnswer:
 
     asked, top = {"kind": "describe", **request}, env.Dir("#").abspath
     try:
-        return cast("answers.DescribeAnswer", described(asked, top, _code(), env["FILES_SEEN"], ask))
+        return cast("answers.DescribeAnswer", fetch_description(asked, top, _code(), env["FILES_SEEN"], ask))
     except BuildtoolError as error:
         raise _mistake(error) from None

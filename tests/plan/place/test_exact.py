@@ -324,5 +324,5 @@ def test_large_problems_are_searched_without(monkeypatch: pytest.MonkeyPatch) ->
     problem = chained(1)
     known = decide(problem, problem.bound.bytes, 1000)
     monkeypatch.setattr(search, "MOST_UNITS", 1)
-    monkeypatch.setattr(solver, "allowed_offsets", None)  # is not asked
+    monkeypatch.setattr(solver, "find_allowed_offsets", None)  # is not asked
     assert decide(problem, problem.bound.bytes, 1000).status is known.status
