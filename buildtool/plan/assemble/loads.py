@@ -191,11 +191,11 @@ class Loading:
             placed = assembled(apart=sliced - self._in_place | mixed)
         base = len(placed.buffers) - len(extra)
         own_loads = tuple(replace(load, buffer=base + load.buffer) for load in loads)
-        made = self._while_running(replace(placed, loads=own_loads), ways)
-        if made is None:
+        complete = self._while_running(replace(placed, loads=own_loads), ways)
+        if complete is None:
             return self.placed(limit, enough, haste)
-        cost = placed.cost + self._arrivals.cost(made)
-        return replace(made, cost=cost, accounting=(*placed.accounting[:-1], *_COUNTED))
+        cost = placed.cost + self._arrivals.cost(complete)
+        return replace(complete, cost=cost, accounting=(*placed.accounting[:-1], *_COUNTED))
 
     def _while_running(self, placed: Plan, ways: Sequence[Mapping[int, Way]]) -> Plan | None:
         """Adds the loads of constants while regions run to a plan.
@@ -325,14 +325,14 @@ class Loading:
         return Way(channels, slots, slots * self.constants[op].slice_bytes(channels))
 
     def _demand(self, index: int, ways: Mapping[int, Way], limit: float) -> Demand:
-        board, known, pricer = self.target.board, self._facts[index], self._regions.model.pricer
+        board, facts, pricer = self.target.board, self._facts[index], self._regions.model.pricer
         bandwidth = board.memory(board.weights).bandwidth
         if any(not way.lasting for way in ways.values()):  # waits for all loads at each of its turns
             hidden = 0.0
         elif board.estimate is not None and bandwidth:
-            hidden = known.macs / board.estimate.macs_per_second * bandwidth
+            hidden = facts.macs / board.estimate.macs_per_second * bandwidth
         else:
-            hidden = known.cost * PRICED / max(1.0, pricer.load(PRICED) - pricer.load(0))
+            hidden = facts.cost * PRICED / max(1.0, pricer.load(PRICED) - pricer.load(0))
         cut = [(self.constants[op].channels, way.channels) for op, way in ways.items() if way.channels]
         slices = max((-(-channels // some) for channels, some in cut), default=1)
         # the first slice is loaded early as well: its buffer is live then

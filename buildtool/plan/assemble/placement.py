@@ -43,8 +43,10 @@ class Look:
 
 def place(buffers: Sequence[Buffer], options: Sequence[Overlap], alignment: int, work: Work) -> Placed:
     """Returns the lowest offsets that are found, with the fewest overlaps that they need."""
-    seen = look(buffers, options, alignment, work)
-    return search_placement(place_quickly(buffers, options, alignment, seen, work), options, alignment, work)
+    first_look = look(buffers, options, alignment, work)
+    return search_placement(
+        place_quickly(buffers, options, alignment, first_look, work), options, alignment, work
+    )
 
 
 def look(buffers: Sequence[Buffer], options: Sequence[Overlap], alignment: int, work: Work) -> Look:

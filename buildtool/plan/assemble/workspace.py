@@ -91,8 +91,8 @@ class Workspace:
         pieces, numbered, slots, size = list[Piece](), list[tuple[int, tuple[Piece, ...]]](), 0, 0
         for count, own in groups:
             for slot in range(count):
-                there = (p.size for p in own if p.first <= slot <= p.last)
-                size = max(size, sum(round_up(bytes_, alignment) for bytes_ in there))
+                sizes = (p.size for p in own if p.first <= slot <= p.last)
+                size = max(size, sum(round_up(bytes_, alignment) for bytes_ in sizes))
             pieces += [replace(p, first=slots + p.first, last=slots + p.last) for p in own]
             numbered.append((count, tuple(own)))
             slots += count
@@ -302,9 +302,9 @@ class Regions:
 
     def facts(self, run: Run) -> RegionFacts:
         """The facts of a run's region."""
-        known = self._known.get(run.region)
-        if known is not None:
-            return known
+        facts = self._known.get(run.region)
+        if facts is not None:
+            return facts
         graph, region, alignment = self.graph, run.region, self.target.board.alignment
         columns = {op: activity.columns for op, activity in run.activities.items()}
         space = workspace(graph, region, self.kernels, alignment, self.in_place, columns)
@@ -314,6 +314,6 @@ class Regions:
         if self.in_place == InPlace.ROWS and region.is_streamed:
             overlaps = tuple(of_region(graph, run, self.kernels, self._last_reads, partial))
         cost = self.model.region(region, self.image)
-        known = RegionFacts(space, in_rings, count_executed_macs(graph, run), cost, overlaps)
-        self._known.put(region, known)
-        return known
+        facts = RegionFacts(space, in_rings, count_executed_macs(graph, run), cost, overlaps)
+        self._known.put(region, facts)
+        return facts

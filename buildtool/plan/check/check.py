@@ -129,7 +129,7 @@ def _check_kernels(plan: Plan, graph: Graph, target: Target) -> list[KernelVaria
     """Checks that every operator has a suitable kernel, and that aliases have no kernel."""
     if len(plan.kernels) != len(graph.ops):
         raise PlanError(f"the plan names {len(plan.kernels)} kernels for {len(graph.ops)} operators")
-    known = {(variant.op, variant.name): variant for variant in target.kernels}
+    variants = {(variant.op, variant.name): variant for variant in target.kernels}
     chosen: list[KernelVariant | None] = []
     for op, name in zip(graph.ops, plan.kernels, strict=True):
         if op.kind in ALIAS_KINDS:
@@ -137,7 +137,7 @@ def _check_kernels(plan: Plan, graph: Graph, target: Target) -> list[KernelVaria
                 raise PlanError(f"an alias has kernel '{name}'", operator=op.place)
             chosen.append(None)
             continue
-        variant = known.get((str(op.kind), name))
+        variant = variants.get((str(op.kind), name))
         if variant is None:
             raise PlanError(f"the target has no kernel '{name}' for {op.kind}", operator=op.place)
         if variant.types != element_types(graph, op):

@@ -77,8 +77,8 @@ def _check_ring(buffer: Buffer, graph: Graph, t: int) -> None:
     """Checks that the rows and columns of a ring are within its tensor and fit into its bytes."""
     tensor = graph.tensors[t]
     batch, height, width, channels = tensor.nhwc
-    kept = 0 <= buffer.rows <= height and 0 <= buffer.columns <= (width if buffer.rows else 0)
-    if not kept or (buffer.rows and batch > 1):
+    is_within = 0 <= buffer.rows <= height and 0 <= buffer.columns <= (width if buffer.rows else 0)
+    if not is_within or (buffer.rows and batch > 1):
         rings = f"buffer '{buffer.name}' keeps {buffer.rows} rows and {buffer.columns} columns"
         raise PlanError(f"{rings} of {height} x {width}", tensor=tensor.name)
     pixels = (buffer.rows or height * batch) * (buffer.columns or width)

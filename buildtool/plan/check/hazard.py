@@ -31,19 +31,19 @@ def check_coverage(steps: Sequence[Step], graph: Graph) -> None:
     for step in steps:
         windows.setdefault(step.op, []).append(step)
     last = {step.op: number for number, step in enumerate(steps)}
-    done = dict.fromkeys(graph.inputs, -1)  # tensor -> the step that completes it
+    completed = dict.fromkeys(graph.inputs, -1)  # tensor -> the step that completes it
     for position, op in enumerate(graph.ops):
         if op.kind in ALIAS_KINDS:
             if position in windows:
                 raise PlanError("an alias has steps", operator=op.place)
-            done[op.outputs[0]] = max(done.get(t, -1) for t in op.inputs)
+            completed[op.outputs[0]] = max(completed.get(t, -1) for t in op.inputs)
         else:
             _, rows, columns, _ = graph.tensors[op.outputs[0]].nhwc
             _check_tiling(windows.get(position, []), rows, columns, op.place)
-            done.update((t, last[position]) for t in op.outputs)
+            completed.update((t, last[position]) for t in op.outputs)
     for number, step in enumerate(steps):
         for t in graph.ops[step.op].inputs:
-            if t in done and done[t] >= number:
+            if t in completed and completed[t] >= number:
                 place, name = graph.ops[step.op].place, graph.tensors[t].name
                 raise PlanError("runs before its input is complete", operator=place, tensor=name)
 

@@ -62,12 +62,12 @@ class Read:
 
 def reads(graph: Graph, op: Op) -> tuple[Read, ...]:
     """The activations that an operator reads, each once, in the order of its inputs."""
-    found = []
+    operands = []
     for t in dict.fromkeys(op.inputs):
         if t >= 0 and not graph.tensors[t].is_constant:
             taps = _taps(graph, op, t)
-            found.append(Read(t, *taps) if taps else Read(t))
-    return tuple(found)
+            operands.append(Read(t, *taps) if taps else Read(t))
+    return tuple(operands)
 
 
 def sums_up(graph: Graph, op: Op) -> bool:

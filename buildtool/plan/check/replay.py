@@ -194,14 +194,14 @@ class Replay:
         """Struct replay_tensor."""
         tensor, buffer, part = self.graph.tensors[t], self._holders.get(t), parts(self.graph).get(t)
         batch, height, width, channels = tensor.nhwc
-        offset, held, rows, columns, pitch, first = 0, -1, 0, 0, 0, 0
+        offset, buffer_size, rows, columns, pitch, first = 0, -1, 0, 0, 0, 0
         if buffer is not None:
-            offset, held, rows, columns = buffer.offset, buffer.size, buffer.rows, buffer.columns
+            offset, buffer_size, rows, columns = buffer.offset, buffer.size, buffer.rows, buffer.columns
         if part is not None:
             pitch, first = self.graph.tensors[part.whole].pixel_bytes, part.first * tensor.dtype.size
-        kept = (offset, rows or height, columns or width, not rows, pitch, first, held)
+        layout = (offset, rows or height, columns or width, not rows, pitch, first, buffer_size)
         described = (batch, height, width, channels, channels * tensor.dtype.size, tensor.size)
-        return (*kept, *described, self.groups[t] << 32)
+        return (*layout, *described, self.groups[t] << 32)
 
     def run(self) -> dict[int, int]:
         """See `replay`."""
@@ -268,10 +268,10 @@ class Replay:
     def run_steps(self, steps: Steps, streamed: bool) -> None:
         """Runs some steps of one region."""
         lines = np.ascontiguousarray(steps, np.int32)
-        done = _C.replay_run(ctypes.byref(self._model), lines.ctypes.data, len(lines), streamed)
-        if done == len(lines):
+        steps_run = _C.replay_run(ctypes.byref(self._model), lines.ctypes.data, len(lines), streamed)
+        if steps_run == len(lines):
             return
-        position = int(lines[done, 0])
+        position = int(lines[steps_run, 0])
         if position == SOURCE:
             raise self._wrong("")
         operator = self.operators[position]

@@ -38,13 +38,13 @@ def updates(graph: Graph, op: Op) -> frozenset[int]:
     if not pairs:
         return frozenset()
     states, groups = state_groups(graph), alias_groups(graph)
-    found = set()
+    operands = set()
     for operand, output in pairs.items():
         old, new = groups.get(op.inputs[operand], -1), groups.get(op.outputs[output], -1)
         if old not in states or states[old] != states.get(new):
             raise PlanError("updates tensors in place that are not states", operator=op.place)
-        found.add(op.inputs[operand])
-    return frozenset(found)
+        operands.add(op.inputs[operand])
+    return frozenset(operands)
 
 
 def check_states(plan: Plan, graph: Graph, timeline: Timeline) -> None:
@@ -84,11 +84,11 @@ def _check_memory(plan: Plan, graph: Graph, of: Mapping[int, int]) -> None:
     end = 0
     for index, (buffer, state) in enumerate(zip(plan.states, graph.states, strict=True)):
         tensor = graph.tensors[state.before]
-        wanted = tuple(sorted(t for t, number in of.items() if number == index))
-        if buffer.kind is not BufferKind.STATE or buffer.tensors != wanted or buffer.rows or buffer.columns:
+        tensors = tuple(sorted(t for t, number in of.items() if number == index))
+        if buffer.kind is not BufferKind.STATE or buffer.tensors != tensors or buffer.rows or buffer.columns:
             text = f"buffer '{buffer.name}' holds other tensors than the state's"
             raise PlanError(text, tensor=tensor.name)
         if buffer.offset < end or buffer.offset % plan.alignment or buffer.size != tensor.size:
-            there = f"state '{buffer.name}' has {buffer.size} bytes at {buffer.offset}"
-            raise PlanError(f"{there}, needed are {tensor.size} from {end} on", tensor=tensor.name)
+            state_text = f"state '{buffer.name}' has {buffer.size} bytes at {buffer.offset}"
+            raise PlanError(f"{state_text}, needed are {tensor.size} from {end} on", tensor=tensor.name)
         end = buffer.offset + buffer.size

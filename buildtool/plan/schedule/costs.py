@@ -155,10 +155,12 @@ def region_calls(graph: Graph, region: Region, image: str) -> RegionCalls:
             needed = lanes.wanted(needed)[-1]
         else:
             height = rows(graph, graph.ops[group.ops[-1]])
-            made = min(height, -(-needed // group.rows_per_step) * group.rows_per_step)
-            calls.update(remember(graph, "calls", (group, made), partial(_group_calls, graph, group, made)))
+            rows_made = min(height, -(-needed // group.rows_per_step) * group.rows_per_step)
+            calls.update(
+                remember(graph, "calls", (group, rows_made), partial(_group_calls, graph, group, rows_made))
+            )
             axis = needs(graph, group)[source][0]
-            needed = max(0, min(graph.tensors[source].nhwc[1], axis.high(made)))
+            needed = max(0, min(graph.tensors[source].nhwc[1], axis.high(rows_made)))
     return RegionCalls({p: calls[p] for p in region.ops}, needed if source == image_input else 0)
 
 

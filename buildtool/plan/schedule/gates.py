@@ -68,12 +68,12 @@ def _firsts(
     """The operators with which a second pass up to operator `last` may begin, nearest first."""
     firsts: list[int] = []
     readers, result = graph.consumers(), graph.ops[last].outputs[0]
-    least, outside, made = graph.tensors[result].size, set[int](), set[int]()
+    least, outside, results = graph.tensors[result].size, set[int](), set[int]()
     for first in range(last, max(-1, last - MOST_OPERATORS), -1):
         op = graph.ops[first]
         if op.kind in ALIAS_KINDS or accumulates(graph, op) or not by_rows(graph, op, kernels[first]):
             break
-        made.update(op.outputs)
+        results.update(op.outputs)
         if any(roots[t] in once_there for t in op.outputs):
             break
         if not outside.issuperset(op.outputs) and first != last:
@@ -83,7 +83,7 @@ def _firsts(
         inside = range(first, last + 1)
         read_elsewhere = any(
             t != result and (t in graph.outputs or any(r not in inside for r in readers.get(t, ())))
-            for t in made
+            for t in results
         )
         if len(outside) == 1 and not read_elsewhere:
             (source,) = outside

@@ -113,8 +113,10 @@ class Timeline:
 
         def touch(tensor: int, life: Life) -> None:
             if tensor in self.roots:
-                known = lives.get(self.roots[tensor], life)
-                lives[self.roots[tensor]] = Life(min(known.first, life.first), max(known.last, life.last))
+                life_so_far = lives.get(self.roots[tensor], life)
+                lives[self.roots[tensor]] = Life(
+                    min(life_so_far.first, life.first), max(life_so_far.last, life.last)
+                )
 
         for t in graph.inputs if self.image != Image.STREAM else ():
             touch(t, Life(0, 0))

@@ -92,8 +92,8 @@ class ArenaUse:
         if buffer.kind in _SIMPLE:
             return _SIMPLE[buffer.kind]
         root = self.roots[buffer.tensors[0]]
-        made = (self.makers.get(root, -1), *self.placing.get(root, ()))
-        maker = next((groups[position] for position in made if position in groups), None)
+        writers = (self.makers.get(root, -1), *self.placing.get(root, ()))
+        maker = next((groups[position] for position in writers if position in groups), None)
         if buffer.kind is BufferKind.RING and maker is not None:
             inside = maker.scheme in (Scheme.HALO, Scheme.H_CACHED) and read.get(root, set()) <= {maker}
             return Use.WINDOWS if inside else Use.RINGS
@@ -112,8 +112,8 @@ class ArenaUse:
         best = int(sizes.argmax())
         alive = {op: int(sizes[ops == op].max()) for op in distinct(ops).values.tolist()}
         moment = Moment(first + best, Step(*steps[best].tolist()), int(sizes[best]))
-        there = self._there(self._lasting(live), moment.number)
-        return moment, there + self.in_turn(region, live, moment.step.op), alive
+        live_now = self._there(self._lasting(live), moment.number)
+        return moment, live_now + self.in_turn(region, live, moment.step.op), alive
 
     def by_step(self, region: Region, live: Sequence[LiveBuffer], first: int, steps: Steps) -> Bytes:
         """Aligned live bytes in each step of a region, whose first step has the number `first`."""
@@ -183,11 +183,11 @@ class ArenaUse:
 
     def parts(self, live: Sequence[LiveBuffer]) -> tuple[tuple[Use, int], ...]:
         """Bytes by use; windows of a strip that overlap count once."""
-        found = []
+        sizes = []
         for use in Use:
             own = [h for h in live if h.use is use]
             spans = map(self._span, own)
             size = self.covered_bytes(own) if use is Use.WINDOWS else sum(end - start for start, end in spans)
             if size:
-                found.append((use, size))
-        return tuple(found)
+                sizes.append((use, size))
+        return tuple(sizes)

@@ -127,27 +127,27 @@ def held_buffers(plan: Plan, graph: Graph) -> tuple[Held, ...]:
     """A plan's buffers, in their order."""
     running = ((position, op) for position, op in enumerate(graph.ops) if op.kind is not OpKind.JOINED)
     makers = {t: position for position, op in running for t in op.outputs}
-    found = []
+    buffers = []
     for position, buffer in enumerate(plan.buffers):
         made_by = (makers[t] for t in buffer.tensors if t in makers)
         names = tuple(graph.tensors[t].name for t in buffer.tensors)
-        found.append(Held(position, buffer, names, buffer.op if buffer.op >= 0 else next(made_by, -1)))
-    return tuple(found)
+        buffers.append(Held(position, buffer, names, buffer.op if buffer.op >= 0 else next(made_by, -1)))
+    return tuple(buffers)
 
 
 def _costs(model: CostModel, run: Run, steps: Steps, image: str) -> Floats:
     """The cost of each step of a region."""
-    found, graph = np.zeros(len(steps)), model.graph
+    costs, graph = np.zeros(len(steps)), model.graph
     calls = region_calls(graph, run.region, image).operators
     for op in np.unique(steps[:, 0]).tolist():
         at = np.flatnonzero(steps[:, 0] == op)
         if op == SOURCE:
-            found[at] = model.delivery(1)
+            costs[at] = model.delivery(1)
             continue
-        found[at] = _calls(model, op, steps[at], run.region.is_streamed, calls[op].rings)
+        costs[at] = _calls(model, op, steps[at], run.region.is_streamed, calls[op].rings)
         if run.region.is_streamed and op in model.fed_in_parts:
-            found[at[-1]] += model.pricer.sums_end(model.geometries[op])
-    return found
+            costs[at[-1]] += model.pricer.sums_end(model.geometries[op])
+    return costs
 
 
 def _calls(model: CostModel, op: int, steps: Steps, streamed: bool, rings: Rings) -> Floats:
