@@ -155,7 +155,7 @@ def test_tensors_that_cannot_lie_where_they_are_wished_are_not_tried_one_by_one(
     tried = []
     monkeypatch.setattr(moves, "_place_pinned", lambda *args: tried.append(args))
     offsets = {i: 16 * i for i in range(60)}
-    assert moves._offsets(whole, segment, offsets, 960, {i: 16 * i + 16 for i in range(60)}) == offsets
+    assert moves._keep_offsets(whole, segment, offsets, 960, {i: 16 * i + 16 for i in range(60)}) == offsets
     assert len(tried) == moves.MOST_FAILED
 
 

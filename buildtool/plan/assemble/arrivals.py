@@ -92,7 +92,7 @@ class Way:
 
     @property
     def lasting(self) -> bool:
-        """Whether the buffer is there throughout the region."""
+        """Whether the buffer is live throughout the region."""
         return not (self.by_turns or self.behind)
 
 
@@ -145,7 +145,7 @@ def begins(regions: Sequence[Demand], farthest: int = FARTHEST) -> list[int]:
         best, least = index, float(own.load)
         for at in range(index - 1, max(-1, index - 1 - farthest), -1):
             if room[at] < own.buffers or not own.load:
-                break  # the buffer is there from then on
+                break  # the buffer is live from then on
             waits = max(0.0, own.load - max(0.0, hidden[at]))
             if waits < least:
                 best, least = at, waits

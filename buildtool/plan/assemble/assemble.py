@@ -164,7 +164,7 @@ def assemble(
     session.work.spend(ASSEMBLED * (len(buffers) + len(extra)))
 
     # 4. The lowest offsets that are found; tensors move between regions where that makes the arena lower.
-    placed, moves = _lay(timeline, buffers, extra, spaces, permitted, alignment, enough, session)
+    placed, moves = _place_contents(timeline, buffers, extra, spaces, permitted, alignment, enough, session)
 
     # 5. Totals.
     moved_sizes = [placed.buffers[move.source].size for move in moves]
@@ -213,7 +213,7 @@ _OVERLAPS = {
 }
 
 
-def _lay(
+def _place_contents(
     timeline: Timeline,
     buffers: Sequence[Buffer],
     extra: Sequence[Buffer],

@@ -271,7 +271,7 @@ class Loading:
         if not whole or self._total(index, whole) <= limit:
             return whole
         if region.is_streamed:
-            return self._in_turns(index, whole, limit) if len(region.groups) > 1 else whole
+            return self._load_at_turns(index, whole, limit) if len(region.groups) > 1 else whole
         op = region.ops[0]
         if self.constants[op].channels > self.constants[op].step:
             need = self._needs[index][op not in self._in_place]
@@ -280,7 +280,7 @@ class Loading:
                 return sliced
         return whole
 
-    def _in_turns(self, index: int, whole: Mapping[int, Way], limit: float) -> dict[int, Way]:
+    def _load_at_turns(self, index: int, whole: Mapping[int, Way], limit: float) -> dict[int, Way]:
         """Ways in a streamed region: as few loads at each turn and on dead rows as the limit needs."""
         ways = {op: replace(way, by_turns=True) for op, way in whole.items()}
         if self._total(index, ways) > limit:

@@ -205,15 +205,15 @@ def place_in_parts(
 
 def _place_within(problem: _Problem, height: int, least: int) -> Parted | None:
     """A placement within `height` bytes, in the fewest segments that are found."""
-    longest = list(_longest(problem, height))
+    longest = list(_find_longest(problem, height))
     if problem.is_cut_short:
         return None  # segments whose search was skipped are no reason to move tensors
-    ways = (longest, _cheaper(problem, longest, height))
+    ways = (longest, _find_cheaper(problem, longest, height))
     candidates = (_join_segments(problem, way, height, least) for way in ways if way)
     return min((parted for parted in candidates if parted), key=Parted.moved_bytes, default=None)
 
 
-def _longest(problem: _Problem, height: int) -> Iterator[tuple[_Segment, Offsets]]:
+def _find_longest(problem: _Problem, height: int) -> Iterator[tuple[_Segment, Offsets]]:
     """Yields from the first cut on the longest segments that can be placed within `height`, with offsets.
 
     The length is found by steps that double while they succeed and are then halved, so the effort depends
@@ -240,7 +240,7 @@ def _longest(problem: _Problem, height: int) -> Iterator[tuple[_Segment, Offsets
         start = low
 
 
-def _cheaper(
+def _find_cheaper(
     problem: _Problem, longest: Sequence[tuple[_Segment, Offsets]], height: int
 ) -> list[tuple[_Segment, Offsets]]:
     """The same number of segments, which begin where fewer bytes are alive than where the longest ones end.
@@ -283,7 +283,9 @@ def _try_segment(problem: _Problem, segment: _Segment, height: int, nodes: int) 
     return _place_pinned(problem, segment, height, {}, nodes)
 
 
-def _offsets(problem: _Problem, segment: _Segment, offsets: Offsets, height: int, wished: Offsets) -> Offsets:
+def _keep_offsets(
+    problem: _Problem, segment: _Segment, offsets: Offsets, height: int, wished: Offsets
+) -> Offsets:
     """The offsets of a segment, with as many as possible of the largest buffers at their `wished` offsets.
 
     After MOST_FAILED failures in a row the smaller buffers keep the offsets that they have.
@@ -332,7 +334,7 @@ def _join_segments(
     moves: list[Move] = []
     for segment, offsets in segments:
         wished = {i: parts[current[i]].offset for i in segment.buffers if i in current}
-        at = _offsets(problem, segment, offsets, height, wished)
+        at = _keep_offsets(problem, segment, offsets, height, wished)
         new_moves: list[Move] = []
         for i, item in zip(segment.buffers, segment.problem.items, strict=True):
             first, last, latest = item.lower, item.upper - 1, current.get(i)

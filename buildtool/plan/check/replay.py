@@ -130,7 +130,7 @@ _C = load_library(
     },
 )
 _AREA_OUTSIDE = 9  # the kind of replay.c for scratch and accumulators
-# By the other kinds: the words, and whether a tensor and the operator are named.
+# For the other kinds: the text, and whether the error has the tensor and the operator.
 _FAULTS = (
     ("rows {} to {} are not in the arena when they are read", True, True),
     ("bytes {} to {} are not in the arena when they are read", True, True),
@@ -161,12 +161,12 @@ class Replay:
         self._check_windows()
         self.operators = operators(plan, self.graph, kernels)
         self.groups = alias_groups(self.graph)
-        self._coming: dict[int, list[Load]] = {}  # step -> loads that begin with it
+        self._loads_at: dict[int, list[Load]] = {}  # step -> loads that begin with it
         for step, load in load_steps(timeline, plan.loads, plan.buffers):
-            self._coming.setdefault(step, []).append(load)
-        self._moving: dict[int, list[Move]] = {}  # step -> moves before it
+            self._loads_at.setdefault(step, []).append(load)
+        self._moves_at: dict[int, list[Move]] = {}  # step -> moves before it
         for move in plan.moves:
-            self._moving.setdefault(plan.buffers[move.target].first, []).append(move)
+            self._moves_at.setdefault(plan.buffers[move.target].first, []).append(move)
         self.tags: _Table = np.full(plan.arena_bytes + plan.state_bytes, -1, np.int64)
         self._fault: _Table = np.zeros(4, np.int64)
         self._holders: dict[int, Buffer] = {}
@@ -210,7 +210,7 @@ class Replay:
             self.write(t)
         for state in graph.states:
             self.write(state.before)
-        loading = sorted(self._coming)
+        loading = sorted(self._loads_at)
         for run, first in zip(timeline.runs, timeline.starts, strict=False):
             self._move(first)
             end, steps = first + run.count, run.steps
@@ -219,8 +219,8 @@ class Replay:
                 self._load(start)
                 self._refuse_mixed(run.region)
                 self.run_steps(steps[start - first : stop - first], run.region.is_streamed)
-        if self._moving:
-            first = min(self._moving)
+        if self._moves_at:
+            first = min(self._moves_at)
             raise PlanError(f"a tensor moves at step {first}, but no region begins with that step")
         lasting = [*graph.outputs, *(state.after for state in graph.states)]
         lasting += graph.inputs if self.plan.image == Image.RESIDENT else []
@@ -258,12 +258,12 @@ class Replay:
     def write(self, tensor: int) -> None:
         """Writes a whole tensor."""
         if not _C.replay_write(ctypes.byref(self._model), tensor):
-            raise self._wrong("")
+            raise self._make_error("")
 
     def require(self, tensor: int) -> None:
         """Raises PlanError unless a whole tensor is in memory at the end."""
         if not _C.replay_holds(ctypes.byref(self._model), tensor):
-            raise self._wrong("the end of the invoke")
+            raise self._make_error("the end of the invoke")
 
     def run_steps(self, steps: Steps, streamed: bool) -> None:
         """Runs some steps of one region."""
@@ -273,14 +273,14 @@ class Replay:
             return
         position = int(lines[steps_run, 0])
         if position == SOURCE:
-            raise self._wrong("")
+            raise self._make_error("")
         operator = self.operators[position]
         for area in (operator.scratch, operator.sums):
             if area is not None and self._fault[0] == _AREA_OUTSIDE:
                 self.refuse_outside(area.buffer)
-        raise self._wrong(operator.op.place)
+        raise self._make_error(operator.op.place)
 
-    def _wrong(self, operator: str) -> PlanError:
+    def _make_error(self, operator: str) -> PlanError:
         """The error for the fault that C found in a step of an operator."""
         kind, tensor, first, end = self._fault.tolist()
         words, names_tensor, names_operator = _FAULTS[kind]
@@ -305,7 +305,7 @@ class Replay:
 
     def _move(self, number: int) -> None:
         """Runs the moves before a step: a tensor's bytes are copied to its next buffer."""
-        for move in self._moving.pop(number, ()):
+        for move in self._moves_at.pop(number, ()):
             source, target = self.plan.buffers[move.source], self.plan.buffers[move.target]
             for buffer in (source, target):
                 self.refuse_outside(buffer)
@@ -321,7 +321,7 @@ class Replay:
 
     def _load(self, number: int) -> None:
         """Runs the loads that begin with a step."""
-        for load in self._coming.get(number, ()):
+        for load in self._loads_at.get(number, ()):
             buffer = self.plan.buffers[load.buffer]
             constants = Area(buffer, CONSTANTS + load.op)
             if constants != self.operators[load.op].constants:

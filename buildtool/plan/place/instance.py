@@ -67,13 +67,13 @@ class Instance:
     order: tuple[int, ...] = ()
 
     @cached_property
-    def _searched(self) -> dict[str, Int32s]:
+    def _search_arrays(self) -> dict[str, Int32s]:
         return {name: np.ascontiguousarray(getattr(self, name)) for name in SEARCHED}
 
     @cached_property
     def addresses(self) -> dict[str, int]:
         """The addresses of the search's arrays, which are valid as long as the instance lives."""
-        return {name: array.ctypes.data for name, array in self._searched.items()}
+        return {name: array.ctypes.data for name, array in self._search_arrays.items()}
 
 
 ARRAYS = tuple(field.name for field in fields(Instance) if field.type == "Int32s")

@@ -1,4 +1,4 @@
-"""Arena problems solved exactly: is there a placement within a capacity, and which is the lowest?
+"""The exact solver for arena problems: a placement within a capacity, or the lowest placement.
 
 Effort is counted in nodes, never in time: the same problem and budget give the same answer
 everywhere. Offsets are validated before use.

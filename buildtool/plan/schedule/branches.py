@@ -145,11 +145,11 @@ def branches(graph: Graph, group: Group, tensor: int) -> Branches:
         # with tables, paths only need the same number of rows; the stride is then the mean one
         stride = max(1, -(-height // lanes[-1].height))
     else:
-        stride = _stride(graph, lanes, exit_lanes)
+        stride = _find_stride(graph, lanes, exit_lanes)
     return Branches(tuple(lanes), height, stride * group.rows_per_step, group.rows_per_step, exit_lanes)
 
 
-def _stride(graph: Graph, lanes: list[Lane], exit_lanes: frozenset[int]) -> int:
+def _find_stride(graph: Graph, lanes: list[Lane], exit_lanes: frozenset[int]) -> int:
     """Rows by which the window in the input moves per row of the output; every path has the same."""
     strides: dict[int, int] = dict.fromkeys((*exit_lanes, len(lanes) - 1), 1)
     for index in range(len(lanes) - 1, -1, -1):

@@ -229,7 +229,7 @@ class CostModel:
         return frozenset(p for p, op in enumerate(self.graph.ops) if accumulates(self.graph, op))
 
     @cached_property
-    def _alike(self) -> tuple[int, ...]:
+    def _first_equal(self) -> tuple[int, ...]:
         """Operator -> the first one with the same geometry and kernel, and so the same cost."""
         first: dict[tuple[Geometry | None, str, bool], int] = {}
         keys = (
@@ -250,7 +250,7 @@ class CostModel:
 
         For a pooling that is fed part by part only the lengths of the ranges matter.
         """
-        alike = self._alike[position]
+        alike = self._first_equal[position]
         summed = streamed and alike in self.fed_in_parts
         key = (alike, summed, axis, ranges.low.tobytes(), ranges.high.tobytes(), rings)
         number = self._of_ranges.get(key)
@@ -268,7 +268,7 @@ class CostModel:
 
     def cost(self, position: int, rows: int, columns: int, streamed: bool = True) -> float:
         """The cost of all calls of an operator; `rows` and `columns` are numbers from `parts`."""
-        alike = self._alike[position]
+        alike = self._first_equal[position]
         summed = streamed and alike in self.fed_in_parts
         key = (alike, summed, rows, columns)
         cost = self._costs.get(key)

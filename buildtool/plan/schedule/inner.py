@@ -119,7 +119,7 @@ def columns_kept(graph: Graph, group: Group, tensor: int, along: Mapping[int, Ax
 
     When the group has made x columns, a tensor with the axis (K, S, P) to the output is made up to
     column (x - 1) * S - P + K. So its reader c (stride s, padding p, and of its output the axis
-    (K', S', P')) goes on at s * ((x - 1) * S' - P' + K') - p, while the tensor is made up to
+    (K', S', P')) continues at s * ((x - 1) * S' - P' + K') - p, while the tensor is made up to
     (x + hand_off - 1) * S - P + K, with S = s * S'.
     """
     axis = along[tensor][1]

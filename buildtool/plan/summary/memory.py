@@ -112,12 +112,12 @@ class ArenaUse:
         best = int(sizes.argmax())
         alive = {op: int(sizes[ops == op].max()) for op in distinct(ops).values.tolist()}
         moment = Moment(first + best, Step(*steps[best].tolist()), int(sizes[best]))
-        live_now = self._there(self._lasting(live), moment.number)
+        live_now = self._live_in_step(self._list_lasting(live), moment.number)
         return moment, live_now + self.in_turn(region, live, moment.step.op), alive
 
     def by_step(self, region: Region, live: Sequence[LiveBuffer], first: int, steps: Steps) -> Bytes:
         """Aligned live bytes in each step of a region, whose first step has the number `first`."""
-        lasting = self._lasting(live)
+        lasting = self._list_lasting(live)
         turns = {p: self.in_turn(region, live, p) for p in (SOURCE, *region.ops)}
         ends = {self.plan.buffers[h.buffer].last + 1 for h in lasting}
         edges = sorted(ends | {self.plan.buffers[h.buffer].first for h in lasting})
@@ -126,16 +126,17 @@ class ArenaUse:
         kinds = np.searchsorted(edges, numbers, side="right") * (int(ops.max(initial=0)) + 1) + ops
         _, at, which = np.unique(kinds, return_index=True, return_inverse=True)
         sizes = [
-            self.covered_bytes(self._there(lasting, first + i) + turns[int(steps[i, 0])]) for i in at.tolist()
+            self.covered_bytes(self._live_in_step(lasting, first + i) + turns[int(steps[i, 0])])
+            for i in at.tolist()
         ]
         return np.array(sizes, np.int64)[which]
 
-    def _there(self, lasting: Sequence[LiveBuffer], number: int) -> list[LiveBuffer]:
+    def _live_in_step(self, lasting: Sequence[LiveBuffer], number: int) -> list[LiveBuffer]:
         """The buffers that are live in a step."""
         buffers = self.plan.buffers
         return [h for h in lasting if buffers[h.buffer].first <= number <= buffers[h.buffer].last]
 
-    def _lasting(self, live: Sequence[LiveBuffer]) -> list[LiveBuffer]:
+    def _list_lasting(self, live: Sequence[LiveBuffer]) -> list[LiveBuffer]:
         """The buffers that keep their bytes as long as they live, whichever operator runs."""
         turning = (Use.WINDOWS, Use.SCRATCH)
         return [h for h in live if h.use not in turning and h.buffer not in self.by_turns]
