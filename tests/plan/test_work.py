@@ -151,11 +151,11 @@ def test_a_share_leaves_the_rest_to_what_comes_later():
 def test_tensors_that_cannot_lie_where_they_are_wished_are_not_tried_one_by_one(monkeypatch):
     buffers = [Buffer(BufferKind.TENSOR, f"t{i}", (i,), 16, 0, 1) for i in range(60)]
     whole = moves._Problem(buffers, [], 16, [1], ())
-    stretch = whole.stretch(0, whole.stretches)
+    segment = whole.segment(0, whole.segments)
     tried = []
     monkeypatch.setattr(moves, "_place_pinned", lambda *args: tried.append(args))
     offsets = {i: 16 * i for i in range(60)}
-    assert moves._offsets(whole, stretch, offsets, 960, {i: 16 * i + 16 for i in range(60)}) == offsets
+    assert moves._keep_offsets(whole, segment, offsets, 960, {i: 16 * i + 16 for i in range(60)}) == offsets
     assert len(tried) == moves.MOST_FAILED
 
 

@@ -1,14 +1,14 @@
-"""Constants as they are brought into the arena: their bytes, the ways in which they come, and when.
+"""How constants are loaded into the arena: their bytes, the ways of loading, and the times.
 
-Before their region: what is begun while a region computes is waited for before the next region that needs
-any constants runs. So a region hides as many bytes as come while it computes, and constants may begin several
-regions early.
+Before their region: a load may begin while an earlier region computes. The next region that needs any
+constants waits for its end. So a region hides the bytes that are loaded while it computes, and a load may
+begin several regions early.
 
-While it runs, after everything is placed: turns have their buffers in the region's workspace, dead rows are
-where its input lies. A region's output may lie over the rows of its input that nothing reads any more. Mostly
-the rows of the input die faster than the output grows: between the output's end and the first row that is
-still read some bytes are free all the time, and ever more of them. Constants of the region's last group may
-lie there. They come to the end of what is free, and come again, further on, when the output gets to them.
+While their region runs: constants that are loaded at each turn have buffers in the region's workspace. Other
+constants lie on dead rows of the region's input. Mostly the rows of the input die faster than the output
+grows over them. So some bytes between the end of the output and the first row that is still read are always
+free, and their number grows. Constants of the region's last group may lie at the end of these free bytes.
+When the output reaches them, they are loaded again at a higher address.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ HEAD = 16  # bytes in front of the channels' constants; both parts are rounded u
 
 @dataclass(frozen=True)
 class Constants:
-    """What an operator's kernel reads besides its inputs, in bytes.
+    """The constants that an operator's kernel reads besides its inputs. Sizes are in bytes.
 
-    `channels` output channels of `factors` and `weights` bytes each, in this order behind a head;
-    0 channels: the block cannot be cut, and where it can, then at multiples of `step`. There are bytes for
-    a multiple of `unit` channels, and `tail` bytes behind them that are read, whatever is in them. The
-    factors of `group` channels belong together: a slice lies within such a group, whose factors all come, or
-    consists of whole groups. `scattered`: they are several blocks of the weight image.
+    A head, then `factors` and then `weights` bytes for each of `channels` output channels. With 0 channels
+    the block cannot be cut, otherwise it can be cut at multiples of `step`. The block is padded to a multiple
+    of `unit` channels. The kernel also reads `tail` bytes behind it, whose values do not matter. The factors
+    of `group` channels belong together: a slice consists of whole groups, or lies within one group and has
+    all of its factors. `scattered`: the constants are several blocks of the weight image.
     """
 
     size: int
@@ -56,33 +56,33 @@ class Constants:
     scattered: bool = False
 
     def least_bytes(self) -> int:
-        """The least that an operator needs of the arena for its constants while it runs alone."""
+        """The smallest number of arena bytes for an operator's constants while it runs alone."""
         whole = round_up(self.size, HEAD)
         return whole if self.channels <= self.step else min(whole, self.slice_bytes(self.step))
 
     def slice_bytes(self, channels: int) -> int:
-        """Bytes of the block for some of the channels."""
+        """Bytes of a block with this many channels."""
         weights = self.weights * round_up(channels, self.unit) + self.tail
         factors = self.factors * round_up(channels, max(self.unit, self.group))
         return round_up(HEAD + factors, HEAD) + round_up(weights, HEAD)
 
     @cached_property
     def widths(self) -> tuple[int, ...]:
-        """How many channels a slice can have that are not all of them, ascending."""
+        """The possible numbers of channels of a slice, ascending, without all channels."""
         steps = range(self.step, self.channels, self.step)
         return tuple(n for n in steps if self.least_width(n) == n)
 
     def least_width(self, channels: int) -> int:
-        """The fewest channels of a slice, `channels` or more, that it can have wherever it begins."""
-        found = round_up(channels, self.step)
-        while found % self.group and self.group % found:
-            found += self.step
-        return found
+        """The smallest number of channels, at least `channels`, that any slice can have."""
+        width = round_up(channels, self.step)
+        while width % self.group and self.group % width:
+            width += self.step
+        return width
 
 
 @dataclass(frozen=True)
 class Way:
-    """How one operator's constants come: see Load."""
+    """How one operator's constants are loaded: see Load."""
 
     channels: int
     slots: int
@@ -92,13 +92,13 @@ class Way:
 
     @property
     def lasting(self) -> bool:
-        """Whether the buffer is there throughout the region."""
+        """Whether the buffer is live throughout the region."""
         return not (self.by_turns or self.behind)
 
 
 def constants(graph: Graph, kernels: Sequence[KernelVariant | None]) -> dict[int, Constants]:
-    """By operator: what its kernel reads besides its inputs, by the catalogue's formulas."""
-    found = {}
+    """Operator -> the constants of its kernel, by the catalogue's formulas."""
+    blocks = {}
     for position, kernel in enumerate(kernels):
         if kernel is None:
             continue
@@ -111,17 +111,19 @@ def constants(graph: Graph, kernels: Sequence[KernelVariant | None]) -> dict[int
             one_image = graph.tensors[op.outputs[0]].nhwc[0] == 1
             cuts = channel is not None and one_image and not read
             cut = (features(graph, op)["cout"], *channel) if channel and cuts else (0, *ChannelBytes())
-            found[position] = Constants(size, *cut, len(read) + bool(block) > 1)
-    return found
+            blocks[position] = Constants(size, *cut, len(read) + bool(block) > 1)
+    return blocks
 
 
-FARTHEST = 64  # regions that constants begin early at most
+FARTHEST = 64  # a load begins at most this many regions early
 
 
 @dataclass(frozen=True)
 class Demand:
-    """A region: bytes of its buffers of constants, of the constants that have to come before it runs, of the
-    arena that it leaves free, and of the constants that come while it computes.
+    """A region's numbers of bytes for its constants.
+
+    `buffers`: its buffers of constants. `load`: constants that are loaded before it runs. `room`: free bytes
+    of the arena. `hides`: constants that can be loaded while it computes.
     """
 
     buffers: int
@@ -131,32 +133,32 @@ class Demand:
 
 
 def begins(regions: Sequence[Demand], farthest: int = FARTHEST) -> list[int]:
-    """Region -> the one with which its constants begin to come: itself, or one before it, `farthest` at most.
+    """Region -> the region with which the load of its constants begins: itself, or at most `farthest` before.
 
-    The largest are taken first; each to where it makes the core wait least, and of these places the latest.
+    The largest load is chosen first. Each begins where the core waits least; of equal places, at the latest.
     """
     begin = list(range(len(regions)))
     room = [region.room for region in regions]
-    left = [region.hides for region in regions]
+    hidden = [region.hides for region in regions]
     for index in sorted(begin[1:], key=lambda i: (-regions[i].load, i)):
         own = regions[index]
         best, least = index, float(own.load)
         for at in range(index - 1, max(-1, index - 1 - farthest), -1):
             if room[at] < own.buffers or not own.load:
-                break  # the buffer is there from then on
-            waits = max(0.0, own.load - max(0.0, left[at]))
+                break  # the buffer is live from then on
+            waits = max(0.0, own.load - max(0.0, hidden[at]))
             if waits < least:
                 best, least = at, waits
         begin[index] = best
         if best < index:
-            left[best] -= own.load
+            hidden[best] -= own.load
             for at in range(best, index):
                 room[at] -= own.buffers
     return begin
 
 
 class Trail(NamedTuple):
-    """While the last group makes a part: bytes of the input that are dead, and of the output then made."""
+    """A part of the last group: the dead bytes of the input meanwhile, and the output's bytes after it."""
 
     part: Part
     dead: int
@@ -176,18 +178,18 @@ class Room(NamedTuple):
 
 
 def room(timeline: Timeline, index: int, overlaps: Sequence[RegionOverlap]) -> Room | None:
-    """The most room that a region has, of the overlaps of its output; None where there is none."""
+    """The largest room among the overlaps of a region's output; None where there is no room."""
     run, graph = timeline.runs[index], timeline.graph
     if len(run.region.groups) < 2 or accumulates(graph, graph.ops[run.region.ops[-1]]):
         return None
     rooms, tensors = list[Room](), graph.tensors
-    # an overlap that keeps them further apart is there for a reason that is not looked into
+    # only overlaps without a distance: the others have reasons that are not analysed here
     for source, result in ((o.source, o.result) for o in overlaps if o.distance == 0):
         at, needed = later_reads(graph, run.steps, source, run.region.ops)
         dead = np.minimum(np.append(needed, tensors[source].size), tensors[source].size)
-        made = parts(run, timeline, len(run.region.groups) - 1)
-        low = dead[np.searchsorted(at, [part.step for part in made])].tolist()
-        rows = zip(made, low, strict=True)
+        group_parts = parts(run, timeline, len(run.region.groups) - 1)
+        low = dead[np.searchsorted(at, [part.step for part in group_parts])].tolist()
+        rows = zip(group_parts, low, strict=True)
         trail = tuple(Trail(part, end, part.y1 * tensors[result].row_bytes) for part, end in rows)
         spare = min((one.dead // HEAD * HEAD - one.made for one in trail), default=0) // HEAD * HEAD
         if spare >= HEAD and trail[0].part.step > 0:
@@ -196,9 +198,9 @@ def room(timeline: Timeline, index: int, overlaps: Sequence[RegionOverlap]) -> R
 
 
 class Stack(NamedTuple):
-    """Constants side by side on dead rows, from a part of the last group on that begins with a step.
+    """Constants side by side on dead rows, from `step` on, with which a part of the last group begins.
 
-    `offset`: of the lowest byte; `full`: whether the constants that took turns before are there, too.
+    `offset`: the lowest byte. `full`: whether constants that were loaded at each turn before are included.
     """
 
     step: int
@@ -215,22 +217,22 @@ class Site(NamedTuple):
 
 
 def stacks(on: Room, size: int, full: int, site: Site) -> list[Stack]:
-    """Stacks of `size` bytes, one after the other, and of `full` bytes from when there is room for these.
+    """Stacks of `size` bytes, one after the other, and of `full` bytes once there is room for them.
 
-    Each lasts until the output gets to it. Empty where there is no room when it is needed.
+    Each stack lasts until the output reaches it. Empty where there is no room at some time.
     """
-    made: list[Stack] = []
+    stacked: list[Stack] = []
     is_full = size == full
     for part, dead, output in on.trail:
         end = max(site.result + output if site.covers else 0, site.source)
         top = (site.source + dead) // HEAD * HEAD
         grows = not is_full and top - full >= end
         is_full = is_full or grows
-        if (size or is_full) and (grows or not made or made[-1].offset < end):
-            made.append(Stack(part.step, top - (full if is_full else size), is_full))
-            if made[-1].offset < end:
+        if (size or is_full) and (grows or not stacked or stacked[-1].offset < end):
+            stacked.append(Stack(part.step, top - (full if is_full else size), is_full))
+            if stacked[-1].offset < end:
                 return []
-    return made
+    return stacked
 
 
 class Place(NamedTuple):
@@ -241,10 +243,10 @@ class Place(NamedTuple):
 
 
 def places(lowest: Sequence[Stack], own: Sequence[Part], is_last: bool) -> list[Place]:
-    """Where an operator's constants lie that are the lowest of some stacks.
+    """The places of an operator's constants, which are the lowest of some stacks.
 
-    `own`: the parts of its group, `is_last`: whether that is the region's last group. Others find a new stack
-    with the first rows that they make after it began.
+    `own`: the parts of its group. `is_last`: whether that is the region's last group. Other groups use a new
+    stack from the first rows that they make after it began.
     """
     by_step: dict[int, Place] = {}  # of two stacks that began before the same rows, the later one
     for stack in lowest:
@@ -257,31 +259,33 @@ def places(lowest: Sequence[Stack], own: Sequence[Part], is_last: bool) -> list[
 
 @dataclass(frozen=True)
 class Arrivals:
-    """What comes while a timeline's regions run; `constants`: by operator."""
+    """The loads while a timeline's regions run; `constants`: by operator."""
 
     timeline: Timeline
     constants: Mapping[int, Constants]
     model: CostModel
 
     def cost(self, plan: Plan) -> float:
-        """The cost of all loads of a plan, each time that they are brought."""
+        """The cost of all loads of a plan, repetitions included."""
         return sum(
             self.model.loading(load) for _, load in load_steps(self.timeline, plan.loads, plan.buffers)
         )
 
     def by_turns(self, plan: Plan, ways: Sequence[Mapping[int, Way]]) -> Plan:
-        """A placed plan with the loads of constants that take turns."""
+        """Returns the placed plan with the loads that repeat at each turn."""
         at = {b.op: i for i, b in enumerate(plan.buffers) if b.kind is BufferKind.WEIGHTS}
         turning = [op for own in ways for op, way in own.items() if way.by_turns]
         loads = [Load(op, at[op], self.constants[op].size, by_turns=True) for op in turning]
         return replace(plan, loads=tuple(sorted([*plan.loads, *loads], key=_order)))
 
     def on_dead_rows(self, plan: Plan, index: int, ways: Mapping[int, Way], on: Room) -> Plan | None:
-        """The plan with constants of a region on dead rows of its input; None where those that need it find
-        no room there. Constants that took turns come there as well, if less is brought then.
+        """Returns the plan with constants of a region on dead rows of its input.
+
+        None where constants that have to lie there find no room. Constants that are loaded at each turn lie
+        there, too, if that costs less.
         """
         region = self.timeline.regions[index]
-        needed = [op for op, way in ways.items() if way.behind]
+        behind = [op for op, way in ways.items() if way.behind]
         others = [
             op
             for op, way in ways.items()
@@ -289,13 +293,13 @@ class Arrivals:
             and not self.constants[op].scattered
             and region.groups[group_of(region, op)].scheme is not Scheme.BRANCHES
         ]
-        tried = (self._stack_constants(plan, index, needed, more, on) for more in (others, []))
-        return min((made for made in tried if made is not None), key=self.cost, default=None)
+        plans = (self._stack_constants(plan, index, behind, more, on) for more in (others, []))
+        return min((made for made in plans if made is not None), key=self.cost, default=None)
 
     def _stack_constants(
         self, plan: Plan, index: int, needed: Sequence[int], others: Sequence[int], on: Room
     ) -> Plan | None:
-        """The plan with constants on dead rows; those of `others` from when there is room."""
+        """Returns the plan with constants on dead rows; those of `others` from when there is room."""
         ops = [*needed, *others]
         if not ops:
             return plan
@@ -320,17 +324,17 @@ class Arrivals:
         """The buffers of an operator's constants, one after the other, at the lowest bytes of some stacks."""
         run, (start, end) = self.timeline.runs[index], self.timeline.starts[index : index + 2]
         group = group_of(run.region, op)
-        lying = places(lowest, parts(run, self.timeline, group), group == len(run.region.groups) - 1)
-        ends = [*(start + place.step for place in lying[1:]), end]
+        spots = places(lowest, parts(run, self.timeline, group), group == len(run.region.groups) - 1)
+        ends = [*(start + place.step for place in spots[1:]), end]
         name, size = f"operator {op} constants", self.constants[op].size
         return [
             Buffer(BufferKind.WEIGHTS, name, (), size, start + place.step, following - 1, place.offset, op=op)
-            for place, following in zip(lying, ends, strict=False)
+            for place, following in zip(spots, ends, strict=False)
         ]
 
 
 def _extend_loads(plan: Plan, more: Sequence[Buffer]) -> Plan:
-    """The plan with further buffers for the constants of an operator, which begin where its turns end."""
+    """Adds buffers for an operator's constants to a plan; its buffer for turns ends where they begin."""
     op, buffers = more[0].op, list(plan.buffers)
     turns = next((load.buffer for load in plan.loads if load.op == op), None)
     if turns is not None:

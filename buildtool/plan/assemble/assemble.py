@@ -2,8 +2,8 @@
 
 Tensors between regions are whole. Inside a streamed region a tensor is a ring (between groups) or a
 column window (inside a group). The windows and the kernel scratch of different groups of a region are
-never in use at the same time, so they share memory (see `workspace`). Layer by layer or streamed, all
-plans are assembled here; so equal regions give equal plans.
+never in use at the same time, so they share memory (see `workspace`). All plans are assembled here,
+layer by layer or streamed, so equal regions give equal plans.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ from buildtool.plan.types import Buffer, BufferKind, Move, Overlap, Plan, replac
 from buildtool.target.digest import planning_digest
 from buildtool.target.types import KernelVariant, Target
 
-ASSEMBLED = 2_000  # units of work a buffer: all that assembling a plan takes beside its offsets
-MOST_PLACEMENTS = 512  # that a session keeps, of some kilobytes each
-MOST_BUFFERS = 1 << 13  # in all of them, but for the last two
+ASSEMBLED = 2_000  # units of work per buffer to assemble a plan, without its offsets
+MOST_PLACEMENTS = 512  # placements that a session keeps, some kilobytes each
+MOST_BUFFERS = 1 << 13  # buffers in all of these placements, without the last two
 
 
 class Contents(NamedTuple):
-    """What lies in the arena: steps 1 to 3 of the five."""
+    """The contents of the arena: the result of steps 1 to 3."""
 
     facts: list[RegionFacts]
     buffers: list[Buffer]
@@ -52,7 +52,7 @@ def contents(
     apart: Collection[int] = (),
     turns: Mapping[int, int] = MappingProxyType({}),
 ) -> Contents:
-    """Each region's facts, and the buffers and overlaps of a timeline; `apart`, `turns`: as in `assemble`."""
+    """The facts, buffers and overlaps of a timeline's regions; `apart` and `turns` are as in `assemble`."""
     # 1. The timeline says when each tensor's and each operator's memory is touched first and last.
     # 2. What lies in the arena: workspaces of regions, whole tensors and rings, sums of poolings.
     facts = [regions.facts(run) for run in timeline.runs]
@@ -72,10 +72,10 @@ def contents(
 
 
 def tensor_buffers(timeline: Timeline, windows: Collection[int], rings: Iterable[LineBuffer]) -> list[Buffer]:
-    """One buffer for each set of tensors that share their bytes: a ring inside a region, else all of it.
+    """One buffer for each set of tensors that share their bytes: a ring inside a region, else a whole tensor.
 
-    `windows`: tensors that lie in a region's workspace; `rings`: those of all regions. A tensor that is never
-    touched has no buffer.
+    `windows`: tensors in the workspaces. `rings`: the rings of all regions. A tensor that no step touches has
+    no buffer.
     """
     names, elsewhere = _names(timeline.graph), state_of(timeline.graph)
     in_rings = {ring.tensor: ring for ring in rings}
@@ -93,7 +93,7 @@ def tensor_buffers(timeline: Timeline, windows: Collection[int], rings: Iterable
 
 @of_graph
 def _names(graph: Graph) -> dict[int, str]:
-    """Names of inputs and computed tensors, by place alone: a plan does not change with tensors' names."""
+    """Names of inputs and computed tensors by position only: a plan does not depend on tensors' names."""
     names = {t: f"input {i}" for i, t in enumerate(graph.inputs)}
     for position, op in enumerate(graph.ops):
         for i, t in enumerate(op.outputs):
@@ -111,7 +111,7 @@ def accumulators(timeline: Timeline) -> Iterator[Buffer]:
 
 
 def state_buffers(graph: Graph, last: int, alignment: int) -> tuple[Buffer, ...]:
-    """One buffer for each state, side by side from 0 on, there from the first step to the `last` one."""
+    """One buffer for each state, side by side from offset 0, live from the first step to the `last` one."""
     buffers, base = [], 0
     for index, state in enumerate(graph.states):
         tensors = tuple(sorted(t for t, number in state_of(graph).items() if number == index))
@@ -122,12 +122,12 @@ def state_buffers(graph: Graph, last: int, alignment: int) -> tuple[Buffer, ...]
 
 
 def state_bytes(graph: Graph, alignment: int) -> int:
-    """Bytes of what a network keeps between invokes: see `Plan.state_bytes`."""
+    """Bytes of the states that a network keeps between invokes: see `Plan.state_bytes`."""
     return sum(round_up(graph.tensors[state.before].size, alignment) for state in graph.states)
 
 
 def region_bounds(timeline: Timeline, regions: Regions, apart: Collection[int] = ()) -> list[int]:
-    """Region -> lower bound of the arena while it runs, in bytes, wherever tensors are moved to."""
+    """Region -> lower bound of the arena while it runs, in bytes, for any moves of tensors."""
     if not timeline.regions:  # a network whose outputs are its inputs
         return []
     facts, buffers, permitted = contents(timeline, regions, apart)
@@ -151,10 +151,10 @@ def assemble(
 ) -> Plan:
     """The plan that runs a timeline's regions with `kernels` (one per operator, None for aliases).
 
-    `extra`: further buffers, which are placed with the rest and come last in the plan; `apart`: operators
-    whose output must not lie on their input; `turns`: by operator, bytes of constants that come with every
-    turn of its group. `enough`: tensors are moved between regions only where the arena would have more bytes
-    than this (math.inf: tensors never move).
+    `extra`: further buffers, which are last in the plan. `apart`: operators whose output must not lie over
+    their input. `turns`: operator -> bytes of its constants that are loaded at each turn of its group.
+    `enough`: tensors are moved between regions only where the arena would be larger than this, in bytes
+    (math.inf: tensors never move).
     """
     graph, alignment = timeline.graph, target.board.alignment
     regions = Regions.of(graph, kernels, target, timeline.image, in_place, session)
@@ -163,11 +163,11 @@ def assemble(
     session = session or Session()
     session.work.spend(ASSEMBLED * (len(buffers) + len(extra)))
 
-    # 4. Offsets as low as found; tensors move between regions where that makes the arena lower.
-    placed, moves = _lay(timeline, buffers, extra, spaces, permitted, alignment, enough, session)
+    # 4. The lowest offsets that are found; tensors move between regions where that makes the arena lower.
+    placed, moves = _place_contents(timeline, buffers, extra, spaces, permitted, alignment, enough, session)
 
     # 5. Totals.
-    moved = [placed.buffers[move.source].size for move in moves]
+    moved_sizes = [placed.buffers[move.source].size for move in moves]
     return Plan(
         strategy=strategy,
         topology=topology_digest(graph),
@@ -182,7 +182,7 @@ def assemble(
         arena_bound_bytes=placed.bound,
         macs=sum(known.macs for known in facts),
         macs_layerwise=total_macs(graph),
-        cost=sum((known.cost for known in facts), 0.0) + sum(map(regions.model.pricer.move, moved)),
+        cost=sum((known.cost for known in facts), 0.0) + sum(map(regions.model.pricer.move, moved_sizes)),
         cost_unit=target.cost_unit,
         accounting=(
             _INPUTS[timeline.image],
@@ -200,7 +200,7 @@ def assemble(
     )
 
 
-# What the arena's bytes count, in words, by image mode and by `in_place`.
+# The sentences that say what the arena's bytes include, by image mode and by `in_place`.
 _INPUTS = {
     "overwritable": "the network's inputs are in the arena; their memory is used again once read",
     "resident": "the network's inputs are in the arena to the end",
@@ -213,7 +213,7 @@ _OVERLAPS = {
 }
 
 
-def _lay(
+def _place_contents(
     timeline: Timeline,
     buffers: Sequence[Buffer],
     extra: Sequence[Buffer],
@@ -223,15 +223,15 @@ def _lay(
     enough: float,
     session: Session,
 ) -> tuple[Placed, tuple[Move, ...]]:
-    """As low as found: `buffers` (in parts where they move), then windows and scratch, then `extra`.
+    """Places `buffers` (in parts where they move), then windows and scratch, then `extra`.
 
-    `permitted` names positions in `buffers`; the overlaps and moves of the result positions in its buffers.
-    Inputs of a resident image, which are there all the time, lie side by side at the bottom. Nothing is lost
-    by that: what lies below such a buffer can as well lie above it. They neither move nor share a byte, so
-    the rest is placed as if they were not there.
+    `permitted` has positions in `buffers`; the result's overlaps and moves have positions in its own buffers.
+    The inputs of a resident image are live all the time. They lie side by side at the bottom, which costs no
+    bytes: a buffer below them could as well lie above. They neither move nor overlap, so the rest is placed
+    without them.
     """
-    ticks, known = Ticks(timeline, spaces), [*buffers, *extra]
-    timed = [*map(ticks.timed, known), *ticks.pieces()]
+    ticks, in_steps = Ticks(timeline, spaces), [*buffers, *extra]
+    timed = [*map(ticks.timed, in_steps), *ticks.pieces()]
     resident = timeline.graph.inputs if timeline.image == Image.RESIDENT else ()
     ground = [i for i, b in enumerate(timed) if b.kind is BufferKind.TENSOR and b.tensors[0] in resident]
     rest = [i for i in range(len(timed)) if i not in ground]
@@ -250,8 +250,8 @@ def _lay(
 
     first, last, places = list[Buffer](), list[Buffer](), list[int]()
     for i, b, _ in parts:
-        if i < len(known):
-            (first if i < len(buffers) else last).append(ticks.in_steps(b, known[i], timed[i]))
+        if i < len(in_steps):
+            (first if i < len(buffers) else last).append(ticks.in_steps(b, in_steps[i], timed[i]))
         else:
             places.append(b.offset)
     pieces = (piece for space in spaces for piece in space.pieces)
@@ -265,7 +265,7 @@ def _lay(
 
 
 class _Key(tuple[Any, ...]):
-    """A key with many buffers in it, used for several kinds: its hash is computed once."""
+    """A large key that is used in several caches: its hash is computed only once."""
 
     @cached_property
     def _hash(self) -> int:
@@ -283,13 +283,13 @@ def _place(
     enough: float,
     session: Session,
 ) -> Parted:
-    """Offsets as low as found; in parts, where `enough` bytes are not met otherwise.
+    """The lowest offsets that are found; with moves where the arena would otherwise exceed `enough` bytes.
 
-    Where a placement in parts is as low as the lower bound of the whole, nothing lower is looked for. The
-    session keeps placements: the same few plans are asked for again and again to keep a limit.
+    The search ends where a placement in parts is as low as the lower bound of whole buffers. The session
+    keeps placements, because a search under a limit needs the same few plans many times.
     """
     key, work = _Key((tuple(timed), tuple(overlaps), alignment)), session.work
-    kept = max(2, min(MOST_PLACEMENTS, MOST_BUFFERS // max(1, len(timed))))
+    limit = max(2, min(MOST_PLACEMENTS, MOST_BUFFERS // max(1, len(timed))))
     fixed = {i for i, b in enumerate(timed) if b.kind is not BufferKind.TENSOR}
 
     def parted(below: float) -> Parted | None:
@@ -297,23 +297,23 @@ def _place(
             "placements in parts",
             (key, tuple(starts), below, enough),
             lambda: place_in_parts(timed, overlaps, alignment, starts, fixed, below, enough, work),
-            kept,
+            limit,
         )
 
-    seen = session.remember("looks", key, lambda: look(timed, overlaps, alignment, work), kept)
-    if enough < seen.bound and seen.impossible:
+    first_look = session.remember("looks", key, lambda: look(timed, overlaps, alignment, work), limit)
+    if enough < first_look.bound and first_look.impossible:
         parts = parted(math.inf)
-        if parts is not None and parts.placed.height <= seen.bound:
+        if parts is not None and parts.placed.height <= first_look.bound:
             return parts
     quick = session.remember(
-        "placements", key, lambda: place_quickly(timed, overlaps, alignment, seen, work), kept
+        "placements", key, lambda: place_quickly(timed, overlaps, alignment, first_look, work), limit
     )
-    if enough < quick.bound < quick.height and not seen.impossible:
+    if enough < quick.bound < quick.height and not first_look.impossible:
         parts = parted(quick.height)
         if parts is not None and parts.placed.height <= quick.bound:
             return parts
     placed = session.remember(
-        "searched placements", key, lambda: search_placement(quick, overlaps, alignment, work), kept
+        "searched placements", key, lambda: search_placement(quick, overlaps, alignment, work), limit
     )
     whole = Parted(placed, tuple(range(len(timed))), ())
     return whole if placed.height <= enough else parted(placed.height) or whole

@@ -29,16 +29,16 @@ def plan(
 ) -> Plan:
     """One region per operator, in the graph's order; aliases run no code and have no region.
 
-    `in_place`: which outputs may lie on their dying inputs: of kernels that work row by row or
-    element by element ("rows"), of the latter only ("elementwise"), or "none". `image`: whether the
-    network's inputs survive the invoke ("resident"). `enough`: tensors are moved only where the arena
-    would have more bytes (see `assemble`). The plan may be larger than the board's memory (see
-    `fit`). Raises UnsupportedError where the target has no kernel, UsageError for unknown options.
+    `in_place`: the kernels whose outputs may lie over their dying inputs: those that work row by row or
+    element by element ("rows"), only the latter ("elementwise"), or no kernels ("none"). `image`: whether
+    the network's inputs survive the invoke ("resident"). `enough`: tensors are moved only where the arena
+    would have more bytes (see `assemble`). The plan may be larger than the board's memory (see `fit`).
+    Raises UnsupportedError where the target has no kernel, and UsageError for unknown options.
     """
     for name, value, known in (("in_place", in_place, IN_PLACE), ("image", image, IMAGES)):
         if value not in known:
             if value == Image.STREAM:
-                text = "layer by layer the whole image has to be there, and 'stream' delivers it row by row"
+                text = "a layer-by-layer plan needs the whole input image; 'stream' delivers it row by row"
                 helps = [suggest(image=Image.OVERWRITABLE), suggest(strategy=Strategy.BEST)]
                 raise UsageError(text, option="image", hint=helps)
             raise UsageError(f"{name} cannot be '{value}'", hint=did_you_mean(value, known))

@@ -1,10 +1,10 @@
-"""Weights in slow memory: which constants are brought into the arena, when, and how many at a time.
+"""Weights in slow memory: which constants are loaded into the arena, when, and how many at a time.
 
-Constants of a region are there before it begins, where there is room for all of them. Those of an operator
-that runs alone may come in slices of its output channels, each of which it computes over its whole output,
-straight to where the channels belong. Those of a streamed region's groups may take turns in the same
-memory, or lie on dead rows of the region's input. Where there is room, they come while regions before
-compute, and a slice while the one before it is used (see `arrivals`).
+Where there is room for all constants of a region, they are loaded before it begins. Constants of an operator
+that runs alone may be loaded in slices of its output channels; it computes each slice over its whole output.
+Constants of a streamed region's groups may be loaded into the same memory alternately, at each turn of their
+group, or lie on dead rows of the region's input. Where there is room, a load runs while earlier regions
+compute, or while the slice before it is used (see `arrivals`).
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from buildtool.plan.types import Buffer, BufferKind, Load, Plan
 from buildtool.target.types import KernelVariant, Target
 
 MOST_BEHIND = 8  # operators of a group whose constants are tried on dead rows
-PRICED = 1 << 16  # bytes by which the price of one is known
-PARTS = (2, 4, 8, 16)  # in which constants come that an operator would have to wait for
-ATTEMPTS = 8  # at keeping a limit, by asking for less than what came out too large
+PRICED = 1 << 16  # bytes of the load from which the cost per byte is computed
+PARTS = (2, 4, 8, 16)  # numbers of slices that are tried where an operator would wait for its constants
+ATTEMPTS = 8  # attempts to meet a limit, each with a smaller one than before
 _COUNTED = (
     "weights are in the arena while their operator runs, and while they come",
     "stack and the application's memory are not in the arena",
@@ -42,9 +42,10 @@ _COUNTED = (
 
 
 class Haste(NamedTuple):
-    """How early constants come: this many regions at most, and what is waited for in two slices at a time.
+    """How early constants are loaded: at most `farthest` regions early.
 
-    `share`: of the room above the least arena, what they may take.
+    `in_two`: load constants that an operator would wait for in slices, two at a time. `share`: the part of
+    the room above the smallest arena that early loads may use.
     """
 
     farthest: int
@@ -52,19 +53,19 @@ class Haste(NamedTuple):
     share: float
 
 
-# Constants that are there for longer are harder to place.
+# Constants that are live for longer are harder to place.
 HASTE = (*(Haste(FARTHEST, True, share) for share in (1, 0.9, 0.75)), Haste(1, True, 1), Haste(1, False, 1))
-SPARE = 1.02  # times the least: with less room than this all shares of it are the same
+SPARE = 1.02  # times the smallest arena: below this, different shares of the room make no difference
 
 
 def _lasting(ways: Mapping[int, Way]) -> int:
-    """Bytes of the buffers that are there throughout a region."""
+    """Bytes of the buffers that are live throughout a region."""
     return sum(round_up(way.bytes, HEAD) for way in ways.values() if way.lasting)
 
 
 @dataclass(frozen=True)
 class Loading:
-    """How constants (by operator) come into the arena of a timeline's regions."""
+    """How constants (by operator) are loaded into the arena of a timeline's regions."""
 
     timeline: Timeline
     target: Target
@@ -98,9 +99,9 @@ class Loading:
 
     @cached_property
     def _needs(self) -> tuple[tuple[int, int], ...]:
-        """The bytes that each region needs without constants, at least.
+        """Lower bounds of the bytes that each region needs without constants.
 
-        The second number: where an operator that runs alone does not write over its input, as one in slices.
+        The second number holds where an operator that runs alone, in slices, does not write over its input.
         """
         alone = {region.ops[0] for region in self.timeline.regions if not region.is_streamed}
         bounds = (region_bounds(self.timeline, self._regions, apart) for apart in (frozenset[int](), alone))
@@ -117,7 +118,7 @@ class Loading:
         return frozenset(ops.difference(uneven))
 
     def _total(self, index: int, ways: Mapping[int, Way]) -> int:
-        """Bytes of the arena that a region needs at least, with its constants."""
+        """A lower bound of the arena bytes that a region needs with its constants."""
         (whole, apart), space = self._needs[index], self._facts[index].workspace
         sliced = any(way.channels and op not in self._in_place for op, way in ways.items())
         turned = {op: way.bytes for op, way in ways.items() if way.by_turns}
@@ -127,37 +128,37 @@ class Loading:
 
     @cached_property
     def least(self) -> int:
-        """A lower bound of the arena, however constants come: each region's need with the least of them."""
+        """A lower bound of the arena for any way of loading, in bytes."""
         totals = (self._total(i, self._ways(i, 0)) for i in range(len(self.timeline.regions)))
         return max(totals, default=0)
 
     def plan(self, limit: float, enough: float, attempts: int = ATTEMPTS) -> Plan:
-        """The plan with all constants in the arena, within `limit` bytes, or the lowest that is found.
+        """Returns a plan with all constants in the arena: within `limit` bytes, or the lowest that is found.
 
-        Of what fits, what takes the least time: whole blocks before slices, and as early as possible. What is
-        chosen needs no more in any region than is asked for. Where the regions' buffers do not fit together
-        within that, less is asked for, `attempts` times in all. `enough`: see `assemble`.
+        It prefers the fastest way that fits: whole blocks before slices, and loads as early as possible. The
+        ways are chosen so that no region by itself exceeds the limit. Where the plan still exceeds it, ways
+        are chosen for a smaller limit, in at most `attempts` attempts. `enough`: see `assemble`.
         """
         work = self.session.work if self.session else Work()
-        asked = goal = max(limit, self.least)
+        target_bytes = goal = max(limit, self.least)
         best: Plan | None = None
         for _ in range(attempts):
             for haste in HASTE:
-                if haste.share < 1 and asked < SPARE * self.least:
+                if haste.share < 1 and target_bytes < SPARE * self.least:
                     continue
-                made = self.placed(asked, enough, haste)
-                if best is None or made.arena_bytes < best.arena_bytes:
-                    best = made
-                if made.arena_bytes <= goal or not work.goes_on():
+                candidate = self.placed(target_bytes, enough, haste)
+                if best is None or candidate.arena_bytes < best.arena_bytes:
+                    best = candidate
+                if candidate.arena_bytes <= goal or not work.goes_on():
                     return best
-            if asked <= 0:
+            if target_bytes <= 0:
                 break
-            asked -= max(self.target.board.alignment, made.arena_bytes - goal)
+            target_bytes -= max(self.target.board.alignment, candidate.arena_bytes - goal)
         assert best is not None
         return best
 
     def placed(self, limit: float, enough: float, haste: Haste) -> Plan:
-        """The plan whose regions need no more than `limit` bytes each, where they can."""
+        """Returns the plan whose regions need at most `limit` bytes each, where that is possible."""
         starts, regions = self.timeline.starts, range(len(self.timeline.regions))
         ways = [self._ways(index, limit) for index in regions]
         ways = self._beside(ways, limit) if haste.in_two else ways
@@ -190,15 +191,16 @@ class Loading:
             placed = assembled(apart=sliced - self._in_place | mixed)
         base = len(placed.buffers) - len(extra)
         own_loads = tuple(replace(load, buffer=base + load.buffer) for load in loads)
-        made = self._while_running(replace(placed, loads=own_loads), ways)
-        if made is None:
+        complete = self._while_running(replace(placed, loads=own_loads), ways)
+        if complete is None:
             return self.placed(limit, enough, haste)
-        cost = placed.cost + self._arrivals.cost(made)
-        return replace(made, cost=cost, accounting=(*placed.accounting[:-1], *_COUNTED))
+        cost = placed.cost + self._arrivals.cost(complete)
+        return replace(complete, cost=cost, accounting=(*placed.accounting[:-1], *_COUNTED))
 
     def _while_running(self, placed: Plan, ways: Sequence[Mapping[int, Way]]) -> Plan | None:
-        """The plan with constants that come while regions run; None where dead rows were not where they were
-        counted on: these have no room from now on.
+        """Adds the loads of constants while regions run to a plan.
+
+        Returns None where constants find no room on the dead rows; these rows are not used again.
         """
         plan = self._arrivals.by_turns(placed, ways)
         for index, own in enumerate(ways):
@@ -206,11 +208,11 @@ class Loading:
             if not needs and not any(way.by_turns for way in own.values()):
                 continue
             room = self._room(index)
-            made = self._arrivals.on_dead_rows(plan, index, own, room) if room is not None else None
-            if made is None and needs:
+            extended = self._arrivals.on_dead_rows(plan, index, own, room) if room is not None else None
+            if extended is None and needs:
                 self._rooms[index] = None
                 return None
-            plan = made or plan
+            plan = extended or plan
         return plan
 
     def _find_mixed(self, placed: Plan, sliced: Set[int]) -> set[int]:
@@ -227,14 +229,15 @@ class Loading:
         return {}
 
     def _room(self, index: int) -> Room | None:
-        """The dead rows of a region that are counted on."""
+        """The dead rows of a region on which constants may lie."""
         if index not in self._rooms:
             self._rooms[index] = room_of(self.timeline, index, self._facts[index].overlaps)
         return self._rooms[index]
 
     def _beside(self, whole: Sequence[Mapping[int, Way]], limit: float) -> list[Mapping[int, Way]]:
-        """The same; but what an operator that runs alone would have to wait for comes in slices, of which two
-        have room: one comes while the other is used.
+        """Replaces ways of operators that run alone and would wait for their constants.
+
+        They are loaded in slices, with room for two: one is loaded while the other is used.
         """
         ways: list[Mapping[int, Way]] = []
         for index, region in enumerate(self.timeline.regions):
@@ -251,7 +254,7 @@ class Loading:
     def _in_two(
         self, index: int, op: int, whole: Mapping[int, Way], limit: float, room: float
     ) -> Mapping[int, Way]:
-        """Slices of an operator's constants, two at a time; as wide as there is `room` for early, if any."""
+        """Slices of an operator's constants, two at a time: the widest that fit into `room`."""
         block = self.constants[op]
         for parts in PARTS:
             channels = block.least_width(max(-(-block.channels // parts), block.group))
@@ -262,13 +265,13 @@ class Loading:
         return whole
 
     def _ways(self, index: int, limit: float) -> Mapping[int, Way]:
-        """Per operator of a region, how its constants come; where nothing fits, as they need least."""
+        """Operator of a region -> the way of its constants. Where nothing fits, the way that needs least."""
         region = self.timeline.regions[index]
         whole = {op: Way(0, 1, self.constants[op].size) for op in region.ops if op in self.constants}
         if not whole or self._total(index, whole) <= limit:
             return whole
         if region.is_streamed:
-            return self._in_turns(index, whole, limit) if len(region.groups) > 1 else whole
+            return self._load_at_turns(index, whole, limit) if len(region.groups) > 1 else whole
         op = region.ops[0]
         if self.constants[op].channels > self.constants[op].step:
             need = self._needs[index][op not in self._in_place]
@@ -277,8 +280,8 @@ class Loading:
                 return sliced
         return whole
 
-    def _in_turns(self, index: int, whole: Mapping[int, Way], limit: float) -> dict[int, Way]:
-        """Of a streamed region: as few by turns, and on dead rows, as the limit asks for; else all."""
+    def _load_at_turns(self, index: int, whole: Mapping[int, Way], limit: float) -> dict[int, Way]:
+        """Ways in a streamed region: as few loads at each turn and on dead rows as the limit needs."""
         ways = {op: replace(way, by_turns=True) for op, way in whole.items()}
         if self._total(index, ways) > limit:
             ways = self._least(index, ways)
@@ -287,29 +290,29 @@ class Loading:
         # how often they come if all take turns
         times = {op: counted[i] for i, group in enumerate(run.region.groups) for op in group.ops}
         for op in sorted(whole, key=lambda op: (-times[op], whole[op].bytes, op)):
-            tried = ways | {op: whole[op]}
-            if self._total(index, tried) <= limit:
-                ways = tried
+            candidate = ways | {op: whole[op]}
+            if self._total(index, candidate) <= limit:
+                ways = candidate
         return ways
 
     def _least(self, index: int, turned: dict[int, Way]) -> dict[int, Way]:
-        """The same with those of the last group on dead rows that make it least; as few as that needs."""
+        """Puts the constants of the last group on dead rows that reduce the total most; as few as needed."""
         room, last = self._room(index), self.timeline.regions[index].groups[-1]
         ops = [op for op in last.ops if op in turned and not self.constants[op].scattered]
         best, merit = turned, (self._total(index, turned), 0)
         for count in range(1, len(ops) + 1) if room is not None else ():
-            for chosen in combinations(ops[:MOST_BEHIND], count):
-                size = sum(round_up(turned[op].bytes, HEAD) for op in chosen)
+            for behind in combinations(ops[:MOST_BEHIND], count):
+                size = sum(round_up(turned[op].bytes, HEAD) for op in behind)
                 assert room is not None
                 if size > room.spare:
                     continue
-                tried = turned | {op: replace(turned[op], by_turns=False, behind=True) for op in chosen}
-                if (self._total(index, tried), size) < merit:
-                    best, merit = tried, (self._total(index, tried), size)
+                candidate = turned | {op: replace(turned[op], by_turns=False, behind=True) for op in behind}
+                if (self._total(index, candidate), size) < merit:
+                    best, merit = candidate, (self._total(index, candidate), size)
         return best
 
     def _choose_slices(self, op: int, room: float) -> Way:
-        """The widest slices that fit, two of them if possible; the narrowest if nothing does."""
+        """The widest slices that fit, two of them if possible; the narrowest where no slices fit."""
         block = self.constants[op]
         for slots in (2, 1):
             fit = bisect_right(block.widths, room, key=lambda n: self._slice(op, n, slots).bytes)
@@ -322,17 +325,17 @@ class Loading:
         return Way(channels, slots, slots * self.constants[op].slice_bytes(channels))
 
     def _demand(self, index: int, ways: Mapping[int, Way], limit: float) -> Demand:
-        board, known, pricer = self.target.board, self._facts[index], self._regions.model.pricer
+        board, facts, pricer = self.target.board, self._facts[index], self._regions.model.pricer
         bandwidth = board.memory(board.weights).bandwidth
-        if any(not way.lasting for way in ways.values()):  # waits for each of its turns, and all that comes
+        if any(not way.lasting for way in ways.values()):  # waits for all loads at each of its turns
             hidden = 0.0
         elif board.estimate is not None and bandwidth:
-            hidden = known.macs / board.estimate.macs_per_second * bandwidth
+            hidden = facts.macs / board.estimate.macs_per_second * bandwidth
         else:
-            hidden = known.cost * PRICED / max(1.0, pricer.load(PRICED) - pricer.load(0))
+            hidden = facts.cost * PRICED / max(1.0, pricer.load(PRICED) - pricer.load(0))
         cut = [(self.constants[op].channels, way.channels) for op, way in ways.items() if way.channels]
         slices = max((-(-channels // some) for channels, some in cut), default=1)
-        # a slice comes early as well: the buffer is there then
+        # the first slice is loaded early as well: its buffer is live then
         load = sum(way.bytes // way.slots for way in ways.values() if way.lasting)
         return Demand(_lasting(ways), load, limit - self._total(index, ways), hidden / slices)
 

@@ -1,7 +1,7 @@
-"""A plan over two memories: the same regions, with each buffer in the one or the other arena.
+"""A plan over two memories: the same regions, with each buffer in one of two arenas.
 
-The buffers that are read and written most go where that costs least, as far as both memories hold what is in
-them. The addresses of the second arena begin where the first one ends (see `Plan.second_at`).
+The buffers that are read and written most lie where access costs least, as far as both memories have room.
+The addresses of the second arena begin where the first one ends (see `Plan.second_at`).
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ def over_two(
     caches: tuple[int, int] = (0, 0),
     moving: bool = False,
 ) -> Plan | None:
-    """The plan's regions with their buffers in two arenas of at most these capacities (bytes).
+    """Returns the plan with its buffers in two arenas of at most these capacities (bytes).
 
-    `waits`: what a byte that is read or written costs in each memory, beyond what kernels cost.
-    `caches`: bytes of the data cache before each. `moving`: tensors move where they do in the plan;
-    otherwise none does. None where no placement is found.
+    `waits`: extra cost per byte that is read or written, for each memory. `caches`: bytes of the data cache
+    of each memory. `moving`: tensors move as in the plan; otherwise no tensor moves. Returns None where no
+    placement is found.
     """
     alignment = target.board.alignment
     rooms = (capacities[0] // alignment * alignment, capacities[1] // alignment * alignment)
@@ -59,36 +59,37 @@ def over_two(
         buffers = parts
     prices = []
     for wait, cache in zip(waits, caches, strict=True):
-        used = _traffic(timeline, kernels, cache)
+        traffic = _traffic(timeline, kernels, cache)
         touched = [[b] for b in buffers] + [list(piece.inside) for piece in pieces]
-        prices.append([wait * sum(map(used.of, together)) for together in touched])
+        prices.append([wait * sum(map(traffic.of, together)) for together in touched])
     problem = arena_problem([*map(ticks.timed, buffers), *ticks.pieces()], permitted, alignment)
-    found = spread(problem, list(zip(*prices, strict=True)), rooms)
-    if found is None:
+    placement = spread(problem, list(zip(*prices, strict=True)), rooms)
+    if placement is None:
         return None
-    second_at, total = max(alignment, found.heights[0]), max(alignment, found.heights[1])
+    second_at, total = max(alignment, placement.heights[0]), max(alignment, placement.heights[1])
     total += second_at
-    sides = zip(found.offsets, found.second, strict=True)
+    sides = zip(placement.offsets, placement.second, strict=True)
     places = [offset + (second_at if second else 0) for offset, second in sides]
-    laid = [replace_numbers(b, offset=at) for b, at in zip(buffers, places, strict=False)]
+    placed = [replace_numbers(b, offset=at) for b, at in zip(buffers, places, strict=False)]
     for piece, at in zip(pieces, places[len(buffers) :], strict=True):
-        laid += piece.buffers(at, timeline)
-    moves = in_order(plan.moves, laid) if moving else ()
+        placed += piece.buffers(at, timeline)
+    moves = in_order(plan.moves, placed) if moving else ()
     if moves is None:
         return None
-    saved = () if moving else [plan.buffers[move.source].size for move in plan.moves]
+    moves_saved = () if moving else [plan.buffers[move.source].size for move in plan.moves]
     overlaps = tuple(
         o
         for o in permitted
-        if laid[o.input].touches(laid[o.output]) and found.second[o.input] == found.second[o.output]
+        if placed[o.input].touches(placed[o.output])
+        and placement.second[o.input] == placement.second[o.output]
     )
     return replace(
         plan,
-        buffers=tuple(laid),
+        buffers=tuple(placed),
         overlaps=overlaps,
         arena_bytes=total,
         arena_bound_bytes=min(total, problem.bound.bytes),
-        cost=plan.cost - sum(map(regions.model.pricer.move, saved)),
+        cost=plan.cost - sum(map(regions.model.pricer.move, moves_saved)),
         moves=moves,
         second_at=second_at,
     )
@@ -97,22 +98,22 @@ def over_two(
 def _of_parts(
     permitted: Sequence[Overlap], buffers: Sequence[Buffer], parts: Sequence[Buffer], timeline: Timeline
 ) -> list[Overlap]:
-    """Overlaps of buffers as those of their parts that are there while the operator runs."""
-    found = []
+    """Overlaps between the parts of buffers that are live while the operator runs."""
+    overlaps = []
     for o in permitted:
         life = timeline.lives[o.op]
-        there = [i for i, part in enumerate(parts) if part.first <= life.last and life.first <= part.last]
+        live = [i for i, part in enumerate(parts) if part.first <= life.last and life.first <= part.last]
         sources, results = (
-            [i for i in there if (parts[i].tensors, parts[i].kind) == (of.tensors, of.kind)]
+            [i for i in live if (parts[i].tensors, parts[i].kind) == (of.tensors, of.kind)]
             for of in (buffers[o.input], buffers[o.output])
         )
         if len(sources) == len(results) == 1:
-            found.append(replace_numbers(o, input=sources[0], output=results[0]))
-    return found
+            overlaps.append(replace_numbers(o, input=sources[0], output=results[0]))
+    return overlaps
 
 
 def in_one(plan: Plan, memory: int, alignment: int) -> Plan:
-    """The plan as it is with everything in one of two memories (0, 1); the other one's arena has one unit."""
+    """The plan with all buffers in one of two memories (0, 1); the other arena has `alignment` bytes."""
     if memory == 0:
         return replace(plan, arena_bytes=plan.arena_bytes + alignment, second_at=plan.arena_bytes)
     moved = tuple(replace_numbers(buffer, offset=buffer.offset + alignment) for buffer in plan.buffers)
@@ -122,9 +123,9 @@ def in_one(plan: Plan, memory: int, alignment: int) -> Plan:
 def count_touched_bytes(
     plan: Plan, graph: Graph, target: Target, caches: Sequence[int] = (), session: Session | None = None
 ) -> tuple[int, ...]:
-    """Bytes that the plan's kernels read or write in each of its arenas, an estimate (see `_traffic`).
+    """An estimate of the bytes that the plan's kernels read or write in each of its arenas (see `_traffic`).
 
-    `caches`: bytes of the data cache before each memory; none where they are missing.
+    `caches`: bytes of the data cache of each memory; empty where there are no caches.
     """
     timeline, kernels = Timeline.of(graph, plan.regions, plan.image, session), target.named(plan.kernels)
     touched = []
@@ -137,8 +138,8 @@ def count_touched_bytes(
 
 _MIXING = frozenset({OpKind.CONV_2D, OpKind.TRANSPOSE_CONV, OpKind.FULLY_CONNECTED})
 _CONVOLVING = frozenset({OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D})
-_GATHERED_BYTES = 2  # of a value in the scratch: kernels widen it for the multiplier
-_SUM_BYTES = 8  # read and written for every value that is added to a sum
+_GATHERED_BYTES = 2  # per value in the scratch: kernels widen values for the multiplier
+_SUM_BYTES = 8  # bytes read and written for every value that is added to a sum
 
 
 class _Traffic(NamedTuple):
@@ -156,14 +157,13 @@ class _Traffic(NamedTuple):
 
 
 def _traffic(timeline: Timeline, kernels: Sequence[KernelVariant | None], cache: int) -> _Traffic:
-    """How many bytes a plan's kernels read or write of each buffer: an estimate that ranks them by use.
+    """An estimate of the bytes that a plan's kernels read or write of each buffer, to rank buffers by use.
 
-    Counted are an operator's accesses as kernels make them that gather windows into scratch, if they have
-    some: each tap is read once from the input and written once into the scratch, which is read once for every
-    pair of output channels and pixels; without scratch the input is read in its place. Everything else is
-    read or written once for each time that it is computed. Behind a cache of `cache` bytes what is used again
-    and again comes once: the scratch that the cache holds, and of the input each row, if it holds the rows
-    that one row of the output needs. Copies, delivered rows and loads are left out.
+    A kernel with scratch gathers windows into it: each tap is read once from the input and written once into
+    the scratch. The scratch is read once for every pair of output channels and pixels; without scratch the
+    input is read instead. All other data is read or written once each time that it is computed. With a cache
+    of `cache` bytes, data that is used repeatedly is fetched once: scratch that fits into the cache, and each
+    row of the input if the rows for one output row fit. Copies, delivered rows and loads are not counted.
     """
     graph, roots = timeline.graph, timeline.roots
     pixels: dict[int, int] = {}
@@ -198,13 +198,13 @@ def _sizes(graph: Graph, tensors: Sequence[int]) -> int:
 
 
 def _part(graph: Graph, op: Op, size: int, pixels: int) -> int:
-    """Of `size` bytes for the whole output those of some pixels; more than all where some are made again."""
+    """The share of `size` bytes for this many output pixels; above `size` where pixels are computed again."""
     _, rows, columns, _ = graph.tensors[op.outputs[0]].nhwc
     return size * pixels // max(1, rows * columns)
 
 
 def _reads(graph: Graph, op: Op, pixels: int, widened: bool) -> tuple[int, int]:
-    """Bytes that are read of the operands, and those read and written of the scratch."""
+    """Bytes read of the operands, and bytes read and written of the scratch."""
     macs = pixel_macs(graph, op, pixels)
     if not macs:
         return _part(graph, op, _sizes(graph, [t for t in op.inputs if t >= 0]), pixels), 0
@@ -215,7 +215,7 @@ def _reads(graph: Graph, op: Op, pixels: int, widened: bool) -> tuple[int, int]:
 
 
 def _fetched_bytes(graph: Graph, op: Op, pixels: int, cache: int) -> int:
-    """Bytes of the operands that come from behind a cache: each row once, or for every row that needs it."""
+    """Bytes of the operands fetched through a cache: each row once, or once per output row that needs it."""
     activations = [t for t in op.inputs if not graph.tensors[t].is_constant]
     whole = _part(graph, op, _sizes(graph, activations), pixels)
     window = getattr(op.attrs, "kernel", None)

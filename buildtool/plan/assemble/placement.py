@@ -1,4 +1,4 @@
-"""Offsets for buffers: as low as found, with as few overlaps as that needs."""
+"""Offsets for buffers: the lowest that are found, with the fewest overlaps that they need."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from buildtool.plan.place.arena import arena_problem
 from buildtool.plan.place.solver import Status, decide, improve
 from buildtool.plan.types import Buffer, Overlap, replace_numbers
 
-QUICK_NODES = 2_000  # of the exact search for offsets that meet the bound
-LEAST_NODES = 100  # of the same where the request's budget of work has ended
-SEARCH_NODES = 20_000  # of the exact search for lower offsets, where greedy orders leave a gap
+QUICK_NODES = 2_000  # nodes of the exact search for offsets that meet the bound
+LEAST_NODES = 100  # nodes of this search where the request's budget of work has ended
+SEARCH_NODES = 20_000  # nodes of the exact search for lower offsets, where greedy orders leave a gap
 
 
 @dataclass(frozen=True)
 class Placed:
     """Buffers with their offsets, and the overlaps they use.
 
-    `height`: the end of the highest, rounded up to the alignment; `bound`: a lower bound of all placements of
-    these buffers with any of the overlaps offered.
+    `height`: the end of the highest buffer, rounded up to the alignment. `bound`: a lower bound of the height
+    of all placements of these buffers with any of the permitted overlaps.
     """
 
     buffers: tuple[Buffer, ...]
@@ -34,7 +34,7 @@ class Placed:
 
 @dataclass(frozen=True)
 class Look:
-    """The result of a short exact search at the bound: a placement there, or that there is none."""
+    """The result of a short exact search at the bound: a placement, or that it is impossible."""
 
     placed: Placed | None
     bound: int
@@ -42,21 +42,23 @@ class Look:
 
 
 def place(buffers: Sequence[Buffer], options: Sequence[Overlap], alignment: int, work: Work) -> Placed:
-    """Offsets as low as found, with as few of the overlaps as that needs."""
-    seen = look(buffers, options, alignment, work)
-    return search_placement(place_quickly(buffers, options, alignment, seen, work), options, alignment, work)
+    """Returns the lowest offsets that are found, with the fewest overlaps that they need."""
+    first_look = look(buffers, options, alignment, work)
+    return search_placement(
+        place_quickly(buffers, options, alignment, first_look, work), options, alignment, work
+    )
 
 
 def look(buffers: Sequence[Buffer], options: Sequence[Overlap], alignment: int, work: Work) -> Look:
-    """Looks for a placement at the bound, without any overlap where none is needed for that."""
+    """Searches for a placement at the bound, without overlaps that it does not need."""
     problem = arena_problem(buffers, options, alignment)
     least = problem.bound.bytes
     status = Status.UNKNOWN
     for offered in dict.fromkeys((_needed_overlaps(buffers, options, alignment, least), tuple(options))):
-        tried = arena_problem(buffers, offered, alignment) if len(offered) < len(options) else problem
+        candidate = arena_problem(buffers, offered, alignment) if len(offered) < len(options) else problem
         status = Status.UNKNOWN
         try:
-            result = decide(tried, least, QUICK_NODES if work.goes_on() else LEAST_NODES, work=work)
+            result = decide(candidate, least, QUICK_NODES if work.goes_on() else LEAST_NODES, work=work)
         except UnsupportedError:
             continue
         if result.solution is not None:
@@ -68,9 +70,9 @@ def look(buffers: Sequence[Buffer], options: Sequence[Overlap], alignment: int, 
 def place_quickly(
     buffers: Sequence[Buffer], options: Sequence[Overlap], alignment: int, seen: Look, work: Work
 ) -> Placed:
-    """The placement at the bound that was `seen`, else the best by greedy orders.
+    """Returns the placement at the bound in `seen`, else the best by greedy orders.
 
-    These also try without any overlap, so that offering them never costs a byte.
+    These are also tried without overlaps, so that permitting overlaps never costs a byte.
     """
     if seen.placed:
         return seen.placed
@@ -93,7 +95,7 @@ def place_quickly(
 
 
 def search_placement(placed: Placed, options: Sequence[Overlap], alignment: int, work: Work) -> Placed:
-    """The same, or a lower placement that the exact search finds with any of the overlaps."""
+    """Returns a lower placement that the exact search finds with any of the overlaps, else `placed`."""
     if placed.height <= placed.bound:
         return placed
     problem = arena_problem(placed.buffers, options, alignment)
@@ -115,7 +117,7 @@ def _make_placed(
 def _needed_overlaps(
     buffers: Sequence[Buffer], offered: Sequence[Overlap], alignment: int, height: int
 ) -> tuple[Overlap, ...]:
-    """The overlaps without which the bytes live in their step would exceed `height`."""
+    """The overlaps without which the live bytes in their step would exceed `height`."""
     change = [0] * (max((b.last for b in buffers), default=0) + 2)
     for b in buffers:
         change[b.first] += arena.round_up(b.size, alignment)

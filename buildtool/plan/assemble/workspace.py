@@ -1,12 +1,12 @@
-"""A region's workspace, and the rest of what is known of a region whatever runs before and after it.
+"""A region's workspace, and other facts of a region that do not depend on the regions around it.
 
-The workspace has the column windows of its groups, the scratch of their kernels, constants by turns. The
-groups of a region never need theirs at the same time, and scratch is needed only while its operator runs; in
-a group that runs in strips of whole rows, a window only from its maker to its last reader. So a region's time
-is divided into slots, each with what is needed together. Constants that come with every turn of a group are
-there in all of its slots.
+The workspace has the column windows of its groups, the scratch of their kernels, and constants that are
+loaded at each turn. The groups of a region never need their memory at the same time. Scratch is needed only
+while its operator runs. In a group that runs in strips of whole rows, a window is needed only from its maker
+to its last reader. So a region's time is divided into slots, each with the memory that is needed together.
+Constants that are loaded at each turn of a group are live in all of its slots.
 
-The points of a front share most of their regions, and so do the plans that a limit is tried with: each
+The points of a front share most of their regions, and so do the plans that are tried for a limit. So each
 region's facts are computed once.
 """
 
@@ -43,8 +43,8 @@ from buildtool.target.types import Contract, KernelVariant, Target
 class Piece:
     """Memory that a region needs from slot `first` to slot `last`: `size` bytes at one place.
 
-    `inside`: the windows and scratch in it, or an operator's constants, with offsets from its start and
-    without lives; `group`: the operators that take turns with these constants.
+    `inside`: its windows and scratch, or an operator's constants, with offsets from its start and without
+    lives. `group`: the operators of the group whose turns load these constants.
     """
 
     first: int
@@ -54,7 +54,7 @@ class Piece:
     group: tuple[int, ...] = ()
 
     def buffers(self, base: int, timeline: Timeline) -> list[Buffer]:
-        """The buffers in it, once the piece lies at `base`."""
+        """The buffers in it where the piece lies at `base`."""
         buffers = []
         for b in self.inside:
             lives = [timeline.tensor_lives[t] for t in b.tensors]
@@ -77,7 +77,7 @@ def _scratch(op: int, size: int, offset: int = 0) -> Buffer:
 class Workspace:
     """Windows and scratch of a region's groups, by slots; `size`: bytes of the fullest slot.
 
-    `groups`: how many slots each group takes, and its pieces, whose slots count from the group's first.
+    `groups`: the number of slots of each group, and its pieces, whose slots count from the group's first.
     """
 
     slots: int
@@ -87,20 +87,20 @@ class Workspace:
 
     @staticmethod
     def of(groups: Iterable[tuple[int, Sequence[Piece]]], alignment: int) -> Workspace:
-        """Groups one after the other."""
-        pieces, kept, slots, size = list[Piece](), list[tuple[int, tuple[Piece, ...]]](), 0, 0
+        """Returns the workspace of groups that run one after the other."""
+        pieces, numbered, slots, size = list[Piece](), list[tuple[int, tuple[Piece, ...]]](), 0, 0
         for count, own in groups:
             for slot in range(count):
-                there = (p.size for p in own if p.first <= slot <= p.last)
-                size = max(size, sum(round_up(bytes_, alignment) for bytes_ in there))
+                sizes = (p.size for p in own if p.first <= slot <= p.last)
+                size = max(size, sum(round_up(bytes_, alignment) for bytes_ in sizes))
             pieces += [replace(p, first=slots + p.first, last=slots + p.last) for p in own]
-            kept.append((count, tuple(own)))
+            numbered.append((count, tuple(own)))
             slots += count
-        return Workspace(max(slots, 1), tuple(pieces), size, tuple(kept))
+        return Workspace(max(slots, 1), tuple(pieces), size, tuple(numbered))
 
     @property
     def windows(self) -> dict[int, int]:
-        """The tensors whose windows lie in it -> the columns of each."""
+        """Tensor whose window lies in it -> the window's columns."""
         return {t: b.columns for piece in self.pieces for b in piece.inside for t in b.tensors}
 
 
@@ -112,9 +112,9 @@ def workspace(
     in_place: str,
     columns: Mapping[int, int] | None = None,
 ) -> Workspace:
-    """What each group needs while it runs, group after group.
+    """Returns the workspace of a region, group after group.
 
-    `columns`: operator -> the most columns that a call makes; None: as many as its group hands on.
+    `columns`: operator -> the most columns of a call; None: the columns that its group hands off.
     """
     groups = []
     for group in region.groups:
@@ -138,7 +138,7 @@ def workspace(
 
 
 def with_turns(space: Workspace, region: Region, constants: Mapping[int, int], alignment: int) -> Workspace:
-    """The same with constants that come by turns: by operator of the region, their bytes."""
+    """Returns the workspace with constants that are loaded at each turn; `constants`: operator -> bytes."""
     groups = []
     for group, (slots, pieces) in zip(region.groups, space.groups, strict=True):
         turning = [op for op in group.ops if op in constants]
@@ -160,13 +160,13 @@ def _strip(
     alignment: int,
     in_place: str,
 ) -> Piece:
-    """Operators run one after the other within a strip: a window lives from its maker to its last reader."""
+    """The memory of a strip. Its operators run in order; a window lives from its maker to its last reader."""
     ops = group.ops
     items = []
     for k in own:
-        made = next(i for i, p in enumerate(ops) if k.tensor in graph.ops[p].outputs)
-        read = max(i for i, p in enumerate(ops) if k.tensor in graph.ops[p].inputs)
-        items.append(arena.Item(made, read + 1, k.size, alignment))
+        maker = next(i for i, p in enumerate(ops) if k.tensor in graph.ops[p].outputs)
+        reader = max(i for i, p in enumerate(ops) if k.tensor in graph.ops[p].inputs)
+        items.append(arena.Item(maker, reader + 1, k.size, alignment))
     items += [arena.Item(ops.index(p), ops.index(p) + 1, size, alignment) for p, size in scratch]
     permissions = []
     for i, k in enumerate(own):
@@ -186,11 +186,11 @@ def _strip(
 
 
 class Ticks:
-    """Time as placing sees it: fewer moments than steps, and the groups of a region side by side in it.
+    """The time scale for placing, in ticks: fewer than steps. The groups of a region follow each other in it.
 
-    Every region takes as many ticks as its workspace has slots. What is touched in a region is there from
-    its first tick to its last, the pieces of its workspace only in their own slots: groups take turns over
-    and over, but one turn of each is as good as all.
+    Every region has as many ticks as its workspace has slots. A buffer that a region touches is live from the
+    region's first tick to its last; the pieces of its workspace are live only in their own slots. Groups
+    alternate many times, but one turn of each is enough for placing.
     """
 
     def __init__(self, timeline: Timeline, workspaces: Sequence[Workspace]) -> None:
@@ -213,7 +213,7 @@ class Ticks:
         ]
 
     def in_steps(self, part: Buffer, whole: Buffer, timed: Buffer) -> Buffer:
-        """A part of a buffer with its life in steps; `whole`, `timed`: it in steps, in ticks."""
+        """A part of a buffer with its life in steps; `whole`: the buffer in steps, `timed`: in ticks."""
         first, last = whole.first, whole.last
         if part.first != timed.first:
             first = self._timeline.starts[bisect_right(self.starts, part.first) - 1]
@@ -222,11 +222,11 @@ class Ticks:
         return replace_numbers(part, first=first, last=last)
 
 
-MOST_REGIONS = 4096  # that are kept, of about a kilobyte each
+MOST_REGIONS = 4096  # regions whose facts are kept, about a kilobyte each
 
 
 class RegionFacts(NamedTuple):
-    """A region's workspace, rings, multiply-accumulates, cost, and where its output may cover its inputs."""
+    """A region's workspace, rings, multiply-accumulates, cost, and overlaps of its output with its inputs."""
 
     workspace: Workspace
     rings: tuple[LineBuffer, ...]
@@ -242,7 +242,7 @@ def known_costs(
     target: Target,
     model: CostModel | None = None,
 ) -> CostModel:
-    """What a session knows of the costs of a graph's operators; without any, `model` or a new one."""
+    """The cost model of a graph's operators that a session keeps; the first time, `model` or a new one."""
     key = (topology_digest(graph), planning_digest(target), _names(kernels))
     return session.remember("costs", key, lambda: model or CostModel(graph, kernels, target.costs))
 
@@ -271,7 +271,7 @@ class Regions:
         in_place: str,
         session: Session | None,
     ) -> Regions:
-        """The same; a session has those of every graph with equal topology and numbers of tensors."""
+        """Returns the regions of a graph; a session shares them between graphs of equal topology."""
         if session is None:
             return Regions(graph, kernels, target, image, in_place, CostModel(graph, kernels, target.costs))
         numbers = (graph.inputs, graph.outputs, tuple((op.inputs, op.outputs) for op in graph.ops))
@@ -283,13 +283,13 @@ class Regions:
 
     @cached_property
     def permitted(self) -> tuple[Overlap, ...]:
-        """What the kernels' contracts allow, by numbers of live ranges."""
+        """The overlaps that the kernels' contracts allow, by positions of live ranges."""
         resident = self.image == Image.RESIDENT
         return permitted_overlaps(self.graph, live_ranges(self.graph), self.kernels, self.in_place, resident)
 
     @cached_property
     def _last_reads(self) -> Mapping[int, int]:
-        """Root (see alias_roots) -> the operator that reads its bytes last; without what lives to the end."""
+        """Root (see alias_roots) -> the last operator that reads it; without tensors that live to the end."""
         roots = alias_roots(self.graph)
         lasting = {roots[t] for t in (*self.graph.outputs, *state_of(self.graph)) if t in roots}
         lasting |= set(self.graph.inputs) if self.image == Image.RESIDENT else set()
@@ -301,19 +301,19 @@ class Regions:
         return Recent(MOST_REGIONS)
 
     def facts(self, run: Run) -> RegionFacts:
-        """What is known of a run's region."""
-        known = self._known.get(run.region)
-        if known is not None:
-            return known
+        """The facts of a run's region."""
+        facts = self._known.get(run.region)
+        if facts is not None:
+            return facts
         graph, region, alignment = self.graph, run.region, self.target.board.alignment
         columns = {op: activity.columns for op, activity in run.activities.items()}
         space = workspace(graph, region, self.kernels, alignment, self.in_place, columns)
         in_rings = tuple(rings(graph, run))
-        kept = {*space.windows, *(ring.tensor for ring in in_rings)}
+        partial = {*space.windows, *(ring.tensor for ring in in_rings)}
         overlaps: tuple[RegionOverlap, ...] = ()
         if self.in_place == InPlace.ROWS and region.is_streamed:
-            overlaps = tuple(of_region(graph, run, self.kernels, self._last_reads, kept))
+            overlaps = tuple(of_region(graph, run, self.kernels, self._last_reads, partial))
         cost = self.model.region(region, self.image)
-        known = RegionFacts(space, in_rings, count_executed_macs(graph, run), cost, overlaps)
-        self._known.put(region, known)
-        return known
+        facts = RegionFacts(space, in_rings, count_executed_macs(graph, run), cost, overlaps)
+        self._known.put(region, facts)
+        return facts

@@ -1,22 +1,22 @@
-"""Proves a plan legal for a graph and a target, without trusting who made it.
+"""Proves that a plan is legal for a graph and a target, without trusting its source.
 
-Nothing that the plan says about itself is trusted: lifetimes are computed from the steps anew, overlaps are
-replayed row by row, a streamed plan runs on a model of its memory in which every byte knows what it
-holds. The checker makes its own timeline of the plan's regions.
+The checker trusts no statement of the plan about itself. It computes lifetimes from the steps again and
+replays overlaps row by row. It runs a streamed plan on a model of its memory, in which every byte has a tag
+of its content. It makes its own timeline of the plan's regions.
 
 It shares with the planner:
-- `schedule.run`, the order of the steps, which is what a plan's regions mean. If it left out or
-  misplaced a step, planner and checker would agree on the wrong order, but a step that then reads a
-  row that is not there, or an output that is never complete, is found here; and a trace build shows
-  that the emitted C makes the same steps.
-- The catalogue: which kernel serves a shape, the scratch that it wants, its overlap contract. A false
-  contract or a scratch too small there is not found here, but by the kernels' own tests.
-- Digests, and `graph.macs`: a false count of work would be confirmed.
-- The lower bound of the arena, on which no safety rests.
+- `schedule.run`, the order of the steps, which is the meaning of a plan's regions. With a missing or
+  misplaced step there, planner and checker would agree on the wrong order. But the checker finds a step that
+  then reads a missing row, or an output that is never complete. A trace build shows that the emitted C makes
+  the same steps.
+- The catalogue: the kernel for a shape, its scratch, its overlap contract. The kernels' own tests find a
+  wrong contract or too little scratch; the checker does not.
+- Digests, and `graph.macs`: the checker would confirm a wrong count of work.
+- The lower bound of the arena, on which no safety depends.
 
-It does not share what an operator reads for a window of its output (`reads` here, `receptive` there),
-which tensors are aliases, how long anything lives, how far an output may lie over an input (`hazard`
-here, `overlap` and `assemble.overlaps` there), ring and window sizes, or offsets.
+It does not share: what an operator reads for a window of its output (`reads` here, `receptive` there),
+which tensors are aliases, lifetimes, how far an output may lie over an input (`hazard` here, `overlap` and
+`assemble.overlaps` there), ring and window sizes, or offsets.
 """
 
 from __future__ import annotations
@@ -57,13 +57,13 @@ from buildtool.target.types import KernelVariant, Target, Windows
 
 
 def check(plan: Plan, graph: Graph, target: Target, *, made_for_it: bool = True) -> None:
-    """Raises PlanError, naming operator or tensor, unless `plan` is legal.
+    """Raises PlanError with the operator or tensor unless `plan` is legal.
 
-    `made_for_it`: whether it has to have been made for this very target, and not for one that differs in what
-    a plan may survive: costs, memories that are still large enough, kernels that still serve.
+    `made_for_it`: whether the plan has to be made for exactly this target. Otherwise the targets may differ
+    in costs, in memories that are still large enough, and in kernels that still fit.
 
-    Plans of whole operators are checked by lifetimes and contracts, streamed ones, and those in which
-    tensors move, by a replay on a model of their memory.
+    Plans of whole operators are checked by lifetimes and contracts. Streamed plans, and plans in which
+    tensors move, are replayed on a model of their memory.
     """
     _check_identity(plan, graph, target, made_for_it)
     kernels = _check_kernels(plan, graph, target)
@@ -106,7 +106,7 @@ def check(plan: Plan, graph: Graph, target: Target, *, made_for_it: bool = True)
 
 
 def _check_identity(plan: Plan, graph: Graph, target: Target, made_for_it: bool) -> None:
-    """The plan is of this graph, this target."""
+    """Checks that the plan is for this graph and this target."""
     if not is_numbered(graph):  # the plan says which tensors lie where by number
         raise PlanError("the network's tensors are not numbered in the order of their first mention")
     for differs, what in (
@@ -126,10 +126,10 @@ def _check_identity(plan: Plan, graph: Graph, target: Target, made_for_it: bool)
 
 
 def _check_kernels(plan: Plan, graph: Graph, target: Target) -> list[KernelVariant | None]:
-    """Every operator has a kernel that serves it; aliases have none."""
+    """Checks that every operator has a suitable kernel, and that aliases have no kernel."""
     if len(plan.kernels) != len(graph.ops):
         raise PlanError(f"the plan names {len(plan.kernels)} kernels for {len(graph.ops)} operators")
-    known = {(variant.op, variant.name): variant for variant in target.kernels}
+    variants = {(variant.op, variant.name): variant for variant in target.kernels}
     chosen: list[KernelVariant | None] = []
     for op, name in zip(graph.ops, plan.kernels, strict=True):
         if op.kind in ALIAS_KINDS:
@@ -137,7 +137,7 @@ def _check_kernels(plan: Plan, graph: Graph, target: Target) -> list[KernelVaria
                 raise PlanError(f"an alias has kernel '{name}'", operator=op.place)
             chosen.append(None)
             continue
-        variant = known.get((str(op.kind), name))
+        variant = variants.get((str(op.kind), name))
         if variant is None:
             raise PlanError(f"the target has no kernel '{name}' for {op.kind}", operator=op.place)
         if variant.types != element_types(graph, op):
@@ -153,9 +153,9 @@ def _check_kernels(plan: Plan, graph: Graph, target: Target) -> list[KernelVaria
 
 
 def _check_brought(plan: Plan, graph: Graph, target: Target, kernels: Sequence[KernelVariant | None]) -> None:
-    """All the constants of a loaded operator come, and in slices that its kernel computes.
+    """Checks that all constants of an operator are loaded, in slices that its kernel can compute.
 
-    Where weights are not read in place, those of every operator that has some are loaded.
+    Where weights are not read in place, every operator with constants needs a load.
     """
     beside: dict[int, list[int]] = {}  # operator -> bytes of each constant operand
     needed: dict[int, int] = {}  # operator -> bytes of all its constants
@@ -178,13 +178,13 @@ def _check_brought(plan: Plan, graph: Graph, target: Target, kernels: Sequence[K
     for position, size in needed.items():
         if position not in loaded and (beside[position] or size):
             place = graph.ops[position].place
-            raise PlanError("its constants are not brought into the arena", operator=place)
+            raise PlanError("its constants are not loaded into the arena", operator=place)
 
 
 def _is_slice(load: Load, kernel: KernelVariant, graph: Graph, op: Op) -> bool:
     """Whether a kernel can compute an operator's output in slices of the load's channels.
 
-    A slice is a part of a group of channels whose factors belong together, or consists of whole groups.
+    The factors of a group of channels belong together: a slice lies within a group, or has whole groups.
     """
     cut, output = channel_bytes(kernel, graph, op), graph.tensors[op.outputs[0]].nhwc
     if cut is None or output[0] != 1 or load.channels % cut.step:
@@ -193,7 +193,7 @@ def _is_slice(load: Load, kernel: KernelVariant, graph: Graph, op: Op) -> bool:
 
 
 def _check_windows(plan: Plan, graph: Graph, kernels: Sequence[KernelVariant | None]) -> None:
-    """An operator whose kernel computes whole tensors only runs alone, in one step."""
+    """Checks that an operator whose kernel computes whole tensors only runs alone, in one step."""
     for position in (p for region in plan.regions if region.is_streamed for p in region.ops):
         kernel, op = kernels[position], graph.ops[position]
         if kernel is not None and kernel.windows is Windows.WHOLE and not sums_up(graph, op):
@@ -207,9 +207,9 @@ def _check_windows(plan: Plan, graph: Graph, kernels: Sequence[KernelVariant | N
 def _check_tensor_buffers(
     plan: Plan, graph: Graph, groups: Mapping[int, int], lives: Mapping[int, Life]
 ) -> dict[int, int]:
-    """Every activation's buffer is long and large enough; that it has one, `check_contents` knows.
+    """Checks the life and the size of every activation's buffer. Returns group -> its buffer's position.
 
-    Returns group -> its buffer's position.
+    `check_contents` checks that each activation has a buffer.
     """
     holder: dict[int, int] = {}
     for index, buffer in enumerate(plan.buffers):
@@ -230,7 +230,7 @@ def _check_tensor_buffers(
 def _check_scratch(
     plan: Plan, graph: Graph, kernels: Sequence[KernelVariant | None], steps: Sequence[Step]
 ) -> None:
-    """In each step whose kernel wants scratch exactly one scratch buffer is live, and large enough."""
+    """Checks that in each step whose kernel needs scratch one large enough scratch buffer is live."""
     live: list[list[Buffer]] = [[] for _ in steps]
     for buffer in plan.buffers:
         if buffer.kind is BufferKind.SCRATCH:
@@ -242,14 +242,14 @@ def _check_scratch(
 
 
 def _refuse_scratch(op: Op, needed: int, there: Iterable[Buffer]) -> None:
-    """PlanError unless a kernel that needs scratch has one buffer of this many bytes."""
+    """Raises PlanError unless a kernel that needs scratch has one buffer of this many bytes."""
     sizes = [buffer.size for buffer in there]
     if needed and (len(sizes) != 1 or sizes[0] < needed):
         raise PlanError(f"its kernel needs {needed} bytes of scratch, it has {sizes}", operator=op.place)
 
 
 def _check_placement(plan: Plan, target: Target, exact: bool) -> None:
-    """Offsets are aligned, the arena is (`exact`ly) as high as its buffers, and fits its memories."""
+    """Checks that offsets are aligned and that the arena ends (`exact`ly) with its buffers and fits."""
     top, second, board = 0, plan.second_at, target.board
     if second < 0 or second % plan.alignment or (second and second >= plan.arena_bytes):
         raise PlanError(f"the second arena begins at {second} of {plan.arena_bytes} bytes")
@@ -261,7 +261,7 @@ def _check_placement(plan: Plan, target: Target, exact: bool) -> None:
         if b.offset < second < b.offset + b.size:
             raise PlanError(f"buffer '{b.name}' lies across both memories")
         top = max(top, b.offset + b.size)
-    least = second + plan.alignment if second else 0  # an arena in which nothing lies has one unit
+    least = second + plan.alignment if second else 0  # an empty arena has `alignment` bytes
     needed = max(-(-top // plan.alignment) * plan.alignment, least)
     if plan.arena_bytes < needed or (exact and plan.arena_bytes != needed):
         raise PlanError(f"the arena has {plan.arena_bytes} bytes, but its buffers end at {top}")
@@ -288,9 +288,9 @@ def _check_overlaps(
     lives: Mapping[int, Life],
     holders: Mapping[int, int],
 ) -> set[tuple[int, int]]:
-    """Each declared overlap is true to the kernel's contract, and the offsets obey it.
+    """Checks that each declared overlap follows the kernel's contract, and that the offsets obey it.
 
-    Returns the pairs (output, input) of buffers that may lie on each other.
+    Returns the pairs (output, input) of buffers that may overlap.
     """
     groups = arena_groups(graph)
     running: dict[int, list[int]] = {}
@@ -310,7 +310,7 @@ def _check_overlaps(
             raise PlanError("an overlap names buffers other than its output and one input", operator=op.place)
         group, mine, name = groups[sources[0]], running[overlap.op], graph.tensors[sources[0]].name
         if lives[group][1] != mine[-1] or group in needed_later:
-            text = "its output lies on an input that is read later"
+            text = "its output lies over an input that is read later"
             raise PlanError(text, operator=op.place, tensor=name)
         output, source = plan.buffers[overlap.output], plan.buffers[overlap.input]
         shift = source.offset - output.offset
@@ -325,7 +325,7 @@ def _check_overlaps(
 
 
 def _check_conflicts(plan: Plan, allowed: set[tuple[int, int]]) -> None:
-    """No two live buffers share a byte, but for proven overlaps."""
+    """Checks that no two live buffers share a byte, except in proven overlaps."""
     order = sorted((i for i, b in enumerate(plan.buffers) if b.size), key=lambda i: plan.buffers[i].first)
     for place, i in enumerate(order):
         a = plan.buffers[i]
@@ -341,7 +341,7 @@ def _check_conflicts(plan: Plan, allowed: set[tuple[int, int]]) -> None:
 
 
 def _check_macs(plan: Plan, graph: Graph, made: Iterable[tuple[int, int]]) -> None:
-    """Multiply-accumulates are those of the pixels that operators make: (position, pixels)."""
+    """Checks the plan's multiply-accumulates against the pixels that operators make: (position, pixels)."""
     macs = sum(pixel_macs(graph, graph.ops[op], pixels) for op, pixels in made)
     if (plan.macs, plan.macs_layerwise) != (macs, total_macs(graph)):
         raise PlanError(f"the plan declares {plan.macs} MACs, its steps execute {macs}")

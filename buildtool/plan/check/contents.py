@@ -1,10 +1,9 @@
-"""What a plan says of its buffers by themselves: tensors and rows that exist, in enough bytes, and once.
+"""Checks of a plan's buffers by themselves: tensors and rows that exist, enough bytes, and no duplicates.
 
-The replay finds out whether the right bytes are there when they are read. It can only ask that of
-buffers whose rings have rows and columns, and of moves between buffers that exist. The same holds for
-constants that are loaded into the arena: each load has a buffer of its own, for as long as it is read. In a
-streamed region the constants of an operator may come again: with every turn of its group, or to another
-place.
+The replay checks that reads find the right bytes. It needs buffers whose rings have rows and columns, and
+moves between buffers that exist, which is checked here. Constants in the arena are checked here as well: each
+load has a buffer of its own, which lives as long as it is read. In a streamed region the constants of an
+operator may be loaded again: at each turn of its group, or to another place.
 """
 
 from __future__ import annotations
@@ -17,13 +16,13 @@ from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.types import Buffer, BufferKind, Plan
 
 _TENSORS = (BufferKind.TENSOR, BufferKind.RING)
-_SUM_BYTES = 4  # of a global pooling's accumulator, one a channel
+_SUM_BYTES = 4  # per channel of a global pooling's accumulator
 
 
 def check_contents(plan: Plan, graph: Graph) -> None:
-    """Every buffer can hold what it names; every activation has one buffer, and one more with each move.
+    """Checks that every buffer is large enough, and that every activation has one buffer, plus one per move.
 
-    Which activations there are, and which of them share their bytes, the graph says alone.
+    Only the graph decides which activations exist and which of them share their bytes.
     """
     # These texts go into comments of the emitted C and onto terminals, and must not break out of them.
     names = (buffer.name for buffer in (*plan.buffers, *plan.states))
@@ -39,12 +38,12 @@ def check_contents(plan: Plan, graph: Graph) -> None:
             raise PlanError(f"a move names buffers {move.source} and {move.target} of {count}")
     groups, parts_of = arena_groups(graph), parts(graph)
     moved = {move.target for move in plan.moves}
-    held: dict[int, int] = {}  # tensor -> the buffer that it is in at first
+    first_buffers: dict[int, int] = {}  # tensor -> the buffer that it is in at first
     summed: set[int] = set()
     for index, buffer in enumerate(plan.buffers):
         _check_tensors(buffer, graph, groups)
         for t in buffer.tensors if index not in moved else ():
-            if held.setdefault(t, index) != index:
+            if first_buffers.setdefault(t, index) != index:
                 raise PlanError("a tensor has two buffers", tensor=graph.tensors[t].name)
         for t in buffer.tensors:
             _check_ring(buffer, graph, t)
@@ -54,17 +53,17 @@ def check_contents(plan: Plan, graph: Graph) -> None:
                 raise PlanError("it has accumulators twice", operator=graph.ops[buffer.op].place)
             summed.add(buffer.op)
     for t, group in groups.items():
-        holder = held.get(group)
+        holder = first_buffers.get(group)
         in_ring = holder is not None and plan.buffers[holder].kind is BufferKind.RING
-        if t not in held and t in parts_of and in_ring:
-            continue  # a ring names the tensor that its operator makes, and not the parts that are read of it
-        if t not in held or held[t] != holder:
+        if t not in first_buffers and t in parts_of and in_ring:
+            continue  # a ring has the tensor that its operator makes, without the parts that are read of it
+        if t not in first_buffers or first_buffers[t] != holder:
             beside = "" if t == group else " with the tensor it aliases"
             raise PlanError(f"a tensor has no buffer{beside}", tensor=graph.tensors[t].name)
 
 
 def _check_tensors(buffer: Buffer, graph: Graph, groups: dict[int, int]) -> None:
-    """All its tensors are activations that share their bytes."""
+    """Checks that all tensors of a buffer are activations that share their bytes."""
     for t in buffer.tensors:
         if t not in groups:
             raise PlanError(f"buffer '{buffer.name}' holds tensor {t}, which is not an activation")
@@ -75,11 +74,11 @@ def _check_tensors(buffer: Buffer, graph: Graph, groups: dict[int, int]) -> None
 
 
 def _check_ring(buffer: Buffer, graph: Graph, t: int) -> None:
-    """The rows and columns that it keeps are some of a tensor's, and fit into its bytes."""
+    """Checks that the rows and columns of a ring are within its tensor and fit into its bytes."""
     tensor = graph.tensors[t]
     batch, height, width, channels = tensor.nhwc
-    kept = 0 <= buffer.rows <= height and 0 <= buffer.columns <= (width if buffer.rows else 0)
-    if not kept or (buffer.rows and batch > 1):
+    is_within = 0 <= buffer.rows <= height and 0 <= buffer.columns <= (width if buffer.rows else 0)
+    if not is_within or (buffer.rows and batch > 1):
         rings = f"buffer '{buffer.name}' keeps {buffer.rows} rows and {buffer.columns} columns"
         raise PlanError(f"{rings} of {height} x {width}", tensor=tensor.name)
     pixels = (buffer.rows or height * batch) * (buffer.columns or width)
@@ -89,7 +88,7 @@ def _check_ring(buffer: Buffer, graph: Graph, t: int) -> None:
 
 
 def _check_sums(buffer: Buffer, graph: Graph) -> None:
-    """The accumulators of a global pooling have a sum for each channel."""
+    """Checks that the accumulators of a global pooling have a sum for each channel."""
     if not 0 <= buffer.op < len(graph.ops):
         raise PlanError(f"buffer '{buffer.name}' serves operator {buffer.op} of {len(graph.ops)}")
     op = graph.ops[buffer.op]
@@ -99,9 +98,9 @@ def _check_sums(buffer: Buffer, graph: Graph) -> None:
 
 
 def refuse_mixed(graph: Graph, op: Op, source: Buffer, output: Buffer) -> None:
-    """PlanError where an operator that goes over its input for every slice of channels writes over it.
+    """Raises PlanError where an operator writes over its input and reads it again for each slice of channels.
 
-    Channel by channel, a depthwise convolution may: it does where both lie whole pixels apart.
+    A depthwise convolution is allowed where both lie whole pixels apart: it works channel by channel.
     """
     pixel = graph.tensors[op.outputs[0]].pixel_bytes
     apart = keeps_channels(graph, op) and (source.offset - output.offset) % pixel == 0
@@ -110,13 +109,13 @@ def refuse_mixed(graph: Graph, op: Op, source: Buffer, output: Buffer) -> None:
 
 
 def keeps_channels(graph: Graph, op: Op) -> bool:
-    """Whether every channel of an operator's output is made of the same channel of its input alone."""
+    """Whether every channel of an operator's output depends only on the same channel of its input."""
     same = graph.tensors[op.inputs[0]].nhwc[3] == graph.tensors[op.outputs[0]].nhwc[3]
     return op.kind is OpKind.DEPTHWISE_CONV_2D and same and not op.seen
 
 
 def check_loads(plan: Plan, timeline: Timeline) -> None:
-    """Every load has a buffer of its own; the buffers of an operator's loads live while it runs."""
+    """Checks that every load has a buffer of its own, and that an operator's loads live while it runs."""
     graph, runs = timeline.graph, timeline.lives
     streamed = {op for region in timeline.regions if region.is_streamed for op in region.ops}
     taken: set[int] = set()
@@ -135,9 +134,9 @@ def check_loads(plan: Plan, timeline: Timeline) -> None:
         elif buffer.first > starts or (before is not None and buffer.first < starts):
             text = "its constants do not live as long as it runs"
         elif load.op not in streamed and (before is not None or load.by_turns):
-            text = "its constants come more than once, but it runs in one step"
+            text = "its constants are loaded more than once, but it runs in one step"
         elif load.by_turns and (load.channels or load.slots > 1):
-            text = "its constants come by turns and in slices"
+            text = "its constants are loaded both at each turn and in slices"
         elif load.slots not in (1, 2) or too_small:
             text = f"a buffer of {buffer.size} bytes cannot hold its {load.size} bytes of constants"
         elif load.channels < 0 or (load.channels and life.first != life.last):

@@ -1,8 +1,8 @@
-"""Plans of whole operators: in which order they run, when tensors' bytes have to be there, what may overlap.
+"""Plans of whole operators: their order, the lives of tensors' bytes, and safe overlaps.
 
-A declared overlap is proven by replaying the operator: what each write hits, and who still reads it. That is
-independent of the planner's formula: it goes through output rows (or elements) one by one, at the addresses
-given, and looks up when every input row they fall on is read for the last time.
+A declared overlap is proven by replaying the operator: which bytes each write hits, and which reads still
+need them. This does not use the planner's formula. It goes through output rows (or elements) one by one at
+their addresses, and looks up the last read of every input row that they overwrite.
 """
 
 from __future__ import annotations
@@ -26,30 +26,30 @@ Life = tuple[int, int]  # first and last step
 
 
 def check_coverage(steps: Sequence[Step], graph: Graph) -> None:
-    """Every operator that runs computes every pixel of its output exactly once, after its inputs."""
+    """Checks that every operator computes every pixel of its output exactly once, after its inputs."""
     windows: dict[int, list[Step]] = {}
     for step in steps:
         windows.setdefault(step.op, []).append(step)
     last = {step.op: number for number, step in enumerate(steps)}
-    done = dict.fromkeys(graph.inputs, -1)  # tensor -> the step that completes it
+    completed = dict.fromkeys(graph.inputs, -1)  # tensor -> the step that completes it
     for position, op in enumerate(graph.ops):
         if op.kind in ALIAS_KINDS:
             if position in windows:
                 raise PlanError("an alias has steps", operator=op.place)
-            done[op.outputs[0]] = max(done.get(t, -1) for t in op.inputs)
+            completed[op.outputs[0]] = max(completed.get(t, -1) for t in op.inputs)
         else:
             _, rows, columns, _ = graph.tensors[op.outputs[0]].nhwc
             _check_tiling(windows.get(position, []), rows, columns, op.place)
-            done.update((t, last[position]) for t in op.outputs)
+            completed.update((t, last[position]) for t in op.outputs)
     for number, step in enumerate(steps):
         for t in graph.ops[step.op].inputs:
-            if t in done and done[t] >= number:
+            if t in completed and completed[t] >= number:
                 place, name = graph.ops[step.op].place, graph.tensors[t].name
                 raise PlanError("runs before its input is complete", operator=place, tensor=name)
 
 
 def _check_tiling(windows: Sequence[Step], rows: int, columns: int, place: str) -> None:
-    """The windows tile `rows` x `columns`: they lie inside, no two meet, and their areas add up."""
+    """Checks that windows tile `rows` x `columns`: they lie inside, no two overlap, and the areas add up."""
     area = 0
     ordered = sorted(windows, key=lambda s: (s.y0, s.x0))
     for index, a in enumerate(ordered):
@@ -69,7 +69,7 @@ def _check_tiling(windows: Sequence[Step], rows: int, columns: int, place: str) 
 def lives_in_steps(
     steps: Sequence[Step], graph: Graph, groups: Mapping[int, int], image: str
 ) -> dict[int, Life]:
-    """First and last step in which the bytes of each group have to be there."""
+    """Group -> the first and the last step in which its bytes are needed."""
     end = max(len(steps) - 1, 0)
     lives: dict[int, Life] = {}
 
@@ -107,7 +107,7 @@ def unsafe(graph: Graph, op: Op, operand: int, contract: Contract, shift: int) -
         return _replay_elements(source, result, shift)
     if contract is Contract.ROW:
         spans = _windows(op, operand, source, result, graph)
-        reason = "it does not go through this input row by row"
+        reason = "it does not read this input row by row"
         return reason if spans is None else _replay_rows(spans, source, result, shift)
     if contract is Contract.PARTS:
         return _replay_parts(graph, op, operand, shift)
@@ -115,7 +115,7 @@ def unsafe(graph: Graph, op: Op, operand: int, contract: Contract, shift: int) -
 
 
 def _replay_parts(graph: Graph, op: Op, operand: int, shift: int) -> str:
-    """Line after line of one part after the other, byte by byte: none may hit what is still to come."""
+    """Replays the copies part by part, line by line: no byte may overwrite one that is still to be copied."""
     if op.kind is not OpKind.CONCATENATION or not isinstance(op.attrs, AxisAttrs):
         return "it has no parts"
     if op.inputs.count(operand) != 1:
@@ -157,7 +157,7 @@ def _replay_elements(source: Tensor, result: Tensor, shift: int) -> str:
 def _windows(
     op: Op, operand: int, source: Tensor, result: Tensor, graph: Graph
 ) -> list[tuple[int, int]] | None:
-    """For each output row the input rows [first, end) that the contract lets its computation read."""
+    """For each output row the input rows [first, end) that its computation may read under the contract."""
     (in_batch, in_rows, _, _), (out_batch, out_rows, _, _) = source.nhwc, result.nhwc
     if in_batch != 1 or out_batch != 1:
         return None
@@ -171,10 +171,10 @@ def _windows(
 
 
 def _replay_rows(spans: list[tuple[int, int]], source: Tensor, result: Tensor, shift: int) -> str:
-    """Output row q may be written from the moment its computation begins.
+    """Replays the rows. Output row q may be written as soon as its computation begins.
 
-    Windows slide downwards, so a row's last reader is the last window that begins at it or above, and
-    of the rows that a write hits the lowest one that is read at all is read last.
+    Windows slide downwards. So a row's last reader is the last window that begins at this row or above it. Of
+    the rows that a write hits, the lowest one that has a reader is read last.
     """
     in_rows, out_rows = source.nhwc[1], result.nhwc[1]
     if not source.size or not result.size:

@@ -1,7 +1,7 @@
-"""What an operator reads for a window of its output, from its attributes and shapes alone.
+"""What an operator reads for a window of its output, only from its attributes and shapes.
 
-The checker's own: the planner has the same knowledge in `schedule.receptive`, and neither uses the other.
-Which operators have windows, and which move them by a whole stride, their definitions say.
+This belongs to the checker. The planner computes the same in `schedule.receptive`; neither uses the other.
+An operator's definition says whether it has windows, and whether they move by a whole stride.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Span = tuple[int, int]  # half-open: of rows, of columns, of bytes
 class Taps:
     """Along one axis of `size` input elements, output element q reads `extent` from q * stride - pad on.
 
-    `spans`: by output element what it reads, where that moves by no whole stride.
+    `spans`: the input elements of each output element, where the stride is not a whole number.
     """
 
     size: int
@@ -53,7 +53,7 @@ class Taps:
 
 @dataclass(frozen=True)
 class Read:
-    """An activation that an operator reads: by window, or (`rows` and `columns` are None) always whole."""
+    """An activation that an operator reads by window, or always whole (`rows` and `columns` are None)."""
 
     tensor: int
     rows: Taps | None = None
@@ -62,16 +62,16 @@ class Read:
 
 def reads(graph: Graph, op: Op) -> tuple[Read, ...]:
     """The activations that an operator reads, each once, in the order of its inputs."""
-    found = []
+    operands = []
     for t in dict.fromkeys(op.inputs):
         if t >= 0 and not graph.tensors[t].is_constant:
             taps = _taps(graph, op, t)
-            found.append(Read(t, *taps) if taps else Read(t))
-    return tuple(found)
+            operands.append(Read(t, *taps) if taps else Read(t))
+    return tuple(operands)
 
 
 def sums_up(graph: Graph, op: Op) -> bool:
-    """Whether the operator is the mean of a whole image for each channel, which needs all of it."""
+    """Whether the operator is the mean over all rows and columns for each channel."""
     source, result = graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]]
     if len(source.shape) != 4 or source.shape[0] != 1 or source.shape[1] * source.shape[2] == 1:
         return False
@@ -104,13 +104,13 @@ def _taps(graph: Graph, op: Op, tensor: int) -> tuple[Taps, Taps] | None:
 
 
 def _uneven(graph: Graph, op: Op, axis: int, size: int) -> Taps:
-    """What an operator in UNEVEN_KINDS reads of `size` rows (axis 0) or columns (axis 1)."""
+    """The input rows (axis 0) or columns (axis 1), of `size`, that an operator in UNEVEN_KINDS reads."""
     attrs, out = op.attrs, graph.tensors[op.outputs[0]].nhwc[1 + axis]
     if op.kind is OpKind.TRANSPOSE_CONV:
         assert isinstance(attrs, ConvAttrs)
         kernel = graph.tensors[op.inputs[1]].shape[1 + axis]
         stride, pad = attrs.stride[axis], (attrs.pad.top, attrs.pad.left)[axis]
-        first, end = [size] * out, [0] * out  # of the inputs whose stamps cover an output
+        first, end = [size] * out, [0] * out  # the inputs whose kernels cover an output
         for i in range(size):
             for q in range(max(0, i * stride - pad), min(out, i * stride - pad + kernel)):
                 first[q], end[q] = min(first[q], i), i + 1
@@ -129,7 +129,7 @@ def _uneven(graph: Graph, op: Op, axis: int, size: int) -> Taps:
 
 
 def _keeps_pixels(op: Op, source: Tensor, result: Tensor) -> bool:
-    """Whether each pixel of the output holds channels of the input's pixel at its place, and fillings."""
+    """Whether each output pixel has only channels of the input pixel at the same place, and fill values."""
     if len(source.shape) != 4 or len(result.shape) != 4:
         return False
     if isinstance(op.attrs, SliceAttrs):
@@ -155,7 +155,7 @@ def windows(graph: Graph, op: Op) -> tuple[tuple[int, int, int], tuple[int, int,
 
 
 def alias_groups(graph: Graph) -> dict[int, int]:
-    """Activation -> the activation whose bytes it is, or is some of."""
+    """Activation -> the activation that has its bytes, or contains them."""
     joined = {t: op.outputs[0] for op in graph.ops if op.kind is OpKind.JOINED for t in op.inputs}
     group = {t: t for t in (*graph.inputs, *(state.before for state in graph.states))}
     for op in graph.ops:

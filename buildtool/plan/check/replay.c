@@ -1,8 +1,8 @@
 /*
  * The replay of steps on a model of the arena.
  *
- * Every byte of the arena has a tag, which tells which byte of which tensor was written there last.
- * Each step checks that what it reads is what it should read, then overwrites what it writes.
+ * Every byte of the arena has a tag: the tensor and the byte of it that was written there last.
+ * Each step checks that its reads find the right bytes, then overwrites the bytes that it writes.
  *
  * No global state, no allocation: the caller provides all memory. Sizes, offsets and addresses are
  * in bytes of the arena.
@@ -20,7 +20,7 @@
 
 /* All structures are tables of 64-bit numbers; replay.py fills them in. */
 struct replay_tensor {
-    int64_t offset; /* of its buffer; -1 where it has none */
+    int64_t offset; /* of its buffer; -1 without a buffer */
     int64_t kept_rows, kept_columns;
     int64_t contiguous; /* whether its buffer holds all of it */
     int64_t pitch; /* of some channels of a wider tensor: bytes from a pixel to the next, or 0 */
@@ -42,7 +42,7 @@ struct replay_read {
 };
 
 struct replay_area {
-    int64_t offset, size; /* size -1: there is none */
+    int64_t offset, size; /* size -1: no area */
     int64_t tag;          /* of all its bytes */
 };
 
@@ -73,7 +73,7 @@ struct replay_model {
     const int64_t *spans;   /* see replay_taps */
     const struct replay_part *parts;
     int64_t source; /* the tensor whose rows are delivered */
-    int64_t *fault; /* what is wrong: a kind, a tensor, and where it is: rows or bytes [2] to [3] */
+    int64_t *fault; /* the error: a kind, a tensor, and its place: rows or bytes [2] to [3] */
 };
 
 /* Kinds of faults; replay.py has the words. */
@@ -90,7 +90,7 @@ enum {
     AREA_OUTSIDE
 };
 
-/* 0, with the fault noted. */
+/* Stores the fault and returns 0. */
 static int fails(const struct replay_model *m, int64_t kind, int64_t tensor, int64_t first,
                  int64_t end) {
     const int64_t fault[] = {kind, tensor, first, end};
@@ -116,7 +116,7 @@ struct walk {
 };
 
 static struct walk pieces(const struct replay_tensor *tensor, struct window window) {
-    if (tensor->pitch && tensor->batch > 1) { /* all of it, whatever is asked for */
+    if (tensor->pitch && tensor->batch > 1) { /* always all of it */
         window = (struct window){0, tensor->batch * tensor->height, 0, tensor->width};
     }
     return (struct walk){tensor, window, window.y0, window.x0};
@@ -300,7 +300,7 @@ static int read_first(struct piece out, int64_t out_element, struct piece in, in
            made + end * out_element <= read + (end > first ? end : first) * in_element;
 }
 
-/* Whether what a step writes hits what it reads, and its kernel does not allow that. */
+/* Whether a step's writes hit its reads in a way that its kernel does not allow. */
 static int collides(const struct replay_model *m, const struct replay_operator *op, int64_t output,
                     struct window made, int64_t source, struct window read) {
     const struct replay_tensor *a = &m->tensors[output], *b = &m->tensors[source];
@@ -415,7 +415,7 @@ static int concatenate(const struct replay_model *m, const struct replay_operato
             }
             if (output->offset < source->offset + source->held &&
                 source->offset < output->offset + output->held) {
-                together = 1; /* what is written may hit what is still to be read */
+                together = 1; /* writes may hit bytes that are still to be read */
             }
         }
         for (int64_t first = 0; first < op->lines; first += together) {
@@ -475,8 +475,8 @@ PUBLIC int32_t replay_abi(void) {
     return REPLAY_ABI;
 }
 
-/* Runs steps of one region. Returns how many went well: where these are fewer, the next is wrong.
- */
+/* Runs steps of one region. Returns the number of correct steps; where it is below the number of
+ * steps, the next step is wrong. */
 PUBLIC int64_t replay_run(const struct replay_model *model, const struct replay_step *steps,
                           int64_t count, int32_t is_streamed) {
     for (int64_t i = 0; i < count; i++) {
@@ -487,7 +487,7 @@ PUBLIC int64_t replay_run(const struct replay_model *model, const struct replay_
     return count;
 }
 
-/* Writes a whole tensor, or tells whether all of it is there. */
+/* Writes a whole tensor, or returns whether all of it is in memory. */
 PUBLIC int32_t replay_write(const struct replay_model *model, int64_t tensor) {
     return write_window(model, tensor, whole(&model->tensors[tensor]));
 }

@@ -1,12 +1,12 @@
 """Replays a plan on a model of its memory.
 
-Each step checks that what it reads is what it should read, then overwrites what it writes. Nothing
-the planner says about lifetimes or overlaps is believed: a ring that is too short, a tensor written
-over too early or a lifetime cut short all end in a read of the wrong byte.
+Each step checks that its reads find the right bytes, then overwrites the bytes that it writes. The replay
+trusts no lifetimes or overlaps of the planner: a ring that is too short, a tensor that is overwritten too
+early, or a lifetime that is too short all lead to a read of the wrong byte.
 
-Steps run in C (replay.c), on a tag for every byte of the arena: which byte of which tensor it holds.
-tests/oracles/replay_twin.py runs them in Python. What C has to know of a graph and a plan is in tables
-here, lines of 64-bit numbers as replay.c has them.
+Steps run in C (replay.c). Every byte of the arena has a tag: the tensor and the byte of it that it holds.
+tests/oracles/replay_twin.py runs the steps in Python. This module makes the tables of a graph and a plan for
+C, with lines of 64-bit numbers as in replay.c.
 """
 
 from __future__ import annotations
@@ -37,19 +37,19 @@ from buildtool.plan.schedule.timeline import Timeline, load_steps
 from buildtool.plan.types import SOURCE, Buffer, BufferKind, Load, Move, Plan, Region, replace_numbers
 from buildtool.target.types import Contract, KernelVariant
 
-# Tags of bytes that are no tensor's; a tensor's bytes have its number and their own, 32 bits each.
+# Tags of bytes outside tensors. A tensor's byte has the tensor's number and its own, 32 bits each.
 _SCRATCH = -3  # less the operator's position
 CONSTANTS = 1 << 61  # plus the operator's position
 _SUMS = 1 << 62  # plus the position of the accumulating operator
 
 _Table = npt.NDArray[np.int64]
-_NOWHERE = (0, -1, 0)  # struct replay_area that is not there: offset, size, tag
+_NOWHERE = (0, -1, 0)  # struct replay_area of a missing area: offset, size, tag
 _TENSOR, _READ, _OPERATOR = 14, 10, 19  # numbers in a line of a table
 
 
 @dataclass(frozen=True)
 class Area:
-    """A buffer that is no tensor's, and the tag of its bytes."""
+    """A buffer that belongs to no tensor, and the tag of its bytes."""
 
     buffer: Buffer
     tag: int
@@ -57,14 +57,14 @@ class Area:
 
 @dataclass(frozen=True)
 class Operator:
-    """One operator: what it reads, the buffers that serve it, what its kernel promises.
+    """One operator: its reads, its buffers, and the promises of its kernel.
 
-    `by_row`: its kernel goes row by row; `sums_up`: it is a global pooling.
+    `by_row`: its kernel works row by row. `sums_up`: it is a global pooling.
     """
 
     op: Op
     reads: tuple[Read, ...]
-    contract: Contract  # by which its output may lie on its input, as far as the replay goes along
+    contract: Contract  # the overlap of output and input that the replay allows
     by_row: bool
     sums_up: bool
     scratch: Area | None
@@ -73,7 +73,7 @@ class Operator:
 
 
 def operators(plan: Plan, graph: Graph, kernels: Sequence[KernelVariant | None]) -> dict[int, Operator]:
-    """Position -> operator, of all that are more than an alias."""
+    """Position -> operator, without aliases."""
     served = {(b.op, b.kind): b for b in plan.buffers if b.op >= 0}
     loads = {load.op: load for load in reversed(plan.loads)}  # the first one of each
 
@@ -87,7 +87,7 @@ def operators(plan: Plan, graph: Graph, kernels: Sequence[KernelVariant | None])
             continue
         load, kernel, inside = loads.get(position), kernels[position], updates(graph, op)
         read = tuple(one for one in reads(graph, op) if one.tensor not in inside)
-        # of an operator in slices of its channels, all input is read again for the last slice
+        # an operator in slices of its channels reads all its input again for the last slice
         again = load is not None and load.channels and not keeps_channels(graph, op)
         contract = kernel.overlap if kernel and not again else Contract.NONE
         if contract is Contract.PARTS and op.kind is not OpKind.CONCATENATION:
@@ -130,7 +130,7 @@ _C = load_library(
     },
 )
 _AREA_OUTSIDE = 9  # the kind of replay.c for scratch and accumulators
-# By the other kinds: the words, and whether a tensor and the operator are named.
+# For the other kinds: the text, and whether the error has the tensor and the operator.
 _FAULTS = (
     ("rows {} to {} are not in the arena when they are read", True, True),
     ("bytes {} to {} are not in the arena when they are read", True, True),
@@ -145,28 +145,28 @@ _FAULTS = (
 
 
 def replay(plan: Plan, timeline: Timeline, kernels: Sequence[KernelVariant | None]) -> dict[int, int]:
-    """Runs the whole plan; operator position -> pixels computed (repetitions included).
+    """Runs the whole plan. Returns operator position -> pixels computed (repetitions included).
 
-    `timeline`: the checker's own, of the plan's regions. PlanError at the first step that reads
-    something that is not there.
+    `timeline`: the checker's own timeline of the plan's regions. Raises PlanError at the first step that
+    reads wrong bytes.
     """
     return Replay(plan, timeline, kernels).run()
 
 
 class Replay:
-    """One run through all steps; `tags`: of the bytes of the arena, and behind it of the states."""
+    """One run through all steps; `tags`: the tags of the arena's bytes, then those of the states' bytes."""
 
     def __init__(self, plan: Plan, timeline: Timeline, kernels: Sequence[KernelVariant | None]) -> None:
         self.plan, self.timeline, self.graph = plan, timeline, timeline.graph
         self._check_windows()
         self.operators = operators(plan, self.graph, kernels)
         self.groups = alias_groups(self.graph)
-        self._coming: dict[int, list[Load]] = {}  # step -> loads that begin with it
+        self._loads_at: dict[int, list[Load]] = {}  # step -> loads that begin with it
         for step, load in load_steps(timeline, plan.loads, plan.buffers):
-            self._coming.setdefault(step, []).append(load)
-        self._moving: dict[int, list[Move]] = {}  # step -> moves before it
+            self._loads_at.setdefault(step, []).append(load)
+        self._moves_at: dict[int, list[Move]] = {}  # step -> moves before it
         for move in plan.moves:
-            self._moving.setdefault(plan.buffers[move.target].first, []).append(move)
+            self._moves_at.setdefault(plan.buffers[move.target].first, []).append(move)
         self.tags: _Table = np.full(plan.arena_bytes + plan.state_bytes, -1, np.int64)
         self._fault: _Table = np.zeros(4, np.int64)
         self._holders: dict[int, Buffer] = {}
@@ -194,14 +194,14 @@ class Replay:
         """Struct replay_tensor."""
         tensor, buffer, part = self.graph.tensors[t], self._holders.get(t), parts(self.graph).get(t)
         batch, height, width, channels = tensor.nhwc
-        offset, held, rows, columns, pitch, first = 0, -1, 0, 0, 0, 0
+        offset, buffer_size, rows, columns, pitch, first = 0, -1, 0, 0, 0, 0
         if buffer is not None:
-            offset, held, rows, columns = buffer.offset, buffer.size, buffer.rows, buffer.columns
+            offset, buffer_size, rows, columns = buffer.offset, buffer.size, buffer.rows, buffer.columns
         if part is not None:
             pitch, first = self.graph.tensors[part.whole].pixel_bytes, part.first * tensor.dtype.size
-        kept = (offset, rows or height, columns or width, not rows, pitch, first, held)
+        layout = (offset, rows or height, columns or width, not rows, pitch, first, buffer_size)
         described = (batch, height, width, channels, channels * tensor.dtype.size, tensor.size)
-        return (*kept, *described, self.groups[t] << 32)
+        return (*layout, *described, self.groups[t] << 32)
 
     def run(self) -> dict[int, int]:
         """See `replay`."""
@@ -210,7 +210,7 @@ class Replay:
             self.write(t)
         for state in graph.states:
             self.write(state.before)
-        loading = sorted(self._coming)
+        loading = sorted(self._loads_at)
         for run, first in zip(timeline.runs, timeline.starts, strict=False):
             self._move(first)
             end, steps = first + run.count, run.steps
@@ -219,8 +219,8 @@ class Replay:
                 self._load(start)
                 self._refuse_mixed(run.region)
                 self.run_steps(steps[start - first : stop - first], run.region.is_streamed)
-        if self._moving:
-            first = min(self._moving)
+        if self._moves_at:
+            first = min(self._moves_at)
             raise PlanError(f"a tensor moves at step {first}, but no region begins with that step")
         lasting = [*graph.outputs, *(state.after for state in graph.states)]
         lasting += graph.inputs if self.plan.image == Image.RESIDENT else []
@@ -233,7 +233,7 @@ class Replay:
         return {position: int(sums[position]) for position in distinct(steps[:, 0]).values.tolist()}
 
     def _check_windows(self) -> None:
-        """Each step's window is one of the operator's output; where it adds up its input, of that."""
+        """Checks that each step's window lies in the operator's output (global pooling: its input)."""
         graph, steps = self.graph, self.timeline.steps
         streamed = {op for region in self.timeline.regions if region.is_streamed for op in region.ops}
         limits = np.zeros((len(graph.ops) + 1, 2), np.int64)  # rows, columns; those of deliveries come last
@@ -258,30 +258,30 @@ class Replay:
     def write(self, tensor: int) -> None:
         """Writes a whole tensor."""
         if not _C.replay_write(ctypes.byref(self._model), tensor):
-            raise self._wrong("")
+            raise self._make_error("")
 
     def require(self, tensor: int) -> None:
-        """PlanError unless a whole tensor is there at the end."""
+        """Raises PlanError unless a whole tensor is in memory at the end."""
         if not _C.replay_holds(ctypes.byref(self._model), tensor):
-            raise self._wrong("the end of the invoke")
+            raise self._make_error("the end of the invoke")
 
     def run_steps(self, steps: Steps, streamed: bool) -> None:
         """Runs some steps of one region."""
         lines = np.ascontiguousarray(steps, np.int32)
-        done = _C.replay_run(ctypes.byref(self._model), lines.ctypes.data, len(lines), streamed)
-        if done == len(lines):
+        steps_run = _C.replay_run(ctypes.byref(self._model), lines.ctypes.data, len(lines), streamed)
+        if steps_run == len(lines):
             return
-        position = int(lines[done, 0])
+        position = int(lines[steps_run, 0])
         if position == SOURCE:
-            raise self._wrong("")
+            raise self._make_error("")
         operator = self.operators[position]
         for area in (operator.scratch, operator.sums):
             if area is not None and self._fault[0] == _AREA_OUTSIDE:
                 self.refuse_outside(area.buffer)
-        raise self._wrong(operator.op.place)
+        raise self._make_error(operator.op.place)
 
-    def _wrong(self, operator: str) -> PlanError:
-        """What C found wrong with a step of an operator."""
+    def _make_error(self, operator: str) -> PlanError:
+        """The error for the fault that C found in a step of an operator."""
         kind, tensor, first, end = self._fault.tolist()
         words, names_tensor, names_operator = _FAULTS[kind]
         return PlanError(
@@ -297,15 +297,15 @@ class Replay:
         return self._holders[tensor]
 
     def _refuse_mixed(self, region: Region) -> None:
-        """No operator in slices of its channels writes over what it reads for the next one."""
+        """Raises PlanError where an operator in slices overwrites input that its next slice reads."""
         for load in self.plan.loads if not region.is_streamed else ():
             if load.channels and load.op in region.ops:
                 op = self.graph.ops[load.op]
                 refuse_mixed(self.graph, op, self.buffer(op.inputs[0]), self.buffer(op.outputs[0]))
 
     def _move(self, number: int) -> None:
-        """The moves before a step: a tensor's bytes are copied to where it lives from now on."""
-        for move in self._moving.pop(number, ()):
+        """Runs the moves before a step: a tensor's bytes are copied to its next buffer."""
+        for move in self._moves_at.pop(number, ()):
             source, target = self.plan.buffers[move.source], self.plan.buffers[move.target]
             for buffer in (source, target):
                 self.refuse_outside(buffer)
@@ -320,8 +320,8 @@ class Replay:
                 self._tensors[t] = self._tensor_line(t)
 
     def _load(self, number: int) -> None:
-        """The loads that begin with a step."""
-        for load in self._coming.get(number, ()):
+        """Runs the loads that begin with a step."""
+        for load in self._loads_at.get(number, ()):
             buffer = self.plan.buffers[load.buffer]
             constants = Area(buffer, CONSTANTS + load.op)
             if constants != self.operators[load.op].constants:
@@ -331,7 +331,7 @@ class Replay:
             self.tags[buffer.offset : buffer.offset + buffer.size] = constants.tag
 
     def refuse_outside(self, buffer: Buffer) -> None:
-        """PlanError unless a buffer lies inside of the arena."""
+        """Raises PlanError unless a buffer lies inside the arena."""
         if buffer.offset < 0 or buffer.offset + buffer.size > self.tags.size:
             raise PlanError(f"buffer '{buffer.name}' lies outside of the arena")
 
@@ -359,7 +359,7 @@ def _tables(graph: Graph, operators: Mapping[int, Operator], groups: Mapping[int
 
 
 def _read_line(read: Read, spans: list[int]) -> tuple[int, ...]:
-    """Struct replay_read; puts what follows no stride behind `spans`, and says where it begins."""
+    """Struct replay_read. Appends ranges without a stride to `spans`; the struct has their position."""
     if read.rows is None or read.columns is None:
         return (read.tensor, 0, *([0] * (_READ - 2)))
     line = [read.tensor, 1]

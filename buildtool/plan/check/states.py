@@ -1,6 +1,6 @@
-"""What lives between invokes: memory of its own, which only the assignment writes, after all old reads.
+"""States between invokes: each has memory of its own, which only its assignment writes, after all old reads.
 
-The checker's own: it computes from the steps alone when a state is read as it was and when it is written.
+This belongs to the checker. It computes only from the steps when an old state is read and when it is written.
 """
 
 from __future__ import annotations
@@ -16,41 +16,41 @@ from buildtool.plan.types import BufferKind, Plan
 
 
 def state_groups(graph: Graph) -> dict[int, int]:
-    """Activation (see `alias_groups`) whose bytes are those of a state -> which of Graph.states."""
+    """Activation (see `alias_groups`) that has the bytes of a state -> the position in Graph.states."""
     groups = alias_groups(graph)
     found: dict[int, int] = {}
     for index, state in enumerate(graph.states):
         for t in (state.before, state.after):
             if found.setdefault(groups.get(t, -1), index) != index or t not in groups:
-                raise PlanError("what a state is assigned is another one's", tensor=graph.tensors[t].name)
+                raise PlanError("one tensor is assigned to two states", tensor=graph.tensors[t].name)
     return found
 
 
 def arena_groups(graph: Graph) -> dict[int, int]:
-    """As `alias_groups`, without what is state."""
+    """As `alias_groups`, without the tensors of states."""
     elsewhere = state_groups(graph)
     return {t: group for t, group in alias_groups(graph).items() if group not in elsewhere}
 
 
 def updates(graph: Graph, op: Op) -> frozenset[int]:
-    """Operands that an operator updates where they lie."""
+    """Operands that an operator updates in place."""
     pairs = STATEFUL.get(op.kind, {})
     if not pairs:
         return frozenset()
     states, groups = state_groups(graph), alias_groups(graph)
-    found = set()
+    operands = set()
     for operand, output in pairs.items():
         old, new = groups.get(op.inputs[operand], -1), groups.get(op.outputs[output], -1)
         if old not in states or states[old] != states.get(new):
-            raise PlanError("keeps state in tensors that hold none", operator=op.place)
-        found.add(op.inputs[operand])
-    return frozenset(found)
+            raise PlanError("updates tensors in place that are not states", operator=op.place)
+        operands.add(op.inputs[operand])
+    return frozenset(operands)
 
 
 def check_states(plan: Plan, graph: Graph, timeline: Timeline) -> None:
-    """Raises PlanError unless each state has its bytes for itself, and is written once, after all readers.
+    """Raises PlanError unless each state has its own bytes, and is written once, after all readers.
 
-    What is assigned may be read from then on: that nothing else lies there needs no replay.
+    The assigned value may be read from then on. No other buffer lies there, so this needs no replay.
     """
     if not graph.states and not plan.states:
         return
@@ -78,17 +78,17 @@ def check_states(plan: Plan, graph: Graph, timeline: Timeline) -> None:
 
 
 def _check_memory(plan: Plan, graph: Graph, of: Mapping[int, int]) -> None:
-    """Each state has one buffer with its tensors, large enough, and no two meet."""
+    """Checks that each state has one large enough buffer with its tensors, and that no two overlap."""
     if len(plan.states) != len(graph.states):
         raise PlanError(f"the plan has {len(plan.states)} states, the network {len(graph.states)}")
     end = 0
     for index, (buffer, state) in enumerate(zip(plan.states, graph.states, strict=True)):
         tensor = graph.tensors[state.before]
-        wanted = tuple(sorted(t for t, number in of.items() if number == index))
-        if buffer.kind is not BufferKind.STATE or buffer.tensors != wanted or buffer.rows or buffer.columns:
+        tensors = tuple(sorted(t for t, number in of.items() if number == index))
+        if buffer.kind is not BufferKind.STATE or buffer.tensors != tensors or buffer.rows or buffer.columns:
             text = f"buffer '{buffer.name}' holds other tensors than the state's"
             raise PlanError(text, tensor=tensor.name)
         if buffer.offset < end or buffer.offset % plan.alignment or buffer.size != tensor.size:
-            there = f"state '{buffer.name}' has {buffer.size} bytes at {buffer.offset}"
-            raise PlanError(f"{there}, needed are {tensor.size} from {end} on", tensor=tensor.name)
+            state_text = f"state '{buffer.name}' has {buffer.size} bytes at {buffer.offset}"
+            raise PlanError(f"{state_text}, needed are {tensor.size} from {end} on", tensor=tensor.name)
         end = buffer.offset + buffer.size

@@ -1,8 +1,8 @@
 /*
- * Where items can lie at all, by what else has to fit beside them: search.py says why.
+ * The possible offsets of items, from the items that have to fit beside them: see search.py.
  *
- * A set of offsets is a row of 64-bit words, bit k for the offset of k units; bits above the
- * capacity mean nothing and are never set in what is found. No global state, no allocation: the
+ * A set of offsets is a row of 64-bit words, bit k for the offset of k units. Bits above the
+ * capacity have no meaning and are never set in `found`. No global state, no allocation: the
  * caller provides all memory.
  */
 #include <stdbool.h>
@@ -17,15 +17,15 @@ typedef struct {
     const int32_t *first, *last, *size, *alignment, *pinned;
     const int32_t *share_output, *share_input, *share_first, *share_last, *share_units,
         *share_distance;
-    int64_t *slack;  /* scratch, by section: units that are left; -1: nothing is told of it */
-    int32_t *paired; /* scratch, by item: in how many permissions of the section it is */
+    int64_t *slack;  /* scratch, by section: free units; -1: the section is not used */
+    int32_t *paired; /* scratch, by item: its number of permissions in the section */
     uint64_t *sets;  /* scratch: SETS sets */
     uint64_t *found; /* a set for each item */
 } allowed_problem;
 
-/* An output and an input that may overlap, both live in a section, in units. `together`: what both
- * take at the least; `separate`: whether they may lie side by side there; `farthest`: if they
- * overlap, most units from the output's offset to the input's. */
+/* An output and an input that may overlap, both live in a section, in units. `together`: the
+ * smallest size of both; `separate`: whether they may lie side by side there; `farthest`: if they
+ * overlap, the most units from the output's offset to the input's. */
 typedef struct {
     int32_t output, input;
     int64_t distance, size_output, size_input, together, farthest;
@@ -75,7 +75,7 @@ static void or_down(uint64_t *restrict to, const uint64_t *restrict from, int64_
 
 typedef void moved(uint64_t *restrict, const uint64_t *restrict, int64_t, size_t);
 
-/* The offsets, and all above (or_up) or below them by `most` at the most; `before` is scratch. */
+/* Adds all offsets up to `most` above (or_up) or below those of a set; `before` is scratch. */
 static void spread(uint64_t *set, moved *by, int64_t most, size_t count, uint64_t *before) {
     for (int64_t done = 0; done < most;) {
         const int64_t more = done + 1 < most - done ? done + 1 : most - done;
@@ -85,7 +85,7 @@ static void spread(uint64_t *set, moved *by, int64_t most, size_t count, uint64_
     }
 }
 
-/* Leaves in `set` what is in `other` as well; whether that is anything. */
+/* Intersects `set` with `other`; returns whether the result has any offset. */
 static bool keep(uint64_t *set, const uint64_t *other, size_t count) {
     uint64_t any = 0;
     for (size_t k = 0; k < count; ++k) {
@@ -103,7 +103,7 @@ static void copy(uint64_t *to, const uint64_t *from, size_t count) {
     memcpy(to, from, count * sizeof *to);
 }
 
-/* Everywhere that the capacity, its alignment and its fixed offset leave to an item. */
+/* All offsets of an item within the capacity, with its alignment and its fixed offset. */
 static void begin(const allowed_problem *p, int32_t item) {
     uint64_t *set = found_of(p, item);
     clear(set, words(p));
@@ -136,7 +136,7 @@ static pair pair_of(const allowed_problem *p, int32_t share, int64_t slack) {
     return found;
 }
 
-/* Which items of a section have a permission there; false if one has two. */
+/* Counts the permissions of a section's items; false if an item has two. */
 static bool find_paired(const allowed_problem *p, int32_t section) {
     bool once = true;
     memset(p->paired, 0, (size_t)p->items * sizeof *p->paired);
@@ -159,7 +159,7 @@ static void find_slack(const allowed_problem *p) {
             p->slack[x] += p->share_units[s];
 }
 
-/* What can lie below something: sums of what is live in a section, but for one item or pair. */
+/* The sums of the sizes live in a section, without one item or pair: what can lie below it. */
 static void sums(const allowed_problem *p, int32_t section, int32_t without, int32_t beside,
                  uint64_t *set) {
     const size_t count = words(p);
@@ -187,7 +187,7 @@ static void sums(const allowed_problem *p, int32_t section, int32_t without, int
         set[count - 1] &= ((uint64_t)1 << used) - 1;
 }
 
-/* Whether an item without permission lives in other sections besides: only then it tells them. */
+/* Whether an item without permission also lives in other sections; only then it restricts them. */
 static bool crosses(const allowed_problem *p, int32_t item, int32_t section) {
     return in_section(p, item, section) && !p->paired[item] && p->last[item] - p->first[item] > 1;
 }
@@ -230,7 +230,7 @@ static bool fill_pair(const allowed_problem *p, int32_t section, int32_t share) 
            keep(found_of(p, it.input), source, count);
 }
 
-/* Leaves to the items of a section what its subset sums allow; false if that is nothing. */
+/* Restricts a section's items to the offsets that its subset sums allow; false if none remain. */
 static bool fill(const allowed_problem *p, int32_t section) {
     if (p->slack[section] < 0)
         return false;
@@ -242,7 +242,7 @@ static bool fill(const allowed_problem *p, int32_t section) {
     return true;
 }
 
-/* Carries what is left along a pair that has to overlap; -1: nothing is left, 1: something fell. */
+/* Restricts a pair that has to overlap by each other; -1: none remains, 1: some removed. */
 static int carry(const allowed_problem *p, const pair *it) {
     const size_t count = words(p);
     uint64_t *source = set_of(p, 0), *output = set_of(p, 1);
@@ -263,7 +263,7 @@ static int carry(const allowed_problem *p, const pair *it) {
     return same ? 0 : 1;
 }
 
-/* Carries what is left along pairs that have to overlap, to the end; false: nothing is left. */
+/* Restricts pairs that have to overlap until nothing changes; false: no offset remains. */
 static bool agree(const allowed_problem *p) {
     for (bool changed = true; changed;) {
         changed = false;
@@ -290,7 +290,7 @@ size_t allowed_scratch(const allowed_problem *p) {
     return SETS * words(p);
 }
 
-/* Fills `found`; 0 where nothing fits, and then it means nothing. */
+/* Fills `found` and returns 1; returns 0 where nothing fits, and `found` is then invalid. */
 int32_t allowed_find(const allowed_problem *p) {
     bool some = true;
     for (int32_t i = 0; i < p->items; ++i)

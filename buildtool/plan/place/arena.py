@@ -1,11 +1,11 @@
-"""Arena problems: items with lifetimes and sizes, what a placement is, when it is legal, and lower bounds.
+"""Arena problems: items with lifetimes and sizes, placements and their validity, and lower bounds.
 
-Only `arena_problem` knows of plans. Offsets are multiples of each item's alignment; all sizes are
-rounded up to the greatest common divisor of the alignments (the granule), so that heights and
-bounds are exact over aligned bytes.
+Only `arena_problem` depends on plans. Offsets are multiples of each item's alignment. All sizes are
+rounded up to the greatest common divisor of the alignments (the granule), so that heights and bounds are
+exact for aligned bytes.
 
-Lower bounds are heights that no placement can beat. The better of two arguments counts: what is live at once,
-and where a chain of items that lie on each other has to climb.
+A lower bound is a height that no placement can beat. There are two: the bytes that are live at the same time,
+and the height that a chain of overlapping items needs. The larger one counts.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from buildtool.plan.types import Buffer, Overlap
 class Item(NamedTuple):
     """A piece of memory, live in the half-open interval [lower, upper) of time.
 
-    `size` in bytes; the offset is a multiple of `alignment`; `offset`: where it has to lie.
+    `size` is in bytes. `alignment`: the offset is a multiple of it. `offset`: the fixed offset, if any.
     """
 
     lower: int
@@ -37,7 +37,7 @@ class Item(NamedTuple):
 
 
 class Permission(NamedTuple):
-    """Two items that may overlap: allowed where offset(input) >= offset(output) + distance.
+    """Two items that may overlap if offset(input) >= offset(output) + distance.
 
     `output` and `input` are positions in Problem.items, `distance` in bytes (it may be negative).
     """
@@ -79,7 +79,7 @@ class Solution:
 
 
 def round_up(value: int, multiple: int) -> int:
-    """The least multiple of `multiple` that is not below `value`."""
+    """The smallest multiple of `multiple` that is not below `value`."""
     return -(-value // multiple) * multiple
 
 
@@ -108,10 +108,10 @@ def validate(problem: Problem, offsets: Sequence[int]) -> None:
 def _overlapping_pairs(
     items: Sequence[Item], sizes: Sequence[int], offsets: Sequence[int]
 ) -> Iterator[tuple[int, int]]:
-    """Pairs of items that share a byte at some time; the one that is there first comes first.
+    """Pairs of items that share a byte at some time, the item with the earlier birth first.
 
-    The items alive are kept in the order of their offsets. Few items lie on each other, so an overlap is
-    looked for among items that begin below it and are no larger than the largest.
+    Live items are kept in the order of their offsets. An item is compared with those that begin below its
+    end, down to its offset minus the largest size.
     """
     live = [i for i, item in enumerate(items) if item.lower < item.upper and sizes[i]]
     live.sort(key=lambda i: items[i].lower)
@@ -120,8 +120,8 @@ def _overlapping_pairs(
     alive: list[tuple[int, int]] = []  # offset and item
     for b in live:
         while ends and ends[0][0] <= items[b].lower:
-            gone = heappop(ends)[1]
-            del alive[bisect_left(alive, (offsets[gone], gone))]
+            dead = heappop(ends)[1]
+            del alive[bisect_left(alive, (offsets[dead], dead))]
         begin = bisect_left(alive, (offsets[b] - largest + 1, -1))
         end = bisect_left(alive, (offsets[b] + sizes[b], -1))
         for at, a in alive[begin:end]:
@@ -141,7 +141,7 @@ def arena_problem(buffers: Sequence[Buffer], overlaps: Sequence[Overlap], alignm
 
 @dataclass(frozen=True)
 class Bound:
-    """No placement is lower than `bytes`; `time`: the first at which most is live, `live` bytes then."""
+    """No placement is lower than `bytes`. `time`: the first time with the most live bytes, `live`."""
 
     bytes: int
     time: int
@@ -179,19 +179,18 @@ def _bound(problem: Problem) -> Bound:
 
 
 def _saving(problem: Problem, permissions: Sequence[Permission]) -> int:
-    """Most bytes of one output that can lie on the inputs of `permissions`, all live at one time.
+    """The largest number of an output's bytes that can lie on the inputs of `permissions`, all live together.
 
-    It overlaps its k-th input in at most min(size of that input, its own size - distance) bytes, and
-    all of them in at most (its own size - the least distance). Subtracting that from every live
-    output leaves each byte of the arena counted at most once: of the items that share a byte,
-    pairwise permitted, all but one are outputs of another one there. So the remainder of the live
-    sum is no more than the bytes in use.
+    It overlaps its k-th input in at most min(size of that input, its own size - distance) bytes, and all
+    inputs in at most (its own size - the smallest distance). With that subtracted from every live output,
+    each byte of the arena is counted at most once: of the items that share a byte, all but one are outputs
+    of another one there. So the remaining live sum is at most the number of bytes in use.
     """
     if not permissions:
         return 0
     sizes, granule = problem.sizes, problem.granule
-    own = sizes[permissions[0].output]
-    beyond = [max(0, own - max(0, round_up(p.distance, granule))) for p in permissions]
+    output_size = sizes[permissions[0].output]
+    beyond = [max(0, output_size - max(0, round_up(p.distance, granule))) for p in permissions]
     each = (min(sizes[p.input], b) for p, b in zip(permissions, beyond, strict=True))
     return min(sum(each), max(beyond))
 
@@ -212,7 +211,7 @@ class _Link:
 
 
 _Sized = tuple[Item, int]  # with its rounded size
-_LONGEST = 256  # links of a chain that are looked at
+_LONGEST = 256  # links of a chain that are examined
 _ENDLESS = 1 << 62  # higher than any end
 
 
@@ -221,39 +220,41 @@ def _bound_of_chains(
 ) -> int:
     """The bound by chains, at least `best`: x1 may lie on x0 from d1 on, x2 on x1 from d2 on, ...
 
-    Either two neighbours of the chain do not overlap, and what is live at their time is all of it
-    side by side; or all do, and then they are one piece of memory in which x_k begins at d1 + ... + d_k
-    or above, and whatever is live all the while lies outside of it. So a link at whose time no more than
-    `best` is live side by side ends a chain.
+    Either two neighbours of the chain do not overlap; then all items live at their time lie side by side.
+    Or all neighbours overlap; then the chain is one piece of memory, in which x_k begins at d1 + ... + d_k
+    or above, and all other items that are live throughout lie outside of it. So a link ends a chain if at
+    its time at most `best` bytes are live side by side.
     """
-    found = ((o, _best_link(problem, permissions, live)) for o, permissions in by_output.items())
-    links = {o: link for o, link in found if link is not None and link.apart > best}
+    best_links = ((o, _best_link(problem, permissions, live)) for o, permissions in by_output.items())
+    links = {o: link for o, link in best_links if link is not None and link.apart > best}
     if not links:
         return best
     beside = _loose_at(problem, {link.time for link in links.values()})
     ends = _chain_ends(problem, links)
     sizes = problem.sizes
     for start, lowest in links.items():
-        climbed, extent, apart, at, seen = 0, sizes[start], lowest.apart, start, {start}
+        climbed, extent, apart, at, visited = 0, sizes[start], lowest.apart, start, {start}
         first = last = lowest.time
-        around = beside[first]
-        while at in links and links[at].input not in seen and len(seen) <= _LONGEST:
+        surrounding = beside[first]
+        while at in links and links[at].input not in visited and len(visited) <= _LONGEST:
             link = links[at]
             first, last, apart = min(first, link.time), max(last, link.time), min(apart, link.apart)
-            around = [(item, size) for item, size in around if item.lower <= first and last < item.upper]
-            outside = sum(size for _, size in around)
+            surrounding = [
+                (item, size) for item, size in surrounding if item.lower <= first and last < item.upper
+            ]
+            outside = sum(size for _, size in surrounding)
             if min(apart, max(extent, climbed + ends[at]) + outside) <= best:
-                break  # what follows is not higher
+                break  # longer chains are not higher
             climbed += link.distance
             extent = max(extent, climbed + sizes[link.input])
             best = max(best, min(apart, extent + outside))
             at = link.input
-            seen.add(at)
+            visited.add(at)
     return best
 
 
 def _loose_at(problem: Problem, times: Iterable[int]) -> dict[int, list[_Sized]]:
-    """Time -> the items live then that may overlap no other, but for those of a single moment."""
+    """Time -> its live items without permissions to overlap, except items that live for one moment only."""
     linked = {i for p in problem.permissions for i in (p.input, p.output)}
     every = enumerate(zip(problem.items, problem.sizes, strict=True))
     loose = (sized for i, sized in every if i not in linked and sized[0].upper - sized[0].lower > 1)
@@ -269,13 +270,13 @@ def _loose_at(problem: Problem, times: Iterable[int]) -> dict[int, list[_Sized]]
 def _chain_ends(problem: Problem, links: Mapping[int, _Link]) -> dict[int, int]:
     """Item -> a lower bound of the highest end of the chain that begins with it, from its own start.
 
-    `_ENDLESS` where the chain goes round.
+    `_ENDLESS` where the chain is a cycle.
     """
     ends: dict[int, int] = {}
     for start in links:
         path, at = [], start
         while at in links and at not in ends:
-            ends[at] = _ENDLESS  # until its chain has come to an end
+            ends[at] = _ENDLESS  # until the end of its chain is known
             path.append(at)
             at = links[at].input
         end = ends.get(at, problem.sizes[at])
@@ -287,7 +288,7 @@ def _chain_ends(problem: Problem, links: Mapping[int, _Link]) -> dict[int, int]:
 
 
 def _best_link(problem: Problem, permissions: Sequence[Permission], live: dict[int, int]) -> _Link | None:
-    """The permission of one output that saves most; None if none saves anything."""
+    """The permission of one output that saves most bytes; None where all save nothing."""
     output = problem.items[permissions[0].output]
     best: _Link | None = None
     most = 0

@@ -1,8 +1,8 @@
-"""Arena problems as tables: id, lower, upper, size, and where wanted alignment and offset.
+"""Arena problems as tables with the columns id, lower, upper, size, and optionally alignment and offset.
 
-The format of minimalloc's benchmark files: a line with the columns' names, then one a buffer, live from
-`lower` until before `upper`, `size` bytes large. An `offset` says where a buffer has to lie, and may be
-empty. A solution is the same table with all offsets.
+This is the format of minimalloc's benchmark files: a line with the columns' names, then one line per buffer.
+A buffer is live from `lower` until before `upper` and has `size` bytes. An `offset` fixes where it lies, and
+may be empty. A solution is the same table with all offsets.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Table:
 
 
 def read_problem(data: bytes, *, path: str = "") -> Table:
-    """The problem in a file's bytes; ModelError with `path` and line."""
+    """Returns the problem in a file's bytes. Raises ModelError with `path` and line."""
     if len(data) > MOST_BYTES:
         raise ModelError(f"the file has more than {MOST_BYTES} bytes", path=path)
     try:
@@ -78,7 +78,7 @@ class _ValueError(ModelError):
 
 def _columns(row: Sequence[str]) -> list[str]:
     columns = [name.strip().lower() for name in row]
-    hint = f"the first line names the columns: {', '.join(_NEEDED)}, and if wanted alignment, offset"
+    hint = f"the first line names the columns: {', '.join(_NEEDED)}, and optionally alignment, offset"
     for name in _NEEDED:
         if name not in columns:
             raise ModelError(f"there is no column '{name}'", hint=hint)
@@ -113,7 +113,7 @@ def _number(values: dict[str, str], name: str) -> int:
 
 
 def write_solution(table: Table, offsets: Sequence[int]) -> bytes:
-    """The table with every buffer's offset; `alignment` only where one is not 1."""
+    """The table with every buffer's offset. It has `alignment` only where some alignment is not 1."""
     items = table.problem.items
     aligned = any(item.alignment != 1 for item in items)
     text = io.StringIO(newline="")

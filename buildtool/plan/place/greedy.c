@@ -1,5 +1,5 @@
 /*
- * Arena offsets by greedy orders: what greedy.py does with its orders.
+ * Arena offsets by greedy orders: the placements for the orders of greedy.py.
  *
  * No global state, no allocation: the caller provides all memory. Sizes and offsets are in bytes;
  * all sizes and alignments together stay below 2^61.
@@ -28,7 +28,7 @@ typedef struct {
     int64_t low, high;
 } interval;
 
-/* What is to be placed: in which order, by which fit, which way up. */
+/* A placement to make: its order, its fit, and its way up. */
 typedef struct {
     const greedy_problem *p;
     const int64_t *below, *above;
@@ -83,7 +83,7 @@ static int64_t gap(const interval *forbidden, int64_t count, int64_t alignment, 
     return chosen < 0 ? offset : chosen;
 }
 
-/* Places what has no offset (-1) yet, in this order; false where an item would end above `most`. */
+/* Places the items without an offset (-1) in this order; false where one would end above `most`. */
 static bool place(const trial *t, const int64_t *order, int64_t *offset, int64_t most) {
     const greedy_problem *p = t->p;
     for (int64_t k = 0; k < p->items; k++) {
@@ -134,7 +134,7 @@ static int64_t near_top(const greedy_problem *p, const int64_t *order, const int
     return pick ? p->neighbour[p->start[peak] + pick - 1] : peak;
 }
 
-/* Varies the best placement's order; `tried` and `next` are scratch. The height reached. */
+/* Varies the best placement's order; `tried` and `next` are scratch. Returns the best height. */
 static int64_t vary(const trial *t, int64_t *order, int64_t *next, int64_t *current, int64_t *tried,
                     int64_t *best, int64_t top) {
     const greedy_problem *p = t->p;
@@ -170,8 +170,8 @@ static int64_t vary(const trial *t, int64_t *order, int64_t *next, int64_t *curr
 }
 
 /*
- * The lowest placement found: its offsets, and the number of the way up in which they are.
- * `memory` has greedy_memory() words, and `offset` an entry an item. Returns the height.
+ * Finds the lowest placement: its offsets, and the number of the way up of these offsets.
+ * `memory` has greedy_memory() words, and `offset` an entry per item. Returns the height.
  */
 int64_t greedy_run(const greedy_problem *p, int64_t *memory, int64_t *offset, int64_t *way) {
     int64_t *order = memory, *next = order + p->items, *current = next + p->items;

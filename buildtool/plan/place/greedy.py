@@ -1,10 +1,10 @@
 """Arena offsets by greedy orders: items one after the other into the lowest or the tightest gap.
 
-A single order misses the bound on common networks; the best of a few nearly never does. So several
-orders are tried, bottom up and top down, and where the bound is still not met, variations of the
-best of them in which the item that sticks out moves forward. Everything is deterministic: ties are
-broken by a total order, variations come from a fixed generator, and effort is counted in
-placements, never in time. Placing itself is in C; tests/oracles/greedy_twin.py is the same in Python.
+A single order does not reach the bound on common networks; the best of a few orders nearly always does. So
+several orders are tried, bottom up and top down. Where the bound is still not reached, variations of the
+best order follow, in which the item at the top moves forward. Everything is deterministic: a total order
+breaks ties, variations come from a fixed generator, and effort is counted in placements, never in time.
+Placing itself is in C (greedy.c); tests/oracles/greedy_twin.py is the same in Python.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ from buildtool.base.work import Work
 from buildtool.plan.place.arena import Permission, Problem, Solution, round_up
 
 Ints = npt.NDArray[np.int64]
-Found = tuple[list[int], int, int]  # offsets, height, the way up in which they are
+Found = tuple[list[int], int, int]  # offsets, height, and the number of the way up of the offsets
 
 VARIATIONS = 240  # orders tried beyond the fixed ones, at most
 MOST_BYTES = 1 << 40  # so that sums, and areas in bytes times steps, stay in 64 bits
-LINKS = 4  # neighbours that are looked at in one unit of work
+LINKS = 4  # neighbours that are examined in one unit of work
 PLACEMENTS = 60_000  # items placed in variations, at most
-MOST_LINKS = 8_000_000  # neighbours looked at in variations, at most
+MOST_LINKS = 8_000_000  # neighbours examined in variations, at most
 FITS = (False, True)  # the lowest gap; the tightest, the top of the arena only if there is no other
 
 
 @dataclass(frozen=True)
 class Task:
-    """Placements to try: in every `order` (a row each), by every fit, every way up; then variations.
+    """The placements to try: every `order` (one per row) with every fit and every way up, then variations.
 
-    Arrays are by item; `pinned`: where the item has to lie, or -1. Item i's neighbours in time are at
-    start[i] to start[i + 1] of `neighbour`, in the order of births. One at offset o forbids item i the
-    offsets between o - below and o + above; `below` and `above` have a row for each way up. A height of
+    Arrays are indexed by item. `pinned`: the item's fixed offset, or -1. Item i's neighbours in time are at
+    start[i] to start[i + 1] of `neighbour`, in the order of births. A neighbour at offset o forbids item i
+    the offsets between o - below and o + above; `below` and `above` have a row for each way up. A height of
     `least` ends the trials.
     """
 
@@ -104,9 +104,9 @@ def solve(
 ) -> Solution:
     """The lowest placement found; stops as soon as it is within `enough` bytes (None: the problem's bound).
 
-    Items with fixed offsets that contradict each other are not noticed here: arena.validate says so.
-    `work`: the budget that it counts to; where that has ended, there are no variations. UnsupportedError
-    where the items add up to MOST_BYTES.
+    It does not notice fixed offsets that contradict each other; arena.validate does. `work`: the budget that
+    is spent; where it has ended, there are no variations. Raises UnsupportedError where the items add up to
+    MOST_BYTES or more.
     """
     items = problem.items
     if not items:
@@ -130,8 +130,8 @@ def solve(
     )
     offsets, height, way = best(task)
     if work is not None:
-        tried = task.variations if height > task.least else 0
-        work.spend((len(task.order) * len(FITS) * len(ways) + tried) * len(neighbour) // LINKS)
+        variations_run = task.variations if height > task.least else 0
+        work.spend((len(task.order) * len(FITS) * len(ways) + variations_run) * len(neighbour) // LINKS)
     if way:
         offsets = [height - offset - size for offset, size in zip(offsets, problem.sizes, strict=True)]
     return Solution(tuple(offsets), height)
@@ -142,7 +142,7 @@ def _ints(values: Sequence[int]) -> Ints:
 
 
 def _upside_down(problem: Problem) -> Problem:
-    """The same problem with address a standing for -a; only without fixed offsets and mixed alignments.
+    """The same problem with addresses negated; only without fixed offsets and mixed alignments.
 
     offset(in) >= offset(out) + d becomes offset'(out) >= offset'(in) + d + size(in) - size(out).
     """
@@ -155,13 +155,13 @@ def _upside_down(problem: Problem) -> Problem:
 
 
 def _list_neighbours(ways: Sequence[Problem]) -> tuple[Ints, Ints, Ints, Ints]:
-    """Task's `start`, `neighbour`, `below` and `above`; the ways differ in permissions alone."""
+    """Task's `start`, `neighbour`, `below` and `above`; the ways differ only in permissions."""
     problem = ways[0]
     sizes = _ints(problem.sizes)
     lower, upper = _ints([i.lower for i in problem.items]), _ints([i.upper for i in problem.items])
     live = np.flatnonzero((lower < upper) & (sizes > 0))
     births = live[np.argsort(lower[live], kind="stable")]
-    # An item that is born after another one and before that dies is live together with it.
+    # An item that is born during another one's life is live together with it.
     later = np.searchsorted(lower[births], upper[births]) - np.arange(len(births)) - 1
     first = np.repeat(np.arange(len(births)), later)
     begin = np.repeat(np.cumsum(later) - later, later)

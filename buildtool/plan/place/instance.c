@@ -1,5 +1,5 @@
 /*
- * Arena problems as the search wants them, and the first of the orders of solver.py.
+ * Arena problems in the form that the search needs, and the first of the orders of solver.py.
  *
  * No global state, no allocation: the caller provides all memory, which is divided as `arrays`
  * says.
@@ -13,7 +13,7 @@ enum { UNIT = 0, LIVE, SECTIONS, LINKS, SHARES, CAPPED, FACTS };
 
 static const int64_t MOST = (int64_t)1 << 29;    /* as MOST_UNITS */
 static const int64_t LARGEST = (int64_t)1 << 51; /* bytes, and times: their sums stay in 64 bits */
-static const int64_t LONGEST = (int64_t)1 << 33; /* life of which an area stays in 64 bits */
+static const int64_t LONGEST = (int64_t)1 << 33; /* longest life whose area fits into 64 bits */
 
 typedef struct {
     int32_t *items, *first, *last, *size, *alignment, *pinned, *floor, *low, *loose, *twin, *order;
@@ -90,9 +90,9 @@ static bool find_shares(problem *p, int64_t granule, bool *negative) {
     return true;
 }
 
-/* Whether items that may lie at one offset are each the next one's output in a circle. */
+/* Whether items that may lie at one offset form a cycle, each the output of the next one. */
 static bool is_circular(const problem *p) {
-    int32_t *waits = p->to.order, left = 0; /* on so many outputs; `order` is not filled yet */
+    int32_t *waits = p->to.order, left = 0; /* on this many outputs; `order` is free here */
     bool changed = true;
     for (int32_t i = 0; i < p->live; ++i)
         waits[i] = 0;
@@ -148,7 +148,7 @@ static void fill_items(problem *p) {
     }
 }
 
-/* Sorts ascending; returns how many differ, which come first. */
+/* Sorts ascending; returns the number of different values, which come first. */
 static int32_t sort_unique(int64_t *values, int32_t count) {
     static const int32_t gaps[] = {701, 301, 132, 57, 23, 10, 4, 1};
     for (size_t g = 0; g < sizeof gaps / sizeof *gaps; ++g) {
@@ -309,7 +309,7 @@ static bool is_before(const problem *p, const int64_t *crowd, int32_t a, int32_t
 
 /*
  * The items in that order, but twins among each other by position. Its first is -1 where a life is
- * so long that areas cannot be compared.
+ * too long to compare areas.
  */
 static void find_order(problem *p) {
     for (int32_t i = 0; i < p->live; ++i)
@@ -359,9 +359,9 @@ int32_t instance_abi(void) {
 }
 
 /*
- * 1, with `facts` and the arrays in `memory`, of which the first eleven are `count` long, the next
- * count + 1, six are `permissions` long, and the last three as long as there are links; 0 where
- * something is too large, with the unit in `facts`. `scratch`: 4 * count + permissions words;
+ * Returns 1, with `facts` and the arrays in `memory`: eleven of length `count`, one of count + 1,
+ * six of length `permissions`, three of the number of links. Returns 0 where a number is too
+ * large, with the unit in `facts`. `scratch`: 4 * count + permissions words;
  * `memory`: room for 12 * count + 1 + 6 * permissions + 3 * count * (count - 1) words.
  */
 int32_t instance_compile(int32_t count, int32_t permissions, const int64_t *item,

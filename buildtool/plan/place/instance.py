@@ -1,7 +1,7 @@
-"""Arena problems as the search wants them: whole units, sections of time, neighbours with distances.
+"""Arena problems in the form that the search needs: whole units, sections of time, distances of neighbours.
 
-A section is a stretch of time at which more is live than just before and just after it: what fits
-there fits everywhere. Items that are never live or have no size are left out; nothing collides with
+A section is an interval of time with more live bytes than just before and just after it: items that fit
+there fit everywhere. Items that are never live or have no size are left out, because nothing collides with
 them.
 """
 
@@ -20,7 +20,7 @@ from buildtool.plan.place.arena import Problem
 
 Int32s = npt.NDArray[np.int32]
 
-_FACTS = 6  # that instance.c tells besides arrays
+_FACTS = 6  # numbers that instance.c returns besides arrays
 
 MOST_ITEMS = 1024  # neighbours and work grow with the square
 MOST_UNITS = 1 << 29  # what all items and alignments add up to, so that sums stay in 32 bits
@@ -30,16 +30,15 @@ MOST_UNITS = 1 << 29  # what all items and alignments add up to, so that sums st
 class Instance:
     """A problem in units of `unit` bytes; arrays are indexed by item unless said otherwise.
 
-    `items`: positions in Problem.items. `first`, `last`: sections, half-open. `pinned`: where the item
-    has to lie, or -1. `floor`: the lowest offset at which it does not collide with pinned items.
-    `low`: no neighbour that lies above it is nearer than that. `loose`: 1 if it has a permission.
-    `twin`: the previous item that is the same in everything, or -1. Item i's neighbours are at
-    start[i] to start[i + 1] of `neighbour`; one that lies above i is at least `above` away from it,
-    and if i lies above, then at least `below`. Arrays `share_*` are indexed by permission: both items,
-    the sections both are live in, how many units they can share, and their distance. `capped`: some
-    permissions are not used in full (negative distances count as 0; of items that may lie at one offset
-    because each is the next one's output in a circle, not all will), so that finding no placement
-    proves nothing. `order`: the items in the first order of `solver.runs`, where that is known.
+    `items`: positions in Problem.items. `first`, `last`: sections, half-open. `pinned`: the item's fixed
+    offset, or -1. `floor`: the lowest offset at which it does not collide with pinned items. `low`: the
+    smallest distance of a neighbour that lies above it. `loose`: 1 if it has a permission. `twin`: the
+    previous item that is equal in everything, or -1. Item i's neighbours are at start[i] to start[i + 1] of
+    `neighbour`. A neighbour that lies above i is at least `above` away from it; if i lies above, at least
+    `below`. Arrays `share_*` are indexed by permission: both items, the sections in which both are live, the
+    units that they can share, and their distance. `capped`: some permissions are not used in full, so that
+    finding no placement proves nothing. (Negative distances count as 0. In a cycle of items that may lie at
+    one offset, not all will.) `order`: the items in the first order of `solver.runs`, where that is known.
     """
 
     unit: int
@@ -68,13 +67,13 @@ class Instance:
     order: tuple[int, ...] = ()
 
     @cached_property
-    def _searched(self) -> dict[str, Int32s]:
+    def _search_arrays(self) -> dict[str, Int32s]:
         return {name: np.ascontiguousarray(getattr(self, name)) for name in SEARCHED}
 
     @cached_property
     def addresses(self) -> dict[str, int]:
-        """Where each of the search's arrays is in memory, for as long as the instance lives."""
-        return {name: array.ctypes.data for name, array in self._searched.items()}
+        """The addresses of the search's arrays, which are valid as long as the instance lives."""
+        return {name: array.ctypes.data for name, array in self._search_arrays.items()}
 
 
 ARRAYS = tuple(field.name for field in fields(Instance) if field.type == "Int32s")
@@ -94,7 +93,7 @@ _C = load(
 
 
 def compile_problem(problem: Problem) -> Instance:
-    """The instance of a problem; UnsupportedError if it has too many items or too large sizes."""
+    """The instance of a problem. Raises UnsupportedError for too many items or too large sizes."""
     count, permitted = len(problem.items), len(problem.permissions)
     if count > MOST_ITEMS:
         raise UnsupportedError(f"the exact search takes {MOST_ITEMS} items, the problem has {count}")

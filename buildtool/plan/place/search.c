@@ -1,10 +1,10 @@
 /*
  * Exact search for arena offsets.
  *
- * Items are placed from the bottom up, each as low as the ones placed before let it lie. Offsets
- * never fall along a branch, so an item that has been passed over can no longer lie where it could:
- * it has to wait until another one comes to lie below it. What that implies is the search's
- * strength; search.py says how and why.
+ * Items are placed from the bottom up, each as low as the items placed before allow. Offsets never
+ * fall along a branch, so an item that has been passed over can no longer use its old place: it has
+ * to wait until another item lies below it. The search cuts branches by this rule; search.py
+ * explains it.
  *
  * No global state, no allocation: the caller provides all memory. Callers keep to these limits:
  * sizes add up to less than 2^29 units, and capacity, alignments and pins are less than 2^29.
@@ -33,11 +33,11 @@ typedef struct {
     uint64_t a, b;
 } signature;
 
-/* Items that share no time with the rest of what is to be placed. */
+/* Items that share no time with the other items still to be placed. */
 typedef struct {
     int32_t list, count; /* in the pool, in their order */
     int32_t offset;      /* of the last item placed */
-    int32_t before;      /* how many of the items come before that one in the order */
+    int32_t before;      /* the number of items before that one in the order */
     int32_t parent;      /* the node whose choice split it off, or -1 */
 } part;
 
@@ -45,14 +45,14 @@ typedef struct {
     part of;
     signature key;
     int32_t choices, choice_count, next; /* in the pool; what to try next */
-    int32_t placed;                      /* what is being tried, or -1 */
-    int32_t trail, agenda, pool;         /* how long they were as the node began to try */
+    int32_t placed;                      /* the item that is being tried, or -1 */
+    int32_t trail, agenda, pool;         /* their lengths when the node began to try */
 } node;
 
 typedef struct {
     const search_problem *p;
     const int32_t *order; /* items by rank */
-    bool crowded;         /* parts are ordered anew, by the most that waits with an item */
+    bool crowded;         /* parts are ordered again, by the most units waiting with an item */
     node *nodes;
     part *agenda;
     int32_t *rank, *level, *offset; /* level: the lowest offset that the placed items allow */
@@ -71,7 +71,7 @@ static int32_t at_least(int32_t value, int32_t alignment) {
     return alignment == 1 ? value : (value + alignment - 1) / alignment * alignment;
 }
 
-/* The lowest offset from `value` on that is allowed to an item; none: above the capacity. */
+/* The lowest allowed offset of an item from `value` on; above the capacity if there is none. */
 static int32_t lowest(const search_problem *p, int32_t item, int32_t value) {
     const int32_t from = at_least(value, p->alignment[item]);
     if (p->words == 0)
@@ -98,7 +98,7 @@ static uint64_t mix(uint64_t x) {
     return x ^ (x >> 31);
 }
 
-/* ---- what a state implies ----------------------------------------------------------------------
+/* ---- conclusions from a state ------------------------------------------------------------------
  */
 
 /* Raises an item's bound; false if it cannot lie that high. */
@@ -110,8 +110,8 @@ static bool raise_to(search *s, int32_t item, int32_t value) {
 }
 
 /*
- * Finds who has been passed over, the state's signature, and the offset `limit` from which on
- * nothing may be placed next: something smaller would fit below it.
+ * Finds the items that have been passed over, the state's signature, and `limit`: no item may be
+ * placed next at this offset or above, because a smaller one would fit below it.
  */
 static bool inspect(search *s, const part *of, signature *key, int32_t *limit) {
     const search_problem *p = s->p;
@@ -143,8 +143,8 @@ static bool inspect(search *s, const part *of, signature *key, int32_t *limit) {
 }
 
 /*
- * An item that has been passed over will lie on a neighbour yet to be placed; and a neighbour will
- * come to lie where it could lie now, or else it would lie there.
+ * An item that has been passed over will lie on a neighbour that is not placed yet; and a neighbour
+ * will use the place where the item could lie now, or else the item would lie there.
  */
 static bool lift_passed(search *s, const part *of) {
     const search_problem *p = s->p;
@@ -180,8 +180,8 @@ static bool lift_passed(search *s, const part *of) {
 }
 
 /*
- * Notes in `top` where an item ends that can be a section's lowest; returns whether there is a
- * section whose lowest it cannot be. Without branches, so that compilers make vectors of it.
+ * Stores in `top` the end of an item that can be a section's lowest; returns whether there is a
+ * section whose lowest it cannot be. It has no branches, so that compilers can vectorise it.
  */
 static bool lower_tops(const int32_t *restrict rest, int32_t *restrict top, int32_t count,
                        int32_t room, int32_t end) {
@@ -256,8 +256,7 @@ static void sort_by_bound(search *s, const part *of) {
     sort_down(s->keys, of->count);
 }
 
-/* Takes back what the items that are in already share with `item`; those are marked by state's
- * sign. */
+/* Subtracts the units that items already counted share with `item`; state's sign marks them. */
 static void share(search *s, int32_t item) {
     const search_problem *p = s->p;
     for (int32_t k = 0; k < p->shares; ++k) {
@@ -270,7 +269,7 @@ static void share(search *s, int32_t item) {
     }
 }
 
-/* Whether in some section the items that lie at some offset or above it are too much. */
+/* Whether in some section the items at or above some offset do not fit. */
 static bool overfull(search *s, const part *of, int32_t from, int32_t to) {
     const search_problem *p = s->p;
     sort_by_bound(s, of);
@@ -325,7 +324,7 @@ static bool is_consistent(search *s, const part *of) {
     return lift_passed(s, of) && lift_late(s, of, from, to) && !overfull(s, of, from, to);
 }
 
-/* Puts on the pool what may be placed next, lowest first, then by rank; returns how many. */
+/* Puts the possible next items on the pool, by offset, then by rank; returns their number. */
 static int32_t choose(search *s, const part *of, int32_t limit) {
     const search_problem *p = s->p;
     int32_t *chosen = s->pool + s->pool_count, count = 0;
@@ -369,7 +368,7 @@ static bool open_node(search *s, const part *of) {
     return true;
 }
 
-/* Units to be placed change by an item's size, what it shares with waiting ones taken back. */
+/* Changes the units to be placed by an item's size, without what it shares with waiting items. */
 static void count_rest(search *s, int32_t item, int32_t sign) {
     const search_problem *p = s->p;
     for (int32_t x = p->first[item]; x < p->last[item]; ++x)
@@ -430,8 +429,7 @@ static void take_back(search *s, int32_t index) {
     s->pool_count = n->pool;
 }
 
-/* Whether a part of one item, which nothing disturbs, can lie at its level; if so it is placed
- * there. */
+/* Whether a part of a single free item can lie at its level; if so it is placed there. */
 static bool settle(search *s, const part *of) {
     const search_problem *p = s->p;
     const int32_t item = s->pool[of->list], level = s->level[item];
@@ -442,7 +440,7 @@ static bool settle(search *s, const part *of) {
            (p->pinned[item] < 0 || p->pinned[item] == level);
 }
 
-/* Numbers the parts without common time, in `top` by section; returns how many numbers it gave. */
+/* Numbers the parts without common time, in `top` by section; returns the number of parts. */
 static int32_t number_parts(search *s, const int32_t *list, int32_t count) {
     const search_problem *p = s->p;
     int32_t parts = 0, open = 0;
@@ -463,7 +461,7 @@ static int32_t number_parts(search *s, const int32_t *list, int32_t count) {
     return parts;
 }
 
-/* Whether the items that wait of a part may fall into several parts without the one just placed. */
+/* Whether the waiting items of a part may separate into parts without the item just placed. */
 static bool may_part(const search *s, int32_t item) {
     for (int32_t x = s->p->first[item]; x < s->p->last[item] - 1; ++x)
         if (s->cut[x] == 0)
@@ -471,7 +469,7 @@ static bool may_part(const search *s, int32_t item) {
     return false;
 }
 
-/* Puts what waits on the agenda as one part; `placed`: the item that has just been placed. */
+/* Puts the waiting items on the agenda as one part; `placed`: the item that was just placed. */
 static bool keep(search *s, const int32_t *list, int32_t count, int32_t placed, part made) {
     int32_t *kept = s->pool + s->pool_count;
     for (int32_t k = 0; k < count; ++k) {
@@ -489,7 +487,7 @@ static bool keep(search *s, const int32_t *list, int32_t count, int32_t placed, 
     return true;
 }
 
-/* Orders a part's items by the most that waits in one of their sections, then by rank. */
+/* Orders a part's items by the most waiting units in one of their sections, then by rank. */
 static void order_by_crowd(search *s, part *of) {
     const search_problem *p = s->p;
     int32_t *list = s->pool + of->list;
@@ -506,7 +504,7 @@ static void order_by_crowd(search *s, part *of) {
     of->before = 0;
 }
 
-/* Makes the parts on the agenda of the items that wait; `index`: by number, where on the agenda. */
+/* Fills the parts on the agenda with the waiting items; `index`: number -> place on the agenda. */
 static void fill_parts(search *s, const int32_t *list, int32_t count, int32_t placed,
                        int32_t begin) {
     for (int32_t k = 0; k < count; ++k) {
@@ -522,10 +520,10 @@ static void fill_parts(search *s, const int32_t *list, int32_t count, int32_t pl
         order_by_crowd(s, s->agenda + n);
 }
 
-/* Splits what waits into parts without common time and puts them on the agenda. */
+/* Splits the waiting items into parts without common time and puts them on the agenda. */
 static bool split(search *s, const int32_t *list, int32_t count, int32_t placed, part made) {
     const int32_t parts = number_parts(s, list, count), begin = s->agenda_count;
-    int32_t *index = s->index; /* by number: how many items, then where on the agenda */
+    int32_t *index = s->index; /* by number: the count of items, then the place on the agenda */
     for (int32_t k = 0; k < parts; ++k)
         index[k] = 0;
     for (int32_t k = 0; k < count; ++k)
@@ -551,7 +549,7 @@ static bool split(search *s, const int32_t *list, int32_t count, int32_t placed,
     return true;
 }
 
-/* Tries the node's next choice; false if that cannot work. */
+/* Tries the node's next choice; false if it fails. */
 static bool try_next(search *s, node *n, int32_t index) {
     const int32_t item = s->pool[n->choices + n->next++];
     n->placed = item;
@@ -562,8 +560,7 @@ static bool try_next(search *s, node *n, int32_t index) {
     return may_part(s, item) ? split(s, list, count, item, made) : keep(s, list, count, item, made);
 }
 
-/* Goes back to the node nearest to `index` that still has a choice, and takes it; false: there is
- * none. */
+/* Goes back from node `index` to one with a choice left and tries it; false without such a node. */
 static bool go_on(search *s, int32_t index) {
     while (index >= 0) {
         node *n = s->nodes + index;
@@ -627,7 +624,7 @@ size_t search_memory(const search_problem *p) {
 
 /*
  * One run: FOUND with offsets, IMPOSSIBLE, or LIMIT after `limit` nodes. `order`: items by rank;
- * `crowded`: whether rank only decides between items with which equally much waits;
+ * `crowded`: whether items with more waiting units come first, and rank decides between equals;
  * `memory`: aligned for 8 bytes; `visited`: the nodes. The table stays valid from run to run.
  */
 int32_t search_run(const search_problem *p, const int32_t *order, int32_t crowded, int64_t limit,

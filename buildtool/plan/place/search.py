@@ -1,26 +1,26 @@
 """Exact search for arena offsets, in C (search.c).
 
-Items are placed from the bottom up, each as low as the ones placed before let it lie (its level), and
-in the order of their offsets; equal offsets in the order of preference. Some lowest placement can be
-built like that, one in which no item could move to a lower place with the others where they are. So:
+Items are placed from the bottom up, in the order of their offsets. Each lies as low as the items placed
+before allow (its level). Equal offsets follow the order of preference. At least one lowest placement can be
+built in this way: one in which no single item could move lower. So:
 
-- An item whose level is below the last offset (or equal, and it comes first) has been passed over:
-  it has to wait until one placed later lies below it, and supports it. And that one must come to lie
-  where the item could lie now, or else the item would be there.
-- Nothing is placed so high that a waiting item would fit completely below it.
-- Of items that are the same in everything the first is placed first.
-- In every section what waits fits above the lowest level, at every threshold: the items that cannot
-  begin below t end at t plus the sum of their sizes at the earliest. So an item that is too high to
-  be the lowest of its section waits for one that can be.
-- Items that share no time any more are searched apart; if one part fails, its siblings do not matter.
-- A run may order parts anew as they fall apart: by the most that waits in one of an item's sections.
-- Where it is known which offsets an item can have at all (see `find_allowed_offsets`), its level is the next
-  of these.
-- The levels, and which items have been passed over, are the whole state. States that failed are
-  remembered, by 128 bits of hash, for later branches and runs.
+- An item has been passed over if its level is below the last offset (or equal, and it comes first). It has
+  to wait until a later item lies below it and supports it. That later item must overlap the place where the
+  waiting item could lie now, or else the waiting item would lie there.
+- No item is placed so high that a waiting item would fit completely below it.
+- Of items that are equal in everything the first is placed first.
+- In every section the waiting items fit above the lowest level, at every threshold: the items that cannot
+  begin below t end at t plus the sum of their sizes at the earliest. So an item that is too high to be the
+  lowest of its section waits for an item that can be.
+- Parts whose items share no time are searched separately; if one part fails, the others do not matter.
+- A run may order parts again when they separate: by the largest waiting size in one of an item's sections.
+- Where the possible offsets of an item are known (see `find_allowed_offsets`), its level is the next of them.
+- The levels, and which items have been passed over, are the whole state. Failed states are remembered by
+  128 bits of hash, for later branches and runs.
 
-Permitted overlaps are neighbours at less than the item's size; what they can share is taken off the
-sums. An item with such a permission is not passed over by equal offsets, since the two may be equal.
+Permitted overlaps are neighbours at a distance below the item's size; the bytes that they can share are
+subtracted from the sums. An item with such a permission is not passed over by an equal offset, since the two
+offsets may be equal.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from buildtool.plan.place.instance import SEARCHED, Instance
 
 Sets = npt.NDArray[np.uint64]  # [item, word]: bit k of word w stands for the offset of 64 * w + k units
 
-MOST_UNITS = 1 << 13  # of capacity: the sets are as long
+MOST_UNITS = 1 << 13  # units of capacity, which is the length of the sets
 MOST_MEMBERS = 512  # items with sets of offsets
 WORD = 64  # bits
 _ARRAYS = (
@@ -87,15 +87,15 @@ def is_small(instance: Instance, capacity: int) -> bool:
 
 
 def find_allowed_offsets(instance: Instance, capacity: int) -> Sets | None:
-    """The offsets that are left to each item at a capacity (in units); None where nothing fits.
+    """Returns the possible offsets of each item at a capacity (in units); None where nothing fits.
 
-    In a section that is nearly full nothing can be left free but its slack, the capacity less what lies in
-    it. So below an item lies a subset of the others, and as much waste as the slack at most: its offset is
-    one of their subset sums, or above it by the slack at most. An output and an input that cannot lie side by
-    side there overlap, as far as that needs, and what is known of one holds for the other. Along a chain of
-    regions, each of whose outputs lies over its input, this shows soon what a search by branches shows late:
-    that no offsets go together. The sets hold for every placement, so nothing is lost by a search that keeps
-    to them. They are found in C (allowed.c); tests/oracles/allowed_twin.py is the same in Python.
+    The slack of a section is the capacity minus the sizes in it. In a nearly full section a subset of the
+    other items lies below an item, with free space of at most the slack. So its offset is one of their subset
+    sums, or at most the slack above one. Where an output and an input cannot lie side by side, they overlap,
+    and the offsets of one restrict the other's. Along a chain of regions whose outputs lie over their inputs,
+    this shows soon that no offsets are consistent; a search by branches would show it late. The sets hold for
+    every placement, so a search within them loses nothing. They are computed in C (allowed.c);
+    tests/oracles/allowed_twin.py is the same in Python.
     """
     count = len(instance.items)
     offsets = np.empty((count, capacity // WORD + 1), np.uint64)
@@ -124,7 +124,7 @@ class Verdict(enum.IntEnum):
 
 @dataclass(frozen=True)
 class Outcome:
-    """The end of a run; `offsets` in units, of the instance's items, mean something only if FOUND."""
+    """The end of a run. `offsets` of the instance's items, in units, are valid only if FOUND."""
 
     verdict: Verdict
     offsets: tuple[int, ...]
@@ -132,9 +132,9 @@ class Outcome:
 
 
 class Search:
-    """Runs on one instance at one capacity (in units); states that fail are kept from run to run.
+    """Runs on one instance at one capacity (in units). Failed states are kept from run to run.
 
-    `allowed`: the offsets to keep to, where they are known.
+    `allowed`: the possible offsets, where they are known.
     """
 
     def __init__(
@@ -159,10 +159,10 @@ class Search:
         self._memory = np.empty(_C.search_memory(ctypes.byref(self._problem)) // 8, dtype=np.uint64)
 
     def run(self, order: Sequence[int], limit: int, crowded: bool = False) -> Outcome:
-        """One run with items in this order of preference, ended after `limit` nodes.
+        """Searches once with this order of preference; it ends after `limit` nodes.
 
-        `crowded`: what falls apart is ordered anew by the most that waits in an item's sections, and
-        `order` decides between equals.
+        `crowded`: separated parts are ordered again by the largest waiting size in one of an item's sections;
+        `order` then decides between equals.
         """
         items = np.array(order, dtype=np.int32)
         offsets = np.zeros(self._count, dtype=np.int32)

@@ -1,11 +1,11 @@
-"""Arena problems solved exactly: is there a placement within a capacity, and which is the lowest?
+"""The exact solver for arena problems: a placement within a capacity, or the lowest placement.
 
 Effort is counted in nodes, never in time: the same problem and budget give the same answer
-everywhere. Offsets found are checked before anything is done with them.
+everywhere. Offsets are validated before use.
 
-A depth-first search that starts wrongly stays wrong for long, so it is restarted with other orders of the
-items and growing limits: a few good orders, and noise. The noise comes from a linear congruential generator,
-with the multiplier and the increment of Knuth's MMIX.
+A depth-first search with a wrong start loses much time. So it is restarted with other orders of the items and
+growing limits: a few good orders, and orders with noise. The noise comes from a linear congruential
+generator, with the multiplier and the increment of Knuth's MMIX.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from buildtool.plan.place.arena import Problem, Solution
 from buildtool.plan.place.instance import MOST_UNITS, Instance, compile_problem
 from buildtool.plan.place.search import Search, Verdict, find_allowed_offsets, is_small
 
-LEAST_TABLE_BITS, MOST_TABLE_BITS = 10, 20  # of the table of states known to fail: 16 KiB to 16 MiB
-SETTING_UP = 1000  # units of work an item that any search takes besides its nodes: what its CPU is worth
-LOOK = 100  # nodes of a first run, before the offsets that are left to the items are computed
+LEAST_TABLE_BITS, MOST_TABLE_BITS = 10, 20  # size of the table of failed states: 16 KiB to 16 MiB
+SETTING_UP = 1000  # units of work per item of any search, besides its nodes; it matches the CPU time
+LOOK = 100  # nodes of a first run, before the possible offsets of the items are computed
 _SCHEMA = 1  # the version of the results that a session keeps
-SHARE = 4  # of the budget that is left, 1 / SHARE is spent on one height
+SHARE = 4  # 1 / SHARE of the remaining budget is spent on one height
 FIRST_LIMIT = 1000  # nodes of the runs of the first round; doubles from round to round
 NOISY = 4  # runs with noise in a round
-CROWDED_LIMIT = 4 * FIRST_LIMIT  # of the first round with crowded runs: for what is hard for the others
+CROWDED_LIMIT = 4 * FIRST_LIMIT  # limit of the first round with crowded runs, for hard problems
 SEED = 0x9E3779B97F4A7C15
 _MULTIPLIER, _INCREMENT, _MODULUS = 6364136223846793005, 1442695040888963407, 1 << 64
-_LOW_BITS = 33  # of the generator's state, which repeat soon
+_LOW_BITS = 33  # low bits of the generator's state, which have short periods
 LEAST_WEIGHT, WEIGHTS = 768, 512  # an area counts from 3/4 to 5/4 of itself, in 1024ths
 
 
@@ -69,17 +69,17 @@ class _Solver:
 
     def search(self, capacity: int, budget: int) -> tuple[Verdict, Solution | None]:
         """Looks for a placement within `capacity` bytes, at most `budget` nodes long."""
-        # All on top of each other is below MOST_UNITS, so a larger capacity makes no difference.
+        # All items on top of each other stay below MOST_UNITS, so a larger capacity makes no difference.
         units = min(capacity // self.instance.unit, MOST_UNITS - 1)
         small = is_small(self.instance, units)
         search = Search(self.instance, units, LEAST_TABLE_BITS if small else self._bits)
         order = runs(self.problem, self.instance)
         first = next(order)
-        tried = [first]
+        first_runs = [first]
         if small:
-            # Most problems are easy; where one is not, knowing the offsets that are left helps.
-            tried.insert(0, replace(first, limit=LOOK))
-        for run in chain(tried, order):
+            # Most problems are easy; for a hard one it helps to know the possible offsets.
+            first_runs.insert(0, replace(first, limit=LOOK))
+        for run in chain(first_runs, order):
             if budget <= 0:
                 break
             outcome = search.run(run.order, min(run.limit, budget), run.crowded)
@@ -111,9 +111,9 @@ class _Solver:
 
 
 def decide(problem: Problem, capacity: int, budget: int, work: Work | None = None) -> Result:
-    """A placement no higher than `capacity` bytes: any; OPTIMAL if it meets the bound.
+    """Returns any placement of at most `capacity` bytes; OPTIMAL if it reaches the bound.
 
-    `work`: what it counts to.
+    `work`: the budget that is spent.
     """
     least = problem.bound.bytes
     if work is not None:
@@ -132,7 +132,7 @@ def decide(problem: Problem, capacity: int, budget: int, work: Work | None = Non
 
 
 def solve(problem: Problem, budget: int) -> Result:
-    """The lowest placement found; UNKNOWN only where fixed offsets leave not even a first one."""
+    """The lowest placement found; UNKNOWN only where fixed offsets prevent even a first one."""
     top = sum(size + item.alignment for size, item in zip(problem.sizes, problem.items, strict=True))
     top += max((i.offset or 0 for i in problem.items), default=0)
     first = decide(problem, max(top, problem.bound.bytes), budget)
@@ -145,8 +145,8 @@ def solve(problem: Problem, budget: int) -> Result:
 def minimise(problem: Problem, start: Solution, budget: int) -> Result:
     """The lowest placement found, from `start` down; never a higher one than `start`.
 
-    First the bound itself is tried: if that can be met at all, it is often not hard. Then the middle
-    between what is thought to be too low and what has been reached, until they touch.
+    It tries the bound first: if the bound can be reached, this is often easy. Then it tries the middle
+    between the highest height that failed and the best one, until they meet.
     """
     least = problem.bound.bytes
     if start.height <= least:
@@ -154,7 +154,7 @@ def minimise(problem: Problem, start: Solution, budget: int) -> Result:
     solver = _Solver(problem, budget)
     unit, best = solver.instance.unit, start
     proven = -(-least // unit)  # in units: no placement is lower
-    doubtful = proven  # nothing has been found below, whatever the reason
+    doubtful = proven  # no placement was found below it, for any reason
     target = proven
     while best.height > proven * unit and solver.left > 0:
         highest = -(-best.height // unit) - 1
@@ -215,7 +215,7 @@ def improved(problem: Problem, budget: int, session: Session | None = None) -> S
 def _keep(
     session: Session | None, problem: Problem, make: Callable[[], Result], **how: str | int | None
 ) -> Result:
-    """The result that a session has of the problem, or a new one."""
+    """Returns the result that a session keeps for the problem, or a new one."""
     if session is None:
         return make()
     parts = {
@@ -234,7 +234,7 @@ def _pack(result: Result) -> bytes:
 
 
 def _unpack(data: bytes, problem: Problem) -> Result:
-    """The result in `data`; an exception for what is no legal placement of the problem."""
+    """The result in `data`. Raises an exception where it is not a legal placement of the problem."""
     status, offsets, bound, nodes = msgpack.unpackb(data)
     solution = None
     if offsets is not None:
@@ -267,7 +267,7 @@ class Run:
 
 
 def runs(problem: Problem, instance: Instance) -> Iterator[Run]:
-    """Runs without end, the more promising ones first."""
+    """Yields an endless sequence of runs, the more promising ones first."""
     if instance.order:
         yield Run(instance.order, FIRST_LIMIT)
     live = np.zeros(instance.sections, np.int64)
@@ -275,7 +275,7 @@ def runs(problem: Problem, instance: Instance) -> Iterator[Run]:
     sizes = instance.size.tolist()
     for span, size in zip(spans, sizes, strict=True):
         live[span] += size
-    crowd = [int(live[span].max()) for span in spans]  # of every item: the most that is live during its life
+    crowd = [int(live[span].max()) for span in spans]  # by item: the largest live sum during its life
     length = [problem.items[i].upper - problem.items[i].lower for i in instance.items]
     area = [size * time for size, time in zip(sizes, length, strict=True)]
     fixed = ((area, crowd, length), (crowd, length, area), (crowd, area, length), (length, area, crowd))

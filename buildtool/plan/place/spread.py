@@ -1,11 +1,11 @@
-"""Arena problems over two memories: which items lie in which, and where there.
+"""Arena problems over two memories: the memory of each item, and its offset there.
 
-Each memory has a capacity, and each item has a price in each memory. The search looks for the cheapest choice
-of memories within both capacities. It decides items one after the other, those with the largest difference in
-price first, each in its cheaper memory first. It leaves a choice that cannot become cheaper than the best so
-far, or with more bytes live at once in a memory than that holds; complete choices are placed in each memory
-by itself. It begins with a placement item after item, each where it still fits. Effort is counted in nodes,
-never in time: within the limit the result is proven, beyond it the best so far.
+Each memory has a capacity, and each item has a price in each memory. The search finds the cheapest choice of
+memories within both capacities. It decides items one after the other, those with the largest difference in
+price first, each in its cheaper memory first. It drops a choice that cannot become cheaper than the best so
+far, or that has more live bytes than a memory holds. Complete choices are placed in each memory by itself.
+The search begins with a simple placement: each item in the first memory where it fits. Effort is counted in
+nodes, never in time: within the limit the result is proven, beyond it it is the best so far.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from buildtool.base.errors import UnsupportedError
 from buildtool.plan.place import arena, greedy
 from buildtool.plan.place.solver import Status, decide
 
-NODES = 20_000  # choices that are looked at
+NODES = 20_000  # choices that are examined
 PLACEMENTS = 60  # sets of items that are placed
-DECIDE_NODES = 2_000  # of the exact search for one placement
+DECIDE_NODES = 2_000  # nodes of the exact search for one placement
 # Shares of the capacities to aim at: placing takes more than the bytes that are live at once.
 _TIGHTER = (1.0, 0.97, 0.94, 0.9, 0.85)
 
@@ -47,7 +47,7 @@ class Spread:
 def spread(
     problem: arena.Problem, prices: Prices, capacities: tuple[int, int], nodes: int = NODES
 ) -> Spread | None:
-    """The cheapest placement within both capacities (bytes), or the best that was found; None for none."""
+    """The cheapest placement within both capacities (bytes), or the best found; None if the search fails."""
     search = _Search(problem, prices, capacities)
     worth, sizes = [abs(first - second) for first, second in prices], problem.sizes
     # the items first whose choice of memory is worth most, then those worth most per byte, then the largest
@@ -64,16 +64,16 @@ def spread(
 def part(problem: arena.Problem, inside: Sequence[int]) -> arena.Problem:
     """Some of the items as a problem of their own, in this order."""
     at = {i: k for k, i in enumerate(inside)}
-    kept = tuple(
+    permissions = tuple(
         p._replace(output=at[p.output], input=at[p.input])
         for p in problem.permissions
         if p.output in at and p.input in at
     )
-    return arena.Problem(tuple(problem.items[i] for i in inside), kept)
+    return arena.Problem(tuple(problem.items[i] for i in inside), permissions)
 
 
 class _Search:
-    """Depth first; the capacities that are aimed at bound the bytes that are live at once."""
+    """A depth-first search; its target capacities bound the bytes that are live together."""
 
     def __init__(self, problem: arena.Problem, prices: Prices, capacities: tuple[int, int]) -> None:
         self.problem, self.prices, self.capacities = problem, prices, capacities
@@ -94,15 +94,15 @@ class _Search:
         self.chosen: list[int] = [-1] * count
 
     def one_by_one(self, order: Sequence[int]) -> None:
-        """Each item in the cheaper memory if it fits there with what is there already, else in the other."""
+        """Puts each item into its cheaper memory if it fits beside the items there, else into the other."""
         inside: list[list[int]] = [[], []]
         placed = [arena.Solution((), 0), arena.Solution((), 0)]
         for item in order:
             for memory in self._cheaper_first(item):
-                tried = sorted([*inside[memory], item])
-                solution = greedy.solve(part(self.problem, tried), enough=self.capacities[memory])
+                candidate = sorted([*inside[memory], item])
+                solution = greedy.solve(part(self.problem, candidate), enough=self.capacities[memory])
                 if solution.height <= self.capacities[memory]:
-                    inside[memory], placed[memory] = tried, solution
+                    inside[memory], placed[memory] = candidate, solution
                     break
             else:
                 return
@@ -125,7 +125,7 @@ class _Search:
             self.best = Spread(tuple(second), tuple(offsets), heights, price, False)
 
     def run(self, share: float, nodes: int, placements: int) -> bool:
-        """Searches, with a share of the capacities as aim; whether every choice was looked at."""
+        """Searches with a share of the capacities as target. Returns whether it examined every choice."""
         self.aims = tuple(int(capacity * share) for capacity in self.capacities)
         self.nodes, self.placements, self.is_complete = nodes, placements, True
         self._decide(0, 0)
@@ -151,7 +151,7 @@ class _Search:
     def _put(self, item: int, memory: int, sign: int) -> None:
         """Puts an item into a memory (1) or takes it out again (-1).
 
-        Of two that may lie on each other the smaller one is not counted while both live: it may cost nothing.
+        Of two items that may overlap the smaller one is not counted while both live: it may need no bytes.
         """
         live, sizes, span = self.live[memory], self.problem.sizes, self.spans[item]
         live[span] += sign * sizes[item]

@@ -52,10 +52,10 @@ class Axis:
         return (made + self.pad - self.kernel) // self.stride + 1
 
     def after(self, earlier: Axis) -> Axis:
-        """The axis through `earlier` and then this one.
+        """The axis of two operators in a row: first `earlier`, then this one.
 
-        PlanError where `earlier` is a table and this one is not: a table needs to know how many elements it
-        has (see `tabulate`).
+        Raises PlanError where `earlier` is a table and this axis is not: only a table knows its number of
+        elements (see `tabulate`).
         """
         if isinstance(earlier, AxisTable):
             if self != Axis():
@@ -70,10 +70,10 @@ class Axis:
 
 @dataclass(frozen=True)
 class AxisTable(Axis):
-    """Output element q reads input elements [first[q], end[q]); neither list ever falls.
+    """Output element q reads input elements [first[q], end[q]); both lists are in ascending order.
 
-    Of an operator whose windows do not move by a whole stride: what enlarges its input, for example. The
-    ranges lie within the input and may be empty. `kernel`, `stride` and `pad` say nothing.
+    It describes an operator whose windows do not move by a whole stride, for example one that enlarges its
+    input. The ranges lie within the input and may be empty. `kernel`, `stride` and `pad` have no meaning.
     """
 
     first: tuple[int, ...] = ()
@@ -96,7 +96,7 @@ class AxisTable(Axis):
         return self._highs[np.clip(q, 0, len(self.end))].astype(q.dtype)
 
     def extent(self, n: int) -> int:
-        """The most input elements that n neighbouring output elements read."""
+        """The largest number of input elements that n neighbouring output elements read."""
         q = np.arange(len(self.first))
         return int((self.highs(q + n) - self._lows[:-1]).max())
 
@@ -105,7 +105,7 @@ class AxisTable(Axis):
         return bisect_right(self.end, made)
 
     def after(self, earlier: Axis) -> AxisTable:
-        """The table through `earlier` and then this one; it may end beyond the input of `earlier`."""
+        """The table of two operators in a row; it may end beyond the input of `earlier`."""
         return table(
             np.maximum(0, earlier.lows(np.array(self.first, np.int64))),
             np.maximum(0, earlier.highs(np.array(self.end, np.int64))),
@@ -121,7 +121,7 @@ class AxisTable(Axis):
 
 
 def table(first: Numbers, end: Numbers) -> AxisTable:
-    """A table of what each element reads, widened where it has to be so that nothing falls."""
+    """A table of what each element reads. Ranges are widened where needed to keep both lists ascending."""
     lows = np.minimum.accumulate(first[::-1])[::-1]
     ends = np.maximum.accumulate(np.maximum(end, lows))
     return AxisTable(first=tuple(lows.tolist()), end=tuple(ends.tolist()))
@@ -136,7 +136,7 @@ def tabulate(axis: Axis, elements: int, size: int) -> AxisTable:
 
 
 def union(a: Axis, b: Axis) -> Axis:
-    """What either needs; both have one stride, or as many elements where they are tables."""
+    """The axis that covers both. They have the same stride, or are tables of the same length."""
     if isinstance(a, AxisTable) and isinstance(b, AxisTable):
         return table(
             np.minimum(np.array(a.first, np.int64), b.first), np.maximum(np.array(a.end, np.int64), b.end)

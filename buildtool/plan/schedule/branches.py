@@ -1,12 +1,11 @@
 """Operators that advance together over rows: a group whose branches fork from one tensor and join again.
 
-A group may end in several tensors, of which the last operator makes one: see `exits`.
+A group may end in several tensors; its last operator makes one of them (see `exits`).
 
-Every operator keeps the rows of its output that others of the group still read. To make rows of the
-last operator the group asks for its input a few rows at a time (as many as one step of the last one
-goes down it); whenever it has got them, every operator, in the graph's order, makes what it can of
-what the last one's rows need, and nothing more. So a short branch lags behind the longest one, and
-nothing is computed twice.
+Every operator keeps the rows of its output that other operators of the group still read. The group asks
+for its input a few rows at a time: as many as one step of the last operator moves down the input. After
+that every operator, in the graph's order, makes the rows that it can make and that the last one needs.
+So a short branch waits for the longest one, and no row is computed twice.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ INPUT = -1  # Read.lane: the group's input
 
 @dataclass(frozen=True)
 class Read:
-    """What a lane reads row by row: what `lane` makes (INPUT: the group's input), `height` rows of it."""
+    """A tensor of `height` rows that a lane reads by rows: output of `lane` (INPUT: the group's input)."""
 
     lane: int
     tensor: int
@@ -46,9 +45,9 @@ class Lane:
 class Branches:
     """A group of Scheme.BRANCHES: one lane per operator, in the graph's order.
 
-    `pace`: rows of its input (`height` in all) that it asks for at a time; `step`: rows of its output
-    that it makes in one go. `exits`: the lanes before the last one that no lane reads; they make as many
-    rows as the last one does.
+    `height`: rows of the group's input. `pace`: rows of it that the group asks for at a time. `step`: rows
+    of its output that it makes at a time. `exits`: the lanes before the last one that no other lane reads;
+    they make the same number of rows as the last one.
     """
 
     lanes: tuple[Lane, ...]
@@ -58,7 +57,7 @@ class Branches:
     exits: frozenset[int] = frozenset()
 
     def wanted(self, rows_out: int) -> list[int]:
-        """Per lane, the rows needed for the first `rows_out` rows of the last one; then of the input."""
+        """The rows needed for the first `rows_out` rows of the last lane: of each lane, then of the input."""
         need = [rows_out if lane in self.exits else 0 for lane in range(len(self.lanes) + 1)]
         need[-2] = rows_out
         for index in range(len(self.lanes) - 1, -1, -1):
@@ -69,7 +68,7 @@ class Branches:
 
 
 class Progress:
-    """How far the lanes of a group have come: `made` rows each, of the input `goal` rows asked for."""
+    """The progress of a group's lanes: the rows `made` by each, and the `goal` rows needed of the input."""
 
     def __init__(self, branches: Branches) -> None:
         self.branches = branches
@@ -79,7 +78,7 @@ class Progress:
         self._wanted: list[int] = []
 
     def lowest(self, lane: int, otherwise: int) -> int:
-        """The lowest row that is still to be read of what a lane makes (INPUT: of the input)."""
+        """The lowest row of a lane's output (INPUT: of the group's input) that is still to be read."""
         low = [
             max(0, read.axis.low(made))
             for reader, made in zip(self.branches.lanes, self.made, strict=True)
@@ -89,7 +88,7 @@ class Progress:
         return min(low, default=otherwise)
 
     def ask(self) -> int:
-        """Rows of the input that have to be there before the group can go on."""
+        """Returns the rows of the input that the group needs before it can continue."""
         target = min(self.branches.lanes[-1].height, self.made[-1] + self.branches.step)
         if target != self._target or not self._wanted:
             self._target, self._wanted = target, self.branches.wanted(target)
@@ -97,21 +96,21 @@ class Progress:
         return self.goal
 
     def advance(self) -> Iterator[tuple[int, int, int]]:
-        """(lane, rows from, rows to) that are made now, in order; after `ask`."""
+        """Yields (lane, first row, end row) for the rows that are made now, in order. Call `ask` first."""
         for index, lane in enumerate(self.branches.lanes):
             end = self._wanted[index]
             for read in lane.reads:
-                there = self.goal if read.lane == INPUT else self.made[read.lane]
-                end = min(end, read.axis.ready(there) if there < read.height else lane.height)
+                available = self.goal if read.lane == INPUT else self.made[read.lane]
+                end = min(end, read.axis.ready(available) if available < read.height else lane.height)
             if end > self.made[index]:
                 start, self.made[index] = self.made[index], end
                 yield index, start, end
 
 
 def exits(graph: Graph, ops: Sequence[int]) -> tuple[int, ...]:
-    """The operators of a group, apart from the last one, that feed no other one and may do so.
+    """The operators of a group, except the last one, whose output only operators outside the group read.
 
-    They have as many rows as the last one, and something outside of the group reads them.
+    Their outputs have the same number of rows as the last one's.
     """
     *before, last = ops
     height, readers = rows(graph, graph.ops[last]), graph.consumers()
@@ -126,37 +125,37 @@ def exits(graph: Graph, ops: Sequence[int]) -> tuple[int, ...]:
 def branches(graph: Graph, group: Group, tensor: int) -> Branches:
     """The lanes of a group that is fed through `tensor`.
 
-    Raises PlanError where an operator feeds none of the others and is no exit, and where paths from one
-    tensor to the group's outputs differ in their strides.
+    Raises PlanError where an operator feeds no other operator and is not an exit, and where two paths from
+    one tensor to the group's outputs have different strides.
     """
-    made = {graph.ops[p].outputs[0]: i for i, p in enumerate(group.ops)}
+    makers = {graph.ops[p].outputs[0]: i for i, p in enumerate(group.ops)}
     lanes = []
     for position in group.ops:
         op = graph.ops[position]
         axis = axes(graph, op)[0]
         reads = (
-            Read(made.get(t, INPUT), t, axis, graph.tensors[t].nhwc[1])
+            Read(makers.get(t, INPUT), t, axis, graph.tensors[t].nhwc[1])
             for t in row_inputs(graph, op)
-            if t in made or t == tensor
+            if t in makers or t == tensor
         )
         lanes.append(Lane(position, rows(graph, op), tuple(reads)))
     height = graph.tensors[tensor].nhwc[1]
-    ending = frozenset(group.ops.index(position) for position in exits(graph, group.ops))
+    exit_lanes = frozenset(group.ops.index(position) for position in exits(graph, group.ops))
     if any(isinstance(read.axis, AxisTable) for lane in lanes for read in lane.reads):
-        # where rows follow a table, paths are alike if they have as many rows; this is then the mean
+        # with tables, paths only need the same number of rows; the stride is then the mean one
         stride = max(1, -(-height // lanes[-1].height))
     else:
-        stride = _stride(graph, lanes, ending)
-    return Branches(tuple(lanes), height, stride * group.rows_per_step, group.rows_per_step, ending)
+        stride = _find_stride(graph, lanes, exit_lanes)
+    return Branches(tuple(lanes), height, stride * group.rows_per_step, group.rows_per_step, exit_lanes)
 
 
-def _stride(graph: Graph, lanes: list[Lane], ending: frozenset[int]) -> int:
-    """Rows of the input that one row of the output goes down, the same along every path."""
-    strides: dict[int, int] = dict.fromkeys((*ending, len(lanes) - 1), 1)
+def _find_stride(graph: Graph, lanes: list[Lane], exit_lanes: frozenset[int]) -> int:
+    """Rows by which the window in the input moves per row of the output; every path has the same."""
+    strides: dict[int, int] = dict.fromkeys((*exit_lanes, len(lanes) - 1), 1)
     for index in range(len(lanes) - 1, -1, -1):
         place = graph.ops[lanes[index].position].place
         if index not in strides:
-            raise PlanError("makes nothing that its group needs", operator=place)
+            raise PlanError("no other operator of its group reads its output", operator=place)
         for read in lanes[index].reads:
             stride = strides[index] * read.axis.stride
             if strides.setdefault(read.lane, stride) != stride:

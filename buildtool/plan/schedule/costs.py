@@ -1,12 +1,11 @@
 """What a plan costs: how often a region calls its kernels on which windows, and what each call costs.
 
-All steps of a group make windows of the same columns, hand-off by hand-off; so what an operator of it
-computes is every one of some ranges of rows with every one of some ranges of columns, and no step is looked
-at. The target's formula prices each call's own window: of a group's calls only those that differ in cost,
-times how often they occur.
+All steps of a group make the same ranges of columns, hand-off by hand-off. So an operator computes every
+combination of its ranges of rows and its ranges of columns, and single steps are not needed here. The
+target's formula gives the cost of a call from its window. It is computed once for all calls of equal cost.
 
-The same function serves the search for plans, the plan, and its summary by region, so that they agree to
-the last sixteenth (see `target.costs`).
+The search for plans, the plan, and its summary by region use the same function, so that their costs agree
+to the last sixteenth (see `target.costs`).
 """
 
 from __future__ import annotations
@@ -34,9 +33,9 @@ from buildtool.target.costs import Part, Pricer, Rings, along, geometry, part, w
 from buildtool.target.types import Costs, KernelVariant
 from buildtool.target.variables import Geometry
 
-FEW = 256  # ranges that are faster counted one by one
+FEW = 256  # up to this many ranges, counting one by one is faster
 Numbers = npt.NDArray[np.int64]
-Parts = tuple[tuple[Part, int], ...]  # each with how often it occurs
+Parts = tuple[tuple[Part, int], ...]  # each part with the number of times that it occurs
 
 
 class Ranges(NamedTuple):
@@ -56,14 +55,14 @@ class Ranges(NamedTuple):
 
     def without_empty(self) -> Ranges:
         """The ranges that are not empty."""
-        kept = self.low < self.high
-        return self if kept.all() else Ranges(self.low[kept], self.high[kept])
+        nonempty = self.low < self.high
+        return self if nonempty.all() else Ranges(self.low[nonempty], self.high[nonempty])
 
 
 class Calls(NamedTuple):
-    """The calls of an operator: every range of rows with every range of columns, none of them empty.
+    """The calls of an operator: every range of rows with every range of columns. No range is empty.
 
-    `rings`: the columns that are kept of what it reads and writes.
+    `rings`: the columns that are kept of its input and of its output.
     """
 
     rows: Ranges
@@ -82,22 +81,22 @@ class Calls(NamedTuple):
 
 
 class RegionCalls(NamedTuple):
-    """The calls of each of a region's operators, and the rows of the image that it waits for."""
+    """The calls of each of a region's operators, and the rows of the input image that it waits for."""
 
     operators: Mapping[int, Calls]
     delivered: int
 
 
 def in_steps(made: int, step: int) -> Ranges:
-    """The ranges of `step` rows at a time that make `made` rows."""
+    """The first `made` rows in ranges of `step` rows."""
     low = np.arange(0, made, step)
     return Ranges(low, np.minimum(low + step, made))
 
 
 def column_gains(ends: Numbers) -> Ranges:
-    """The columns that each hand-off adds; `ends`: where an operator has to have come by then."""
-    done = np.maximum.accumulate(np.maximum(ends, 0))
-    return Ranges(np.concatenate((np.zeros(1, np.int64), done[:-1])), done)
+    """The columns that each hand-off adds. `ends`: one past the last column that is needed by then."""
+    reached = np.maximum.accumulate(np.maximum(ends, 0))
+    return Ranges(np.concatenate((np.zeros(1, np.int64), reached[:-1])), reached)
 
 
 def _all_of(size: int) -> Ranges:
@@ -105,30 +104,33 @@ def _all_of(size: int) -> Ranges:
 
 
 def _group_calls(graph: Graph, group: Group, made: int) -> dict[int, Calls]:
-    """Operator -> its calls, of a group that makes the first `made` rows of its output."""
+    """Operator -> its calls, where the group makes the first `made` rows of its output."""
     width, step = columns(graph, graph.ops[group.ops[-1]]), in_steps(made, group.rows_per_step)
     hand_off = group.hand_off or width
     low, high = row_ranges(group, graph, step.low, step.high)
     ends = column_ends(group, graph, np.arange(first_column(group, graph), width, hand_off) + hand_off)
-    held = {k.tensor: k.columns for k in windows(graph, group)} if group.hand_off else {}
+    window_columns = {k.tensor: k.columns for k in windows(graph, group)} if group.hand_off else {}
     calls = {}
     for place, position in enumerate(group.ops):
         op = graph.ops[position]
-        kept = Rings(max((held.get(t, 0) for t in op.inputs), default=0), held.get(op.outputs[0], 0))
+        own_rings = Rings(
+            max((window_columns.get(t, 0) for t in op.inputs), default=0),
+            window_columns.get(op.outputs[0], 0),
+        )
         own = Ranges(low[:, place], high[:, place]).without_empty()
-        calls[position] = Calls(own, column_gains(ends[place]).without_empty(), kept)
+        calls[position] = Calls(own, column_gains(ends[place]).without_empty(), own_rings)
     return calls
 
 
 def branch_calls(lanes: Branches, widths: Sequence[int], made: int) -> Iterator[tuple[int, Calls]]:
-    """The same of a group whose operators advance together; `widths`: of each lane's output."""
-    made_by: list[list[tuple[int, int]]] = [[] for _ in lanes.lanes]
+    """Yields (operator, calls) of a group whose operators advance together; `widths`: of lanes' outputs."""
+    lane_ranges: list[list[tuple[int, int]]] = [[] for _ in lanes.lanes]
     progress = Progress(lanes)
     while progress.made[-1] < made:
         progress.ask()
         for lane, y0, y1 in progress.advance():
-            made_by[lane].append((y0, y1))
-    for lane_, width, ranges in zip(lanes.lanes, widths, made_by, strict=True):
+            lane_ranges[lane].append((y0, y1))
+    for lane_, width, ranges in zip(lanes.lanes, widths, lane_ranges, strict=True):
         low, high = np.array(ranges, np.int64).reshape(-1, 2).T
         yield lane_.position, Calls(Ranges(low, high), _all_of(width))
 
@@ -143,27 +145,29 @@ def region_calls(graph: Graph, region: Region, image: str) -> RegionCalls:
         delivered = graph.tensors[graph.inputs[0]].nhwc[1] if image_input in op.inputs else 0
         return RegionCalls({position: Calls(_all_of(height), _all_of(width))}, delivered)
     calls: dict[int, Calls] = {}
-    wanted = rows(graph, graph.ops[region.ops[-1]])
+    needed = rows(graph, graph.ops[region.ops[-1]])
     source = -1
     for index in reversed(range(len(region.groups))):
         group, source = region.groups[index], driving_tensor(graph, region.groups, index)
         if group.scheme is Scheme.BRANCHES:
             lanes = branches(graph, group, source)
-            calls.update(branch_calls(lanes, [columns(graph, graph.ops[p]) for p in group.ops], wanted))
-            wanted = lanes.wanted(wanted)[-1]
+            calls.update(branch_calls(lanes, [columns(graph, graph.ops[p]) for p in group.ops], needed))
+            needed = lanes.wanted(needed)[-1]
         else:
             height = rows(graph, graph.ops[group.ops[-1]])
-            made = min(height, -(-wanted // group.rows_per_step) * group.rows_per_step)
-            calls.update(remember(graph, "calls", (group, made), partial(_group_calls, graph, group, made)))
+            rows_made = min(height, -(-needed // group.rows_per_step) * group.rows_per_step)
+            calls.update(
+                remember(graph, "calls", (group, rows_made), partial(_group_calls, graph, group, rows_made))
+            )
             axis = needs(graph, group)[source][0]
-            wanted = max(0, min(graph.tensors[source].nhwc[1], axis.high(made)))
-    return RegionCalls({p: calls[p] for p in region.ops}, wanted if source == image_input else 0)
+            needed = max(0, min(graph.tensors[source].nhwc[1], axis.high(rows_made)))
+    return RegionCalls({p: calls[p] for p in region.ops}, needed if source == image_input else 0)
 
 
 def parts(of: Geometry, axis: int, ranges: Ranges, rings: Rings = Rings()) -> Parts:  # noqa: B008
-    """The parts that ranges along an axis (0: rows, 1: columns) are to an operator's cost; few differ.
+    """The different parts of an operator's cost for ranges along an axis (0: rows, 1: columns), with counts.
 
-    `rings`: for columns, as in `target.costs.part`, of which this is the sum over all ranges.
+    Each range gives one `target.costs.part`. `rings`: for columns, as there.
     """
     low, high = ranges
     if len(low) == 1:
@@ -174,25 +178,25 @@ def parts(of: Geometry, axis: int, ranges: Ranges, rings: Rings = Rings()) -> Pa
     counts: dict[Part, int] = {}
     border = zip(low[~inside].tolist(), high[~inside].tolist(), repeat(1))
     for begin, end, times in chain(_in_memory(low[inside], high[inside], rings), border):
-        some = part(of, axis, begin, end, rings)
-        counts[some] = counts.get(some, 0) + times
+        key = part(of, axis, begin, end, rings)
+        counts[key] = counts.get(key, 0) + times
     return tuple(counts.items())
 
 
 def _in_memory(low: Numbers, high: Numbers, rings: Rings) -> Iterator[tuple[int, int, int]]:
-    """Of ranges whose windows lie in the input one of each kind, and how often the kind occurs.
+    """Yields one range of each kind and the number of ranges of this kind. All windows lie in the input.
 
-    Ranges are of one kind if they are equally long and begin at the same place of the rings.
+    Ranges are of one kind if they have the same length and begin at the same place in the rings.
     """
     if not len(low):
         return
-    again = math.lcm(*(ring for ring in rings if ring)) if any(rings) else 1
-    kinds = (high - low) * again + low % again
+    period = math.lcm(*(ring for ring in rings if ring)) if any(rings) else 1
+    kinds = (high - low) * period + low % period
     if len(low) <= FEW:
-        counted: dict[int, tuple[int, int]] = {}  # kind -> one of it, and how many there are
+        kinds_seen: dict[int, tuple[int, int]] = {}  # kind -> one of it, and how many there are
         for which, kind in enumerate(kinds.tolist()):
-            counted[kind] = which, counted[kind][1] + 1 if kind in counted else 1
-        examples = list(counted.values())
+            kinds_seen[kind] = which, kinds_seen[kind][1] + 1 if kind in kinds_seen else 1
+        examples = list(kinds_seen.values())
     else:
         _, first, many = distinct(kinds)
         examples = list(zip(first.tolist(), many.tolist(), strict=True))
@@ -202,9 +206,9 @@ def _in_memory(low: Numbers, high: Numbers, rings: Rings) -> Iterator[tuple[int,
 class CostModel:
     """The costs of a graph's plans on a target; `kernels`: one per operator, None for aliases.
 
-    Most costs are asked for again: equal ranges of rows come from other blocks and plans, equal operators
-    from other places of the network. So each cost is computed once, and parts are known by a number.
-    `streamed`: in a region that is streamed.
+    Most costs are needed again: other blocks and plans have equal ranges of rows, and a network has equal
+    operators. So each cost is computed once, and each list of parts has a number. `streamed` says whether
+    the operator's region is streamed.
     """
 
     def __init__(self, graph: Graph, kernels: Sequence[KernelVariant | None], costs: Costs) -> None:
@@ -216,17 +220,17 @@ class CostModel:
 
     @cached_property
     def geometries(self) -> dict[int, Geometry]:
-        """Operator -> what its cost depends on."""
+        """Operator -> the geometry that its cost depends on."""
         return {p: geometry(self.graph, self.graph.ops[p]) for p, kernel in enumerate(self.kernels) if kernel}
 
     @cached_property
     def fed_in_parts(self) -> frozenset[int]:
-        """The global poolings, which add up their input in a streamed region."""
+        """The positions of global poolings, which sum their input part by part in a streamed region."""
         return frozenset(p for p, op in enumerate(self.graph.ops) if accumulates(self.graph, op))
 
     @cached_property
-    def _alike(self) -> tuple[int, ...]:
-        """Operator -> the first one with the same geometry and kernel, which costs the same."""
+    def _first_equal(self) -> tuple[int, ...]:
+        """Operator -> the first one with the same geometry and kernel, and so the same cost."""
         first: dict[tuple[Geometry | None, str, bool], int] = {}
         keys = (
             (self.geometries.get(p), kernel.cost if kernel else "", p in self.fed_in_parts)
@@ -242,29 +246,29 @@ class CostModel:
         rings: Rings = Rings(),  # noqa: B008
         streamed: bool = True,
     ) -> int:
-        """The number of the parts that ranges along an axis are to the cost of an operator.
+        """Returns the number of the parts that ranges along an axis give to an operator's cost.
 
-        Of a pooling that is fed part by part only the ranges' lengths count.
+        For a pooling that is fed part by part only the lengths of the ranges matter.
         """
-        alike = self._alike[position]
+        alike = self._first_equal[position]
         summed = streamed and alike in self.fed_in_parts
         key = (alike, summed, axis, ranges.low.tobytes(), ranges.high.tobytes(), rings)
         number = self._of_ranges.get(key)
         if number is None:
-            made: Parts = ()
+            values: Parts = ()
             if self.kernels[alike] is not None and summed:
                 counts = np.bincount(ranges.high - ranges.low)
-                made = tuple((Part(n, n, n, 0), int(counts[n])) for n in np.flatnonzero(counts).tolist())
+                values = tuple((Part(n, n, n, 0), int(counts[n])) for n in np.flatnonzero(counts).tolist())
             elif self.kernels[alike] is not None:
-                made = parts(self.geometries[alike], axis, ranges, rings)
-            number = self._of_ranges[key] = self._numbers.setdefault(made, len(self._parts))
+                values = parts(self.geometries[alike], axis, ranges, rings)
+            number = self._of_ranges[key] = self._numbers.setdefault(values, len(self._parts))
             if number == len(self._parts):
-                self._parts.append(made)
+                self._parts.append(values)
         return number
 
     def cost(self, position: int, rows: int, columns: int, streamed: bool = True) -> float:
-        """All calls of an operator for rows and columns by their numbers."""
-        alike = self._alike[position]
+        """The cost of all calls of an operator; `rows` and `columns` are numbers from `parts`."""
+        alike = self._first_equal[position]
         summed = streamed and alike in self.fed_in_parts
         key = (alike, summed, rows, columns)
         cost = self._costs.get(key)
@@ -282,7 +286,7 @@ class CostModel:
         return cost
 
     def operator(self, position: int, calls: Calls, streamed: bool) -> float:
-        """An operator's calls."""
+        """The cost of an operator's calls."""
         rows = self.parts(position, 0, calls.rows, streamed=streamed)
         columns = self.parts(position, 1, calls.columns, calls.rings, streamed)
         return self.cost(position, rows, columns, streamed)
@@ -292,13 +296,13 @@ class CostModel:
         return rows * self.pricer.row(self.graph.tensors[self.graph.inputs[0]].row_bytes) if rows else 0.0
 
     def region(self, region: Region, image: str) -> float:
-        """All that a region does, but for weights and moves that it begins with."""
+        """The cost of a region, without the weights and moves before it."""
         calls = region_calls(self.graph, region, image)
         operators = sum(self.operator(p, own, region.is_streamed) for p, own in calls.operators.items())
         return operators + self.delivery(calls.delivered)
 
     def loading(self, load: Load) -> float:
-        """What loading an operator's constants once adds to its cost."""
+        """The cost that loading an operator's constants once adds."""
         if not load.channels:
             return self.pricer.load(load.size)
         kernel, of = self.kernels[load.op], self.geometries[load.op]

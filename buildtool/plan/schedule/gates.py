@@ -1,11 +1,11 @@
-"""Tensors that may pay to be made twice: a pooling adds them up before another operator reads them.
+"""Tensors for which a second pass (recomputation) may pay: a pooling reads them before another operator does.
 
     before --> operators by rows --> gated --> global pooling --> ... --> gate
                                      gated, gate --> product --> ...
 
-Layer by layer, or in one pass, the gated tensor is whole from the pooling to the product. With a second pass
-(see `graph.secondpass`) it never is: the operators that make it from the tensor before run by rows once into
-the pooling's sums, and once more into the product.
+Without a second pass the gated tensor is whole in memory from the pooling to the product. With a second pass
+(see `graph.secondpass`) it never is. The operators that make it run by rows twice: first into the pooling's
+sums, then into the product.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from buildtool.graph.types import Graph, SecondPass
 from buildtool.plan.schedule.receptive import accumulates, by_rows, row_inputs
 from buildtool.target.types import KernelVariant
 
-MOST_STARTS = 3  # tensors that a second pass may begin with, of one gate
-MOST_OPERATORS = 48  # that run again in one pass
+MOST_STARTS = 3  # tensors of one gate that a second pass may begin with
+MOST_OPERATORS = 48  # operators that one second pass runs again
 
 
 def may_have_gates(graph: Graph) -> bool:
-    """Whether a global pooling reads what another operator reads as well: without one there is no gate."""
+    """Whether a global pooling and another operator read the same tensor. Otherwise there is no gate."""
     readers = graph.consumers()
     return any(len(readers[op.inputs[0]]) > 1 and accumulates(graph, op) for op in graph.ops if op.inputs)
 
@@ -31,13 +31,13 @@ def may_have_gates(graph: Graph) -> bool:
 def gates(
     graph: Graph, kernels: Sequence[KernelVariant | None], streamed: Collection[int] = ()
 ) -> tuple[tuple[SecondPass, ...], ...]:
-    """For each gate the second passes that may pay, shortest first; gates that cross others are left out.
+    """For each gate the second passes that may pay, shortest first. Gates that cross others are left out.
 
-    A pass begins with a tensor that is smaller than the gated one and than all between the two, and that
-    is there a second time: `streamed` tensors are not.
+    A second pass begins with a tensor that is smaller than the gated one and all tensors between the two.
+    It has to be in memory a second time, which `streamed` tensors are not.
     """
     roots = alias_roots(graph)
-    # What comes once, and what lives on between invokes, is not read for a second pass.
+    # A second pass does not read streamed tensors, which come once, nor states between invokes.
     lasting = {t for state in graph.states for t in (state.before, state.after)}
     once_there = frozenset(roots[t] for t in (*streamed, *lasting))
     readers, passes, before = graph.consumers(), list[tuple[SecondPass, ...]](), -1
@@ -65,15 +65,15 @@ def _firsts(
     roots: Mapping[int, int],
     once_there: Collection[int],
 ) -> list[int]:
-    """Where a second pass up to operator `last` may begin: nearest first."""
+    """The operators with which a second pass up to operator `last` may begin, nearest first."""
     firsts: list[int] = []
     readers, result = graph.consumers(), graph.ops[last].outputs[0]
-    least, outside, made = graph.tensors[result].size, set[int](), set[int]()
+    least, outside, results = graph.tensors[result].size, set[int](), set[int]()
     for first in range(last, max(-1, last - MOST_OPERATORS), -1):
         op = graph.ops[first]
         if op.kind in ALIAS_KINDS or accumulates(graph, op) or not by_rows(graph, op, kernels[first]):
             break
-        made.update(op.outputs)
+        results.update(op.outputs)
         if any(roots[t] in once_there for t in op.outputs):
             break
         if not outside.issuperset(op.outputs) and first != last:
@@ -83,7 +83,7 @@ def _firsts(
         inside = range(first, last + 1)
         read_elsewhere = any(
             t != result and (t in graph.outputs or any(r not in inside for r in readers.get(t, ())))
-            for t in made
+            for t in results
         )
         if len(outside) == 1 and not read_elsewhere:
             (source,) = outside

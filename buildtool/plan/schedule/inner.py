@@ -1,8 +1,8 @@
-"""What the operators of one group need of each other: who reads what, and how many pixels of it.
+"""What the operators of one group need from each other: which tensors, and how many pixels.
 
-A group is mostly a chain, but may contain whole residuals: a tensor of it may have several readers
-in it. What one pixel of the group's output needs of a tensor is then the union of what it needs
-along every path.
+Most groups are chains. A group may also contain whole residual blocks, so that one of its tensors has
+several readers in it. One pixel of the group's output then needs the union of the pixels that it needs
+along each path.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ T = TypeVar("T")
 
 
 def remember(graph: Graph, kind: str, key: Hashable, make: Callable[[], T]) -> T:
-    """A result about the graph's groups, kept in the graph: plans share most of their groups."""
-    kept: dict[Hashable, T] = graph.facts.setdefault(kind, {})
-    if key not in kept:
-        kept[key] = make()
-    return kept[key]
+    """Returns a result about one of the graph's groups, and keeps it: plans share most of their groups."""
+    results: dict[Hashable, T] = graph.facts.setdefault(kind, {})
+    if key not in results:
+        results[key] = make()
+    return results[key]
 
 
 def inner_tensors(graph: Graph, group: Group) -> tuple[int, ...]:
-    """The tensors between a group's operators, in order: all its outputs but the last."""
+    """The tensors between a group's operators, in order: all outputs except the last one."""
     return tuple(graph.ops[position].outputs[0] for position in group.ops[:-1])
 
 
@@ -49,12 +49,12 @@ def whole_tensors(graph: Graph, group: Group) -> frozenset[int]:
 def needs(graph: Graph, group: Group) -> Mapping[int, Axes]:
     """Tensor (any that the group reads row by row, or makes) -> its axes to the group's output.
 
-    Of branches that end in several tensors (see `exits`), to any of them. Raises PlanError for a group with
-    another operator that feeds none of the others, and where two paths from one tensor differ in their
-    strides.
+    For branches that end in several tensors (see `exits`) the axes cover all of these outputs. Raises
+    PlanError where another operator feeds no operator of the group, and where two paths from one tensor
+    have different strides.
     """
-    ending = exits(graph, group.ops) if group.scheme is Scheme.BRANCHES else ()
-    return remember(graph, "needs", (group.ops, ending), lambda: _needs(graph, group, ending))
+    ends = exits(graph, group.ops) if group.scheme is Scheme.BRANCHES else ()
+    return remember(graph, "needs", (group.ops, ends), lambda: _needs(graph, group, ends))
 
 
 def _needs(graph: Graph, group: Group, ending: Sequence[int]) -> dict[int, Axes]:
@@ -68,7 +68,7 @@ def _needs(graph: Graph, group: Group, ending: Sequence[int]) -> dict[int, Axes]
     for position in reversed(group.ops):
         op = graph.ops[position]
         if op.outputs[0] not in along:
-            raise PlanError("makes nothing that its group needs", operator=op.place)
+            raise PlanError("no other operator of its group reads its output", operator=op.place)
         after, own = along[op.outputs[0]], axes(graph, op)
         if op.kind in UNEVEN_KINDS and len(group.ops) > 1:
             after = as_tables(after, op.outputs[0])
@@ -94,13 +94,13 @@ def driving_tensor(graph: Graph, groups: Sequence[Group], index: int) -> int:
     op = graph.ops[groups[index].ops[0]]
     first = row_inputs(graph, op)
     if not first:
-        raise PlanError("reads nothing row by row, the plan runs it so", operator=op.place)
+        raise PlanError("the plan runs it row by row, but it reads no tensor row by row", operator=op.place)
     before = graph.ops[groups[index - 1].ops[-1]].outputs[0] if index else -1
     return before if before in first else first[0]
 
 
 def together(graph: Graph, ops: Sequence[int]) -> bool:
-    """Whether operators may be one chain: those whose rows follow a table run in a group of their own."""
+    """Whether operators may form one chain. An operator whose rows follow a table needs its own group."""
     return len(ops) == 1 or not any(graph.ops[position].kind in UNEVEN_KINDS for position in ops)
 
 
@@ -115,11 +115,11 @@ def read_whole(graph: Graph, group: Group) -> frozenset[int]:
 
 
 def columns_kept(graph: Graph, group: Group, tensor: int, along: Mapping[int, Axes]) -> int:
-    """Columns that a window of `tensor` needs so that none is lost before its last reader had it.
+    """Columns of `tensor` that its window has to hold, so that each stays until its last reader has read it.
 
     When the group has made x columns, a tensor with the axis (K, S, P) to the output is made up to
     column (x - 1) * S - P + K. So its reader c (stride s, padding p, and of its output the axis
-    (K', S', P')) goes on at s * ((x - 1) * S' - P' + K') - p, while the tensor is made up to
+    (K', S', P')) continues at s * ((x - 1) * S' - P' + K') - p, while the tensor is made up to
     (x + hand_off - 1) * S - P + K, with S = s * S'.
     """
     axis = along[tensor][1]
@@ -132,7 +132,7 @@ def columns_kept(graph: Graph, group: Group, tensor: int, along: Mapping[int, Ax
 
 
 def columns_per_call(graph: Graph, group: Group) -> dict[int, int]:
-    """Operator -> the most columns of its output that one call makes; empty where calls make whole rows."""
+    """Operator -> the largest number of output columns of one call; empty where calls make whole rows."""
     if not group.hand_off:
         return {}
     along = needs(graph, group)
@@ -145,12 +145,11 @@ def objection(
 ) -> tuple[int, str] | None:
     """Why `ops` cannot be a group of several operators: the operator's position and what is wrong with it.
 
-    `kernels`: one per operator of the graph, some of which compute whole tensors only; empty: the graph
-    alone decides.
+    Returns None where they can. `kernels`: one per operator of the graph; some compute whole tensors only.
+    Without kernels only the graph decides.
 
-    A group's operators follow each other in the graph, run row by row, and feed each other. What else
-    reads their tensors does not matter (see `whole_tensors`), as long as every row of such a tensor is
-    made.
+    The operators of a group run row by row and feed each other. Other operators may read their tensors, too
+    (see `whole_tensors`), if the group makes every row of such a tensor.
     """
     for position in ops:
         op = graph.ops[position]

@@ -1,26 +1,26 @@
-"""How far an output may lie on an input that dies there, and which buffers therefore may share bytes.
+"""How far an output may lie over an input that dies there, and which buffers may therefore share bytes.
 
-Of an operator that runs by itself the kernel's overlap contract says how far. Of a streamed region its steps
-do: its output may cover what no later step of the region reads.
+For an operator that runs by itself, the kernel's overlap contract says how far. For a streamed region, its
+steps do: its output may cover the bytes that no later step of the region reads.
 
-With the output at address o and the input at i, `distance` is the least d such that every i >= o + d
-is safe. Writing output row q touches at most [o, o + (q + 1) * out_row); the rows that the contract
-`row` still lets the kernel read from row q on begin at i + max(0, q * stride - pad) * in_row, and
-there are none once q * stride - pad is beyond the input. So
+With the output at address o and the input at i, `distance` is the smallest d such that every i >= o + d
+is safe. Writing output row q touches at most [o, o + (q + 1) * out_row). Under the contract `row` the
+kernel may from row q on still read the input rows from i + max(0, q * stride - pad) * in_row on. It reads
+no more rows once q * stride - pad is beyond the input. So
 
     d = max over q of (q + 1) * out_row - max(0, q * stride - pad) * in_row.
 
-A tap's dilation only moves it further up. Under the contract `pixel`, element e is written when all
-elements up to e have been read: d = max over all e but the last of (e + 1) * (bytes of an output
-element - bytes of an input element), which is 0 where they are of one size.
+A tap's dilation only moves it further up. Under the contract `pixel`, element e is written after all
+elements up to e have been read: d = max over all e except the last of (e + 1) * (bytes of an output
+element - bytes of an input element), which is 0 where both have the same size.
 
-Under the contract `parts` the output is m lines of S bytes, n of each from this part, s of them from
-parts before it. Writing its line q ends below its lines from q + 1 on as long as
-i + (q + 1) * n >= o + q * S + s + n, and writing the parts before it ends at o + (m - 1) * S + s:
+Under the contract `parts` the output has m lines of S bytes. In each line this part has n bytes, and the
+parts before it have s bytes. Writing its line q ends below its own lines from q + 1 on if
+i + (q + 1) * n >= o + q * S + s + n. Writing the parts before it ends at o + (m - 1) * S + s:
 
     d = (m - 1) * (S - n) + s for the first part, (m - 1) * S + s for the others,
 
-so that with one line (parts below each other) each part may lie where it goes to.
+With one line (parts below each other) each part may already lie where it is copied to.
 """
 
 from __future__ import annotations
@@ -51,10 +51,10 @@ IN_PLACE = tuple(InPlace)  # the contracts that may be used: all, `pixel` only, 
 def distance(graph: Graph, op: Op, operand: int, contract: Contract) -> int | None:
     """Bytes from the output's start to the lowest safe start of input tensor `operand`; None: no overlap.
 
-    Only what the kernel's contract and the shapes say; whether the operand dies here is up to the caller.
+    The kernel's contract and the shapes decide; the caller checks that the operand dies here.
     """
     if len(op.outputs) != 1 or op.outputs[0] in parts(graph):
-        return None  # what lies between the output's pixels belongs to others
+        return None  # the bytes between the output's pixels belong to other tensors
     source, result = graph.tensors[operand], graph.tensors[op.outputs[0]]
     same_shape = source.shape == result.shape  # a broadcast operand is read again and again
     if contract is Contract.PIXEL and same_shape:
@@ -77,22 +77,22 @@ def distance(graph: Graph, op: Op, operand: int, contract: Contract) -> int | No
 
 
 def _row_distance(rows: Axis, source: Tensor, result: Tensor) -> int:
-    """The formula above, in bytes. It is linear in q but for one bend, so its pieces' ends are enough."""
+    """The formula above, in bytes. It is linear in q on both sides of one bend, so the ends are enough."""
     stride, pad = rows.stride, rows.pad
     in_rows, out_rows = source.nhwc[1], result.nhwc[1]
     in_row, out_row = source.size // max(in_rows, 1), result.size // max(out_rows, 1)
     reading = min(out_rows, -(-(in_rows + pad) // stride))  # output rows whose window begins in the input
-    bend = -(-pad // stride)  # the first whose window does not begin above it
+    bend = -(-pad // stride)  # the first output row whose window does not begin above the input
     ends = {0, bend - 1, bend, reading - 1} & set(range(reading))
     return max(((q + 1) * out_row - max(0, q * stride - pad) * in_row for q in ends), default=0)
 
 
 def slices_in_place(graph: Graph, op: Op) -> bool:
-    """Whether an operator may write over its input though it goes over all of it for each slice of channels.
+    """Whether an operator may write over its input although each slice of channels reads all of the input.
 
-    Of a depthwise convolution each channel of the output is made of the same channel of the input: as long
-    as the output lies whole pixels below the input, no slice writes over what another one reads. In a wider
-    tensor pixels are further apart.
+    In a depthwise convolution each output channel depends on the same input channel only. If the output lies
+    whole pixels below the input, no slice writes over bytes that another one reads. This does not hold in a
+    wider tensor, whose pixels are further apart.
     """
     if op.kind is not OpKind.DEPTHWISE_CONV_2D or op.seen:
         return False
@@ -106,10 +106,10 @@ def permitted_overlaps(
     in_place: str,
     resident: bool,
 ) -> tuple[Overlap, ...]:
-    """Every overlap that the kernels' contracts allow, with range indices as buffers.
+    """Every overlap that the kernels' contracts allow; its buffers are positions in `ranges`.
 
-    An input qualifies that dies at the operator, is read by it once, and is neither a network
-    output nor (if the image is resident) a network input. Overlaps that save nothing are left out.
+    The input has to die at the operator, which reads it once. It is not a network output nor, if the input
+    image is resident, a network input. Overlaps that save nothing are left out.
     """
     contracts = {
         InPlace.ROWS: {Contract.ROW, Contract.PIXEL, Contract.PARTS},
@@ -123,14 +123,14 @@ def permitted_overlaps(
             continue
         if op.outputs[0] in states:
             continue
-        read = [holder[t] for t in op.inputs if t in holder]
-        for operand in (t for t in op.inputs if t in holder and read.count(holder[t]) == 1):
+        holders = [holder[t] for t in op.inputs if t in holder]
+        for operand in (t for t in op.inputs if t in holder and holders.count(holder[t]) == 1):
             life = ranges[holder[operand]]
             if life.last != position or life.is_output or (resident and life.is_input):
                 continue
-            apart = distance(graph, op, operand, kernel.overlap)
-            if apart is not None and apart < graph.tensors[op.outputs[0]].size:
-                overlaps.append(Overlap(position, holder[operand], holder[op.outputs[0]], apart))
+            offset = distance(graph, op, operand, kernel.overlap)
+            if offset is not None and offset < graph.tensors[op.outputs[0]].size:
+                overlaps.append(Overlap(position, holder[operand], holder[op.outputs[0]], offset))
     return tuple(overlaps)
 
 
@@ -138,7 +138,7 @@ Ints = npt.NDArray[np.int64]
 
 
 class RegionOverlap(NamedTuple):
-    """What a streamed region's output may lie on, by roots (see alias_roots); the rest as in Overlap."""
+    """An overlap of a streamed region's output, by tensors' roots (see alias_roots). Fields as in Overlap."""
 
     op: int
     source: int
@@ -153,10 +153,10 @@ def overlaps(
     buffers: Sequence[Buffer],
     apart: Container[int],
 ) -> list[Overlap]:
-    """Every overlap that is safe, by the buffers' positions.
+    """Every overlap that is safe, by the positions of the buffers.
 
-    `permitted_overlaps`: by the kernels' contracts, with numbers of live ranges as buffers; `regions`: of the
-    streamed regions; `apart`: operators whose output must not lie on their input.
+    `permitted`: from `permitted_overlaps`, with positions of live ranges as buffers. `regions`: overlaps of
+    the streamed regions. `apart`: operators whose output must not lie over their input.
     """
     whole = {b.tensors[0]: i for i, b in enumerate(buffers) if b.kind is BufferKind.TENSOR}
     alone = {region.ops[0] for region in timeline.regions if not region.is_streamed}
@@ -180,8 +180,8 @@ def of_region(
 ) -> Iterator[RegionOverlap]:
     """Overlaps of a streamed region's output.
 
-    `last_reads`: root that dies -> the operator where it does; `kept`: tensors of the region that are
-    never whole.
+    `last_reads`: root of a tensor that dies -> the operator where it dies. `kept`: tensors of the region
+    that are never whole.
     """
     roots, ops = alias_roots(graph), run.region.ops
     fusion = next((one for one in fusions(graph) if (one.first, one.last) == (ops[0], ops[-1])), None)
@@ -195,9 +195,9 @@ def of_region(
         pairs = [(ops[-1], t, result) for t in dying]
     steps = run.steps if pairs else np.empty((0, 5), np.int32)
     for op, source, result in pairs:
-        apart = region_distance(graph, steps, source, result, ops)
-        by_rows = _distance_of_rows(graph, run.region, kernels, source)
-        least = min((d for d in (apart, by_rows) if d is not None), default=None)
+        from_steps = region_distance(graph, steps, source, result, ops)
+        from_contract = _distance_of_rows(graph, run.region, kernels, source)
+        least = min((d for d in (from_steps, from_contract) if d is not None), default=None)
         if least is not None and least < graph.tensors[result].size:
             yield RegionOverlap(op, source, result, least)
 
@@ -205,9 +205,9 @@ def of_region(
 def _distance_of_rows(
     graph: Graph, region: Region, kernels: Sequence[KernelVariant | None], source: int
 ) -> int | None:
-    """What the kernel's contract says of an operator that is a region by itself and makes whole rows.
+    """The contract's distance for an operator that is a region by itself and makes whole rows.
 
-    It may be less than what the steps say, since within a call of several rows the kernel goes row by row.
+    It may be less than the steps' distance: within a call of several rows the kernel works row by row.
     """
     kernel = kernels[region.ops[0]]
     if len(region.ops) > 1 or region.groups[0].hand_off or kernel is None:
@@ -220,10 +220,10 @@ def _distance_of_rows(
 
 
 def region_distance(graph: Graph, steps: Steps, source: int, result: int, ops: Sequence[int]) -> int | None:
-    """Least safe offset(source) - offset(result) in a region with these steps; None if it writes no rows.
+    """Smallest safe offset(source) - offset(result) in a region's steps; None if the result has no rows.
 
-    `source` stands for its aliases too: rows are those of the tensor that an operator reads. `ops`: the
-    region's operators.
+    `source` includes its aliases: rows are those of the tensor that an operator reads. `ops`: the region's
+    operators.
     """
     makers = [position for position in ops if result in graph.ops[position].outputs]
     if any(accumulates(graph, graph.ops[position]) for position in makers):
@@ -238,16 +238,15 @@ def region_distance(graph: Graph, steps: Steps, source: int, result: int, ops: S
 
 
 def later_reads(graph: Graph, steps: Steps, source: int, ops: Sequence[int]) -> tuple[Ints, Ints]:
-    """The steps that read a tensor (by its root), and the first byte of it that is read then or later."""
+    """The steps that read a tensor (by its root), and the first byte that each or a later one reads."""
     roots = alias_roots(graph)
     at, first = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     for position in ops:
         op = graph.ops[position]
         for t in (t for t in op.inputs if roots.get(t) == source):
             mine = np.flatnonzero(steps[:, 0] == position)
-            row = steps[mine, 1].astype(
-                np.int64
-            )  # the first row that the step makes, then the first it reads
+            # the first row that the step makes; below, the first row that it reads
+            row = steps[mine, 1].astype(np.int64)
             if not accumulates(graph, op):
                 by_row = streams(graph, op) and t in row_inputs(graph, op)
                 row = np.maximum(0, axes(graph, op)[0].lows(row)) if by_row else np.zeros_like(row)

@@ -32,10 +32,10 @@ def axes(graph: Graph, op: Op) -> tuple[Axis, Axis]:
     """Rows and columns of an operator that runs row by row (see `streams`)."""
     attrs = op.attrs
     if op.kind in UNEVEN_KINDS:
-        kept: dict[int, tuple[Axis, Axis]] = graph.facts.setdefault("tables of axes", {})
-        if op.outputs[0] not in kept:
-            kept[op.outputs[0]] = _uneven(graph, op, 0), _uneven(graph, op, 1)
-        return kept[op.outputs[0]]
+        tables: dict[int, tuple[Axis, Axis]] = graph.facts.setdefault("tables of axes", {})
+        if op.outputs[0] not in tables:
+            tables[op.outputs[0]] = _uneven(graph, op, 0), _uneven(graph, op, 1)
+        return tables[op.outputs[0]]
     if isinstance(attrs, BlockAttrs):  # SPACE_TO_DEPTH
         return Axis(attrs.block, attrs.block), Axis(attrs.block, attrs.block)
     if isinstance(attrs, ConvAttrs) and op.kind in SLIDING_KINDS:
@@ -71,7 +71,7 @@ def _uneven(graph: Graph, op: Op, along: int) -> Axis:
 
 
 def accumulates(graph: Graph, op: Op) -> bool:
-    """Whether the operator is a global pooling, which can be fed any part of its input in turn."""
+    """Whether the operator is a global pooling, which can read its input part by part."""
     source = graph.tensors[op.inputs[0]]
     if len(source.shape) != 4 or source.shape[0] != 1 or source.shape[1] * source.shape[2] < 2:
         return False
@@ -89,7 +89,7 @@ def accumulates(graph: Graph, op: Op) -> bool:
 def row_inputs(graph: Graph, op: Op) -> tuple[int, ...]:
     """The activations that an operator reads row by row (see `axes`), each once.
 
-    Its other operands, which are repeated over rows or columns, it needs as a whole for every row.
+    It needs its other operands, which repeat over rows or columns, as a whole for every row.
     """
     if op.kind in SLIDING_KINDS or op.kind in UNEVEN_KINDS or accumulates(graph, op):
         return op.inputs[:1]
@@ -99,11 +99,11 @@ def row_inputs(graph: Graph, op: Op) -> tuple[int, ...]:
 
 
 def streams(graph: Graph, op: Op) -> bool:
-    """Whether the operator can run row by row: images of batch 1, rows of output from rows of input.
+    """Whether the operator can run row by row: batch 1, rows of output from rows of input.
 
-    Where it is not windowed, at least one of its activations has the output's rows and columns; global
-    poolings count too, concatenations and other moves of channels as well. What writes state runs by itself:
-    so all that reads what the state was has run before.
+    Without windows, at least one of its activations has the output's rows and columns. Global poolings,
+    concatenations and other moves of channels stream as well. An operator that writes a state runs by itself:
+    all readers of the old state have then run before it.
     """
     if op.outputs[0] in state_of(graph):
         return False
@@ -124,11 +124,11 @@ def streams(graph: Graph, op: Op) -> bool:
 
 
 def _meets_input(graph: Graph, op: Op) -> bool:
-    """Whether any window has a tap in the input: one that lies in padding alone needs no rows to be made."""
+    """Whether any window has a tap in the input: a window that lies in padding alone needs no input rows."""
     source, result = (graph.tensors[t].nhwc[1:3] for t in (op.inputs[0], op.outputs[0]))
-    for axis, n, made in zip(axes(graph, op), source, result, strict=True):
-        tried = range(1 if axis.pad < axis.kernel else made)  # mostly the first window meets element 0
-        if not any(axis.low(q) < n and axis.low(q) + axis.kernel > 0 for q in tried):
+    for axis, n, outputs in zip(axes(graph, op), source, result, strict=True):
+        candidates = range(1 if axis.pad < axis.kernel else outputs)  # mostly the first one meets element 0
+        if not any(axis.low(q) < n and axis.low(q) + axis.kernel > 0 for q in candidates):
             return False
     return True
 
@@ -136,8 +136,8 @@ def _meets_input(graph: Graph, op: Op) -> bool:
 def by_rows(graph: Graph, op: Op, kernel: KernelVariant | None) -> bool:
     """Whether the operator can run row by row with this kernel, which may compute whole tensors only.
 
-    Global poolings are fed part by part without their kernel. Images of more than MOST_ROWS rows run in one
-    step: a plan lists its steps, which would take more memory than they are worth.
+    Global poolings are fed part by part without their kernel. Tensors of more than MOST_ROWS rows run in one
+    step, because the list of a plan's steps would need too much memory.
     """
     whole_only = kernel is not None and kernel.windows is Windows.WHOLE
     most = max(graph.tensors[op.inputs[0]].nhwc[1], graph.tensors[op.outputs[0]].nhwc[1])
@@ -150,20 +150,20 @@ def moves_channels(graph: Graph, op: Op) -> bool:
     if len(source.shape) != 4 or source.is_constant:
         return False
     if isinstance(attrs, SliceAttrs):
-        kept = len(graph.tensors[op.outputs[0]].shape) == 4 and attrs.extent[:3] == source.shape[:3]
-        return kept and attrs.stride[:3] == (1, 1, 1)
+        same_pixels = len(graph.tensors[op.outputs[0]].shape) == 4 and attrs.extent[:3] == source.shape[:3]
+        return same_pixels and attrs.stride[:3] == (1, 1, 1)
     if isinstance(attrs, PadAttrs):
         return attrs.mode is PadMode.CONSTANT and not any(map(any, attrs.paddings[:3]))
     return isinstance(attrs, ShuffleAttrs)
 
 
 def rows(graph: Graph, op: Op) -> int:
-    """Rows in which the operator is driven: its output's, or its input's if it accumulates."""
+    """The rows that the operator loops over: its output's, or its input's if it accumulates."""
     return graph.tensors[op.inputs[0] if accumulates(graph, op) else op.outputs[0]].nhwc[1]
 
 
 def columns(graph: Graph, op: Op) -> int:
-    """Columns in which the operator is driven, as `rows`."""
+    """The columns that the operator loops over: its output's, or its input's if it accumulates."""
     return graph.tensors[op.inputs[0] if accumulates(graph, op) else op.outputs[0]].nhwc[2]
 
 

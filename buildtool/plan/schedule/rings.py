@@ -34,14 +34,14 @@ class LineBuffer:
 
     @staticmethod
     def of(graph: Graph, tensor: int, rows: int, columns: int) -> LineBuffer:
-        """The same, with its size."""
+        """Returns the line buffer with its size computed."""
         return LineBuffer(tensor, rows, columns, rows * columns * graph.tensors[tensor].pixel_bytes)
 
 
 def windows(graph: Graph, group: Group) -> Sequence[LineBuffer]:
     """The windows of the tensors between the operators of a group, first to last.
 
-    A tensor that is read outside of the group as well is whole, and has none; branches have rings.
+    A tensor that is also read outside of the group is whole and has no window. Branches have rings instead.
     """
     if len(group.ops) == 1 or group.scheme is Scheme.BRANCHES:
         return ()
@@ -60,9 +60,9 @@ def _windows(graph: Graph, group: Group) -> tuple[LineBuffer, ...]:
 
 
 def rings(graph: Graph, run: Run) -> list[LineBuffer]:
-    """The rings of a region: of the tensors that its groups hand on, and of a streamed image.
+    """The rings of a region: of the tensors between its groups, and of a streamed input image.
 
-    Tensors that something outside of the region reads, and the region's own output, have none.
+    The region's output, and tensors that are read outside of the region, have no ring.
     """
     inside, readers = set(run.region.ops), graph.consumers()
     return [
@@ -73,9 +73,9 @@ def rings(graph: Graph, run: Run) -> list[LineBuffer]:
 
 
 def _rows_needed(graph: Graph, run: Run) -> dict[int, int]:
-    """Tensor -> the most rows of it that are there at once and not yet read for the last time.
+    """Tensor -> the largest number of its rows that are needed at the same time.
 
-    The run's advances are gone through backwards: what is read after rows were made is known then.
+    The loop goes backwards over the run's advances: so all reads after a row was made are already known.
     """
     reads = {}  # by group and the operators that advance by themselves
     for index, group in enumerate(run.region.groups):

@@ -1,8 +1,8 @@
-"""The one order of execution: what the checker, the counters and the emitted C all follow.
+"""The order of execution, which the checker, the counters and the emitted C follow.
 
-A streamed region is pulled from its end: to make some rows, a group first has the group before it
-make the rows that it needs. The emitted C is the same loops, one inside the other. A group of
-branches asks for its input little by little (see `branches`).
+A streamed region is driven from its end: before a group makes some rows, the group before it makes the rows
+that it needs. The emitted C has the same loops, one inside the other. A group of branches asks for its input
+a few rows at a time (see `branches`).
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from buildtool.plan.types import SOURCE, Group, Region, Scheme
 
 Ints = npt.NDArray[np.int32]
 Columns = npt.NDArray[np.int64]
-Steps = Ints  # one step a line: the fields of types.Step in their order
-FEW = 64  # lines that are not deflated
+Steps = Ints  # one row per step, with the fields of types.Step in their order
+FEW = 64  # up to this many lines are not compressed
 
 
 class Advance(NamedTuple):
-    """Rows [y0, y1) that are made in one go inside a streamed region.
+    """Rows [y0, y1) that a streamed region makes at a time.
 
-    `group`: the group's place in the region, -1 where rows of the image are delivered; `ops`: the
-    operators that run for them, of which the last one has these rows.
+    `group`: the group's index in the region, -1 where rows of the input image are delivered. `ops`: the
+    operators that run; the last one makes these rows.
     """
 
     group: int
@@ -47,7 +47,7 @@ class Advance(NamedTuple):
 
 
 class Activity(NamedTuple):
-    """An operator's steps in a run: the first and the last, the most columns of one, the pixels of all."""
+    """An operator's first and last step in a run, the most columns of a step, and the pixels of all steps."""
 
     first: int
     last: int
@@ -60,8 +60,7 @@ class Run:
     """How a region runs: `advances` (of a streamed region) and `steps`, both in order.
 
     Rows and columns of a step are those of Tensor.nhwc of the operator's first output. There are `count`
-    steps. Both are kept deflated, and unpacked each time that they are read: long plans hold thousands
-    of runs.
+    steps. Both lists are kept compressed and are unpacked at each read: long plans hold thousands of runs.
     """
 
     region: Region
@@ -83,7 +82,7 @@ class Run:
 
     @property
     def advances(self) -> tuple[Advance, ...]:
-        """The rows that are made in one go, in order."""
+        """The advances, in order."""
         groups = self.region.groups
         alone = [group.scheme is Scheme.BRANCHES for group in groups]  # their operators advance by themselves
         lines = _unpack(self.packed_advances, self.advance_count, 4).tolist()
@@ -94,7 +93,7 @@ class Run:
 
     @cached_property
     def activities(self) -> Mapping[int, Activity]:
-        """Operator (SOURCE: the deliveries of rows) -> its steps as a whole; ascending."""
+        """Operator (SOURCE: the deliveries of rows) -> its activity, in ascending order."""
         if not self.count:
             return {}
         if self.count == 1:
@@ -118,22 +117,21 @@ def count_executed_macs(graph: Graph, run: Run) -> int:
 
 
 def _pack(lines: Ints) -> bytes:
-    """Lines of numbers as bytes, column by column, deflated where there are more than a few."""
+    """Packs lines of numbers as bytes, column by column; compressed where there are more than FEW."""
     plain = lines.T.tobytes()
     return plain if len(lines) <= FEW else zlib.compress(plain, 1)
 
 
 def _unpack(packed: bytes, count: int, width: int) -> Ints:
-    """`count` lines of `width` numbers again."""
+    """Unpacks `count` lines of `width` numbers."""
     plain = packed if count <= FEW else zlib.decompress(packed)
     return np.ascontiguousarray(np.frombuffer(plain, np.int32).reshape(width, count).T)
 
 
 def run(region: Region, graph: Graph, image: str = Image.OVERWRITABLE) -> Run:
-    """The one way in which a region runs; PlanError for a region that no scheme covers.
+    """Returns the run of a region. Raises PlanError for a region that no scheme can run.
 
-    A region that reads a streamed image (`image` is "stream") begins with the delivery of the rows
-    it needs.
+    A region that reads a streamed input image (`image` is "stream") begins with the delivery of its rows.
     """
     if not region.groups:
         raise PlanError("a region without groups has no schedule")
@@ -154,7 +152,7 @@ def run(region: Region, graph: Graph, image: str = Image.OVERWRITABLE) -> Run:
 
 
 def _last(group: Group, graph: Graph) -> int:
-    """A group's last operator; PlanError where it has none, or one that the graph does not have."""
+    """A group's last operator. Raises PlanError for an empty group or an operator that the graph lacks."""
     if not group.ops or not all(0 <= op < len(graph.ops) for op in group.ops):
         raise PlanError(f"a group names operators {list(group.ops)}, which the graph does not have")
     return group.ops[-1]
@@ -162,9 +160,9 @@ def _last(group: Group, graph: Graph) -> int:
 
 @dataclass(frozen=True)
 class Link:
-    """A group with what its loops need: the row axis from its `input`, its rows, its input's rows.
+    """A group with the data of its loops: the row axis from its `input`, its rows, and its input's rows.
 
-    `branches`: of a group whose operators advance together, else None.
+    `branches`: the lanes of a group whose operators advance together, else None.
     """
 
     group: Group
@@ -179,8 +177,8 @@ def links(region: Region, graph: Graph) -> list[Link]:
     """The groups of a streamed region, in order."""
     chain = []
     for index, group in enumerate(region.groups):
-        wrong = (len(group.ops) == 1) != (group.scheme is Scheme.OPERATOR) or group.rows_per_step < 1
-        last = graph.ops[_last(group, graph)] if not wrong else None
+        is_invalid = (len(group.ops) == 1) != (group.scheme is Scheme.OPERATOR) or group.rows_per_step < 1
+        last = graph.ops[_last(group, graph)] if not is_invalid else None
         is_chain = group.scheme in (Scheme.HALO, Scheme.H_CACHED)
         if last is None or (is_chain and not together(graph, group.ops)):
             raise PlanError(f"operators {list(group.ops)} cannot run under scheme '{group.scheme}'")
@@ -192,10 +190,10 @@ def links(region: Region, graph: Graph) -> list[Link]:
 
 
 def _advances(chain: Sequence[Link], graph: Graph, image: str) -> Iterator[Advance]:
-    """How the groups of a streamed region advance, in order."""
+    """Yields the advances of a streamed region's groups, in order."""
     from_source = image == Image.STREAM and chain[0].input == graph.inputs[0]
-    done = [0] * len(chain)
-    moving = [link.branches and Progress(link.branches) for link in chain]
+    rows_made = [0] * len(chain)
+    progresses = [link.branches and Progress(link.branches) for link in chain]
     delivered = 0
 
     def pull(index: int, need: int) -> Iterator[Advance]:
@@ -205,25 +203,25 @@ def _advances(chain: Sequence[Link], graph: Graph, image: str) -> Iterator[Advan
                 start, delivered = delivered, need
                 yield Advance(-1, (SOURCE,), start, need)
             return
-        link, progress = chain[index], moving[index]
-        while done[index] < need:
+        link, progress = chain[index], progresses[index]
+        while rows_made[index] < need:
             if progress:
                 yield from pull(index - 1, progress.ask())
                 for lane, y0, y1 in progress.advance():
                     yield Advance(index, link.group.ops[lane : lane + 1], y0, y1)
-                done[index] = progress.made[-1]
+                rows_made[index] = progress.made[-1]
                 continue
-            y0 = done[index]
+            y0 = rows_made[index]
             y1 = min(y0 + link.group.rows_per_step, link.height)
             yield from pull(index - 1, max(0, min(link.input_height, link.axis.high(y1))))
             yield Advance(index, link.group.ops, y0, y1)
-            done[index] = y1
+            rows_made[index] = y1
 
     yield from pull(len(chain) - 1, chain[-1].height)
 
 
 def _steps_of(chain: Sequence[Link], graph: Graph, advances: Sequence[Advance]) -> Steps:
-    """The steps of all advances: those of each kind are made at once, and put in their places."""
+    """The steps of all advances. Those of each kind are computed together and then put in their places."""
     kinds: dict[tuple[int, tuple[int, ...]], list[int]] = {}  # group and operators -> the advances' numbers
     for number, advance in enumerate(advances):
         kinds.setdefault((advance.group, advance.ops), []).append(number)
@@ -275,17 +273,17 @@ def row_ranges(group: Group, graph: Graph, y0: N, y1: N) -> tuple[N, N]:
 
     One line for each of the spans, one column for each operator.
     """
-    wanted = {graph.ops[group.ops[-1]].outputs[0]: (y0, y1)}
+    spans = {graph.ops[group.ops[-1]].outputs[0]: (y0, y1)}
     ranges = []
     for op in (graph.ops[position] for position in reversed(group.ops)):
-        low, high = wanted[op.outputs[0]]
+        low, high = spans[op.outputs[0]]
         ranges.append((low, high))
         axis, _ = axes(graph, op)
         for t in row_inputs(graph, op):
             first = np.maximum(0, axis.lows(low))
             end = np.minimum(graph.tensors[t].nhwc[1], axis.highs(high))
-            other = wanted.get(t, (first, end))
-            wanted[t] = (np.minimum(other[0], first), np.maximum(other[1], end))
+            other = spans.get(t, (first, end))
+            spans[t] = (np.minimum(other[0], first), np.maximum(other[1], end))
     lows, highs = zip(*reversed(ranges), strict=True)
     return np.stack(lows, axis=1), np.stack(highs, axis=1)
 
@@ -299,18 +297,18 @@ def _hand_offs(group: Group, graph: Graph) -> tuple[tuple[int, int, int], ...]:
     width = columns(graph, graph.ops[group.ops[-1]])
     step = group.hand_off or width
     ends = column_ends(group, graph, np.arange(first_column(group, graph), width, step) + step)
-    done = np.maximum.accumulate(np.maximum(ends, 0), axis=1)  # by operator and hand-off
-    before = np.concatenate([np.zeros_like(done[:, :1]), done[:, :-1]], axis=1)
-    hand_off, index = np.nonzero((before < done).T)
-    lines = (index, before[index, hand_off], done[index, hand_off])
+    reached = np.maximum.accumulate(np.maximum(ends, 0), axis=1)  # by operator and hand-off
+    before = np.concatenate([np.zeros_like(reached[:, :1]), reached[:, :-1]], axis=1)
+    hand_off, index = np.nonzero((before < reached).T)
+    lines = (index, before[index, hand_off], reached[index, hand_off])
     return tuple(zip(*(line.tolist() for line in lines), strict=True))
 
 
 def first_column(group: Group, graph: Graph) -> int:
-    """Where the columns' loop begins: 0, or so far to the left of it that all operators start empty.
+    """The column where the loop over columns begins: 0, or left of it, so that all operators start empty.
 
-    If it began at 0, the first hand-off would make much more of the first tensors than the later ones do,
-    and their windows would have to hold that.
+    If it began at 0, the first hand-off would make many more columns of the first tensors than later ones
+    do, and the windows would have to hold them.
     """
     if not group.hand_off or len(group.ops) == 1:
         return 0
@@ -320,15 +318,15 @@ def first_column(group: Group, graph: Graph) -> int:
 
 
 def column_ends(group: Group, graph: Graph, ends: Columns) -> Columns:
-    """Per operator of a group, one past the last column it has made when the last one has made `ends`.
+    """One past the last column that each operator of a group has made when the last one has made `ends`.
 
-    A row an operator; not above 0: it has made none yet.
+    The result has one row per operator. A value of 0 or less means that no column is made yet.
     """
     last = graph.ops[group.ops[-1]]
-    wanted = {last.outputs[0]: np.minimum(columns(graph, last), ends)}
+    columns_needed = {last.outputs[0]: np.minimum(columns(graph, last), ends)}
     for op in (graph.ops[position] for position in reversed(group.ops)):
         _, axis = axes(graph, op)
         for t in row_inputs(graph, op):
-            need = np.minimum(graph.tensors[t].nhwc[2], axis.highs(wanted[op.outputs[0]]))
-            wanted[t] = np.maximum(need, wanted.get(t, need))
-    return np.stack([wanted[graph.ops[position].outputs[0]] for position in group.ops])
+            need = np.minimum(graph.tensors[t].nhwc[2], axis.highs(columns_needed[op.outputs[0]]))
+            columns_needed[t] = np.maximum(need, columns_needed.get(t, need))
+    return np.stack([columns_needed[graph.ops[position].outputs[0]] for position in group.ops])

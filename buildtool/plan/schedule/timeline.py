@@ -1,11 +1,11 @@
-"""A plan's timeline: the steps of all its regions in order, made once and passed on.
+"""A plan's timeline: the steps of all its regions in order. It is computed once and passed on.
 
-Facts of the steps as a whole stand here: where regions begin, when an operator runs first and
-last, the most columns that one of its calls makes, the pixels that it computes in all.
+It also has facts about all steps: where regions begin, when an operator runs first and last, the largest
+number of columns of its calls, and the pixels that it computes.
 
-The groups of a streamed region take turns: a turn begins with the first step of a group after a step of
-another one, and lasts until the next turn begins. What is in a group's share of the workspace lasts as long
-as its turn, so constants of some groups are loaded anew with every turn.
+The groups of a streamed region run alternately. A turn of a group begins with its first step after a step
+of another group, and lasts until the next turn begins. Data in a group's share of the workspace lasts only
+for one turn, so the constants of some groups are loaded again at every turn.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from buildtool.graph.types import Graph
 from buildtool.plan.schedule.schedule import Run, Steps, hand_offs, run
 from buildtool.plan.types import SOURCE, Buffer, Load, Region, Scheme, Step
 
-MOST_RUNS = 16384  # that a session keeps, of a kilobyte or so each: more than the regions of long plans
+MOST_RUNS = 16384  # runs that a session keeps, about a kilobyte each: more than the regions of long plans
 
 
 class Life(NamedTuple):
-    """First and last step in which something is touched."""
+    """The first and the last step that touch something."""
 
     first: int
     last: int
@@ -52,7 +52,7 @@ class Timeline:
 
     @staticmethod
     def of(graph: Graph, regions: Sequence[Region], image: str, session: Session | None = None) -> Timeline:
-        """The timeline of some regions. A session keeps runs: plans asked for together share most regions."""
+        """The timeline of some regions. A session keeps runs: plans of one request share most regions."""
         if session is None:
             return Timeline(graph, image, tuple(run(region, graph, image) for region in regions))
         digest = topology_digest(graph)
@@ -70,7 +70,7 @@ class Timeline:
 
     @cached_property
     def steps(self) -> Steps:
-        """All steps, a line each."""
+        """All steps, one row each."""
         return np.concatenate([np.empty((0, 5), np.int32), *(r.steps for r in self.runs)])
 
     @cached_property
@@ -80,7 +80,7 @@ class Timeline:
 
     @property
     def last(self) -> int:
-        """The number of the last step; 0 where there is none."""
+        """The number of the last step; 0 where there are no steps."""
         return max(self.starts[-1] - 1, 0)
 
     def step(self, number: int) -> Step:
@@ -103,18 +103,20 @@ class Timeline:
 
     @cached_property
     def tensor_lives(self) -> Mapping[int, Life]:
-        """Tensor by its root (see alias_roots) -> the first and the last step in which its memory is touched.
+        """Tensor by its root (see alias_roots) -> the first and the last step that touch its memory.
 
-        What an operator touches, it touches from its first step to its last. The network's inputs are there
-        from step 0, unless rows of a streamed image are delivered; its outputs, and the inputs of a resident
-        image, are there until the last step.
+        An operator touches its tensors from its first step to its last. The network's inputs are in memory
+        from step 0, unless the input image is streamed. Its outputs, and with a resident image its inputs,
+        are in memory until the last step.
         """
         graph, lives = self.graph, dict[int, Life]()
 
         def touch(tensor: int, life: Life) -> None:
             if tensor in self.roots:
-                known = lives.get(self.roots[tensor], life)
-                lives[self.roots[tensor]] = Life(min(known.first, life.first), max(known.last, life.last))
+                life_so_far = lives.get(self.roots[tensor], life)
+                lives[self.roots[tensor]] = Life(
+                    min(life_so_far.first, life.first), max(life_so_far.last, life.last)
+                )
 
         for t in graph.inputs if self.image != Image.STREAM else ():
             touch(t, Life(0, 0))
@@ -128,7 +130,7 @@ class Timeline:
 
     @cached_property
     def columns(self) -> Mapping[int, int]:
-        """Operator -> the most columns of its output that one of its calls makes."""
+        """Operator -> the largest number of output columns of one of its calls."""
         most: dict[int, int] = {}
         for region in self.runs:
             for op, activity in region.activities.items():
@@ -137,7 +139,7 @@ class Timeline:
 
     @cached_property
     def roots(self) -> Mapping[int, int]:
-        """Activation -> the tensor whose bytes it is: see alias_roots."""
+        """Activation -> the tensor whose bytes it uses: see alias_roots."""
         return alias_roots(self.graph)
 
     @cached_property
@@ -147,14 +149,14 @@ class Timeline:
 
 
 class Turn(NamedTuple):
-    """A turn of one of a region's groups (by its place in the region) that begins with a step of the run."""
+    """A turn of one of a region's groups: the step of the run where it begins, and the group's index."""
 
     step: int
     group: int
 
 
 class Part(NamedTuple):
-    """Rows [y0, y1) that a group makes in one go, from a step of the run on."""
+    """Rows [y0, y1) that a group makes at a time, beginning with a step of the run."""
 
     step: int
     y0: int
@@ -162,7 +164,7 @@ class Part(NamedTuple):
 
 
 def turns(run: Run, graph_ops: int) -> list[Turn]:
-    """The turns of a region's groups, in order; `graph_ops`: operators of the whole graph."""
+    """The turns of a region's groups, in order; `graph_ops`: number of operators of the whole graph."""
     groups = _groups(run, graph_ops)
     at = np.flatnonzero(groups >= 0)
     begins = at[np.flatnonzero(np.diff(groups[at], prepend=-1))]
@@ -170,7 +172,7 @@ def turns(run: Run, graph_ops: int) -> list[Turn]:
 
 
 def parts(run: Run, timeline: Timeline, group: int) -> list[Part]:
-    """The parts that a group makes in one go, in order; none for a group of branches."""
+    """The parts that a group makes, in order; empty for a group of branches."""
     own = run.region.groups[group]
     if own.scheme is Scheme.BRANCHES:
         return []
@@ -181,7 +183,7 @@ def parts(run: Run, timeline: Timeline, group: int) -> list[Part]:
 
 
 def _groups(run: Run, graph_ops: int) -> npt.NDArray[np.int64]:
-    """Step -> its group's place in the region; -1: rows of the image are delivered."""
+    """Step -> the index of its group in the region; -1 where rows of the input image are delivered."""
     place = np.full(graph_ops + 1, -1, np.int64)
     for index, group in enumerate(run.region.groups):
         place[list(group.ops)] = index
@@ -189,7 +191,7 @@ def _groups(run: Run, graph_ops: int) -> npt.NDArray[np.int64]:
 
 
 def group_of(region: Region, op: int) -> int:
-    """The place in a region of an operator's group; PlanError where it is not in it."""
+    """The index in a region of an operator's group. Raises PlanError where the region lacks the operator."""
     for index, group in enumerate(region.groups):
         if op in group.ops:
             return index
@@ -199,9 +201,9 @@ def group_of(region: Region, op: int) -> int:
 def load_steps(
     timeline: Timeline, loads: Iterable[Load], buffers: Sequence[Buffer]
 ) -> list[tuple[int, Load]]:
-    """(step, load), each time that constants are loaded, in order."""
+    """(step, load) for each time that constants are loaded, in order."""
     times: list[tuple[int, int, Load]] = []
-    turning: dict[int, list[tuple[int, Load]]] = {}  # region -> its loads that come by turns
+    turning: dict[int, list[tuple[int, Load]]] = {}  # region -> its loads that repeat at each turn
     regions = {op: i for i, region in enumerate(timeline.regions) for op in region.ops}
     for number, load in enumerate(loads):
         if not load.by_turns:

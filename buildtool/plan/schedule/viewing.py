@@ -1,7 +1,7 @@
 """Which slices and concatenations of channels may be views, as the kernels of their readers and makers allow.
 
-Kernels may take it that the pixels of a tensor are as aligned as its channels are many. So some channels of
-a wider tensor are no view where they begin in the midst of a word that they have by themselves.
+Kernels may assume an alignment of pixels that follows from a tensor's number of channels. So some channels
+of a wider tensor cannot be a view where they are less aligned there than in a tensor of their own.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from buildtool.plan.schedule.receptive import accumulates
 from buildtool.target.catalogue import takes_parts, writes_parts
 from buildtool.target.types import KernelVariant
 
-WIDEST_ACCESS = 8  # bytes that a kernel may load at once from an aligned place
+WIDEST_ACCESS = 8  # bytes that a kernel may load at once from an aligned address
 
 
 def possible_views(
@@ -23,24 +23,24 @@ def possible_views(
 ) -> tuple[int, ...]:
     """The positions of all slices that may be views; `kernels`: one per operator, None for aliases.
 
-    `joined`: of all concatenations, too, whose parts can be written in place.
+    `joined`: include the concatenations whose parts can be written in place.
     """
     slices: list[int] = []
-    kept, readers = lasting(graph), graph.consumers()
+    lasting_tensors, readers = lasting(graph), graph.consumers()
     for position in reversed(range(len(graph.ops))):
         op = graph.ops[position]
-        if not takes_channels(graph, op) or kept & {op.inputs[0], op.outputs[0]}:
+        if not takes_channels(graph, op) or lasting_tensors & {op.inputs[0], op.outputs[0]}:
             continue
         assert isinstance(op.attrs, SliceAttrs)
         source, result = graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]]
         first = op.attrs.begin[-1] * result.dtype.size
-        mine = readers.get(op.outputs[0], ())
+        own_readers = readers.get(op.outputs[0], ())
         aligned = fits_words(first, result.pixel_bytes, source.pixel_bytes)
         read_in_place = (
             p in slices or ((kernel := kernels[p]) is not None and takes_parts(graph, kernel, graph.ops[p]))
-            for p in mine
+            for p in own_readers
         )
-        if aligned and mine and all(read_in_place):
+        if aligned and own_readers and all(read_in_place):
             slices.append(position)
     return tuple(sorted((*slices, *(_concatenations(graph, kernels, slices) if joined else ()))))
 
@@ -70,7 +70,7 @@ def _concatenations(
 
 
 def fits_words(first: int, pixel: int, pitch: int) -> bool:
-    """Whether pixels of `pixel` bytes are as aligned from byte `first` on, `pitch` bytes apart, as alone."""
+    """Whether pixels of `pixel` bytes at `first`, `pitch` bytes apart, are aligned as in an own tensor."""
     word = 2
     while word <= WIDEST_ACCESS and pixel % word == 0:
         if first % word or pitch % word:

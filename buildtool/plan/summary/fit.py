@@ -1,4 +1,4 @@
-"""Whether a plan's arena fits the board; if not, what binds and what would help."""
+"""Whether a plan's arena fits the board; if not, the operator that needs most memory, and remedies."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from buildtool.target.types import Board, Target
 
 
 def available_bytes(board: Board, state: int = 0) -> int:
-    """Bytes the arena may have: its memories less what is reserved, stack and state, if these are there."""
+    """Bytes available to the arena: its memories minus reserved bytes, stack and state in the same memory."""
     return sum(rooms(board, state))
 
 
 def rooms(board: Board, state: int = 0) -> tuple[int, ...]:
-    """Bytes that each of the arena's memories has for it, beside `state` bytes of a network's state."""
+    """Bytes available to the arena in each of its memories, beside `state` bytes of a network's state."""
     try:
         return tuple(board.room(name, state) for name in board.holders)
     except KeyError:
@@ -29,7 +29,7 @@ def rooms(board: Board, state: int = 0) -> tuple[int, ...]:
 
 
 def check_state_fits(board: Board, state: int) -> None:
-    """Raises PlanError if a network's state has no room in the memory of globals, whatever the arena is."""
+    """Raises PlanError if a network's state has no room in the memory of globals, with any arena."""
     memory = board.memory(board.data)
     room = board.room(board.data)
     if state > room:
@@ -41,22 +41,22 @@ def check_state_fits(board: Board, state: int) -> None:
 
 
 def excess_bytes(board: Board, plan: Plan) -> int:
-    """Bytes that a plan's arenas have too many, in all memories together; 0 where each one has room."""
+    """Bytes by which a plan's arenas exceed their memories, summed; 0 where each memory has room."""
     return sum(
         max(0, size - room) for size, room in zip(plan.arenas, rooms(board, plan.state_bytes), strict=False)
     )
 
 
 def holds(board: Board, plan: Plan) -> bool:
-    """Whether each of the arena's memories has room for what a plan puts there."""
+    """Whether each of the arena's memories has room for the plan's part of it."""
     return not excess_bytes(board, plan)
 
 
 def fit(plan: Plan, target: Target, graph: Graph, session: Session | None = None) -> None:
     """Raises PlanError if the arena is larger than the board leaves room for.
 
-    The error gives required, available and excess bytes, the operator that binds, and the nearest
-    settings that would do. `session`: what may know the plan's timeline already.
+    The error gives required, available and excess bytes, the operator with the most live bytes, and the
+    nearest settings that would fit. `session`: it may already have the plan's timeline.
     """
     board = target.board
     available = rooms(board, plan.state_bytes)[0]
@@ -65,11 +65,11 @@ def fit(plan: Plan, target: Target, graph: Graph, session: Session | None = None
         return
     check_state_fits(board, plan.state_bytes)
     at = binding(plan, graph, session)
-    beside = f" (and no way was found to divide it with '{board.second}')" if board.second else ""
+    second_note = f" (and no way was found to divide it with '{board.second}')" if board.second else ""
     raise PlanError(
         f"the arena requires {plan.arena_bytes} bytes, but memory '{board.arena}' of board "
         f"'{board.name}' has only {available} available{board.beside(board.arena)}, "
-        f"{excess} too many{beside}; "
+        f"{excess} too many{second_note}; "
         f"{at.live_bytes} bytes are in use while this operator runs",
         operator=at.place or f"step {at.step}",
         hint=_remedies(plan, target, graph, excess),
@@ -77,18 +77,18 @@ def fit(plan: Plan, target: Target, graph: Graph, session: Session | None = None
 
 
 def _remedies(plan: Plan, target: Target, graph: Graph, excess: int) -> list[Hint]:
-    """Settings that would make it fit, the cheapest for the user first; the nearest miss if none does."""
-    board, found = target.board, list[Hint]()
+    """Settings with which the plan fits, the cheapest for the user first; else the nearest setting."""
+    board, hints = target.board, list[Hint]()
     better = _smaller_images(plan, target, graph)
     room = plan.arena_bytes - excess
-    found += [_modes(image, f"{size} bytes") for size, image in better if size <= room][:1] or [
+    hints += [_modes(image, f"{size} bytes") for size, image in better if size <= room][:1] or [
         _modes(image, f"{size} bytes, still {size - room} too many") for size, image in better[:1]
     ]
-    found += roomier(board, plan.arena_bytes, plan.state_bytes)
+    hints += roomier(board, plan.arena_bytes, plan.state_bytes)
     if board.reserved_bytes >= excess and not board.beside(board.arena):
-        found.append(Hint(f"reserved_bytes = {board.reserved_bytes - excess} or less in the board's file"))
-    found.append(Hint(f"a memory '{board.arena}' of {board.memory(board.arena).size + excess} bytes or more"))
-    return found
+        hints.append(Hint(f"reserved_bytes = {board.reserved_bytes - excess} or less in the board's file"))
+    hints.append(Hint(f"a memory '{board.arena}' of {board.memory(board.arena).size + excess} bytes or more"))
+    return hints
 
 
 def _modes(image: str, text: str) -> Hint:

@@ -1,7 +1,7 @@
-"""What lies in the arena while a region runs, what it is to the region, and when most of it is live.
+"""The buffers in the arena while a region runs, their use for the region, and its fullest step.
 
-Bytes are aligned and counted where buffers lie: what two buffers share counts once. Windows count
-while their group runs, scratch while its operator does; in between others may have their place.
+Bytes are aligned; bytes that two buffers share count once. Windows count while their group runs, and scratch
+while its operator runs; at other times other buffers may use their bytes.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Bytes = npt.NDArray[np.int64]
 
 
 class Use(enum.StrEnum):
-    """What a buffer is to the region that runs."""
+    """The use of a buffer for the region that runs."""
 
     INPUT = "input"  # read by it, whole, or the rows of a streamed image
     OUTPUT = "output"  # made by it, whole
@@ -38,7 +38,7 @@ class Use(enum.StrEnum):
 
 
 class LiveBuffer(NamedTuple):
-    """A buffer while a region runs: its position in Plan.buffers, what it is to the region."""
+    """A buffer while a region runs: its position in Plan.buffers and its use for the region."""
 
     buffer: int
     use: Use
@@ -60,7 +60,7 @@ _SIMPLE = {
 
 
 class ArenaUse:
-    """Looks up what buffers are to regions."""
+    """Looks up the uses of buffers for regions."""
 
     def __init__(self, plan: Plan, graph: Graph) -> None:
         self.plan, self.graph = plan, graph
@@ -75,7 +75,7 @@ class ArenaUse:
         self.alive: list[int] = []
 
     def buffers(self, region: Region, first: int, last: int) -> list[LiveBuffer]:
-        """The buffers live in steps [first, last]; regions have to be asked for in order."""
+        """The buffers live in steps [first, last]. Callers have to go through the regions in order."""
         buffers = self.plan.buffers
         while self.coming < len(self.order) and buffers[self.order[self.coming]].first <= last:
             self.alive.append(self.order[self.coming])
@@ -92,8 +92,8 @@ class ArenaUse:
         if buffer.kind in _SIMPLE:
             return _SIMPLE[buffer.kind]
         root = self.roots[buffer.tensors[0]]
-        made = (self.makers.get(root, -1), *self.placing.get(root, ()))
-        maker = next((groups[position] for position in made if position in groups), None)
+        writers = (self.makers.get(root, -1), *self.placing.get(root, ()))
+        maker = next((groups[position] for position in writers if position in groups), None)
         if buffer.kind is BufferKind.RING and maker is not None:
             inside = maker.scheme in (Scheme.HALO, Scheme.H_CACHED) and read.get(root, set()) <= {maker}
             return Use.WINDOWS if inside else Use.RINGS
@@ -104,19 +104,20 @@ class ArenaUse:
     def fullest(
         self, region: Region, live: Sequence[LiveBuffer], first: int, steps: Steps
     ) -> tuple[Moment, list[LiveBuffer], dict[int, int]]:
-        """The first step of a region in which most bytes are live, what is live in it, and, by operator, the
-        most bytes live in any of its steps.
+        """Returns a region's first step with the most live bytes, its live buffers, and bytes by operator.
+
+        The last is operator -> the most live bytes of its steps.
         """
         sizes, ops = self.by_step(region, live, first, steps), steps[:, 0]
         best = int(sizes.argmax())
         alive = {op: int(sizes[ops == op].max()) for op in distinct(ops).values.tolist()}
         moment = Moment(first + best, Step(*steps[best].tolist()), int(sizes[best]))
-        there = self._there(self._lasting(live), moment.number)
-        return moment, there + self.in_turn(region, live, moment.step.op), alive
+        live_now = self._live_in_step(self._list_lasting(live), moment.number)
+        return moment, live_now + self.in_turn(region, live, moment.step.op), alive
 
     def by_step(self, region: Region, live: Sequence[LiveBuffer], first: int, steps: Steps) -> Bytes:
-        """Aligned bytes that are live in each step of a region, the first of which has the number `first`."""
-        lasting = self._lasting(live)
+        """Aligned live bytes in each step of a region, whose first step has the number `first`."""
+        lasting = self._list_lasting(live)
         turns = {p: self.in_turn(region, live, p) for p in (SOURCE, *region.ops)}
         ends = {self.plan.buffers[h.buffer].last + 1 for h in lasting}
         edges = sorted(ends | {self.plan.buffers[h.buffer].first for h in lasting})
@@ -125,17 +126,18 @@ class ArenaUse:
         kinds = np.searchsorted(edges, numbers, side="right") * (int(ops.max(initial=0)) + 1) + ops
         _, at, which = np.unique(kinds, return_index=True, return_inverse=True)
         sizes = [
-            self.covered_bytes(self._there(lasting, first + i) + turns[int(steps[i, 0])]) for i in at.tolist()
+            self.covered_bytes(self._live_in_step(lasting, first + i) + turns[int(steps[i, 0])])
+            for i in at.tolist()
         ]
         return np.array(sizes, np.int64)[which]
 
-    def _there(self, lasting: Sequence[LiveBuffer], number: int) -> list[LiveBuffer]:
-        """Those that are live in a step."""
+    def _live_in_step(self, lasting: Sequence[LiveBuffer], number: int) -> list[LiveBuffer]:
+        """The buffers that are live in a step."""
         buffers = self.plan.buffers
         return [h for h in lasting if buffers[h.buffer].first <= number <= buffers[h.buffer].last]
 
-    def _lasting(self, live: Sequence[LiveBuffer]) -> list[LiveBuffer]:
-        """Those that keep their bytes as long as they live, whoever runs."""
+    def _list_lasting(self, live: Sequence[LiveBuffer]) -> list[LiveBuffer]:
+        """The buffers that keep their bytes as long as they live, whichever operator runs."""
         turning = (Use.WINDOWS, Use.SCRATCH)
         return [h for h in live if h.use not in turning and h.buffer not in self.by_turns]
 
@@ -158,7 +160,7 @@ class ArenaUse:
         return found
 
     def _window_lives(self, group: Group, buffer: Buffer, position: int) -> bool:
-        """In strips a window lives from its maker to its last reader, else while its group runs."""
+        """The lives of windows: in strips from the maker to the last reader, else while the group runs."""
         root = self.roots[buffer.tensors[0]]
         maker = self.makers[root]
         if maker not in group.ops:
@@ -169,7 +171,7 @@ class ArenaUse:
         return maker <= position <= max(readers, default=maker)
 
     def covered_bytes(self, live: Iterable[LiveBuffer]) -> int:
-        """Aligned bytes of the arena that these buffers lie in."""
+        """Aligned bytes of the arena that these buffers use."""
         total = reached = 0
         for start, end in sorted(map(self._span, live)):
             total += max(0, end - max(start, reached))
@@ -181,12 +183,12 @@ class ArenaUse:
         return buffer.offset, buffer.offset + round_up(buffer.size, self.plan.alignment)
 
     def parts(self, live: Sequence[LiveBuffer]) -> tuple[tuple[Use, int], ...]:
-        """Bytes by use; windows of a strip that lie on each other count once."""
-        found = []
+        """Bytes by use; windows of a strip that overlap count once."""
+        sizes = []
         for use in Use:
             own = [h for h in live if h.use is use]
             spans = map(self._span, own)
             size = self.covered_bytes(own) if use is Use.WINDOWS else sum(end - start for start, end in spans)
             if size:
-                found.append((use, size))
-        return tuple(found)
+                sizes.append((use, size))
+        return tuple(sizes)

@@ -1,7 +1,7 @@
-"""A plan step by step: what each call costs, what is live meanwhile, and each buffer's place and life.
+"""A plan step by step: the cost of each call, the live bytes meanwhile, and each buffer's place and life.
 
-What the cost model prices kind by kind is spread over the steps here: all that is listed adds up to the
-plan's cost, to the last sixteenth (see `target.costs`).
+The cost model computes costs for kinds of calls; here they are divided over the steps. All listed costs add
+up to the plan's cost, to the last sixteenth (see `target.costs`).
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ Ints = npt.NDArray[np.int64]
 class Held(NamedTuple):
     """A buffer of the arena by its position in Plan.buffers, and the names of the tensors in it.
 
-    `operator`: who writes it or whom it serves; -1 for the network's inputs, and for scratch of a whole
-    region.
+    `operator`: the operator that writes it or uses it; -1 for the network's inputs, and for scratch of a
+    whole region.
     """
 
     position: int
@@ -41,9 +41,9 @@ class Held(NamedTuple):
 
 
 class Brought(NamedTuple):
-    """Constants that are brought into the arena when a step begins, and what that costs.
+    """Constants that are loaded into the arena when a step begins, and the cost of that.
 
-    Where they come part by part, the cost has what the calls cost more that read them.
+    Where they are loaded part by part, the cost includes the extra cost of the calls that read them.
     """
 
     step: int
@@ -62,11 +62,11 @@ class Moved(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class PlanSteps:
-    """A plan step by step; arrays have an entry a step.
+    """A plan step by step; arrays have one entry per step.
 
-    `steps`: operator (-1: a row of the image is delivered), rows from and to, columns from and to.
-    `region`: which region runs. `cost`: of the call, in the target's unit. `live`: aligned bytes of the arena
-    in use, what buffers share counted once. `starts`: each region's first step, and the number of all.
+    `steps`: operator (-1: a row of the input image is delivered), rows from and to, columns from and to.
+    `region`: the region that runs. `cost`: the cost of the call, in the target's unit. `live`: aligned bytes
+    of the arena in use; shared bytes count once. `starts`: each region's first step, then the count of steps.
     """
 
     steps: Steps
@@ -80,7 +80,7 @@ class PlanSteps:
 
     @property
     def total(self) -> float:
-        """The cost of everything: the plan's."""
+        """The sum of all costs, which is the plan's cost."""
         beside = sum(one.cost for one in self.loads) + sum(one.cost for one in self.moves)
         return float(self.cost.sum()) + beside
 
@@ -92,9 +92,9 @@ def plan_steps(
     costs: Costs,
     session: Session | None = None,
 ) -> PlanSteps:
-    """A placed plan step by step; `kernels`: one an operator, None for aliases; `costs`: the target's.
+    """A placed plan step by step; `kernels`: one per operator, None for aliases; `costs`: the target's.
 
-    `session`: what may know the plan's timeline already.
+    `session`: it may already have the plan's timeline.
     """
     timeline = Timeline.of(graph, plan.regions, plan.image, session)
     model, use = CostModel(graph, kernels, costs), ArenaUse(plan, graph)
@@ -127,31 +127,31 @@ def held_buffers(plan: Plan, graph: Graph) -> tuple[Held, ...]:
     """A plan's buffers, in their order."""
     running = ((position, op) for position, op in enumerate(graph.ops) if op.kind is not OpKind.JOINED)
     makers = {t: position for position, op in running for t in op.outputs}
-    found = []
+    buffers = []
     for position, buffer in enumerate(plan.buffers):
         made_by = (makers[t] for t in buffer.tensors if t in makers)
         names = tuple(graph.tensors[t].name for t in buffer.tensors)
-        found.append(Held(position, buffer, names, buffer.op if buffer.op >= 0 else next(made_by, -1)))
-    return tuple(found)
+        buffers.append(Held(position, buffer, names, buffer.op if buffer.op >= 0 else next(made_by, -1)))
+    return tuple(buffers)
 
 
 def _costs(model: CostModel, run: Run, steps: Steps, image: str) -> Floats:
-    """What each step of a region costs."""
-    found, graph = np.zeros(len(steps)), model.graph
+    """The cost of each step of a region."""
+    costs, graph = np.zeros(len(steps)), model.graph
     calls = region_calls(graph, run.region, image).operators
     for op in np.unique(steps[:, 0]).tolist():
         at = np.flatnonzero(steps[:, 0] == op)
         if op == SOURCE:
-            found[at] = model.delivery(1)
+            costs[at] = model.delivery(1)
             continue
-        found[at] = _calls(model, op, steps[at], run.region.is_streamed, calls[op].rings)
+        costs[at] = _calls(model, op, steps[at], run.region.is_streamed, calls[op].rings)
         if run.region.is_streamed and op in model.fed_in_parts:
-            found[at[-1]] += model.pricer.sums_end(model.geometries[op])
-    return found
+            costs[at[-1]] += model.pricer.sums_end(model.geometries[op])
+    return costs
 
 
 def _calls(model: CostModel, op: int, steps: Steps, streamed: bool, rings: Rings) -> Floats:
-    """What each of an operator's calls costs. Few of their ranges of rows and of columns differ."""
+    """The cost of each of an operator's calls. Few of their ranges of rows and of columns differ."""
     kernel = model.kernels[op]
     if kernel is None:
         return np.zeros(len(steps))

@@ -1,4 +1,4 @@
-"""Summary of a plan: where it is fullest; by region the bytes that are live and what they are, work, cost."""
+"""Summary of a plan: its fullest step, and for each region the live bytes by use, work, and cost."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from buildtool.target.types import Costs, KernelVariant
 
 @dataclass(frozen=True)
 class Work:
-    """What some operators do in all their steps: multiply-accumulates, kernel calls, the target's cost.
+    """The work of some operators in all their steps: multiply-accumulates, kernel calls, the target's cost.
 
-    `once`: multiply-accumulates of the same operators run once, one by one.
+    `once`: their multiply-accumulates where every pixel is computed only once.
     """
 
     macs: int
@@ -31,19 +31,19 @@ class Work:
 
     @property
     def f(self) -> float:
-        """Multiply-accumulates executed over those of the operators run once."""
+        """The ratio of executed multiply-accumulates to those where every pixel is computed once."""
         return self.macs / self.once if self.once else 1.0
 
 
 @dataclass(frozen=True)
 class RegionSummary:
-    """One region: its steps [first, last], where it is fullest, what is live there, and its work.
+    """One region: its steps [first, last], its fullest step, the live bytes there, and its work.
 
-    `parts`: (use, bytes) at the fullest step; they add up to its bytes and `shared`, the bytes of what lies
-    on each other. `buffers`: all that are live in any of its steps. `delivered`: rows of a streamed image
-    that it waits for, each a call of its `work`. `operators`: of each its position, most bytes live in any of
-    its steps, its own work. `moved`: bytes of tensors that are copied within the arena before it begins;
-    `work` has their cost.
+    `parts`: (use, bytes) at the fullest step; their sum is the step's bytes plus `shared`, the bytes of
+    overlaps. `buffers`: the buffers that are live in any of its steps. `delivered`: rows of a streamed image
+    that it waits for; each is a call in its `work`. `operators`: for each its position, the most live bytes
+    of its steps, and its own work. `moved`: bytes of tensors that are copied within the arena before the
+    region begins; `work` includes their cost.
     """
 
     first: int
@@ -64,8 +64,8 @@ class RegionSummary:
 class Summary:
     """A plan, region by region.
 
-    `live`: most bytes live in any step, one of region `fullest`; the rest of the arena is lost between
-    buffers. `without_weights`: the same if constants took no memory.
+    `live`: the most live bytes of any step, which is in region `fullest`; the rest of the arena is gaps
+    between buffers. `without_weights`: the same without buffers of constants.
     """
 
     regions: tuple[RegionSummary, ...]
@@ -81,9 +81,9 @@ def summarize(
     costs: Costs,
     session: Session | None = None,
 ) -> Summary:
-    """The summary of a placed plan; `kernels`: one an operator, None for aliases; `costs`: the target's.
+    """The summary of a placed plan; `kernels`: one per operator, None for aliases; `costs`: the target's.
 
-    `session`: what may know the plan's timeline already.
+    `session`: it may already have the plan's timeline.
     """
     timeline = Timeline.of(graph, plan.regions, plan.image, session)
     model, at = CostModel(graph, kernels, costs), ArenaUse(plan, graph)
@@ -114,9 +114,9 @@ def _region(
     moved: Sequence[int],
     loads: Mapping[int, Sequence[Load]],
 ) -> tuple[RegionSummary, int]:
-    """One region, and the most bytes live in it if constants took no memory.
+    """The summary of one region, and its most live bytes without buffers of constants.
 
-    `loads`: of each operator, each time that its constants are brought.
+    `loads`: operator -> its loads, one for each time that its constants are loaded.
     """
     region, last = run.region, first + run.count - 1
     buffers = at.buffers(region, first, last)
@@ -150,7 +150,7 @@ def _region(
 
 
 def peak(plan: Plan, graph: Graph, *, weights: bool = True, session: Session | None = None) -> Moment | None:
-    """The first step in which most bytes are live; None for a plan without steps.
+    """The first step with the most live bytes; None for a plan without steps.
 
     `weights`: whether buffers of constants count.
     """
@@ -165,7 +165,7 @@ def peak(plan: Plan, graph: Graph, *, weights: bool = True, session: Session | N
 
 
 def _together(works: Iterable[Work], more_calls: int = 0, more_cost: float = 0.0) -> Work:
-    """The sum of what some operators do, and of calls and costs beside them."""
+    """The sum of the work of some operators, and of further calls and costs."""
     every = list(works)
     return Work(
         sum(work.macs for work in every),
@@ -177,10 +177,10 @@ def _together(works: Iterable[Work], more_calls: int = 0, more_cost: float = 0.0
 
 @dataclass(frozen=True)
 class Binding:
-    """The fullest step (the first, of several): its operator's position (-1: there is none).
+    """The fullest step (the first of several): its operator's position (-1: it has no operator).
 
-    `place`: the operator as messages call it. `live_bytes`: aligned; what buffers share counts once, and
-    in a streamed region windows and scratch count only while they are in use.
+    `place`: the operator's name in messages. `live_bytes`: aligned; shared bytes count once. In a streamed
+    region windows and scratch count only while they are in use.
     """
 
     op: int
@@ -190,7 +190,7 @@ class Binding:
 
 
 def binding(plan: Plan, graph: Graph, session: Session | None = None) -> Binding:
-    """Where `plan` is fullest. `session`: what may know the plan's timeline already."""
+    """The fullest step of `plan`. `session`: it may already have the plan's timeline."""
     if any(region.is_streamed for region in plan.regions):
         moment = peak(plan, graph, session=session)
         assert moment is not None

@@ -1,4 +1,4 @@
-"""A plan as plain values: what the answers to `plan` and the emitted map of the arena are made from."""
+"""A plan as plain values, for the answers to `plan` and for the emitted map of the arena."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def to_json(plan: Plan, graph: Graph, session: Session | None = None) -> PlanView:
-    """A plain dictionary, ready for JSON. `session`: what may know the plan's timeline already."""
+    """A plain dictionary, ready for JSON. `session`: it may already have the plan's timeline."""
     at = binding(plan, graph, session)
     return {
         "strategy": plan.strategy,

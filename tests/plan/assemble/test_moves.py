@@ -197,13 +197,13 @@ def test_a_stretch_has_all_that_is_alive_in_it(problem, data):
     """By the definition, buffer by buffer and overlap by overlap."""
     buffers, options, ticks = problem
     fixed = [i for i, b in enumerate(buffers) if not b.tensors or data.draw(st.integers(0, 9)) == 0]
-    stretches = _Problem(buffers, options, GRANULE, ticks, fixed)
+    segments = _Problem(buffers, options, GRANULE, ticks, fixed)
     end = max(b.last for b in buffers) + 1
     free = [t for t in ticks if not any(buffers[i].first < t <= buffers[i].last for i in fixed)]
-    assert stretches.times == [0, *(t for t in free if 0 < t < end), end]
-    start = data.draw(st.integers(0, stretches.stretches - 1))
-    stop = data.draw(st.integers(start + 1, stretches.stretches))
-    found, times = stretches.stretch(start, stop), range(stretches.times[start], stretches.times[stop])
+    assert segments.times == [0, *(t for t in free if 0 < t < end), end]
+    start = data.draw(st.integers(0, segments.segments - 1))
+    stop = data.draw(st.integers(start + 1, segments.segments))
+    found, times = segments.segment(start, stop), range(segments.times[start], segments.times[stop])
     lives = [[t for t in times if b.first <= t <= b.last] for b in buffers]
     assert found.buffers == tuple(i for i, life in enumerate(lives) if life)
     items = [found.problem.items[k] for k in range(len(found.buffers))]
@@ -212,7 +212,7 @@ def test_a_stretch_has_all_that_is_alive_in_it(problem, data):
 
 
 def test_long_stretches_are_placed_piece_by_piece(monkeypatch):
-    """A limit of the buffers of a stretch costs no byte of the arena, and every byte still arrives."""
+    """A limit of the buffers of a segment costs no byte of the arena, and every byte still arrives."""
     graph, target, enough = chain(24), make_target(), 7000
     whole = alone(graph, target, enough=enough)
     monkeypatch.setattr("buildtool.plan.assemble.moves.MOST_TOGETHER", 5)
