@@ -54,7 +54,7 @@ def points(
     allowed = prepared.limits(ram)
     placing = _Placing(allowed, below, ram if filled else None, smallest)
     placed: list[Point] = []
-    for graph in prepared.graphs[len(prepared.unsliced) :]:  # it mostly has what the others need not be asked
+    for graph in prepared.graphs[len(prepared.unsliced) :]:  # mostly these make the others needless
         placed += _of_one_order(prepared.of(graph), placing)
     known = tuple(placed)
     for graph in (*prepared.unsliced, *prepared.viewed):
@@ -261,12 +261,12 @@ def search_front(alone: Prepared) -> Front:
     """The search's own front of a problem of one graph, by live bytes and work."""
     from buildtool.plan.search.front import front
 
-    found_front = front(alone.graph, alone.target, problem.settings(alone), alone.session)
-    return replace(found_front, missed=alone.missed)
+    result = front(alone.graph, alone.target, problem.settings(alone), alone.session)
+    return replace(result, missed=alone.missed)
 
 
 def front_factor(prepared: Prepared) -> float:
-    """By how much the points may miss the exact front where a budget ended its search; else 1."""
+    """Returns the optimality gap of the points where a budget ended the search; else 1."""
     if prepared.options.strategy != Strategy.BEST:
         return 1.0
     graphs = (graph for graph in prepared.every_graph if not tensors_written_in_place(graph))

@@ -1,4 +1,4 @@
-"""The plan of one network's front that has the least of something under limits on the rest.
+"""Chooses the plan of one network's front with the least cost or memory, under limits on the rest.
 
 Limits on memory are kept by placed plans; where placing one needs more than its live bytes, the next
 smaller way is tried.
@@ -86,7 +86,7 @@ def least_cost(front: Front) -> Search:
 
 
 def search_factor(front: Front, limits: Limits) -> float:
-    """By how much `best_plan` may miss the least cost or memory, before placing: a factor.
+    """Returns the optimality gap of `best_plan` in cost or memory, before placing, as a factor.
 
     It is 1 unless the budget ended a search. For the least memory see `space.Ways`.
     """

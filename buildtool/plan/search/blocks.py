@@ -1,8 +1,8 @@
 """Blocks of elements that can be one group of a streamed region, and the forms a block can run in.
 
 Each element of a block feeds the next one and nothing else, or the block is a section of branches.
-Forms differ in how many pixels go from operator to operator: the fewer, the less memory and the more
-calls.
+Forms differ in the pixels that an operator hands to the next one per call: fewer pixels need less memory
+and more calls.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from buildtool.plan.search.sections import Section, section
 from buildtool.plan.types import Group, Scheme
 
 MOST_OPERATORS = 10  # in one block
-STEPS = (1, 2, 3, 4, 6, 8)  # rows a block may make in one go
-MOST_REPETITION = 6.0  # a block that multiplies its own work by more is not worth a look
+STEPS = (1, 2, 3, 4, 6, 8)  # rows that a block may make per step
+MOST_REPETITION = 6.0  # blocks that multiply their own work by more are left out
 ROW = 0  # Group.hand_off: a whole row
 
 
 @dataclass(frozen=True)
 class Block:
-    """Elements [first, last] as one group that makes `step` rows in one go.
+    """Elements [first, last] as one group that makes `step` rows per step.
 
     `axis`: from its input's rows to its output's; `sums`: aligned bytes of its accumulators, and of the rows
     that branches keep; `work`: multiply-accumulates of all its steps; `section`: its branches, if it has any.
@@ -64,7 +64,7 @@ class Form:
 class Blocks:
     """All blocks of a graph; `hand_offs`: the pixels that may go from operator to operator, ascending.
 
-    `session`: what may know the forms of equal chains already.
+    `session` caches the forms of equal chains.
     """
 
     e: Elements
@@ -186,7 +186,7 @@ class Blocks:
     # ---- forms -----------------------------------------------------------------------------------
 
     def lean(self, block: Block) -> tuple[Form, ...]:
-        """The forms with the least memory; of those that end a row alike, the one with the least."""
+        """Returns the forms with the least memory: for each value of `late`, the smallest."""
         *cached, rows = self.groups(block)
         strip = self._form(block, rows)
         kept = [strip]
@@ -202,11 +202,11 @@ class Blocks:
         return tuple(kept)
 
     def forms(self, block: Block) -> list[Form]:
-        """All forms that no other is as good as in both memory and cost, by memory, ascending."""
+        """Returns the forms that no other form matches in both memory and cost, by memory, ascending."""
         return self._drop_dominated([self._form(block, group) for group in self.groups(block)])
 
     def cheapest(self, block: Block, most_window: float) -> Form | None:
-        """The cheapest form whose windows need at most so many bytes; None if all need more."""
+        """Returns the cheapest form whose windows need at most `most_window` bytes; None if all need more."""
         every = (self._form(block, group) for group in self.groups(block))
         fitting = [form for form in every if form.window <= most_window]
         if len(fitting) < 2:
@@ -238,7 +238,7 @@ class Blocks:
     def groups(self, block: Block) -> Iterator[Group]:
         """A block by hand-off, whole rows last."""
         if block.section is None and block.first < block.last:
-            # so many pixels of its output, or of its input if wider
+            # pixels of the block's output, or of its input if that is wider
             inner = range(block.first + 1, block.last + 1)
             stride = math.prod(self.e.axes_of[e][1].stride for e in inner)
             for pixels in dict.fromkeys(max(1, n // stride) for n in self.hand_offs):

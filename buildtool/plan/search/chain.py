@@ -243,7 +243,7 @@ class Elements:
 
     @remembered
     def scratch_for(self, element: int, columns: int) -> int:
-        """Aligned bytes of scratch of an element's kernel, for calls of at most so many columns."""
+        """Aligned bytes of scratch of an element's kernel, for calls of at most `columns` columns."""
         kernel = self.own_kernels[element]
         wanted = catalogue.scratch_bytes(kernel, self.graph, self.ops[element], columns) if kernel else 0
         return round_up(wanted, self.alignment)
@@ -275,7 +275,7 @@ class Elements:
         return (0, *accumulate(round(cost * COST_UNITS) for cost in self.cost))
 
     def delivery(self, first: int, rows: int) -> float:
-        """The cost of delivering so many rows to a region that begins here; 0 if nothing is delivered."""
+        """Returns the cost of delivering `rows` rows to a region that begins here; else 0."""
         return self.model.delivery(rows) if self.fed(first) else 0.0
 
     def fed(self, first: int) -> bool:

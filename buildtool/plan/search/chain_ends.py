@@ -1,8 +1,7 @@
-"""What chains need besides their rings (windows between operators, and scratch), and what their calls cost.
+"""The memory of chains besides their rings (windows between operators, scratch), and the cost of their calls.
 
-Chains that end alike share all but what lies before their first element. So they are looked at together,
-from the last element back. Most of what is asked of their costs was asked before: see CostModel, by whose
-numbers parts are known here.
+Chains with the same last elements share these numbers. So they are computed together, from the last element
+back. CostModel caches costs: parts here are its numbers.
 """
 
 from __future__ import annotations
