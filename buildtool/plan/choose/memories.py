@@ -24,13 +24,13 @@ _UNITS = 1024  # of a cycle: prices are whole numbers, so that sums are exact
 
 
 def waits(board: Board) -> tuple[float, ...]:
-    """Cycles that a byte read or written costs in each of the arena's memories; 0 where nothing is known."""
+    """Returns the cycles per byte read or written in each of the arena's memories; 0 where unknown."""
     memories = [board.memory(name) for name in board.holders]
     return tuple(streamed_cycles_per_byte(memory.speed, board.cache_of(memory)) for memory in memories)
 
 
 def caches(board: Board) -> tuple[int, ...]:
-    """Bytes of data that are kept in a cache before each of the arena's memories."""
+    """Returns the size of the data cache before each of the arena's memories, in bytes."""
     before = [board.cache_of(board.memory(name)) for name in board.holders]
     return tuple(cache.data_bytes if cache else 0 for cache in before)
 

@@ -189,17 +189,17 @@ class Blocks:
         """Returns the forms with the least memory: for each value of `late`, the smallest."""
         *cached, rows = self.groups(block)
         strip = self._form(block, rows)
-        kept = [strip]
+        forms = [strip]
         for group in cached:  # each with larger windows than the one before it
             late = self._chain_ends.late(block.first, block.last, group.hand_off)
-            if len(kept) > 1 and kept[-1].late == late:
+            if len(forms) > 1 and forms[-1].late == late:
                 continue
             form = self._form(block, group)
             if form.window < strip.window:
-                kept.append(form)
+                forms.append(form)
             if form.window < strip.window and not form.late & ~strip.late:
-                return tuple(kept[1:])
-        return tuple(kept)
+                return tuple(forms[1:])
+        return tuple(forms)
 
     def forms(self, block: Block) -> list[Form]:
         """Returns the forms that no other form matches in both memory and cost, by memory, ascending."""
@@ -215,11 +215,11 @@ class Blocks:
 
     def _drop_dominated(self, forms: Iterable[Form]) -> list[Form]:
         costed = [(form.window, self.block_cost(form.block, form.group), form) for form in forms]
-        kept: list[tuple[float, Form]] = []
+        undominated: list[tuple[float, Form]] = []
         for _, cost, form in sorted(costed, key=itemgetter(0, 1)):
-            if not any(not other.late & ~form.late and less <= cost for less, other in kept):
-                kept.append((cost, form))
-        return [form for _, form in kept]
+            if not any(not other.late & ~form.late and less <= cost for less, other in undominated):
+                undominated.append((cost, form))
+        return [form for _, form in undominated]
 
     def _form(self, block: Block, group: Group) -> Form:
         """How a block runs as a group."""
@@ -278,5 +278,5 @@ class Blocks:
         if not self.e.fed(first):
             return cost
         rows, axis = self.e.input_rows(first), self._axis(first, last)
-        asked = rows if axis is None else max(0, min(rows, axis.high(made)))
-        return cost + self.e.delivery(first, asked)
+        needed_rows = rows if axis is None else max(0, min(rows, axis.high(made)))
+        return cost + self.e.delivery(first, needed_rows)

@@ -152,8 +152,8 @@ class Boundaries:
 
     def _whole(self, element: int) -> int:
         e, saved = self.e, self._saved(element)
-        held = e.live[element] | {e.roots[t] for t in e.ops[element].outputs}
-        least = sum(e.sizes[t] for t in held) + e.scratch[element] - saved
+        tensors = e.live[element] | {e.roots[t] for t in e.ops[element].outputs}
+        least = sum(e.sizes[t] for t in tensors) + e.scratch[element] - saved
         if not e.loaded:
             return least
         whole, part = e.loaded[e.positions[element]]  # bytes of all constants, of as few as come at a time
@@ -177,8 +177,8 @@ class Boundaries:
         """Bytes that a kernel over whole tensors may save by writing over its input."""
         e = self.e
         op, kernel = e.ops[element], e.own_kernels[element]
-        allowed = _CONTRACTS[InPlace(e.in_place)]
-        if kernel is None or kernel.overlap not in allowed or len(op.outputs) != 1:
+        contracts = _CONTRACTS[InPlace(e.in_place)]
+        if kernel is None or kernel.overlap not in contracts or len(op.outputs) != 1:
             return 0
         own, lows = e.sizes[op.outputs[0]], list[tuple[int, int]]()  # lowest offset over the output's, bytes
         for t in op.inputs:

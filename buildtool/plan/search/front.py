@@ -212,11 +212,11 @@ class Front:
     def calls_cost(self, way: Way) -> float:
         """The least that a way's plan costs without its copies, in whichever forms `cheap` takes."""
         e, settings = self.space.elements, self.settings
-        known = Regions.of(
+        costs = Regions.of(
             self.graph, e.kernels, self.target, settings.image, settings.in_place, self.session
         )
         timelines = (self._timeline(regions) for regions in (self._cheap(way), self._lean(way)))
-        return min(sum(known.facts(run).cost for run in timeline.runs) for timeline in timelines)
+        return min(sum(costs.facts(run).cost for run in timeline.runs) for timeline in timelines)
 
     def cheaper(self, most_bytes: float, search: Search, below: Callable[[], float]) -> Iterator[int]:
         """The points whose arena may be within some bytes, most live bytes first, as long as one may cost

@@ -140,14 +140,14 @@ class Search:
 
     def falling(self) -> Iterator[Way]:
         """The ways within ever less bytes, least weight first; undominated as long as it is exact."""
-        kept, most_bytes = None, INFINITE
+        candidate, most_bytes = None, INFINITE
         while (way := self.least(most_bytes)) is not None:
-            if kept is not None and way.weight > kept.weight:
-                yield kept
-            kept = way
+            if candidate is not None and way.weight > candidate.weight:
+                yield candidate
+            candidate = way
             most_bytes = next_limit(way.bytes, self.exact)
-        if kept is not None:
-            yield kept
+        if candidate is not None:
+            yield candidate
 
 
 def next_limit(size: int, exact: bool) -> int:
