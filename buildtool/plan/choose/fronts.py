@@ -216,7 +216,7 @@ def _with_second_passes(prepared: Prepared, placing: _Placing, known: Sequence[P
 
 
 def _cheapest(alone: Prepared, allowed: Limits) -> Iterator[Point]:
-    """The plan of least cost of one order, if it keeps the limits: all others may miss that on cost."""
+    """The plan of least cost of one order, if it keeps the limits: all others may be over that on cost."""
     from buildtool.plan.choose.least import plan_within
 
     if alone.options.strategy != Strategy.BEST or tensors_written_in_place(alone.graph):

@@ -44,10 +44,10 @@ def waiting(plan: Plan, graph: Graph, target: Target, session: Session) -> float
 
 
 def spread(prepared: Prepared, planner: Callable[[Prepared], Plan]) -> Plan:
-    """The planner's plan over both memories of the board's arena.
+    """Returns the planner's plan over both memories of the board's arena.
 
-    What is planned for may have all of both; where that cannot be divided, less. Where no plan can be
-    divided, the planner's with the least memory of those tried; PlanError where it makes none.
+    The planner may first use all bytes of both memories, then fewer if its plan cannot be divided. If none
+    of its plans can be divided, the result is the last and smallest one. Raises PlanError if there is none.
     """
     capacities, options = rooms(prepared.target.board, prepared.state_bytes), prepared.options
     divided: list[Plan] = []

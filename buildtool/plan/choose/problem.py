@@ -55,12 +55,16 @@ Beside = Callable[..., tuple[Taken, ...]]
 class Prepared:
     """One planning problem.
 
-    `path` is for messages. `graphs`: the network in the given order of operators, and in better ones.
-    `options` have a limit of milliseconds as one on the cost, too. `bounded`: whether the board's memory is a
-    limit. `order_status`: see `graph.order.Order`; None where no best order was asked for. `varied`: whether
-    plans with views and with second passes count. `sliced`: whether the last graph is the first with its
-    fusions in slices (see `graph.fusions`), which strategy `best` alone plans. `beside`: what firmware takes
-    of the board's memories. `missed`: as `Front.missed`, of all fronts that are searched for this problem.
+    `path` is for messages.
+    `graphs`: the network in the given order of operators, and in better ones.
+    `options`: a limit in milliseconds is there as a limit on the cost, too.
+    `bounded`: whether the board's memory is a limit.
+    `order_status`: see `graph.order.Order`; None without a request for the best order.
+    `varied`: whether plans with views and with second passes count.
+    `sliced`: whether the last graph is the first one with its fusions in slices (see `graph.fusions`). Only
+    strategy `best` plans it.
+    `beside`: returns what firmware takes of the board's memories.
+    `missed`: as `Front.missed`, for all fronts of this problem.
     """
 
     path: str

@@ -78,7 +78,7 @@ class Blocks:
 
     @remembered
     def ending_at(self, last: int) -> tuple[Block, ...]:
-        """The blocks with this last element: first elements and steps that may be worth a look."""
+        """Returns the blocks with this last element, for all promising first elements and steps."""
         blocks, branches = [*self._chains(last)], self.sections[last]
         if branches is not None:
             work = self._section_work(branches, self.e.heights[last])

@@ -1,4 +1,4 @@
-"""The front as the rest of the product sees it: points, each of which can be made into a plan.
+"""The front as the rest of the product sees it: points that can be assembled into plans.
 
 It is exact within a budget of labels: no plan in the space beats a point of the front in both memory
 and work. Beyond it the points are still real ways, and `Front.factor` is their optimality gap.
@@ -52,8 +52,8 @@ class Point:
 class Front:
     """All ways that no other beats in memory and in work, least memory first.
 
-    `missed`: what searches for the least cost that were asked of it have proven, by limit of bytes: how many
-    times the least there is may be what was found.
+    `missed`: limit in bytes -> the proven optimality gap of the search for the least cost within it, as a
+    factor.
     """
 
     graph: Graph

@@ -69,7 +69,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class Ways:
-    """Ways of which no other has as few bytes and as little weight, least bytes first.
+    """The undominated ways in bytes and weight, in ascending order of bytes.
 
     `factor`: 1 where no way of the space beats any of them. Where the budget ended the search: for every way
     of the space one of these needs at most `factor` times its bytes, and does at most `factor` times its
