@@ -14,23 +14,23 @@ _DIGEST_DIGITS = 32  # hexadecimal: 16 bytes
 
 
 def to_bytes(plan: Plan) -> bytes:
-    """[schema, plan], every dataclass an array of its fields in declared order."""
+    """Returns the msgpack bytes of [schema, plan], each dataclass as an array of its fields in order."""
     try:
         packed: bytes = msgpack.packb([SCHEMA, to_plain(plan)], use_bin_type=True)
     except (OverflowError, ValueError) as error:
-        raise PlanError(f"a plan that cannot be written: {error}") from None
+        raise PlanError(f"the plan cannot be written: {error}") from None
     return packed
 
 
 def digest(plan: Plan) -> str:
-    """What tells a plan from every other one: the beginning of its bytes' SHA-256 (hex, 16 bytes)."""
+    """Returns the identity of a plan: the first 16 bytes of its bytes' SHA-256, in hexadecimal."""
     return hashlib.sha256(to_bytes(plan)).hexdigest()[:_DIGEST_DIGITS]
 
 
 def from_bytes(data: bytes) -> Plan:
-    """The plan that `to_bytes` wrote; PlanError for anything else, whatever it is.
+    """Returns the plan that `to_bytes` wrote. Raises PlanError for any other bytes.
 
-    That it is well formed does not make it legal: see `check`.
+    A well-formed plan may still be illegal: see `check`.
     """
     try:
         content = msgpack.unpackb(data, raw=False, strict_map_key=True)
@@ -40,7 +40,7 @@ def from_bytes(data: bytes) -> Plan:
         raise PlanError("not a plan")
     schema, fields = content
     if schema != SCHEMA or isinstance(schema, bool | float):
-        raise PlanError(f"a plan of schema {schema!r:.20}, expected {SCHEMA}", hint="plan again")
+        raise PlanError(f"the plan has schema {schema!r:.20}, expected {SCHEMA}", hint="plan again")
     plan = plan_of(fields)
     if to_bytes(plan) != data:
         raise PlanError("not a plan in canonical form")
@@ -48,7 +48,7 @@ def from_bytes(data: bytes) -> Plan:
 
 
 def plan_of(content: object) -> Plan:
-    """The plan of plain values, by position or by name; PlanError where they are not a plan."""
+    """Returns the plan from plain values, by position or by name. Raises PlanError if they are no plan."""
     try:
         plan = from_plain(content, Plan, "plan")
     except Mismatch as error:

@@ -1,6 +1,6 @@
-"""A plan as a file that is kept beside the model: text that a version control system can compare.
+"""Locked plans: a plan as a text file beside the model, which a version control system can compare.
 
-JSON, by the names of a plan's fields; a field that is not there has its default.
+The file is JSON with the names of the plan's fields. An absent field has its default.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ SCHEMA = 1
 
 @dataclasses.dataclass(frozen=True)
 class Locked:
-    """A plan, the name of the board that it was made for, and what the network was (see `operators`)."""
+    """A plan, the name of its board, and a description of its network (see `operators`)."""
 
     plan: Plan
     board: str
@@ -31,9 +31,9 @@ class Locked:
 
 
 def operators(graph: Graph) -> tuple[str, ...]:
-    """Each operator's kind, the shape that it makes, and that of its weights: what tells networks apart.
+    """Returns a line for each operator: its kind, its output's shape and its weights' shape.
 
-    What runs again in a second pass is there once, and a view is the slice that it stands for.
+    An operator that runs again in a second pass is listed once. A view is listed as its slice.
     """
     graph, lines = without_views(graph), []
     for op in (graph.ops[position] for position in once_positions(graph)):
@@ -48,7 +48,7 @@ def _shape(graph: Graph, tensor: int) -> str:
 
 
 def to_text(locked: Locked) -> bytes:
-    """The file: a field a line, of lists an item a line."""
+    """Returns the text of the file: a line for each field, and for each item of a list."""
     content = {
         "format": FORMAT,
         "schema": SCHEMA,
@@ -60,17 +60,17 @@ def to_text(locked: Locked) -> bytes:
 
 
 def is_text(data: bytes) -> bool:
-    """Whether these are the bytes of text, and not of an emitted .plan, which begins with an array of two."""
+    """Whether the bytes are text. An emitted .plan is not: it begins with a msgpack array of two."""
     return data[:1] != b"\x92"
 
 
 def from_text(data: bytes) -> Locked:
-    """What `to_text` wrote; PlanError for anything else, whatever it is.
+    """Returns what `to_text` wrote. Raises PlanError for any other bytes.
 
-    That it is well formed does not make the plan legal: see `check`.
+    A well-formed plan may still be illegal: see `check`.
     """
     try:
-        content = json.loads(data.decode("utf-8-sig"), object_pairs_hook=_once)
+        content = json.loads(data.decode("utf-8-sig"), object_pairs_hook=_map_without_duplicates)
     except json.JSONDecodeError as error:
         hint = "a locked plan is written by: buildtool plan MODEL --board BOARD --out FILE"
         raise PlanError("not a locked plan: it is not JSON", line=error.lineno, hint=hint) from None
@@ -80,31 +80,31 @@ def from_text(data: bytes) -> Locked:
         raise PlanError(f"not a locked plan: its format is not '{FORMAT}'")
     schema = content.get("schema")
     if not isinstance(schema, int) or isinstance(schema, bool) or schema < 1:
-        raise PlanError(f"a locked plan of schema {schema!r:.20}")
+        raise PlanError(f"the locked plan has schema {schema!r:.20}")
     if schema != SCHEMA:
         raise PlanError(
-            f"a locked plan of schema {schema}: this version of buildtool reads schema {SCHEMA}",
+            f"the locked plan has schema {schema}: this version of buildtool reads schema {SCHEMA}",
             hint="use the version of buildtool that wrote it, or a later one",
         )
-    listed, board = content.get("operators"), content.get("board")
-    named = isinstance(listed, list) and all(isinstance(one, str) for one in listed)
-    if not named or not isinstance(board, str):
+    lines, board = content.get("operators"), content.get("board")
+    are_texts = isinstance(lines, list) and all(isinstance(line, str) for line in lines)
+    if not are_texts or not isinstance(board, str):
         raise PlanError("not a locked plan: it does not name its board and operators")
-    return Locked(plan_of(content.get("plan")), board, tuple(listed or ()))
+    return Locked(plan_of(content.get("plan")), board, tuple(lines or ()))
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """A map; PlanError where it says a thing twice, as after a merge."""
+def _map_without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Returns the map. Raises PlanError if a key is there twice, as a careless merge may leave it."""
     content = dict(pairs)
     if len(content) < len(pairs):
         names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise PlanError(f"not a locked plan: it says {twice!a:.40} twice in one place")
+        duplicate = next(name for name in names if names.count(name) > 1)
+        raise PlanError(f"not a locked plan: one object has {duplicate!a:.40} twice")
     return content
 
 
 def _json(value: Any, indent: str = "") -> str:
-    """JSON in which a map has a line for each field, and a list among these a line for each item."""
+    """Returns JSON with a line for each field of a map, and for each item of a list that is a field."""
     if not value or not isinstance(value, dict | list):
         return json.dumps(value)
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""From what a user names (a file or a zoo network) to a graph that is ready to be planned."""
+"""Loads what a user names (a model file or a zoo network) as a graph that is ready for planning."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from buildtool.base.session import Level, Session
 from buildtool.graph.types import Graph
 from buildtool.options import MODEL_SUFFIXES
 
-MOST_MODELS = 8  # of which a session keeps the bytes
+MOST_MODELS = 8  # whose bytes a session keeps
 MAX_BYTES = 1 << 30  # larger files are refused before they are read
 
 
 @dataclass(frozen=True)
 class Model:
-    """A model file's bytes, the name its files get, and the path shown in messages."""
+    """A model: the name of its output files, the path shown in messages, and the bytes of its file."""
 
     name: str
     path: str
@@ -32,7 +32,7 @@ class Model:
 
 @dataclass(frozen=True)
 class Network:
-    """A model that was read: `source` as the file has it, `graph` rewritten for planning."""
+    """A model with its graphs: `source` as in the file, `graph` rewritten for planning."""
 
     model: Model
     source: Graph
@@ -47,9 +47,9 @@ def load_network(spec: Named, session: Session) -> Network:
 
 
 def load_model(spec: Named, session: Session | None = None) -> Model:
-    """`spec` is a .tflite or .onnx file (text: its absolute path), or a zoo network ("ds_cnn:seed=1").
+    """The model of a .tflite or .onnx file (text: its absolute path), or a zoo net ("ds_cnn:seed=1").
 
-    A file whose digest was sent with its name is read once in a session, a network of the zoo made once.
+    A session reads a file once if its digest came with its name. It builds a zoo network once.
     """
     source = to_file(spec, MODEL_SUFFIXES)
     if session is None or (isinstance(source, File) and not source.sha256):
@@ -61,7 +61,7 @@ def load_model(spec: Named, session: Session | None = None) -> Model:
     return session.remember("models", source, lambda: Model(model_name(spec), source, data), MOST_MODELS)
 
 
-_NETWORKS: Level[bytes] = Level("networks", bytes, bytes)  # of the zoo, as files
+_NETWORKS: Level[bytes] = Level("networks", bytes, bytes)  # model files of zoo networks
 
 
 def _load(spec: Named) -> Model:
@@ -74,12 +74,12 @@ def _load(spec: Named) -> Model:
 
 
 def read_model_file(file: File) -> bytes:
-    """A model file's bytes; UsageError if it cannot be read, ModelError above MAX_BYTES."""
+    """Returns the bytes of a model file. Raises UsageError if unreadable, ModelError above MAX_BYTES."""
     return file.read("the model", MAX_BYTES)
 
 
 def model_name(spec: Named) -> str:
-    """What a model's files are called; UsageError if there is neither such a file nor such a network."""
+    """Returns the name of a model's output files. Raises UsageError if the file or zoo network is missing."""
     source = to_file(spec, MODEL_SUFFIXES)
     if isinstance(source, File):
         if not source.exists():
@@ -88,31 +88,31 @@ def model_name(spec: Named) -> str:
         return source.stem
     from buildtool import zoo
 
-    known = zoo.names()
+    networks = zoo.names()
     name = source.partition(":")[0]
-    if name not in known:
+    if name not in networks:
         raise UsageError(
             f"no model file and no zoo network is called '{source}'",
             hint="give the path of a .tflite or .onnx file, or a network of the zoo; "
-            + did_you_mean(name, known),
+            + did_you_mean(name, networks),
         )
     zoo.choose(source)
     return spec_name(source)
 
 
 def net_name(spec: Named) -> str:
-    """What a model's files are called, whether or not the file is there yet; UsageError as `model_name`."""
+    """As `model_name`, but a model file need not exist yet."""
     source = to_file(spec, MODEL_SUFFIXES)
     return source.stem if isinstance(source, File) else model_name(source)
 
 
 def spec_name(spec: str) -> str:
-    """The name of a zoo network's files: "mobilenetv2:size=96" -> "mobilenetv2_size96"."""
+    """Returns the name of a zoo network's files: "mobilenetv2:size=96" -> "mobilenetv2_size96"."""
     return spec.replace(":", "_").replace("=", "").replace(",", "_")
 
 
 def read_graph(model: Model, session: Session | None = None) -> tuple[Graph, Graph]:
-    """The graph as the file has it, and as it will be planned (rewritten)."""
+    """Returns the graph as in the file, and the rewritten graph that is planned."""
     from buildtool.graph.rewrite import rewrite
 
     def read() -> tuple[Graph, Graph]:
@@ -127,9 +127,10 @@ def read_graph(model: Model, session: Session | None = None) -> tuple[Graph, Gra
 
 
 def tflite_file(model: Model, source: Graph | None = None) -> bytes:
-    """The model as a .tflite file; one written from `source` (its own graph), tensors by the same numbers.
+    """Returns the model as a .tflite file. An ONNX model is converted from `source` (default: its graph).
 
-    UnsupportedError for what that format cannot express (average pools padded otherwise than SAME).
+    Tensors keep their numbers. Raises UnsupportedError for what the format cannot express: average pools
+    with a padding other than SAME.
     """
     from buildtool.graph.tflite.writer import write_model
 

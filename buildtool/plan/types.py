@@ -1,4 +1,4 @@
-"""How a network will run: steps, regions, buffers, and the plan that holds them. Data, never code."""
+"""Types of a plan, which says how a network runs: steps, regions, buffers. They are data without code."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TypeVar
 from buildtool.base.modes import CostUnit
 from buildtool.graph.types import SecondPass
 
-SCHEMA = 10  # the version of a plan's bytes
+SCHEMA = 10  # version of the format of a plan's bytes
 Record = TypeVar("Record", "Buffer", "Overlap")
 
 
@@ -21,27 +21,27 @@ class BufferKind(enum.StrEnum):
     ACCUMULATOR = "accumulator"
     SCRATCH = "scratch"
     WEIGHTS = "weights"
-    STATE = "state"  # of Plan.states: it lies in no arena
+    STATE = "state"  # in Plan.states, outside of the arenas
 
 
 class Scheme(enum.StrEnum):
     """How a group of operators runs."""
 
     OPERATOR = "operator"
-    H_CACHED = "h-cached"  # columns are kept from hand-off to hand-off, rows are recomputed
-    HALO = "halo"  # strips of whole rows, operator by operator; what strips share is recomputed
+    H_CACHED = "h-cached"  # keeps columns from one hand-off to the next, and recomputes rows
+    HALO = "halo"  # strips of whole rows, operator by operator; rows that two strips share are recomputed
     BRANCHES = "branches"  # operators keep the rows that are still read; nothing is recomputed
 
 
-SOURCE = -1  # Step.op of the row source: rows of the network's (streamed) input are delivered
+SOURCE = -1  # Step.op of the row source, which delivers rows of the streamed input image
 
 
 @dataclass(frozen=True)
 class Step:
     """One kernel call: rows [y0, y1) and columns [x0, x1) of operator `op`'s output.
 
-    Of a global pooling in a streamed region: the part of its input that is added to its
-    accumulators, the last one finishes it.
+    For a global pooling in a streamed region they are the part of its input that is added to its
+    accumulators. The last step finishes it.
     """
 
     op: int
@@ -55,9 +55,8 @@ class Step:
 class Group:
     """Operators (positions in Graph.ops) that run under one scheme, in the graph's order.
 
-    What all but the last one make feeds others of them. `rows_per_step`: rows of the last operator's
-    output made in one go (0: all of them); `hand_off`: the pixels of such a row made in one go (0: the
-    whole row).
+    All but the last one feed others of the group. `rows_per_step`: rows of the last operator's output
+    per step (0: all rows). `hand_off`: pixels of such a row per call (0: the whole row).
     """
 
     ops: tuple[int, ...]
@@ -68,7 +67,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Region:
-    """A chain of groups joined by row rings; tensors between regions are whole.
+    """A chain of groups with row rings between them. Tensors between regions are whole.
 
     A region is streamed unless it is a single operator that runs over all rows in one step.
     """
@@ -91,9 +90,9 @@ class Buffer:
     """A piece of the arena.
 
     `tensors` are the graph's tensors that share it (a RESHAPE's two sides), empty for scratch.
-    Live from the start of step `first` to the end of step `last` (both counted over the whole
-    plan). `size` and `offset` in bytes. A RING holds the last `rows` rows of its tensor, or of
-    these only the last `columns` columns (0: all); 0 rows: the whole tensor.
+    It is live from the start of step `first` to the end of step `last`, counted over the whole plan.
+    `size` and `offset` are in bytes. A RING holds the last `rows` rows of its tensor (0: the whole
+    tensor), and of these the last `columns` columns (0: all).
     """
 
     kind: BufferKind
@@ -105,10 +104,10 @@ class Buffer:
     offset: int = -1
     rows: int = 0
     columns: int = 0
-    op: int = -1  # of scratch and accumulators: the operator they serve
+    op: int = -1  # the operator that scratch or accumulators serve
 
     def touches(self, other: Buffer) -> bool:
-        """Whether both have bytes in common, where they lie."""
+        """Whether both have bytes in common at their offsets."""
         return self.offset < other.offset + other.size and other.offset < self.offset + self.size
 
 
@@ -116,8 +115,8 @@ class Buffer:
 class Overlap:
     """Permission for an operator's output to lie on its dying input.
 
-    Safe when offset(input buffer) >= offset(output buffer) + distance, in bytes; buffers by their
-    position in Plan.buffers, `op` the position in Graph.ops of the operator.
+    It is safe if offset(input buffer) >= offset(output buffer) + distance, in bytes. `input` and `output`
+    are positions in Plan.buffers, `op` is the operator's position in Graph.ops.
     """
 
     op: int
@@ -127,23 +126,24 @@ class Overlap:
 
 
 def replace_numbers(record: Record, **fields: int) -> Record:
-    """The same with other numbers, as by dataclasses.replace: placing makes so many that its time counts."""
-    made: Record = object.__new__(type(record))
-    made.__dict__.update(record.__dict__, **fields)
-    return made
+    """As dataclasses.replace, but faster: placing calls it very often."""
+    copy: Record = object.__new__(type(record))
+    copy.__dict__.update(record.__dict__, **fields)
+    return copy
 
 
 @dataclass(frozen=True)
 class Load:
-    """Constants of operator `op` that are brought into the arena before it reads them.
+    """A copy of the constants of operator `op` into the arena before the operator reads them.
 
-    `buffer`: position in Plan.buffers of the WEIGHTS buffer; bringing them begins with that one's
-    first step. `size`: bytes of all its constants. `channels`: output channels that come at a time
-    (0: all there are), for which the operator then computes its whole output; `slots`: parts that
-    the buffer holds: with two, one comes while the operator computes with the other. `by_turns`: they
-    come anew with every turn of the operator's group, as long as the buffer lives: see
-    `plan.schedule.timeline`. In a streamed region an operator may have several loads, each with a buffer
-    of its own: the one that began last is read.
+    `buffer`: position in Plan.buffers of the WEIGHTS buffer. The copy begins with that buffer's first step.
+    `size`: bytes of all constants of the operator.
+    `channels`: output channels per copy (0: all). The operator computes these channels of its whole output.
+    `slots`: parts that the buffer holds. With two, one is filled while the operator reads the other.
+    `by_turns`: the constants are copied anew each time that the operator's group runs, as long as the
+    buffer lives: see `plan.schedule.timeline`.
+    In a streamed region an operator may have several loads, each with its own buffer. It reads the one that
+    began last.
     """
 
     op: int
@@ -156,10 +156,10 @@ class Load:
 
 @dataclass(frozen=True)
 class Move:
-    """A tensor that goes on living at another place: its bytes are copied between two regions.
+    """A copy of a live tensor to another place, between two regions.
 
-    Positions in Plan.buffers of two buffers of the same tensors. The copy (of bytes that may overlap,
-    as memmove does) is made before the target's first step, which is a region's first.
+    `source` and `target` are positions in Plan.buffers of two buffers with the same tensors. The copy runs
+    before the target's first step, which is the first of a region. The bytes may overlap, as in memmove.
     """
 
     source: int
@@ -180,29 +180,29 @@ class Plan:
     overlaps: tuple[Overlap, ...]
     alignment: int
     arena_bytes: int  # end of the highest buffer
-    arena_bound_bytes: int  # no placement of these buffers, with the overlaps allowed, needs less
+    arena_bound_bytes: int  # lower bound of all placements of these buffers with the permitted overlaps
     macs: int
     macs_layerwise: int
     cost: float  # the target's estimate
     cost_unit: CostUnit
     accounting: tuple[str, ...]  # what arena_bytes counts, in words
-    loads: tuple[Load, ...] = ()  # empty: kernels read all constants where they are
-    moves: tuple[Move, ...] = ()  # in the order in which they are made
-    # From this offset on, buffers lie in an arena of their own, in the board's second memory (0: in none).
-    # Up to arena_bytes the addresses of both are counted through, and no buffer lies across: so time and
-    # place, overlaps and moves mean the same as in one memory.
+    loads: tuple[Load, ...] = ()  # empty: kernels read all constants in place
+    moves: tuple[Move, ...] = ()  # in the order of execution
+    # Buffers from this offset on lie in a second arena, in the board's second memory (0: there is none).
+    # Offsets run through both arenas up to arena_bytes, and no buffer lies in both. So lifetimes, offsets,
+    # overlaps and moves mean the same as in one memory.
     second_at: int = 0
-    # What lives between invokes, one buffer for each of Graph.states, with the tensors whose bytes are its.
-    # It is memory of its own: offsets count from its start, and no arena has any of it.
+    # State that lives between invokes: one buffer for each of Graph.states, with the tensors that share it.
+    # It is a separate memory outside of the arenas. Offsets count from its start.
     states: tuple[Buffer, ...] = ()
-    # Operators that run again: positions in `regions` and elsewhere are those of the network with them.
+    # Operators that run again. Positions in `regions` and elsewhere are those of the network with them.
     second_passes: tuple[SecondPass, ...] = ()
-    # Slices of channels that run no code, as their readers read the wider tensor (see `graph.partviews`).
+    # Slices of channels without code: their readers read the wider tensor (see `graph.partviews`).
     views: tuple[int, ...] = ()
 
     @property
     def state_bytes(self) -> int:
-        """Bytes of what lives between invokes, which are in no arena."""
+        """Aligned bytes of the state that lives between invokes, outside of the arenas."""
         end = max((b.offset + b.size for b in self.states), default=0)
         return -(-end // self.alignment) * self.alignment
 
@@ -213,5 +213,5 @@ class Plan:
 
     @property
     def f(self) -> float:
-        """Multiply-accumulates executed over those of the network run layer by layer."""
+        """The plan's multiply-accumulates divided by those of the network run layer by layer."""
         return self.macs / self.macs_layerwise if self.macs_layerwise else 1.0

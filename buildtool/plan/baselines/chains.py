@@ -1,4 +1,4 @@
-"""The cheapest ways to cut a row of elements into parts, each with the memory and the work that it takes."""
+"""The cheapest partitions of a row of elements: each part has its memory and its work."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ def undominated_chains(
     Dynamic programming over the cuts: a chain to a cut that another one to the same cut equals or beats in
     both can be left out, whatever follows. `key`: bytes and work of a chain, and what decides between equals.
     """
-    kept: dict[int, list[Chain]] = {0: [Chain(0, 0, ())]}
+    chains: dict[int, list[Chain]] = {0: [Chain(0, 0, ())]}
     coming: dict[int, list[Chain]] = {}
     for part in sorted(parts, key=lambda part: (part.end, part.first)):
-        if part.first not in kept:
-            kept[part.first] = undominated(coming.pop(part.first, ()), key)
+        if part.first not in chains:
+            chains[part.first] = undominated(coming.pop(part.first, ()), key)
         coming.setdefault(part.end, []).extend(
-            Chain(max(c.ram, part.ram), c.macs + part.macs, (*c.parts, part)) for c in kept[part.first]
+            Chain(max(c.ram, part.ram), c.macs + part.macs, (*c.parts, part)) for c in chains[part.first]
         )
-    return undominated(coming.get(end, ()), key) if end else kept[0]
+    return undominated(coming.get(end, ()), key) if end else chains[0]

@@ -134,19 +134,19 @@ def chain(graph: Graph, first: int = 0) -> tuple[int, ...]:
     convolution before them; the chain ends before anything else, and before a convolution that
     does not read what the last one made.
     """
-    found: list[int] = []
+    positions: list[int] = []
     tip = -1
     for position in range(first, len(graph.ops)):
         op = graph.ops[position]
         if is_layer(graph, op):
-            if found and op.inputs[0] != tip:
+            if positions and op.inputs[0] != tip:
                 break
-            found.append(position)
-        elif found and not (tip in op.inputs and follows(graph, op)):
+            positions.append(position)
+        elif positions and not (tip in op.inputs and follows(graph, op)):
             break
-        if found:
+        if positions:
             tip = op.outputs[0]
-    return tuple(found)
+    return tuple(positions)
 
 
 def follows(graph: Graph, op: Op) -> bool:
@@ -161,7 +161,7 @@ def follows(graph: Graph, op: Op) -> bool:
 
 def all_blocks(layers: Sequence[Layer]) -> list[Part]:
     """Every possible block of the chain, single layers included."""
-    found: list[Part] = []
+    parts: list[Part] = []
     for end in range(1, len(layers) + 1):
         tiles = _tiles(layers, end)
         macs = 0
@@ -169,11 +169,11 @@ def all_blocks(layers: Sequence[Layer]) -> list[Part]:
             rows, step = tiles[start]
             macs += _tile_macs(layers[start], rows, step)
             if end - start == 1:
-                found.append(Part(start, end, _outside(layers, start, end), layers[start].macs))
+                parts.append(Part(start, end, _outside(layers, start, end), layers[start].macs))
             elif rows <= min(layers[start].rows, layers[start].columns):
                 cache = _cache(layers[start:end], rows, step)
-                found.append(Part(start, end, _outside(layers, start, end) + cache, macs))
-    return found
+                parts.append(Part(start, end, _outside(layers, start, end) + cache, macs))
+    return parts
 
 
 def _tiles(layers: Sequence[Layer], end: int) -> list[tuple[int, int]]:
@@ -213,7 +213,7 @@ def _outside(layers: Sequence[Layer], start: int, end: int) -> int:
 
 
 def front(blocks: Sequence[Part], layers: int) -> list[Chain]:
-    """Every choice that no other beats in both RAM and work, by falling RAM."""
+    """Returns the Pareto front of RAM and work, in descending order of RAM."""
     return undominated_chains(blocks, layers, lambda choice: (choice.ram, choice.macs, choice.parts))[::-1]
 
 

@@ -56,7 +56,7 @@ class Segment:
 
 def parse_segments(text: str) -> tuple[Segment, ...]:
     """Segments in ascending order from "0-6x20,7-14x10"; UsageError for anything else."""
-    found: list[Segment] = []
+    segments: list[Segment] = []
     for word in text.split(","):
         match = _SEGMENT.fullmatch(word)
         if match is None:
@@ -64,10 +64,10 @@ def parse_segments(text: str) -> tuple[Segment, ...]:
         segment = Segment(*(int(number) for number in match.groups()))
         if segment.last < segment.first or segment.strips < 1:
             raise UsageError(f"segments: '{segment}' has no operators or no strips", hint=FORM)
-        if found and segment.first <= found[-1].last:
-            raise UsageError(f"segments: '{segment}' does not come after '{found[-1]}'", hint=FORM)
-        found.append(segment)
-    return tuple(found)
+        if segments and segment.first <= segments[-1].last:
+            raise UsageError(f"segments: '{segment}' does not come after '{segments[-1]}'", hint=FORM)
+        segments.append(segment)
+    return tuple(segments)
 
 
 def plan_strips(
@@ -159,7 +159,7 @@ def promising(graph: Graph, target: Target, in_place: str = InPlace.ROWS) -> lis
     """The segments of every chain on the estimated front, least bytes first; none at all comes last."""
     search = _Search.of(graph, target, in_place)
     singles = list(search.singles())
-    found = []
+    choices = []
     for chain in undominated_chains([*singles, *search.segments()], len(search.elements)):
         # a segment that is no better than its operators by themselves is left out
         needed = [
@@ -167,8 +167,8 @@ def promising(graph: Graph, target: Target, in_place: str = InPlace.ROWS) -> lis
             for part in chain.parts
             if part.rows and max(s.ram for s in singles[part.first : part.end]) > chain.ram
         ]
-        found.append(tuple(search.named(part) for part in needed))
-    return list(dict.fromkeys([*found, ()]))
+        choices.append(tuple(search.named(part) for part in needed))
+    return list(dict.fromkeys([*choices, ()]))
 
 
 @dataclass(frozen=True)
@@ -235,8 +235,8 @@ class _Search:
         """One segment in strips of this many rows; None if it repeats too much."""
         graph, ops = self.graph, self.elements[first:end]
         region = Region((strip_group(ops, strip_rows),))
-        found = run(region, graph)
-        macs = count_executed_macs(graph, found)
+        part = run(region, graph)
+        macs = count_executed_macs(graph, part)
         if macs > MOST_REPETITION * sum(op_macs(graph, graph.ops[p]) for p in ops):
             return None
         inner = {k.tensor for k in windows(graph, region.groups[0])}
@@ -245,7 +245,7 @@ class _Search:
         ]
         ram = sum(self.size(r) for r in live)
         ram += workspace(graph, region, self.kernels, self.alignment, self.in_place).size
-        return Part(first, end, ram - self._saved(found, live), macs, strip_rows)
+        return Part(first, end, ram - self._saved(part, live), macs, strip_rows)
 
     def _saved(self, found: Run, live: Sequence[LiveRange]) -> int:
         """Bytes by which a segment's output may lie on its input, if that dies."""

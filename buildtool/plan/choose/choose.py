@@ -95,7 +95,7 @@ def choose_plan(prepared: Prepared) -> Placed:
 
 
 def choice(prepared: Prepared) -> Choice:
-    """As `choose_plan`, with the factor by which the plan may miss the best; kept for the next time."""
+    """As `choose_plan`, with the plan's optimality gap. The session caches it."""
     return kept.choice(prepared, lambda: _choose_within_budget(prepared))
 
 
@@ -230,15 +230,15 @@ def _plans_of(
     for form in variant.forms(alone):
         trying: Graph | None = form
         while trying is not None:
-            asked = replace(alone.of(trying), missed={})  # nothing is known of what its plan may miss
+            form_problem = replace(alone.of(trying), missed={})  # its optimality gap is not known yet
             try:
-                plan = plan_of(asked)
+                plan = plan_of(form_problem)
             except PlanError as error:
                 refused.append((variant, error))
                 break
             is_light = plan.arena_bytes <= most and (before is not None or holds(board, plan))
             if variant.lighter is None or is_light:
-                yield Choice(index, plan, factor_of(asked))
+                yield Choice(index, plan, factor_of(form_problem))
                 break
             trying = variant.lighter(alone, trying, plan)
 

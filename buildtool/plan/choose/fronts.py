@@ -54,7 +54,7 @@ def points(
     allowed = prepared.limits(ram)
     placing = _Placing(allowed, below, ram if filled else None, smallest)
     placed: list[Point] = []
-    for graph in prepared.graphs[len(prepared.unsliced) :]:  # it mostly has what the others need not be asked
+    for graph in prepared.graphs[len(prepared.unsliced) :]:  # mostly these make the others needless
         placed += _of_one_order(prepared.of(graph), placing)
     known = tuple(placed)
     for graph in (*prepared.unsliced, *prepared.viewed):
@@ -156,9 +156,9 @@ def _points_by_rows(alone: Prepared, placing: _Placing, known: Sequence[Point]) 
             yield from quick
             return
         session.tell(f"placing plan {index + 1} of {len(front.points)}")
-        made = list(placing.placed(front.plan(index), alone, front.points[index].live_bytes))
-        yield from made
-        if any(load.by_turns for one in made for load in one.plan.loads) and session.work.goes_on():
+        batch = list(placing.placed(front.plan(index), alone, front.points[index].live_bytes))
+        yield from batch
+        if any(load.by_turns for one in batch for load in one.plan.loads) and session.work.goes_on():
             # Constants on dead rows need less than the search counts: the leanest forms may pay.
             yield from placing.placed(front.lean(front.points[index].way), alone)
     if alone.options.max_cost is not None:
@@ -175,7 +175,7 @@ def _at_once(front: Front, alone: Prepared, placing: _Placing, known: Sequence[P
     They tell which ones may be the smallest, and are what there is where the budget ends before those are
     placed.
     """
-    work, made = alone.session.work, list[Point]()
+    work, results = alone.session.work, list[Point]()
     with work.share(0.75, first=True):
         for index, point in enumerate(front.points):
             if work.left <= 0:
@@ -186,8 +186,8 @@ def _at_once(front: Front, alone: Prepared, placing: _Placing, known: Sequence[P
             if least_arena(bare, alone) <= placing.least:
                 plan = with_loads_at_once(bare, alone)
                 placing.note(plan)
-                made.append(point_of(plan, alone.graph, alone))
-    return made
+                results.append(point_of(plan, alone.graph, alone))
+    return results
 
 
 def _is_beaten(point: SearchPoint, known: Iterable[Point]) -> bool:
@@ -198,13 +198,13 @@ def _is_beaten(point: SearchPoint, known: Iterable[Point]) -> bool:
 def _with_second_passes(prepared: Prepared, placing: _Placing, known: Sequence[Point]) -> Iterator[Point]:
     """The points of the networks with second passes, by memory; those are not placed that one known beats."""
     fronts = [search_front(prepared.of(graph)) for graph in prepared.twice]
-    listed = sorted(
+    order = sorted(
         (point.live_bytes, point.work, number, index)
         for number, front in enumerate(fronts)
         for index, point in enumerate(front.points)
     )
     placed = list(known)
-    for live, _, number, index in listed:
+    for live, _, number, index in order:
         front = fronts[number]
         if _is_beaten(front.points[index], placed) or not prepared.session.work.goes_on():
             continue
@@ -216,7 +216,7 @@ def _with_second_passes(prepared: Prepared, placing: _Placing, known: Sequence[P
 
 
 def _cheapest(alone: Prepared, allowed: Limits) -> Iterator[Point]:
-    """The plan of least cost of one order, if it keeps the limits: all others may miss that on cost."""
+    """The plan of least cost of one order, if it keeps the limits: all others may be over that on cost."""
     from buildtool.plan.choose.least import plan_within
 
     if alone.options.strategy != Strategy.BEST or tensors_written_in_place(alone.graph):
@@ -261,12 +261,12 @@ def search_front(alone: Prepared) -> Front:
     """The search's own front of a problem of one graph, by live bytes and work."""
     from buildtool.plan.search.front import front
 
-    found_front = front(alone.graph, alone.target, problem.settings(alone), alone.session)
-    return replace(found_front, missed=alone.missed)
+    result = front(alone.graph, alone.target, problem.settings(alone), alone.session)
+    return replace(result, missed=alone.missed)
 
 
 def front_factor(prepared: Prepared) -> float:
-    """By how much the points may miss the exact front where a budget ended its search; else 1."""
+    """Returns the optimality gap of the points where a budget ended the search; else 1."""
     if prepared.options.strategy != Strategy.BEST:
         return 1.0
     graphs = (graph for graph in prepared.every_graph if not tensors_written_in_place(graph))

@@ -54,9 +54,9 @@ def choice(prepared: Prepared, make: Callable[[], Choice]) -> Choice:
     """The choice that is kept, or that `make` makes. Its PlanError is kept and raised again as well."""
     session, key = prepared.session, parts(prepared)
     level = Level("plans", lambda new: _pack(new, prepared), lambda data: _unpack(data, prepared))
-    known = session.kept(level, key)
-    if known is not None:
-        return known
+    cached = session.kept(level, key)
+    if cached is not None:
+        return cached
     named = {**key, "names": _names_digest(prepared.graphs[0]), "board": prepared.target.board.name}
     refusal = session.kept(_REFUSALS, named, _MOST_REFUSALS)
     if refusal is not None:

@@ -1,4 +1,4 @@
-"""The plan of one network's front that has the least of something under limits on the rest.
+"""Chooses the plan of one network's front with the least cost or memory, under limits on the rest.
 
 Limits on memory are kept by placed plans; where placing one needs more than its live bytes, the next
 smaller way is tried.
@@ -86,7 +86,7 @@ def least_cost(front: Front) -> Search:
 
 
 def search_factor(front: Front, limits: Limits) -> float:
-    """By how much `best_plan` may miss the least cost or memory, before placing: a factor.
+    """Returns the optimality gap of `best_plan` in cost or memory, before placing, as a factor.
 
     It is 1 unless the budget ended a search. For the least memory see `space.Ways`.
     """
@@ -118,8 +118,8 @@ def _operator_by_operator(front: Front, limits: Limits) -> Plan:
             session=front.session,
         )
 
-    moved = whole(limits.ram if limits.objective == Objective.COST else 0)
-    return whole(math.inf) if moved.moves and not limits.allow_work(moved) else moved
+    plan = whole(limits.ram if limits.objective == Objective.COST else 0)
+    return whole(math.inf) if plan.moves and not limits.allow_work(plan) else plan
 
 
 def cheapest(front: Front, limits: Limits, search: Search | None = None) -> list[Plan]:
@@ -265,9 +265,9 @@ def _smallest_by_cost(front: Front, limits: Limits) -> list[Plan]:
     low, high = 0, len(sizes) - 1
     while low <= high and (not plans or front.session.work.goes_on()):
         middle = (low + high) // 2
-        made = cheapest(front, replace(limits, ram=sizes[middle]))
-        plans += made
-        if any(limits.allow_work(plan) and plan.arena_bytes <= sizes[middle] for plan in made):
+        batch = cheapest(front, replace(limits, ram=sizes[middle]))
+        plans += batch
+        if any(limits.allow_work(plan) and plan.arena_bytes <= sizes[middle] for plan in batch):
             high = middle - 1
         else:
             low = middle + 1
@@ -276,8 +276,8 @@ def _smallest_by_cost(front: Front, limits: Limits) -> list[Plan]:
 
 def refusal(front: Front, tried: list[Plan], limits: Limits) -> PlanError:
     """Required, available, excess, what binds, and the nearest settings that would do."""
-    within = [plan for plan in tried if limits.allow_work(plan)]
-    least = min(within, key=lambda plan: (plan.arena_bytes, plan.f), default=None)
+    candidates = [plan for plan in tried if limits.allow_work(plan)]
+    least = min(candidates, key=lambda plan: (plan.arena_bytes, plan.f), default=None)
     if least is None or least.arena_bytes <= limits.ram:
         return _too_much_work(front, limits)
     board, state = front.target.board, least.state_bytes
@@ -300,13 +300,13 @@ def refusal(front: Front, tried: list[Plan], limits: Limits) -> PlanError:
 def _too_much_work(front: Front, limits: Limits) -> PlanError:
     """Memory would suffice, but for a limit on work or cost."""
     if limits.cost is None:
-        asked = f"F of at most {limits.f}"
+        bounds = f"F of at most {limits.f}"
     elif limits.in_ms is None:
-        asked = f"a cost of at most {limits.cost:,.0f} {front.target.cost_unit}"
+        bounds = f"a cost of at most {limits.cost:,.0f} {front.target.cost_unit}"
     else:
-        asked = f"an estimated time of at most {limits.cost * limits.in_ms:,.4g} ms"
-    within = "" if math.isinf(limits.ram) else f" of at most {limits.ram} bytes"
-    return PlanError(f"no plan{within} has {asked}", hint=_ways_out(front, limits))
+        bounds = f"an estimated time of at most {limits.cost * limits.in_ms:,.4g} ms"
+    room = "" if math.isinf(limits.ram) else f" of at most {limits.ram} bytes"
+    return PlanError(f"no plan{room} has {bounds}", hint=_ways_out(front, limits))
 
 
 def _ways_out(front: Front, limits: Limits) -> list[Hint]:
@@ -331,8 +331,8 @@ def _find_within_memory(front: Front, limits: Limits) -> Plan | None:
     With a limit on cost it is the cheapest one that keeps the limit on F, where there is one.
     """
     free = replace(limits, cost=None, objective=Objective.COST)
-    kept = free.best(cheapest(front, free)) if limits.cost is not None else None
-    if kept is not None:
-        return kept
+    cheap = free.best(cheapest(front, free)) if limits.cost is not None else None
+    if cheap is not None:
+        return cheap
     plans = _place_ways(front, Search(front.space.tables), limits.ram)
     return plans[-1] if plans and plans[-1].arena_bytes <= limits.ram else None

@@ -1,4 +1,4 @@
-"""What a plan has to keep to, and the settings that a plan which does not would need."""
+"""The limits on a plan, and the settings that would allow a plan beyond them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MS_STEPS = 1000  # of a millisecond, to which one that is suggested is rounded u
 
 
 def merit(plan: Plan, objective: str) -> tuple[float, float]:
-    """What is to be least of a plan, and then the other of cost and memory."""
+    """Returns a sort key: the objective (cost or memory) first, then the other one."""
     return (plan.arena_bytes, plan.cost) if objective == Objective.RAM else (plan.cost, plan.arena_bytes)
 
 
@@ -101,13 +101,13 @@ def cost_limit(options: PlanOptions, target: Target) -> float | None:
         return options.max_cost
     if target.cost_ms is not None:
         return options.max_ms / target.cost_ms
-    board, said = target.board, ""
+    board, pipeline = target.board, ""
     if board.pipeline:
         figures = (f"{name} = {getattr(board.pipeline, name)}" for name in ("model", *FIGURES))
-        said = f" with {', '.join(figures)} ([pipeline] of its file)"
+        pipeline = f" with {', '.join(figures)} ([pipeline] of its file)"
     text = (
         f"costs on board '{board.name}' are {target.cost_unit}, which are not times: there are no formulas "
-        f"in cycles for its core '{board.core.name}'{said}"
+        f"in cycles for its core '{board.core.name}'{pipeline}"
     )
     if target.cost_unit is CostUnit.CYCLES:
         text = f"the file of board '{board.name}' does not say its clock (clock_hz)"

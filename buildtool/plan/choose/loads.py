@@ -1,4 +1,4 @@
-"""Plans for boards whose weights are not read in place: what is loaded counts as memory, too."""
+"""Plans for boards whose weights are not read in place: loaded constants count as arena memory, too."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BETWEEN = 8  # goals between the least and what it came to
 
 
 def least_loading_cost(graph: Graph, target: Target) -> float:
-    """The least that bringing all constants into the arena adds to the cost of a plan."""
+    """Returns the least cost of loading all constants into the arena."""
     from buildtool.plan.assemble.arrivals import Constants, constants
     from buildtool.plan.place.arena import round_up
     from buildtool.plan.schedule.costs import CostModel
@@ -40,7 +40,7 @@ def least_loading_cost(graph: Graph, target: Target) -> float:
 
 
 def least_arena(bare: Plan, prepared: Prepared) -> int:
-    """A lower bound of the arena of `bare` with its constants, however they come."""
+    """Returns a lower bound of the arena of `bare`, in bytes, with any loads of its constants."""
     return _loading(bare, prepared).least if loads(prepared.target.board) else bare.arena_bytes
 
 
@@ -77,10 +77,10 @@ def _smallest(loading: Loading, prepared: Prepared) -> Plan:
     for _ in range(ROUNDS):
         if best.arena_bytes <= loading.least or not work.goes_on():
             break
-        made = _load_within(loading, prepared, best.arena_bytes - alignment)
-        if made.arena_bytes >= best.arena_bytes:
+        smaller = _load_within(loading, prepared, best.arena_bytes - alignment)
+        if smaller.arena_bytes >= best.arena_bytes:
             break
-        best = made
+        best = smaller
     return best
 
 
@@ -98,6 +98,6 @@ def _loading(bare: Plan, prepared: Prepared) -> Loading:
 
 def _load_within(loading: Loading, prepared: Prepared, goal: float, enough: float = 0) -> Plan:
     """Within `goal` bytes if that can be; tensors move where that makes the arena lower than `enough`."""
-    moved = loading.plan(goal, enough)
-    too_dear = not prepared.limits(None).allow_cost(moved.cost)
-    return loading.plan(goal, math.inf) if moved.moves and too_dear else moved
+    plan = loading.plan(goal, enough)
+    too_dear = not prepared.limits(None).allow_cost(plan.cost)
+    return loading.plan(goal, math.inf) if plan.moves and too_dear else plan

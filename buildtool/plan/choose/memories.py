@@ -24,13 +24,13 @@ _UNITS = 1024  # of a cycle: prices are whole numbers, so that sums are exact
 
 
 def waits(board: Board) -> tuple[float, ...]:
-    """Cycles that a byte read or written costs in each of the arena's memories; 0 where nothing is known."""
+    """Returns the cycles per byte read or written in each of the arena's memories; 0 where unknown."""
     memories = [board.memory(name) for name in board.holders]
     return tuple(streamed_cycles_per_byte(memory.speed, board.cache_of(memory)) for memory in memories)
 
 
 def caches(board: Board) -> tuple[int, ...]:
-    """Bytes of data that are kept in a cache before each of the arena's memories."""
+    """Returns the size of the data cache before each of the arena's memories, in bytes."""
     before = [board.cache_of(board.memory(name)) for name in board.holders]
     return tuple(cache.data_bytes if cache else 0 for cache in before)
 
@@ -44,10 +44,10 @@ def waiting(plan: Plan, graph: Graph, target: Target, session: Session) -> float
 
 
 def spread(prepared: Prepared, planner: Callable[[Prepared], Plan]) -> Plan:
-    """The planner's plan over both memories of the board's arena.
+    """Returns the planner's plan over both memories of the board's arena.
 
-    What is planned for may have all of both; where that cannot be divided, less. Where no plan can be
-    divided, the planner's with the least memory of those tried; PlanError where it makes none.
+    The planner may first use all bytes of both memories, then fewer if its plan cannot be divided. If none
+    of its plans can be divided, the result is the last and smallest one. Raises PlanError if there is none.
     """
     capacities, options = rooms(prepared.target.board, prepared.state_bytes), prepared.options
     divided: list[Plan] = []

@@ -53,7 +53,7 @@ def plan_of(alone: Prepared) -> Plan:
 
 
 def factor_of(alone: Prepared) -> float:
-    """By how much the plan just made may miss the least cost or memory: see `search_factor`."""
+    """Returns the optimality gap of the latest plan in cost or memory: see `search_factor`."""
     if alone.options.strategy != Strategy.BEST or tensors_written_in_place(alone.graph):
         return 1.0
     from buildtool.plan.choose.least import search_factor
@@ -75,18 +75,20 @@ def _msf_cnn(alone: Prepared) -> Plan:
     from buildtool.plan.baselines.msf import plans
 
     options, limits = alone.options, replace(alone.limits(alone.options.ram), cost=None)
-    tried = _every_plan(alone, plans)
-    plan = _first_kept(tried, limits)
+    outcomes = _every_plan(alone, plans)
+    plan = _first_kept(outcomes, limits)
     if plan is not None:
         return plan
-    nearest = min([p for p in tried if limits.allow_f(p.f)] or tried, key=lambda p: (p.arena_bytes, p.macs))
+    nearest = min(
+        [p for p in outcomes if limits.allow_f(p.f)] or outcomes, key=lambda p: (p.arena_bytes, p.macs)
+    )
     if nearest.arena_bytes > limits.ram:
         raise PlanError(
             f"msf-cnn needs an arena of {nearest.arena_bytes} bytes, {options.ram} are allowed: "
             f"{nearest.arena_bytes - limits.ram} too many",
             hint=[suggest(ram=nearest.arena_bytes), suggest(strategy="best")],
         )
-    least = min(tried, key=lambda p: (p.f, p.arena_bytes))
+    least = min(outcomes, key=lambda p: (p.f, p.arena_bytes))
     raise PlanError(
         f"msf-cnn multiplies the work by {least.f:.3f} at least, {options.max_f} is allowed",
         hint=[suggest(max_f=math.ceil(least.f * 1000) / 1000), suggest(strategy="best")],
@@ -107,14 +109,14 @@ def _xcore_strips(alone: Prepared) -> Plan:
             image=options.image,
             session=alone.session,
         )
-    tried = _every_plan(alone, plans)
+    outcomes = _every_plan(alone, plans)
     limits = replace(alone.limits(options.ram), cost=None)
     if options.ram is None and options.max_f is None:
         limits = replace(limits, f=STRIPS_F)
-    plan = _first_kept(tried, limits)
+    plan = _first_kept(outcomes, limits)
     if plan is not None:
         return plan
-    least = min(tried, key=lambda p: (p.arena_bytes, p.macs))
+    least = min(outcomes, key=lambda p: (p.arena_bytes, p.macs))
     limit = f"F {limits.f}" if options.ram is None else f"an arena of {options.ram} bytes"
     raise PlanError(
         f"no segments were found that keep {limit}; the least arena is {least.arena_bytes} bytes at F "
@@ -124,7 +126,7 @@ def _xcore_strips(alone: Prepared) -> Plan:
 
 
 def _every_plan(alone: Prepared, plans: Callable[..., tuple[Plan, ...]]) -> tuple[Plan, ...]:
-    """All plans of a strategy; the session keeps them, as one network is asked about under several limits."""
+    """Returns all plans of a strategy. The session caches them for requests with other limits."""
     graph, target, options, session = alone.graph, alone.target, alone.options, alone.session
     modes = options.in_place, options.image
     key = (topology_digest(graph), planning_digest(target), *modes)
@@ -132,7 +134,7 @@ def _every_plan(alone: Prepared, plans: Callable[..., tuple[Plan, ...]]) -> tupl
 
 
 def _first_kept(tried: Sequence[Plan], limits: Limits) -> Plan | None:
-    """Of the plans within the limits that of the least work, without a limit on memory of the least arena."""
+    """Returns the plan of least work within the limits, or of the smallest arena without a memory limit."""
     least_work = not math.isinf(limits.ram)
     return min(
         filter(limits.allow, tried),
@@ -230,19 +232,19 @@ def _smaller_with_loads(alone: Prepared, plans: Sequence[Plan]) -> list[Plan]:
 
 def _cheap_with_loads(alone: Prepared) -> Plan | None:
     """A plan of little cost within the limits; None where the attempts find none."""
-    asked = alone.ram
+    limit = alone.ram
     for _ in range(ATTEMPTS):
         try:
-            options = replace(alone.options, ram=asked)
+            options = replace(alone.options, ram=limit)
             plan = _with_constants(_best(replace(alone, options=options)), alone)
         except PlanError:
             return None
         if alone.limits(alone.ram).allow(plan):
             return plan
-        if asked is None or alone.ram is None or not alone.session.work.goes_on():
+        if limit is None or alone.ram is None or not alone.session.work.goes_on():
             return None
-        asked -= max(alone.target.board.alignment, plan.arena_bytes - alone.ram)
-        if asked <= 0:
+        limit -= max(alone.target.board.alignment, plan.arena_bytes - alone.ram)
+        if limit <= 0:
             return None
     return None
 

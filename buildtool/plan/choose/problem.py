@@ -1,4 +1,4 @@
-"""What is planned: a network's graphs, in the orders and the forms that it may run as, a target, and options.
+"""The planning problem: a network's graphs in their possible orders and forms, a target, and options.
 
 A network may also run with views of channels (see `graph.partviews`) or second passes (see
 `graph.secondpass`). Each such form is one more graph of the problem, as each order of its operators is.
@@ -55,12 +55,16 @@ Beside = Callable[..., tuple[Taken, ...]]
 class Prepared:
     """One planning problem.
 
-    `path` is for messages. `graphs`: the network in the given order of operators, and in better ones.
-    `options` have a limit of milliseconds as one on the cost, too. `bounded`: whether the board's memory is a
-    limit. `order_status`: see `graph.order.Order`; None where no best order was asked for. `varied`: whether
-    plans with views and with second passes count. `sliced`: whether the last graph is the first with its
-    fusions in slices (see `graph.fusions`), which strategy `best` alone plans. `beside`: what firmware takes
-    of the board's memories. `missed`: as `Front.missed`, of all fronts that are searched for this problem.
+    `path` is for messages.
+    `graphs`: the network in the given order of operators, and in better ones.
+    `options`: a limit in milliseconds is there as a limit on the cost, too.
+    `bounded`: whether the board's memory is a limit.
+    `order_status`: see `graph.order.Order`; None without a request for the best order.
+    `varied`: whether plans with views and with second passes count.
+    `sliced`: whether the last graph is the first one with its fusions in slices (see `graph.fusions`). Only
+    strategy `best` plans it.
+    `beside`: returns what firmware takes of the board's memories.
+    `missed`: as `Front.missed`, for all fronts of this problem.
     """
 
     path: str
@@ -87,7 +91,7 @@ class Prepared:
 
     @cached_property
     def every_graph(self) -> tuple[Graph, ...]:
-        """`graphs`, and behind them `twice`."""
+        """`graphs`, then `twice`."""
         return (*self.graphs, *self.twice)
 
     def by_itself(self, options: PlanOptions) -> Prepared:
@@ -315,8 +319,8 @@ def with_fewer_views(alone: Prepared, made: Graph, plan: Plan) -> Graph | None:
         op = made.ops[position]
         return op.kind is OpKind.JOINED and op.outputs[0] in alive and op.outputs[0] not in inside
 
-    kept = tuple(position for position in views(made) if not is_copied(position))
-    return with_views(alone.graph, kept) if kept and len(kept) < len(views(made)) else None
+    positions = tuple(position for position in views(made) if not is_copied(position))
+    return with_views(alone.graph, positions) if positions and len(positions) < len(views(made)) else None
 
 
 # ---- second passes -------------------------------------------------------------------------------------
@@ -336,7 +340,7 @@ def with_passes(alone: Prepared) -> tuple[Graph, ...]:
 
 
 def least_cost_with_passes(twice: Prepared) -> float:
-    """A lower bound of the cost of plans within the memory, whatever their second passes; 0 if unknown."""
+    """Returns a lower bound of the cost of plans within the memory, for any second passes; 0 if unknown."""
     from buildtool.plan.search.passsearch import least_cost
     from buildtool.plan.search.regions import INFINITE
 

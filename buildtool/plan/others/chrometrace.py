@@ -32,7 +32,7 @@ Numbers = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Clock:
-    """What the trace's time is: nanoseconds that one unit of cost takes, and that in words."""
+    """The unit of the trace's time: nanoseconds per unit of cost, and the same in words."""
 
     nanoseconds: float = 1000.0
     words: str = "1 us stands for a cost of 1; it is not a time"
@@ -67,19 +67,19 @@ def trace(
     `memories`: the names of those that arenas are in, for a plan that has more than one.
     """
     times = _times(steps, clock)
-    found = list(_slices(steps, times))
+    slices = list(_slices(steps, times))
     events = [
         *_names(steps.held, plan, memories),
         *(_region(index, steps, times) for index in range(len(steps.starts) - 1)),
-        *(_call(one, plan, graph) for one in found),
+        *(_call(one, plan, graph) for one in slices),
         *_coming(steps, times, graph, clock),
         *(_life(track, held, graph, times) for track, held in enumerate(_tracks(steps.held), _BUFFERS)),
         *_live(steps, times),
     ]
-    merged = max((one.calls for one in found), default=0)
-    said = {**about, "time": clock.words, "steps": str(len(steps.cost)), "slices": str(len(found))}
-    content = {"traceEvents": events, "displayTimeUnit": "ms", "otherData": said}
-    return Trace(json.dumps(content, separators=(",", ":")).encode() + b"\n", len(found), merged)
+    merged = max((one.calls for one in slices), default=0)
+    details = {**about, "time": clock.words, "steps": str(len(steps.cost)), "slices": str(len(slices))}
+    content = {"traceEvents": events, "displayTimeUnit": "ms", "otherData": details}
+    return Trace(json.dumps(content, separators=(",", ":")).encode() + b"\n", len(slices), merged)
 
 
 def _times(steps: PlanSteps, clock: Clock) -> Times:
@@ -110,7 +110,7 @@ class _Slice(NamedTuple):
 
 
 def _slices(steps: PlanSteps, times: Times) -> Iterator[_Slice]:
-    """The steps as slices: an operator's that follow each other are one.
+    """Returns the steps as slices: consecutive steps of an operator are one slice.
 
     Where there are too many, as many steps as needed are taken together, operator by operator.
     """
@@ -237,7 +237,7 @@ def _live(steps: PlanSteps, times: Times) -> Iterator[Event]:
 
 
 def _names(held: Sequence[Held], plan: Plan, memories: Sequence[str]) -> Iterator[Event]:
-    """What processes and threads are called, and their order."""
+    """The names of processes and threads, and their order."""
 
     def named(process: int, thread: int, what: str, **args: object) -> Event:
         return {"ph": "M", "pid": process, "tid": thread, "ts": 0, "name": what, "args": args}

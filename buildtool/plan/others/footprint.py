@@ -37,7 +37,7 @@ class Footprint:
 
 
 def footprint(flow: Flow, *, weights: str = "flash", order: str = "given") -> tuple[Flow, Footprint]:
-    """The flow in the order that was asked for (modes.Order), and what it takes."""
+    """Returns the flow in the requested order (modes.Order), and its footprint."""
     loads = weights == "load"
     budget = {modes.Order.BETTER: SHORT_BUDGET, modes.Order.BEST: BUDGET}.get(modes.Order(order))
     found = least_peak_order(flow, budget=budget) if budget is not None else None
@@ -46,17 +46,17 @@ def footprint(flow: Flow, *, weights: str = "flash", order: str = "given") -> tu
         # the order is best for activations alone; with weights that are loaded the given one may be better
         if peak(lives(other, weights=loads)) < peak(lives(flow, weights=loads)):
             flow = other
-    kept = lives(flow, weights=loads)
+    buffers = lives(flow, weights=loads)
     activations = sum(flow.values[v].size for v in flow.activations())
-    held = sum(flow.values[v].size for v in flow.weights())
-    bound, planned = peak(kept), None
-    if len(kept) <= MOST_PLACED:
-        problem = Problem(tuple(Item(life.first, life.last + 1, life.size) for life in kept))
+    weight_bytes = sum(flow.values[v].size for v in flow.weights())
+    bound, planned = peak(buffers), None
+    if len(buffers) <= MOST_PLACED:
+        problem = Problem(tuple(Item(life.first, life.last + 1, life.size) for life in buffers))
         solution = improve(problem, greedy.solve(problem), SEARCH_NODES)
         validate(problem, solution.offsets)
         planned = solution.height
-    total = activations + (held if loads else 0)
-    return flow, Footprint(activations, held, total, bound, planned, _fullest(kept, bound), found)
+    total = activations + (weight_bytes if loads else 0)
+    return flow, Footprint(activations, weight_bytes, total, bound, planned, _fullest(buffers, bound), found)
 
 
 def _fullest(kept: tuple[Life, ...], bound: int) -> int:

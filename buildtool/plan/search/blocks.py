@@ -1,8 +1,8 @@
 """Blocks of elements that can be one group of a streamed region, and the forms a block can run in.
 
 Each element of a block feeds the next one and nothing else, or the block is a section of branches.
-Forms differ in how many pixels go from operator to operator: the fewer, the less memory and the more
-calls.
+Forms differ in the pixels that an operator hands to the next one per call: fewer pixels need less memory
+and more calls.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from buildtool.plan.search.sections import Section, section
 from buildtool.plan.types import Group, Scheme
 
 MOST_OPERATORS = 10  # in one block
-STEPS = (1, 2, 3, 4, 6, 8)  # rows a block may make in one go
-MOST_REPETITION = 6.0  # a block that multiplies its own work by more is not worth a look
+STEPS = (1, 2, 3, 4, 6, 8)  # rows that a block may make per step
+MOST_REPETITION = 6.0  # blocks that multiply their own work by more are left out
 ROW = 0  # Group.hand_off: a whole row
 
 
 @dataclass(frozen=True)
 class Block:
-    """Elements [first, last] as one group that makes `step` rows in one go.
+    """Elements [first, last] as one group that makes `step` rows per step.
 
     `axis`: from its input's rows to its output's; `sums`: aligned bytes of its accumulators, and of the rows
     that branches keep; `work`: multiply-accumulates of all its steps; `section`: its branches, if it has any.
@@ -64,7 +64,7 @@ class Form:
 class Blocks:
     """All blocks of a graph; `hand_offs`: the pixels that may go from operator to operator, ascending.
 
-    `session`: what may know the forms of equal chains already.
+    `session` caches the forms of equal chains.
     """
 
     e: Elements
@@ -78,7 +78,7 @@ class Blocks:
 
     @remembered
     def ending_at(self, last: int) -> tuple[Block, ...]:
-        """The blocks with this last element: first elements and steps that may be worth a look."""
+        """Returns the blocks with this last element, for all promising first elements and steps."""
         blocks, branches = [*self._chains(last)], self.sections[last]
         if branches is not None:
             work = self._section_work(branches, self.e.heights[last])
@@ -186,27 +186,27 @@ class Blocks:
     # ---- forms -----------------------------------------------------------------------------------
 
     def lean(self, block: Block) -> tuple[Form, ...]:
-        """The forms with the least memory; of those that end a row alike, the one with the least."""
+        """Returns the forms with the least memory: for each value of `late`, the smallest."""
         *cached, rows = self.groups(block)
         strip = self._form(block, rows)
-        kept = [strip]
+        forms = [strip]
         for group in cached:  # each with larger windows than the one before it
             late = self._chain_ends.late(block.first, block.last, group.hand_off)
-            if len(kept) > 1 and kept[-1].late == late:
+            if len(forms) > 1 and forms[-1].late == late:
                 continue
             form = self._form(block, group)
             if form.window < strip.window:
-                kept.append(form)
+                forms.append(form)
             if form.window < strip.window and not form.late & ~strip.late:
-                return tuple(kept[1:])
-        return tuple(kept)
+                return tuple(forms[1:])
+        return tuple(forms)
 
     def forms(self, block: Block) -> list[Form]:
-        """All forms that no other is as good as in both memory and cost, by memory, ascending."""
+        """Returns the forms that no other form matches in both memory and cost, by memory, ascending."""
         return self._drop_dominated([self._form(block, group) for group in self.groups(block)])
 
     def cheapest(self, block: Block, most_window: float) -> Form | None:
-        """The cheapest form whose windows need at most so many bytes; None if all need more."""
+        """Returns the cheapest form whose windows need at most `most_window` bytes; None if all need more."""
         every = (self._form(block, group) for group in self.groups(block))
         fitting = [form for form in every if form.window <= most_window]
         if len(fitting) < 2:
@@ -215,11 +215,11 @@ class Blocks:
 
     def _drop_dominated(self, forms: Iterable[Form]) -> list[Form]:
         costed = [(form.window, self.block_cost(form.block, form.group), form) for form in forms]
-        kept: list[tuple[float, Form]] = []
+        undominated: list[tuple[float, Form]] = []
         for _, cost, form in sorted(costed, key=itemgetter(0, 1)):
-            if not any(not other.late & ~form.late and less <= cost for less, other in kept):
-                kept.append((cost, form))
-        return [form for _, form in kept]
+            if not any(not other.late & ~form.late and less <= cost for less, other in undominated):
+                undominated.append((cost, form))
+        return [form for _, form in undominated]
 
     def _form(self, block: Block, group: Group) -> Form:
         """How a block runs as a group."""
@@ -238,7 +238,7 @@ class Blocks:
     def groups(self, block: Block) -> Iterator[Group]:
         """A block by hand-off, whole rows last."""
         if block.section is None and block.first < block.last:
-            # so many pixels of its output, or of its input if wider
+            # pixels of the block's output, or of its input if that is wider
             inner = range(block.first + 1, block.last + 1)
             stride = math.prod(self.e.axes_of[e][1].stride for e in inner)
             for pixels in dict.fromkeys(max(1, n // stride) for n in self.hand_offs):
@@ -278,5 +278,5 @@ class Blocks:
         if not self.e.fed(first):
             return cost
         rows, axis = self.e.input_rows(first), self._axis(first, last)
-        asked = rows if axis is None else max(0, min(rows, axis.high(made)))
-        return cost + self.e.delivery(first, asked)
+        needed_rows = rows if axis is None else max(0, min(rows, axis.high(made)))
+        return cost + self.e.delivery(first, needed_rows)

@@ -47,7 +47,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Boundaries:
-    """What the search asks of a network's cuts and elements beside the blocks."""
+    """The properties of a network's cuts and elements that the search reads, besides the blocks."""
 
     blocks: Blocks
 
@@ -58,7 +58,7 @@ class Boundaries:
 
     @cached_property
     def chain_keys(self) -> ChainKeys:
-        """The keys of chains, but for the rows that are wanted of them."""
+        """The keys of chains, without the number of rows that later elements need."""
         return ChainKeys(self.blocks)
 
     @cached_property
@@ -68,7 +68,7 @@ class Boundaries:
 
     @cached_property
     def least_wanted(self) -> tuple[int, ...]:
-        """Cut -> the least rows of the tensor before it that any region's later elements want of it."""
+        """Cut -> the fewest rows of the tensor before it that later elements of any region need."""
         e = self.e
         wanted = [0, *e.heights]
         for cut in range(e.count - 1, 0, -1):
@@ -86,7 +86,7 @@ class Boundaries:
 
     @cached_property
     def least_rows(self) -> tuple[int, ...]:
-        """Cut -> the least rows of a ring there, which additions read later."""
+        """Cut -> the fewest rows that a ring there may have, as later additions read it."""
         least = [1] * (self.e.count + 1)
         for cut in range(1, self.e.count):
             for reader in self.e.readers.get(self.e.makes[cut - 1], ()):
@@ -110,18 +110,18 @@ class Boundaries:
 
     @cached_property
     def live(self) -> tuple[int, ...]:
-        """Cut -> aligned bytes of what has to be whole there."""
+        """Cut -> aligned bytes of the tensors that must be whole there."""
         return tuple(sum(self.e.sizes[t] for t in held) for held in self.e.live)
 
     @cached_property
     def held(self) -> tuple[int, ...]:
-        """Region's end -> aligned bytes of its output and of what has to be whole there."""
+        """Region's end -> aligned bytes of its output and of the tensors that must be whole there."""
         both = zip(self.e.live, ((), *((t,) for t in self.e.makes)), strict=True)
         return tuple(sum(self.e.sizes[t] for t in live.union(own)) for live, own in both)
 
     @cached_property
     def lowest_first(self) -> tuple[int, ...]:
-        """Region's end -> the lowest first element; else something made inside were read after it."""
+        """Region's end -> the lowest first element: no tensor made inside may be read after the region."""
         both = zip(self.e.live, (-1, *self.e.makes), strict=True)
         return tuple(max((self.e.made_at[t] for t in live - {own}), default=-1) + 1 for live, own in both)
 
@@ -152,8 +152,8 @@ class Boundaries:
 
     def _whole(self, element: int) -> int:
         e, saved = self.e, self._saved(element)
-        held = e.live[element] | {e.roots[t] for t in e.ops[element].outputs}
-        least = sum(e.sizes[t] for t in held) + e.scratch[element] - saved
+        tensors = e.live[element] | {e.roots[t] for t in e.ops[element].outputs}
+        least = sum(e.sizes[t] for t in tensors) + e.scratch[element] - saved
         if not e.loaded:
             return least
         whole, part = e.loaded[e.positions[element]]  # bytes of all constants, of as few as come at a time
@@ -177,8 +177,8 @@ class Boundaries:
         """Bytes that a kernel over whole tensors may save by writing over its input."""
         e = self.e
         op, kernel = e.ops[element], e.own_kernels[element]
-        allowed = _CONTRACTS[InPlace(e.in_place)]
-        if kernel is None or kernel.overlap not in allowed or len(op.outputs) != 1:
+        contracts = _CONTRACTS[InPlace(e.in_place)]
+        if kernel is None or kernel.overlap not in contracts or len(op.outputs) != 1:
             return 0
         own, lows = e.sizes[op.outputs[0]], list[tuple[int, int]]()  # lowest offset over the output's, bytes
         for t in op.inputs:
@@ -221,7 +221,7 @@ class Boundaries:
 
     @cached_property
     def read_besides(self) -> Numbers:
-        """What elements read besides: root, bytes of a row, whether a ring will do, whether all is needed."""
+        """Other inputs of elements: root, bytes of a row, whether a ring suffices, whether all is needed."""
         e, rows = self.e, list[tuple[int, ...]]()
         for element, beside in enumerate(e.beside):
             for tensor in beside:
@@ -233,7 +233,7 @@ class Boundaries:
 
     @cached_property
     def section_rows(self) -> tuple[Numbers, Numbers]:
-        """Of each section where its lists begin, and all lists one behind the other."""
+        """For each section the positions of its lists, and all lists joined."""
         rows, begins = list[int](), list[list[int]]()
         for section in filter(None, self.blocks.sections):
             progress = section_progress(section, self.sources[section.first].rows)

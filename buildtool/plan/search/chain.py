@@ -95,8 +95,8 @@ class Elements:
     @cached_property
     def outputs(self) -> frozenset[int]:
         """Roots of the network's outputs, and of its states."""
-        kept = (*self.graph.outputs, *state_of(self.graph))
-        return frozenset(self.roots[t] for t in kept if t in self.roots)
+        tensors = (*self.graph.outputs, *state_of(self.graph))
+        return frozenset(self.roots[t] for t in tensors if t in self.roots)
 
     @cached_property
     def made_at(self) -> Mapping[int, int]:
@@ -109,17 +109,19 @@ class Elements:
     def last_read(self) -> Mapping[int, int]:
         """Root -> the last element that needs it, or one past the last of all."""
         last = {t: max(self.readers.get(t, (made,))) for t, made in self.made_at.items()}
-        kept = self.outputs | (frozenset(self.graph.inputs) if self.image == Image.RESIDENT else frozenset())
-        return last | dict.fromkeys(kept, self.count)
+        lasting = self.outputs | (
+            frozenset(self.graph.inputs) if self.image == Image.RESIDENT else frozenset()
+        )
+        return last | dict.fromkeys(lasting, self.count)
 
     @cached_property
     def live(self) -> tuple[frozenset[int], ...]:
         """Cut -> the roots that have to be whole there; cut c is before element c."""
-        held: list[set[int]] = [set() for _ in range(self.count + 1)]
+        tensors: list[set[int]] = [set() for _ in range(self.count + 1)]
         for t, made in self.made_at.items():
             for cut in range(made + 1, self.last_read[t] + 1):
-                held[cut].add(t)
-        return tuple(map(frozenset, held))
+                tensors[cut].add(t)
+        return tuple(map(frozenset, tensors))
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
@@ -243,10 +245,10 @@ class Elements:
 
     @remembered
     def scratch_for(self, element: int, columns: int) -> int:
-        """Aligned bytes of scratch of an element's kernel, for calls of at most so many columns."""
+        """Aligned bytes of scratch of an element's kernel, for calls of at most `columns` columns."""
         kernel = self.own_kernels[element]
-        wanted = catalogue.scratch_bytes(kernel, self.graph, self.ops[element], columns) if kernel else 0
-        return round_up(wanted, self.alignment)
+        size = catalogue.scratch_bytes(kernel, self.graph, self.ops[element], columns) if kernel else 0
+        return round_up(size, self.alignment)
 
     @cached_property
     def work_before(self) -> tuple[int, ...]:
@@ -275,7 +277,7 @@ class Elements:
         return (0, *accumulate(round(cost * COST_UNITS) for cost in self.cost))
 
     def delivery(self, first: int, rows: int) -> float:
-        """The cost of delivering so many rows to a region that begins here; 0 if nothing is delivered."""
+        """Returns the cost of delivering `rows` rows to a region that begins here; else 0."""
         return self.model.delivery(rows) if self.fed(first) else 0.0
 
     def fed(self, first: int) -> bool:

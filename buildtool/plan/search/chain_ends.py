@@ -1,8 +1,7 @@
-"""What chains need besides their rings (windows between operators, and scratch), and what their calls cost.
+"""The memory of chains besides their rings (windows between operators, scratch), and the cost of their calls.
 
-Chains that end alike share all but what lies before their first element. So they are looked at together,
-from the last element back. Most of what is asked of their costs was asked before: see CostModel, by whose
-numbers parts are known here.
+Chains with the same last elements share these numbers. So they are computed together, from the last element
+back. CostModel caches costs: parts here are its numbers.
 """
 
 from __future__ import annotations
@@ -40,8 +39,8 @@ class ChainEnds:
         shapes, scratch = self._shapes(last, step, pixels), self._scratch_of(last, pixels)
         if not pixels:
             return self._of_strips(shapes, scratch, last)
-        kept = accumulate((round_up(size, self._e.alignment) for _, _, size in shapes), initial=0)
-        return [windows + most for windows, most in zip(kept, accumulate(scratch, max), strict=True)]
+        sizes = accumulate((round_up(size, self._e.alignment) for _, _, size in shapes), initial=0)
+        return [windows + most for windows, most in zip(sizes, accumulate(scratch, max), strict=True)]
 
     def late(self, first: int, last: int, pixels: int) -> int:
         """A bit for each element of a chain, of the last one the lowest: whether it still runs when the last
@@ -62,12 +61,12 @@ class ChainEnds:
     def _of_strips(self, shapes: list[tuple[int, int, int]], scratch: list[int], last: int) -> list[int]:
         workspaces, most = [scratch[0]], 0
         for before, shape in enumerate(shapes):  # elements before the last one: `before` reads this window
-            held = round_up(shape[2], self._e.alignment)
-            inner = held + scratch[before]
+            window = round_up(shape[2], self._e.alignment)
+            inner = window + scratch[before]
             if before and not (shape == shapes[before - 1] and self._rewrites(last - before)):
                 inner += round_up(shapes[before - 1][2], self._e.alignment)
             most = max(most, inner)
-            workspaces.append(max(most, held + scratch[before + 1]))
+            workspaces.append(max(most, window + scratch[before + 1]))
         return workspaces
 
     def _rewrites(self, element: int) -> bool:

@@ -1,8 +1,8 @@
-"""The front as the rest of the product sees it: points, each of which can be made into a plan.
+"""The front as the rest of the product sees it: points that can be assembled into plans.
 
 It is exact within a budget of labels: no plan in the space beats a point of the front in both memory
-and work. Beyond it the points are real ways still, and `Front.factor` says how much they may miss. For small
-networks tests/oracles/front_twin.py assembles and measures every plan of the space to check this.
+and work. Beyond it the points are still real ways, and `Front.factor` is their optimality gap.
+To check this, tests/oracles/front_twin.py assembles and measures every plan of the space for small networks.
 
 Live bytes are aligned: of a region, all that it holds at any time (whole tensors, rings, accumulators,
 the largest workspace of its groups) counts for all of it, less the bytes of its output that may lie on
@@ -52,15 +52,15 @@ class Point:
 class Front:
     """All ways that no other beats in memory and in work, least memory first.
 
-    `missed`: what searches for the least cost that were asked of it have proven, by limit of bytes: how many
-    times the least there is may be what was found.
+    `missed`: limit in bytes -> the proven optimality gap of the search for the least cost within it, as a
+    factor.
     """
 
     graph: Graph
     target: Target
     settings: Settings
     space: Space
-    session: Session  # what may know timelines and placements already
+    session: Session  # caches timelines and placements
     missed: dict[int, float] = field(default_factory=dict)
 
     @cached_property
@@ -73,7 +73,7 @@ class Front:
 
     @property
     def factor(self) -> float:
-        """By how much the points may miss the exact front: see Ways; 1 where they are that front."""
+        """The optimality gap of the points (see Ways); 1 where they are the exact front."""
         return self._ways.factor
 
     @property
@@ -81,7 +81,7 @@ class Front:
         return self.space.ways(self.settings.max_f, self.settings.most_labels)
 
     def may_fit(self, index: int, most_bytes: float) -> bool:
-        """Whether the arena that `within` finds for a point may have at most so many bytes."""
+        """Whether the arena that `within` finds for a point may have at most `most_bytes` bytes."""
         if self._floors[index] <= most_bytes:
             return True
         way = self.points[index].way
@@ -212,11 +212,11 @@ class Front:
     def calls_cost(self, way: Way) -> float:
         """The least that a way's plan costs without its copies, in whichever forms `cheap` takes."""
         e, settings = self.space.elements, self.settings
-        known = Regions.of(
+        costs = Regions.of(
             self.graph, e.kernels, self.target, settings.image, settings.in_place, self.session
         )
         timelines = (self._timeline(regions) for regions in (self._cheap(way), self._lean(way)))
-        return min(sum(known.facts(run).cost for run in timeline.runs) for timeline in timelines)
+        return min(sum(costs.facts(run).cost for run in timeline.runs) for timeline in timelines)
 
     def cheaper(self, most_bytes: float, search: Search, below: Callable[[], float]) -> Iterator[int]:
         """The points whose arena may be within some bytes, most live bytes first, as long as one may cost

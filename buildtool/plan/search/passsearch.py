@@ -1,4 +1,4 @@
-"""Which gates of a network make their tensor twice, at every amount of memory: exact over all choices.
+"""Chooses the gates that recompute their tensor in a second pass, for every amount of memory, exactly.
 
 The network without second passes, and the one with a pass at every gate, are searched side by side (see
 `paths`). They have the same cuts but for those inside of gates; at a cut that both have, the best way to it
@@ -110,7 +110,7 @@ class PassSearch:
         return self._lanes[0].t
 
     def least(self, most_bytes: int) -> Choice | None:
-        """The way of least weight within so many bytes; None if no way fits."""
+        """Returns the way of least weight within `most_bytes` bytes; None if no way fits."""
         if most_bytes < 0:
             return None
         for lane in self._lanes:
@@ -198,7 +198,7 @@ def worthwhile(lanes: Sequence[Lane], settings: Settings, *, by_cost: bool = Fal
 
 
 def least_cost(lanes: Sequence[Lane], most_labels: int, most_bytes: int) -> float:
-    """A lower bound of the cost of ways within so many bytes, whatever their second passes; 0 if unknown."""
+    """A lower bound of the cost of ways within `most_bytes` bytes, for any second passes; 0 if unknown."""
     if not lanes:
         return 0.0
     search = PassSearch(lanes, by_cost=True, most_labels=most_labels)

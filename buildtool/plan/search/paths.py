@@ -68,9 +68,9 @@ class Search:
         self.exact_way: Way | None = None  # of the last limit until then
 
     def least(self, most_bytes: int) -> Way | None:
-        """The way of least weight that needs at most so many bytes; None if no way fits.
+        """Returns the way of least weight that needs at most `most_bytes` bytes; None if no way fits.
 
-        Where `exact` is no longer true afterwards, there may be one although none was found, or a better one.
+        If `exact` is false afterwards, there may be a better way, or a way although None is returned.
         """
         if not self._pass(most_bytes):
             return None
@@ -90,7 +90,7 @@ class Search:
         return way
 
     def _pass(self, most_bytes: int) -> bool:
-        """Goes through all cuts with a limit; whether anything is left of the ways."""
+        """Goes through all cuts with a limit. Returns whether a way remains."""
         if most_bytes < 0:  # not even a network of aliases, which needs none
             return False
         self.begin(most_bytes)
@@ -128,7 +128,7 @@ class Search:
         return result.weight
 
     def lower_bound(self, most_bytes: int) -> int | None:
-        """A lower bound of the weight of ways within so many bytes (relaxed search); None if none fits."""
+        """Returns a lower bound of the weight of ways within `most_bytes` bytes; None if no way fits."""
         if not self._pass(most_bytes):
             return None
         return self.t.before[-1] + self._best[self.t.e.count]
@@ -140,31 +140,31 @@ class Search:
 
     def falling(self) -> Iterator[Way]:
         """The ways within ever less bytes, least weight first; undominated as long as it is exact."""
-        kept, most_bytes = None, INFINITE
+        candidate, most_bytes = None, INFINITE
         while (way := self.least(most_bytes)) is not None:
-            if kept is not None and way.weight > kept.weight:
-                yield kept
-            kept = way
+            if candidate is not None and way.weight > candidate.weight:
+                yield candidate
+            candidate = way
             most_bytes = next_limit(way.bytes, self.exact)
-        if kept is not None:
-            yield kept
+        if candidate is not None:
+            yield candidate
 
 
 def next_limit(size: int, exact: bool) -> int:
-    """The bytes that are asked for after a way of this size."""
+    """Returns the next limit, in bytes, after a way of this size."""
     return size - (1 if exact else max(1, size // FALL_BEYOND))
 
 
-# ---- by how much ways may miss -----------------------------------------------------------------------
+# ---- optimality gap ------------------------------------------------------------------------------------
 
 
 def factor(tables: Tables, most_extra: int | None, ways: Sequence[Way], exact: Way | None) -> float:
-    """By how much a front that a budget ended may miss: for every way of the space one of `ways` needs at
-    most so many times its bytes, and weighs at most so many times its weight.
+    """Returns the optimality gap of a front whose search ended early, as a factor of at least 1.
 
-    `exact`: no way with as many bytes or more is missed. A relaxed search proves it, for limits of bytes that
-    fall by a sixteenth: no way within a limit weighs less than the bound, and every way above the next limit
-    needs more bytes than that.
+    For every way of the space, one of `ways` needs at most factor times its bytes and at most factor times
+    its weight. `exact`: the front is complete from this way's bytes on. A relaxed search proves the factor,
+    with limits that fall by a sixteenth: no way within a limit weighs less than the bound, and every way
+    above the next limit needs more bytes than that.
     """
     missed = 1.0
     for size, weight in _missed_corners(tables, most_extra, ways, exact):
@@ -176,7 +176,7 @@ def factor(tables: Tables, most_extra: int | None, ways: Sequence[Way], exact: W
 
 
 def over_bound(tables: Tables, weight: int, most_bytes: int) -> float:
-    """How many times the least weight of all ways within some bytes a weight may be."""
+    """Returns the optimality gap of a weight among ways within `most_bytes` bytes, as a factor."""
     bound = Search(tables, relaxed=True).lower_bound(most_bytes)
     return 1.0 if bound is None else _excess_factor(weight, bound)
 

@@ -98,7 +98,7 @@ class Regions:
         self._shared = best, version, arrays  # alive as long as C reads them
 
         def extra(form: int, wanted: int) -> int:
-            """What C asks for: the weight of a form of which only some rows are wanted."""
+            """Called by C: returns the weight of a form if only `wanted` rows are needed."""
             try:
                 return tables.extra(tables.form(form), wanted)
             except BaseException as error:  # it cannot pass through C: `search` raises it

@@ -90,17 +90,17 @@ def _first_element(e: Elements, last: int) -> int | None:
 def _run_section(e: Elements, first: int, last: int, group: Group, axis: Axis, lanes: Branches) -> Section:
     """The section, once it has been run through."""
     progress, count = Progress(lanes), len(lanes.lanes)
-    held = [0] * count
+    heights = [0] * count
     reads: list[tuple[int, bool, int]] = []  # rows of the output made, whether by it, row of the input
     while progress.made[-1] < lanes.lanes[-1].height:
         progress.ask()
         for lane, y0, y1 in progress.advance():
-            held[lane] = max(held[lane], y1 - min(y0, progress.lowest(lane, y0)))
+            heights[lane] = max(heights[lane], y1 - min(y0, progress.lowest(lane, y0)))
             joins = lane == count - 1
             rows = (max(0, r.axis.low(y0)) for r in lanes.lanes[lane].reads if r.lane == INPUT)
             reads += [(y0 if joins else progress.made[-1], joins, row) for row in rows]
     tensors = (e.graph.tensors[t] for t in e.makes[first:last])
-    rings = (round_up(n * t.row_bytes, e.alignment) for n, t in zip(held, tensors, strict=False))
+    rings = (round_up(n * t.row_bytes, e.alignment) for n, t in zip(heights, tensors, strict=False))
     return Section(first, last, group, axis, lanes, sum(rings), *_lowest_reads(reads, lanes))
 
 

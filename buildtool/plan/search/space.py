@@ -49,7 +49,7 @@ class Settings:
     """What a front depends on besides the graph and the target.
 
     `hand_off`: least pixels that go from operator to operator inside a group; `max_f`: ways that do more than
-    this times the network's own work are left out; `most_labels`: a search is exact within so many labels.
+    this times the network's own work are left out; `most_labels`: a search is exact within this many labels.
     `loaded`: see `Elements.loaded`.
     """
 
@@ -69,7 +69,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class Ways:
-    """Ways of which no other has as few bytes and as little weight, least bytes first.
+    """The undominated ways in bytes and weight, in ascending order of bytes.
 
     `factor`: 1 where no way of the space beats any of them. Where the budget ended the search: for every way
     of the space one of these needs at most `factor` times its bytes, and does at most `factor` times its
@@ -88,7 +88,7 @@ class Space:
 
     elements: Elements
     hand_offs: tuple[int, ...]
-    session: Session  # what may know the forms of equal chains already
+    session: Session  # caches the forms of equal chains
 
     @cached_property
     def blocks(self) -> Blocks:
@@ -155,7 +155,7 @@ class Space:
 
     @remembered
     def ways(self, max_f: float, most_labels: int = MOST_LABELS) -> Ways:
-        """The undominated ways with at most this F that a search of so many labels finds."""
+        """Returns the undominated ways with at most this F that a search of `most_labels` labels finds."""
         extra = self.most_extra(max_f)
         search = Search(self.tables, extra, most_labels)
         ways = tuple(undominated(search.falling(), lambda way: (way.bytes, way.weight)))

@@ -36,8 +36,8 @@ _WINDOW, _SECTION = _SEARCHED.index("window"), _SEARCHED.index("section")
 
 @dataclass(frozen=True)
 class Tables:
-    """Everything the search asks of a graph, for one weight: `per_cost` times the cost in 1 / COST_UNITS, and
-    `per_work` times the multiply-accumulates.
+    """The tables of a graph for one weight: `per_cost` times the cost in 1 / COST_UNITS plus `per_work` times
+    the multiply-accumulates.
     """
 
     boundaries: Boundaries
@@ -63,7 +63,7 @@ class Tables:
         return tuple(self.per_cost * a + b for a, b in zip(self.e.cost_before, work, strict=True))
 
     def extra(self, form: Form, wanted: int) -> int:
-        """Weight beyond the elements' own of a block of which `wanted` rows are wanted."""
+        """Returns a block's weight beyond its elements' own, if later elements need `wanted` of its rows."""
         block, blocks = form.block, self.blocks
         made = min(self.e.heights[block.last], -(-wanted // block.step) * block.step)
         weight = self.before[block.first] - self.before[block.last + 1]
@@ -146,7 +146,7 @@ class Tables:
         return as_rows(map(self._row, self._forms(last)))
 
     def _forms(self, last: int) -> Iterator[Form]:
-        """The forms worth a look of the blocks that end at an element; windows without constants."""
+        """Returns the promising forms of the blocks that end at an element; windows without constants."""
         fewest: dict[int, int] = {}  # first element -> work
         for block in self.blocks.ending_at(last):
             if self.per_cost:
