@@ -108,7 +108,7 @@ def identify(
 
 
 def _said(command: Sequence[str], variables: Mapping[str, str], ldflags: Sequence[str] | None) -> str | None:
-    """What a compiler says while it compiles an empty file, without the names of temporary files.
+    """The output of a compiler for an empty file, without the names of temporary files.
     With `ldflags`, what it would run in order to compile and link that file: nothing is run then.
     """
     words = ["-v", "-c", "-o", "empty.o"] if ldflags is None else ["-###", "-o", "empty", *ldflags]

@@ -61,7 +61,7 @@ def evaluate(expression: str, variables: Mapping[str, int]) -> Value:
 
 
 def check(expression: str, names: frozenset[str]) -> bool:
-    """TargetError unless `expression` is well formed, of `names` alone; whether it needs no parentheses."""
+    """Whether `expression` needs no parentheses. TargetError if it is malformed or uses other names."""
     tree = _parse(expression)
     for node in ast.walk(tree):
         if isinstance(node, ast.Name) and node.id not in names and node.id not in FUNCTIONS:

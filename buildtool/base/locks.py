@@ -72,7 +72,7 @@ def process(pid: int) -> tuple[int, str]:
 
 @contextlib.contextmanager
 def scratch() -> Iterator[str]:
-    """A temporary folder, locked while it is used; those that killed commands have left are removed first."""
+    """A temporary folder, locked while it is used. First removes the folders that killed commands left."""
     import shutil  # for who needs such a folder: a client does not
     import tempfile
 

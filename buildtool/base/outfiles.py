@@ -175,7 +175,7 @@ def alone(folder: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _writing(path: Path) -> Iterator[None]:
-    """Tells what the system refuses as a UsageError about `path`."""
+    """Turns an error of the system into a UsageError about `path`."""
     try:
         yield
     except OSError as error:

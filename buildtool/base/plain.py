@@ -182,8 +182,8 @@ class Key:
 
     `without`: what holds where the key is missing ("": the field's default, if any). `name`: of the key, if
     not the field's; behind a dot, in a table of its own ("roles.code"); BESIDE: the keys of the field's
-    dataclass stand in this table, and its first one says whether it is there. `require_key`: files have it in
-    spite of a default.
+    dataclass stand in this table, and its first one says whether it is there. `needed`: files must have it,
+    although the field has a default.
     """
 
     meaning: str

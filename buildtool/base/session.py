@@ -78,7 +78,7 @@ class Session:
 
     @contextlib.contextmanager
     def budget(self, most: float) -> Iterator[Work]:
-        """Makes `work` a budget of so many units for a while."""
+        """Makes `work` a budget of `most` units for a while."""
         before, self.work = self.work, Work(most)
         try:
             yield self.work

@@ -79,7 +79,7 @@ class Decoder:
         return not self.missing
 
     def add(self, data: bytes) -> None:
-        """Bytes that have arrived."""
+        """Adds bytes that have arrived."""
         self._buffer += data
 
     def take(self) -> dict[str, Any] | None:

@@ -52,17 +52,17 @@ class Worker:
         self.about, self.doing = "", "starting"
         self.job: str | None = None
         self.rss, self.cpu = 0, 0.0  # bytes of memory, and CPU seconds, as it said last
-        self.since = self.take_message = time.monotonic()  # `since`: it is at work, or idle
+        self.since = self.heard_at = time.monotonic()  # `since`: it is at work, or idle
 
     def send(self, message: Mapping[str, Any]) -> None:
         """Sends a message to the worker, as soon as it reads."""
         self.unsent += wire.pack_frame(message)
-        self.take_message = time.monotonic()  # from now on it has to say that it is at work
+        self.heard_at = time.monotonic()  # from now on it has to say that it is at work
         self.write()
 
     def is_silent(self, now: float, seconds: float) -> bool:
-        """Whether it works for a client and was silent for so many `seconds`: it was stopped, or it hangs."""
-        return self.job is not None and not self.prepares and now - self.take_message > seconds
+        """Whether it works for a client and was silent for this many `seconds`: it is stopped, or hangs."""
+        return self.job is not None and not self.prepares and now - self.heard_at > seconds
 
     def write(self) -> None:
         """Writes as much as its pipe takes now. `read` finds out that a child has ended."""
@@ -81,7 +81,7 @@ class Worker:
             return []
         except OSError:
             return None
-        self.take_message = time.monotonic()
+        self.heard_at = time.monotonic()
         return self._decoder.feed(data) if data else None
 
     def kill(self) -> None:
@@ -136,7 +136,7 @@ class Job:
 
 
 def lower_priority(pid: int) -> None:
-    """Gives a process that leads a session, and its group, the lowest priority for good."""
+    """Gives a process that leads a session, and its group, the lowest priority. It cannot be raised again."""
     with contextlib.suppress(OSError):
         os.setpriority(os.PRIO_PROCESS, pid, 19)
     with contextlib.suppress(OSError, AttributeError):  # Linux alone has it

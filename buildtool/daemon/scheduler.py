@@ -1,4 +1,4 @@
-"""Which request runs in which worker: equal ones once, at most so many at a time, and what they cost.
+"""Which request runs in which worker: equal ones once, a limited number at a time, and what they cost.
 
 What is prepared (see `preparing`) waits until nobody waits. A worker that ends, or that says nothing for
 long, costs its own request and no other: the client is told, and plans by itself.

@@ -249,7 +249,7 @@ def operands(variant: KernelVariant, graph: Graph, op: Op) -> tuple[int, ...]:
 
 
 def constants_bytes(variant: KernelVariant, graph: Graph, op: Op) -> int:
-    """Bytes of the kernel's packed constants for `op`, a multiple of 16; no weight is looked at."""
+    """Bytes of the kernel's packed constants for `op`, a multiple of 16. It reads no weights."""
     if variant.constants == "0":
         return 0
     return _whole_bytes(variant, "constants", graph, op, ALIGNMENT)

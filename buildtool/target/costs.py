@@ -84,7 +84,7 @@ def along(of: Geometry, axis: int) -> tuple[int, int, int, int, int]:
 
 
 def _multiples(low: int, high: int, of: int) -> range:
-    """Those of `of` in [low, high); none of 0."""
+    """The multiples of `of` in [low, high); empty where `of` is 0."""
     return range(-(-low // of) * of, high, of) if of else range(0)
 
 
@@ -121,7 +121,7 @@ class Pricer:
     def __init__(self, costs: Costs) -> None:
         self.costs = costs
         self._calls: dict[tuple[str, Geometry, Part, Part], float] = {}
-        self._find_variable: dict[tuple[str, tuple[int, ...]], float] = {}
+        self._prices: dict[tuple[str, tuple[int, ...]], float] = {}
         self.call = self._stated_cost("call", {})
 
     def cost(self, kernel: KernelVariant, of: Geometry, rows: Part, columns: Part) -> float:
@@ -162,9 +162,9 @@ class Pricer:
 
     def _stated_cost(self, name: str, known: Mapping[str, int]) -> float:
         key = (name, tuple(known.values()))
-        if key not in self._find_variable:
-            self._find_variable[key] = round_cost(compiled(getattr(self.costs, name))(known))
-        return self._find_variable[key]
+        if key not in self._prices:
+            self._prices[key] = round_cost(compiled(getattr(self.costs, name))(known))
+        return self._prices[key]
 
 
 def terms(columns: Part) -> list[tuple[Part, int]]:

@@ -48,7 +48,7 @@ class MemoryKind(enum.StrEnum):
 class Memory:
     """One memory, an address range; any number of them.
 
-    `erase`: so many blocks (count) of so many bytes. `speed`: None: not known, and it is taken for ideal.
+    `erase`: pairs of a number of blocks and their bytes. `speed`: None: not known, so taken as ideal.
     """
 
     name: str

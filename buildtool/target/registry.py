@@ -381,7 +381,7 @@ def has_asked_others() -> bool:
 
 
 def uses_others() -> bool:
-    """Whether it has, and one of them is no package: the digest of the code has no part of such a one."""
+    """Whether it has, and one of them is a single module, which the digest of the code does not cover."""
     if not has_asked_others():
         return False
     tops = {type(plugin_).__module__.partition(".")[0] for plugin_ in _other_plugins().values()}
@@ -389,7 +389,7 @@ def uses_others() -> bool:
 
 
 def forget_others() -> None:
-    """From now on distributions are found that were installed since they were asked for."""
+    """Forgets the plugins of other distributions, so that newly installed ones are found."""
     _other_plugins.cache_clear()
 
 

@@ -224,7 +224,8 @@ def keep_within(disk: Disk, most: int, known: Known, data: bytes) -> None:
 
 def evict(disk: Disk, most: int, least: int = 0) -> int | None:
     """Counts the bytes of all entries, each as `least` bytes at least. Where they are more than `most`, the
-    longest unused go until four fifths of that are left. The bytes left; None: another process does it.
+    longest unused go until four fifths of that are left. The result is the bytes left, or None
+    where another process evicts.
     """
     with contextlib.suppress(OSError), hold_lock(disk.folder / LOCK, wait=False) as mine:
         if mine is None:
