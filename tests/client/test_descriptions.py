@@ -186,6 +186,8 @@ def test_the_services_own_answer_comes_back_byte_for_byte(tmp_path, monkeypatch)
         return handle({**request})
 
     request = {"kind": "describe", "board": "host"}
-    answers = [fetch_description(request, str(tmp_path), code_digest(), Digests("test"), service) for _ in "12"]
+    answers = [
+        fetch_description(request, str(tmp_path), code_digest(), Digests("test"), service) for _ in "12"
+    ]
     assert msgpack.packb(answers[0]) == msgpack.packb(answers[1])
     assert asked == [request]

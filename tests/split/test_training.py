@@ -153,11 +153,7 @@ def test_a_training_goes_on_from_its_own_state_alone(tmp_path, monkeypatch):
     training.keep(model, path, "a", 3, 40.5)
     for variable in variables:
         variable.assign(0.0)
-    assert (
-        training.restore(model, path, "b")
-        == training.restore(model, tmp_path / "none", "a")
-        == (0, 0.0)
-    )
+    assert training.restore(model, path, "b") == training.restore(model, tmp_path / "none", "a") == (0, 0.0)
     assert variables[0].value == 0.0
     assert training.restore(model, path, "a") == (3, 40.5)
     assert [variable.value for variable in variables] == [1.5, 2.5, 3.5]

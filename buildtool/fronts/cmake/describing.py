@@ -60,7 +60,9 @@ def _ask(request: Mapping[str, object]) -> answers.DescribeAnswer:
     folder = str(Path.cwd())
     seen = read_stat_cache()
     with Client(folder) as client:
-        answer = fetch_description({"kind": "describe", **request}, folder, code_digest(), seen, client.request)
+        answer = fetch_description(
+            {"kind": "describe", **request}, folder, code_digest(), seen, client.request
+        )
     seen.save()
     return cast("answers.DescribeAnswer", answer)
 
