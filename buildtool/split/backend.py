@@ -44,20 +44,20 @@ def prepare() -> Any:
 
     It is called before anything else imports Keras. Raises ToolError where a package is not installed.
     """
-    wanted = os.environ.get("KERAS_BACKEND") or BACKENDS[0]
-    if wanted not in BACKENDS:
-        raise UsageError(f"'{wanted}' is not a backend of Keras", option="backend", hint=", ".join(BACKENDS))
+    name = os.environ.get("KERAS_BACKEND") or BACKENDS[0]
+    if name not in BACKENDS:
+        raise UsageError(f"'{name}' is not a backend of Keras", option="backend", hint=", ".join(BACKENDS))
     if "keras" not in sys.modules:
-        os.environ["KERAS_BACKEND"] = wanted
+        os.environ["KERAS_BACKEND"] = name
         os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # else cuBLAS sums in any order
-        if wanted == "jax":
+        if name == "jax":
             flags = os.environ.get("XLA_FLAGS", "")
             os.environ["XLA_FLAGS"] = f"{flags} --xla_gpu_deterministic_ops=true".strip()
     try:
         import keras
     except ImportError as error:
-        package = error.name or wanted
+        package = error.name or name
         hint = EXTRA if package in ("keras", "tensorflow") else f"pip install {package}"
         raise ToolError(f"training needs {package}, which is not installed", hint=hint) from None
     if keras.backend.backend() == "tensorflow":
@@ -88,7 +88,7 @@ def array(variable: Any) -> Any:
 
 def digest(model: Any) -> str:
     """SHA-256 (hex) of a network's structure and weights, the same in every process."""
-    total = hashlib.sha256(_config(model.to_json()))
+    total = hashlib.sha256(_dump_config(model.to_json()))
     for variable in model.weights:
         value = array(variable)
         total.update(repr((value.shape, str(value.dtype))).encode())
@@ -110,15 +110,15 @@ def pack_model(model: Any) -> bytes:
             hint = "free space there, or name another folder for temporary files (TMPDIR)"
             raise MachineError(text, path=folder, hint=hint) from None
         stream = io.BytesIO()
-        with zipfile.ZipFile(path) as given, zipfile.ZipFile(stream, "w") as repacked:
-            for name in sorted(given.namelist()):
-                data = given.read(name)
+        with zipfile.ZipFile(path) as archive, zipfile.ZipFile(stream, "w") as repacked:
+            for name in sorted(archive.namelist()):
+                data = archive.read(name)
                 if name == "metadata.json":
                     data = json.dumps({**json.loads(data), "date_saved": ""}, sort_keys=True).encode()
                 elif name == "config.json":
-                    data = _config(data)
+                    data = _dump_config(data)
                 elif name == "model.weights.h5":
-                    data = _without_optimiser(data)
+                    data = _strip_optimiser(data)
                 repacked.writestr(zipfile.ZipInfo(name, _TIME), data)
     return stream.getvalue()
 
@@ -151,7 +151,7 @@ def load(path: Path) -> Any:
         raise ModelError(text, path=str(path), hint=hint) from None
 
 
-def _config(text: str | bytes) -> bytes:
+def _dump_config(text: str | bytes) -> bytes:
     """A network's structure as JSON: the same text for the same structure, in every process."""
     config = {**json.loads(text), "compile_config": None}
     return json.dumps(_renumber(config, {}), sort_keys=True).encode()
@@ -170,16 +170,16 @@ def _renumber(value: Any, numbers: dict[int, int]) -> Any:
     return plain
 
 
-def _without_optimiser(data: bytes) -> bytes:
+def _strip_optimiser(data: bytes) -> bytes:
     """The weights' file without the optimiser's variables, which Keras writes even when told not to."""
     import h5py
 
     stream = io.BytesIO()
-    with h5py.File(io.BytesIO(data)) as given, h5py.File(stream, "w") as weights:
-        for name in sorted(given):
+    with h5py.File(io.BytesIO(data)) as source, h5py.File(stream, "w") as weights:
+        for name in sorted(source):
             if name != "optimizer":
-                given.copy(name, weights)
-        weights.attrs.update(given.attrs)
+                source.copy(name, weights)
+        weights.attrs.update(source.attrs)
     return stream.getvalue()
 
 
@@ -203,7 +203,7 @@ def int8_model(model: Any, images: Images) -> bytes:
     import keras
 
     if keras.backend.backend() != "tensorflow":
-        return _in_a_child(model, images)
+        return _convert_in_child(model, images)
     import tensorflow as tf
 
     with silence():
@@ -219,18 +219,18 @@ def int8_model(model: Any, images: Images) -> bytes:
             raise ToolError(f"TensorFlow's converter refuses the model: {first}") from error
 
 
-def _in_a_child(model: Any, images: Images) -> bytes:
+def _convert_in_child(model: Any, images: Images) -> bytes:
     """The same in a child process, where Keras runs on TensorFlow: the converter knows no other backend."""
     with scratch() as folder:
-        given = Path(folder)
-        save(model, given / "model.keras")
-        np.save(given / "images.npy", images)
+        root = Path(folder)
+        save(model, root / "model.keras")
+        np.save(root / "images.npy", images)
         command = [sys.executable, "-m", "buildtool.split.backend", folder]
         environment = os.environ | {"KERAS_BACKEND": "tensorflow"}
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-        file = given / "model.tflite"
-        if done.returncode or not file.is_file():
-            lines = done.stderr.strip().splitlines() or ["it said nothing"]
+        process = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        file = root / "model.tflite"
+        if process.returncode or not file.is_file():
+            lines = process.stderr.strip().splitlines() or ["it said nothing"]
             hint = f"convert on a machine that has TensorFlow: {EXTRA}"
             raise ToolError(f"TensorFlow's converter failed: {lines[-1]}", hint=hint)
         return file.read_bytes()
@@ -253,16 +253,16 @@ def silence() -> Iterator[None]:
     with (
         warnings.catch_warnings(action="ignore"),
         tempfile.TemporaryFile() as sink,
-        contextlib.ExitStack() as restored,
+        contextlib.ExitStack() as stack,
         contextlib.redirect_stdout(io.StringIO()),  # Python's own streams
         contextlib.redirect_stderr(io.StringIO()),
     ):
         for number in (1, 2):
             copy = os.dup(number)
-            restored.callback(os.close, copy)
-            restored.callback(os.dup2, copy, number)
+            stack.callback(os.close, copy)
+            stack.callback(os.dup2, copy, number)
             os.dup2(sink.fileno(), number)
-        restored.callback(flush)
+        stack.callback(flush)
         yield
 
 
@@ -300,7 +300,7 @@ def in_order(data: bytes) -> bytes:
     return bytes(ordered)
 
 
-if __name__ == "__main__":  # of `_in_a_child`
+if __name__ == "__main__":  # of `_convert_in_child`
     folder_ = Path(sys.argv[1])
     file_ = int8_model(load(folder_ / "model.keras"), np.load(folder_ / "images.npy"))
     (folder_ / "model.tflite").write_bytes(file_)

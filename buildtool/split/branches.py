@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     import keras
 
 Channels = tuple[int, ...]
-Taken = tuple[Channels | None, Channels, tuple[str, ...]]  # channels it reads, writes, and its inputs
+ChannelUse = tuple[Channels | None, Channels, tuple[str, ...]]  # channels it reads, writes, and its inputs
 Segment = list[Step]
 ENDS = frozenset(("Flatten", "Dense"))  # a chain's first layer of this kind begins the head
 
@@ -50,7 +50,7 @@ def find_blocks(model: keras.Model) -> tuple[Block, ...]:
 
 def find_in(steps: Sequence[Step]) -> tuple[Block, ...]:
     """The blocks of a network's records in order; UnsupportedError where no block can be split."""
-    groups = _cut(_trunk(segments(steps)))
+    groups = _cut(_find_trunk(segments(steps)))
     if not groups:
         text = "the network has no convolution that splitting could divide"
         hint = "a network of convolutions, poolings and dense layers, such as vgg16"
@@ -58,9 +58,9 @@ def find_in(steps: Sequence[Step]) -> tuple[Block, ...]:
     whole = []
     for index, group in enumerate(groups):
         layers = [step for part in group for step in part]
-        named = [step for step in layers if step.is_mixing or step.kind in DEPTHWISE]
-        largest = min(step.channels // step.multiplier for step in named)
-        divided = tuple(step.groups for step in named if step.groups > 1)
+        convolving = [step for step in layers if step.is_mixing or step.kind in DEPTHWISE]
+        largest = min(step.channels // step.multiplier for step in convolving)
+        divided = tuple(step.groups for step in convolving if step.groups > 1)
         names, channels = tuple(step.name for step in layers), layers[-1].channels
         whole.append(Block(index, f"block{index + 1}", names, channels, largest, divided))
     blocks = tuple(_try_block(block, whole, steps) for block in whole)
@@ -93,7 +93,7 @@ def _convolves(parts: Iterable[Segment], kinds: Iterable[str] = CONVOLUTIONS) ->
     return any(step.kind in kinds for part in parts for step in part)
 
 
-def _trunk(parts: list[Segment]) -> list[Segment]:
+def _find_trunk(parts: list[Segment]) -> list[Segment]:
     """The segments without those that prepare the input and without the head."""
     with_depthwise = CONVOLUTIONS | DEPTHWISE
     first = next((i for i, part in enumerate(parts) if _convolves([part], with_depthwise)), len(parts))
@@ -119,7 +119,7 @@ def _cut(trunk: list[Segment]) -> list[list[Segment]]:
         pools = _is_single(part, GLOBAL_POOLINGS) or (_is_single(part, POOLINGS) and part[0].is_strided)
         strided = any(step.is_strided for step in part)
         if strided and not pools and _convolves(current):
-            keep = _before_expansion(current, part)
+            keep = _count_kept(current, part)
             blocks.append(current[:keep])
             current = current[keep:]
         current.append(part)
@@ -129,7 +129,7 @@ def _cut(trunk: list[Segment]) -> list[list[Segment]]:
     return [*blocks, current] if _convolves(current) else blocks
 
 
-def _before_expansion(current: list[Segment], strided: Segment) -> int:
+def _count_kept(current: list[Segment], strided: Segment) -> int:
     """How many segments the block before a strided segment keeps.
 
     Paddings belong to the convolution behind them. A depthwise convolution belongs to the convolution that
@@ -329,7 +329,7 @@ class _Branch:
         """The branch's share of the channels of an original step."""
         return partition(self._network.original[name].channels, self._factor)[self._index]
 
-    def _mix(self, step: Step) -> Taken:
+    def _mix(self, step: Step) -> ChannelUse:
         (source,) = step.inputs
         writes, part = self._share(step.name), self.parts.get(source)
         if part is None:
@@ -343,7 +343,7 @@ class _Branch:
             raise UnsupportedError(text, operator=step.name)
         return part.writes, writes, (part.name,)
 
-    def _concatenate(self, step: Step) -> Taken:
+    def _concatenate(self, step: Step) -> ChannelUse:
         writes: Channels = ()
         inputs: list[str] = []
         start = 0
@@ -354,9 +354,9 @@ class _Branch:
             start += self._network.original[name].channels
         return None, writes, tuple(inputs)
 
-    def _take_channels(self, step: Step) -> Taken:
-        known = [self.parts[name].writes for name in step.inputs if name in self.parts]
-        reads = max(known, key=len) if known else self._share(step.inputs[0])
+    def _take_channels(self, step: Step) -> ChannelUse:
+        splits = [self.parts[name].writes for name in step.inputs if name in self.parts]
+        reads = max(splits, key=len) if splits else self._share(step.inputs[0])
         inputs = []
         for name in step.inputs:
             part = self.parts.get(name)

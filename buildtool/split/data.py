@@ -77,23 +77,23 @@ def load(
     if not path.exists():
         raise _unusable("there is no such file or folder", path)
     if path.is_file() and path.suffix == ".npz":
-        return _of_npz(path, seed)
+        return _read_npz(path, seed)
     if path.is_file() and not path.name.endswith(ARCHIVES):
         kinds = ", ".join(ARCHIVES)
         hint = f"a folder with a folder for each class, the same as an archive ({kinds}), or a .npz file"
         raise _unusable("the file is not a data set", path, hint)
     if cache is None:
-        return _of_images(path, seed, size)
+        return _read_images(path, seed, size)
     names = [path] if path.is_file() else sorted(one for one in path.rglob("*") if one.is_file())
     stats = ((str(one), one.stat()) for one in names)
     listing = [(name, stat.st_size, stat.st_mtime_ns) for name, stat in stats]
-    depends = repr((_SCHEMA, str(path.resolve()), listing, seed, size))
-    key = hashlib.sha256(depends.encode(errors="surrogateescape")).hexdigest()[:16]
+    identity = repr((_SCHEMA, str(path.resolve()), listing, seed, size))
+    key = hashlib.sha256(identity.encode(errors="surrogateescape")).hexdigest()[:16]
     file = cache / f"data-{key}.npz"
-    if (kept := read_arrays(file)) is not None:
-        about, arrays = kept
+    if (cached := read_arrays(file)) is not None:
+        about, arrays = cached
         return Data(**arrays, classes=tuple(about["classes"]))
-    data = _of_images(path, seed, size)
+    data = _read_images(path, seed, size)
     keep_arrays(file, {"classes": data.classes}, data.arrays())
     return data
 
@@ -127,7 +127,7 @@ def _too_large(needed: int, path: Path) -> MachineError:
     return MachineError(f"the images need {needed / 1e9:.1f} GB of memory or more", path=str(path), hint=hint)
 
 
-def _part(x: Pixels, y: Labels, seed: int) -> tuple[Labelled, Labelled]:
+def _split_parts(x: Pixels, y: Labels, seed: int) -> tuple[Labelled, Labelled]:
     """Images for training and for the test, the same share of every class."""
     is_test = share_of_each(y, TEST_SHARE, np.random.default_rng(seed))
     return (x[~is_test], y[~is_test]), (x[is_test], y[is_test])
@@ -142,7 +142,7 @@ def share_of_each(y: Labels, share: float, random: np.random.Generator) -> npt.N
     return is_chosen
 
 
-def _complete(train: Labelled, test: Labelled, classes: tuple[str, ...], path: Path) -> Data:
+def _make_data(train: Labelled, test: Labelled, classes: tuple[str, ...], path: Path) -> Data:
     """The data set; UsageError where a class has no image, or a label has no class."""
     largest = int(max(train[1].max(initial=-1), test[1].max(initial=-1)))
     if largest >= len(classes):
@@ -159,35 +159,35 @@ def _complete(train: Labelled, test: Labelled, classes: tuple[str, ...], path: P
 # ---- arrays ----------------------------------------------------------------------------------------
 
 
-def _of_npz(path: Path, seed: int) -> Data:
+def _read_npz(path: Path, seed: int) -> Data:
     """The data set of a .npz file."""
     try:
         with np.load(path, allow_pickle=False) as archive:
-            found = {name: archive[name] for name in archive.files}
+            arrays = {name: archive[name] for name in archive.files}
     except MemoryError:
         raise _too_large(path.stat().st_size, path) from None
     except Exception:  # a damaged archive makes zipfile, zlib and numpy raise a dozen kinds
         text = "this is no .npz file, or a damaged one, or it holds objects in the place of numbers"
         raise _unusable(text, path, "numpy.savez makes such a file") from None
-    classes = tuple(str(one) for one in found.pop("classes", np.array([], np.str_)))
+    classes = tuple(str(one) for one in arrays.pop("classes", np.array([], np.str_)))
     parts = {
-        part: [found.get(f"{one}_{part}", found.get(f"{part}_{one}")) for one in "xy"]
+        part: [arrays.get(f"{one}_{part}", arrays.get(f"{part}_{one}")) for one in "xy"]
         for part in ("train", "test")
     }
     if all(one is not None for part in parts.values() for one in part):
-        train, test = (_check(x, y, path) for x, y in parts.values())
-    elif "x" in found and "y" in found:
-        train, test = _part(*_check(found["x"], found["y"], path), seed)
+        train, test = (_check_arrays(x, y, path) for x, y in parts.values())
+    elif "x" in arrays and "y" in arrays:
+        train, test = _split_parts(*_check_arrays(arrays["x"], arrays["y"], path), seed)
     else:
-        raise _unusable(f"the file has the arrays: {', '.join(found) or 'none'}", path, _KEYS)
+        raise _unusable(f"the file has the arrays: {', '.join(arrays) or 'none'}", path, _KEYS)
     if train[0].shape[1:] != test[0].shape[1:]:
         text = f"images to train with are {train[0].shape[1:]}, those to test with {test[0].shape[1:]}"
         raise _unusable(text, path)
     number = int(max(train[1].max(), test[1].max())) + 1
-    return _complete(train, test, classes or tuple(map(str, range(number))), path)
+    return _make_data(train, test, classes or tuple(map(str, range(number))), path)
 
 
-def _check(x: Any, y: Any, path: Path) -> Labelled:
+def _check_arrays(x: Any, y: Any, path: Path) -> Labelled:
     """Images and labels in the shapes of Data; UsageError for other arrays."""
     if x.dtype != np.uint8:
         hint = "pixels are whole numbers from 0 to 255 (uint8); they are normalised later"
@@ -207,16 +207,16 @@ def _check(x: Any, y: Any, path: Path) -> Labelled:
 # ---- images ----------------------------------------------------------------------------------------
 
 
-def _of_images(path: Path, seed: int, size: tuple[int, int, int] | None) -> Data:
+def _read_images(path: Path, seed: int, size: tuple[int, int, int] | None) -> Data:
     """The data set of a folder's or an archive's images."""
-    found: dict[Part, list[tuple[Pixels, str]]] = {"": [], "train": [], "test": []}
+    images_by_part: dict[Part, list[tuple[Pixels, str]]] = {"": [], "train": [], "test": []}
     count, budget = 0, _free_bytes()
     first: tuple[int, ...] = ()
-    for name, of_archive, shown, content in _read(path):
+    for name, archive_part, shown, content in _read_files(path):
         folders = name.parent.parts
         if not folders:
             raise UsageError("the image lies in no folder of a class", path=shown, hint=_LAYOUT)
-        part = next((_PARTS[one.lower()] for one in folders[:-1] if one.lower() in _PARTS), of_archive)
+        part = next((_PARTS[one.lower()] for one in folders[:-1] if one.lower() in _PARTS), archive_part)
         image = _decode(content, size, shown)
         first = first or image.shape
         if image.shape != first:
@@ -227,23 +227,23 @@ def _of_images(path: Path, seed: int, size: tuple[int, int, int] | None) -> Data
         count += 1
         if 2 * count * image.nbytes > budget:  # lists and the arrays made of them
             raise _too_large(2 * count * image.nbytes, path)
-        found[part].append((image, folders[-1]))
+        images_by_part[part].append((image, folders[-1]))
     if count == 0:
         raise _unusable("there is no image", path, "give DIR/CLASS/IMAGE files")
-    train, test = found[""] + found["train"], found["test"]
+    train, test = images_by_part[""] + images_by_part["train"], images_by_part["test"]
     classes = tuple(sorted({name for _, name in train + test}))
 
     def stacked(images: list[tuple[Pixels, str]]) -> Labelled:
         return np.stack([one for one, _ in images]), np.array([classes.index(name) for _, name in images])
 
     if not train or not test:
-        return _complete(*_part(*stacked(train + test), seed), classes, path)
-    trained = {name for _, name in train}
-    if different := sorted(trained ^ {name for _, name in test}):
-        lacking = "test" if different[0] in trained else "train"
-        text = f"the class '{different[0]}' has no image to {lacking} with"
+        return _make_data(*_split_parts(*stacked(train + test), seed), classes, path)
+    train_names = {name for _, name in train}
+    if different := sorted(train_names ^ {name for _, name in test}):
+        missing_part = "test" if different[0] in train_names else "train"
+        text = f"the class '{different[0]}' has no image to {missing_part} with"
         raise _unusable(text, path, "both parts need a folder for each class")
-    return _complete(stacked(train), stacked(test), classes, path)
+    return _make_data(stacked(train), stacked(test), classes, path)
 
 
 def _decode(data: bytes, size: tuple[int, int, int] | None, name: str) -> Pixels:
@@ -278,13 +278,13 @@ def _free_bytes() -> float:
 # ---- files of images -------------------------------------------------------------------------------
 
 
-def _read(path: Path) -> Iterator[ImageFile]:
+def _read_files(path: Path) -> Iterator[ImageFile]:
     """The images of a folder or an archive, sorted by name; UsageError for another layout.
 
     A folder may hold two archives instead of class folders: one with "train" in its name, one with "test".
     """
     if path.is_file():
-        yield from _of_archive(path, "")
+        yield from _read_archive(path, "")
         return
     below = [one for one in sorted(path.rglob("*")) if not _is_hidden(one.relative_to(path))]
     for folder in below:
@@ -300,15 +300,15 @@ def _read(path: Path) -> Iterator[ImageFile]:
             what = f"the folder holds the archives {names}: which one is for training is not clear"
             hint = "have one archive with 'train' in its name and one with 'test', or name one archive"
             raise UsageError(what, path=str(path), hint=hint)
-        yield from _of_archive(train[0], "train")
-        yield from _of_archive(test[0], "test")
+        yield from _read_archive(train[0], "train")
+        yield from _read_archive(test[0], "test")
         return
     for file in below:
         if file.is_file():
             yield PurePosixPath(file.relative_to(path).as_posix()), "", str(file), file.read_bytes()
 
 
-def _of_archive(path: Path, part: Part) -> Iterator[ImageFile]:
+def _read_archive(path: Path, part: Part) -> Iterator[ImageFile]:
     """The images of an archive, in its order; nothing is unpacked onto the disk."""
     try:
         with tarfile.open(path) as archive:

@@ -21,18 +21,18 @@ Source = tuple[str, int]  # a call's name, and which of its outputs
 
 def each_after(ends: Iterable[T], reads: Callable[[T], Iterable[T]]) -> list[T]:
     """`ends` and all that they depend on, each after what it reads: branch after branch."""
-    found: list[T] = []
-    begun: set[T] = set()
+    order: list[T] = []
+    seen: set[T] = set()
     waiting = [(one, False) for one in reversed(list(ends))]
     while waiting:
         one, is_ready = waiting.pop()
         if is_ready:
-            found.append(one)
-        elif one not in begun:
-            begun.add(one)
+            order.append(one)
+        elif one not in seen:
+            seen.add(one)
             waiting.append((one, True))
             waiting += [(other, False) for other in reversed(list(reads(one)))]
-    return found
+    return order
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def steps_of(model: keras.Model) -> tuple[Step, ...]:
         operation, kind = call.operation, call.kind
         fields: dict[str, Any] = {}
         if kind != "InputLayer":
-            fields["refused"] = _refusal(call)
+            fields["refused"] = _explain_refusal(call)
             kernel = "kernel_size" if kind in CONVOLUTIONS | DEPTHWISE else "pool_size"
             for field, name in (("kernel", kernel), ("strides", "strides")):
                 value = getattr(operation, name, ())
@@ -81,19 +81,19 @@ def steps_of(model: keras.Model) -> tuple[Step, ...]:
 
 def calls_of(model: keras.Model) -> tuple[Call, ...]:
     """The calls of a model with one input and one output, each after those that it reads."""
-    graph = _graph(model)
+    graph = _open_graph(model)
     for count, what in ((len(graph.inputs), "inputs"), (len(graph.outputs), "outputs")):
         if count != 1:
             raise UnsupportedError(f"the model has {count} {what}; a network with one can be split")
     if None in (shape := tuple(graph.inputs[0].shape[1:])):
         hint = "keras.Input with rows and columns as on the board"
         raise UnsupportedError(f"the size of the model's input {shape} is not fixed", hint=hint)
-    found: dict[str, Call] = {}
-    _collect(graph, "", {}, found)
-    return tuple(found.values())
+    calls: dict[str, Call] = {}
+    _collect(graph, "", {}, calls)
+    return tuple(calls.values())
 
 
-def _graph(model: Any) -> Any:
+def _open_graph(model: Any) -> Any:
     """The functional model that a model is, or has inside."""
     import keras
 
@@ -110,26 +110,26 @@ def _graph(model: Any) -> Any:
     return model
 
 
-def _collect(graph: Any, prefix: str, known: dict[int, Source], found: dict[str, Call]) -> None:
-    """Adds a graph's calls to `found`; `known`: the sources of its tensors, at first those of its inputs."""
+def _collect(graph: Any, prefix: str, origins: dict[int, Source], calls: dict[str, Call]) -> None:
+    """Adds a graph's calls to `calls`; `origins`: the sources of its tensors, at first those of its inputs."""
     import keras
 
-    given = {id(tensor) for tensor in graph.inputs}
+    input_ids = {id(tensor) for tensor in graph.inputs}
 
     def reads(node: Any) -> list[Any]:
-        return [] if id(node.output_tensors[0]) in given else [_node(one) for one in node.input_tensors]
+        return [] if id(node.output_tensors[0]) in input_ids else [_find_node(one) for one in node.input_tensors]
 
-    for node in each_after(map(_node, (*graph.inputs, *graph.outputs)), reads):
+    for node in each_after(map(_find_node, (*graph.inputs, *graph.outputs)), reads):
         operation = node.operation
         name = prefix + operation.name
-        sources = tuple(known[id(tensor)] for tensor in node.input_tensors)
+        sources = tuple(origins[id(tensor)] for tensor in node.input_tensors)
         if isinstance(operation, keras.Model):
-            inner = _graph(operation)
-            inside = dict(zip(map(id, inner.inputs), sources, strict=True))
-            _collect(inner, f"{name}_", inside, found)
-            outputs = [inside[id(tensor)] for tensor in inner.outputs]
-            known.update(zip(map(id, node.output_tensors), outputs, strict=True))
-        elif id(node.output_tensors[0]) not in known:  # else it is an input of an inner model
+            inner = _open_graph(operation)
+            inner_origins = dict(zip(map(id, inner.inputs), sources, strict=True))
+            _collect(inner, f"{name}_", inner_origins, calls)
+            outputs = [inner_origins[id(tensor)] for tensor in inner.outputs]
+            origins.update(zip(map(id, node.output_tensors), outputs, strict=True))
+        elif id(node.output_tensors[0]) not in origins:  # else it is an input of an inner model
             text = hint = ""
             if getattr(operation, "data_format", None) == "channels_first":
                 text = "it has its channels first"
@@ -137,21 +137,21 @@ def _collect(graph: Any, prefix: str, known: dict[int, Source], found: dict[str,
             elif mode := getattr(operation, "quantization_mode", None):
                 text = f"its weights are quantised ({mode})"
                 hint = "split the float model; the converter quantises the result"
-            elif name in found:
+            elif name in calls:
                 text = "the layer is used in two places, and shared layers cannot be split"
                 hint = "a layer of its own for each place"
             if text:
                 raise UnsupportedError(text, operator=name, hint=hint)
-            found[name] = Call(name, operation, node, sources)
-            known.update((id(tensor), (name, i)) for i, tensor in enumerate(node.output_tensors))
+            calls[name] = Call(name, operation, node, sources)
+            origins.update((id(tensor), (name, i)) for i, tensor in enumerate(node.output_tensors))
 
 
-def _node(tensor: Any) -> Any:
+def _find_node(tensor: Any) -> Any:
     history = tensor._keras_history
     return history.operation._inbound_nodes[history.node_index]
 
 
-def _refusal(call: Call) -> str:
+def _explain_refusal(call: Call) -> str:
     """Why a layer cannot be part of a split block; "" where it can."""
     operation, node, kind = call.operation, call.node, call.kind
     shape, source = node.output_tensors[0].shape, node.input_tensors[0].shape

@@ -89,7 +89,7 @@ class Price:
 
     def best(self, goals: Goals) -> Point:
         """The plan of least cost within the goals for RAM and flash; else the one of least memory."""
-        within = [p for p in self._fitting(goals) if not self._flash_missed(p, goals)]
+        within = [p for p in self._select_fitting(goals) if not self._check_flash(p, goals)]
         return min(within, key=lambda p: p.cost, default=self.least)
 
     def image(self, point: Point) -> int:
@@ -98,14 +98,14 @@ class Price:
 
     def missed(self, goals: Goals) -> str:
         """Which goal or memory of the board no plan meets, in words; "": one plan meets all."""
-        if why := self._flash_missed(min(self.ram, key=self.image), goals):
+        if why := self._check_flash(min(self.ram, key=self.image), goals):
             return why
-        fitting = self._fitting(goals)
+        fitting = self._select_fitting(goals)
         if not fitting:
-            return _exceeds("RAM", self.least.bytes, self._room(goals), "the smallest arena")
-        within = [point for point in fitting if not self._flash_missed(point, goals)]
+            return _describe_excess("RAM", self.least.bytes, self._room(goals), "the smallest arena")
+        within = [point for point in fitting if not self._check_flash(point, goals)]
         if not within:
-            return self._flash_missed(min(fitting, key=self.image), goals)
+            return self._check_flash(min(fitting, key=self.image), goals)
         if goals.max_ms is None:
             return ""
         times = [point.milliseconds for point in within if point.milliseconds is not None]
@@ -117,18 +117,18 @@ class Price:
     def _room(self, goals: Goals) -> int:
         return self.ram_there if goals.ram is None else min(goals.ram, self.ram_there)
 
-    def _fitting(self, goals: Goals) -> list[Point]:
+    def _select_fitting(self, goals: Goals) -> list[Point]:
         return [point for point in self.ram if point.bytes <= self._room(goals)]
 
-    def _flash_missed(self, point: Point, goals: Goals) -> str:
+    def _check_flash(self, point: Point, goals: Goals) -> str:
         """Why weights and code of a plan do not go into flash ("": they do)."""
         if self.flash > self.flash_there:
-            return _exceeds("flash", self.flash, self.flash_there, "the weight image")
+            return _describe_excess("flash", self.flash, self.flash_there, "the weight image")
         if goals.flash is not None and self.image(point) > goals.flash:
             what = "the weight image" if point.code is None else "the weight image with code"
-            return _exceeds("flash", self.image(point), goals.flash, what)
+            return _describe_excess("flash", self.image(point), goals.flash, what)
         if point.code is not None and self.code_there is not None and point.code > self.code_there:
-            return _exceeds("flash", point.code, self.code_there, "code beside the weight image")
+            return _describe_excess("flash", point.code, self.code_there, "code beside the weight image")
         return ""
 
     def data(self) -> dict[str, Any]:
@@ -142,7 +142,7 @@ class Price:
         return cls(**{**own, "ram": tuple(map(Point._make, data["ram"]))})
 
 
-def _exceeds(what: str, need: int, room: int, of: str) -> str:
+def _describe_excess(what: str, need: int, room: int, of: str) -> str:
     return f"{what}: {of} takes {need:,} bytes, there are {room:,}"
 
 
@@ -166,7 +166,7 @@ class Pricer:
             key = key_of({**self._about, "choice": name})
             data = self._records.get(key)
             if data is None:
-                file = _file_of(build(self.model, self.blocks, choice, grouped=False))
+                file = _convert(build(self.model, self.blocks, choice, grouped=False))
                 price = price_of(file, self.board, open_session())
                 data = {**price.data(), "what": "price", "choice": name}
                 self._records.put(key, data)
@@ -211,35 +211,35 @@ def price_of(file: bytes, board: str, session: Session) -> Price:
     graph = prepared.graphs[0]
     plans = [(point.graph, point.plan) for point in points(prepared, None)]
     with contextlib.suppress(BuildtoolError):  # mostly one of these costs the least, and is not on the front
-        given = replace(prepared.options, strategy=Strategy.LAYERWISE, hand_off=None)
+        options = replace(prepared.options, strategy=Strategy.LAYERWISE, hand_off=None)
         for objective in (Objective.COST, Objective.RAM):
-            plans.append(choose_plan(prepared.by_itself(replace(given, objective=objective))))
+            plans.append(choose_plan(prepared.by_itself(replace(options, objective=objective))))
     weights = image_layout(graph, select_all(target, graph)).size
-    ways = {
+    front = {
         Point(p.arena_bytes, p.f, p.cost, estimate_ms(p.cost, target), code_bytes(net, p, target, session))
         for net, p in plans
     }
-    own = target.board
-    beside = own.memory(own.code).size - (weights if own.code == own.weights else 0)
+    hardware = target.board
+    code_room = hardware.memory(hardware.code).size - (weights if hardware.code == hardware.weights else 0)
     return Price(
-        board=own.name,
-        ram=tuple(sorted(ways, key=lambda p: (p.bytes, p.cost))),
+        board=hardware.name,
+        ram=tuple(sorted(front, key=lambda p: (p.bytes, p.cost))),
         layerwise=min((p.arena_bytes for _, p in plans if p.strategy == Strategy.LAYERWISE), default=None),
         flash=weights,
         macs=plans[0][1].macs_layerwise,
         unit=str(target.cost_unit),
         ram_there=prepared.available,
-        flash_there=weights_room(own),
-        code_there=None if any(way.code is None for way in ways) else max(0, beside),
+        flash_there=weights_room(hardware),
+        code_there=None if any(way.code is None for way in front) else max(0, code_room),
     )
 
 
 def prepare_for(request: Mapping[str, Any], session: Session) -> tuple[Target, Prepared]:
     """The target of a request that plans a network, and the network prepared for it."""
-    asked = parse(Located(request).request)
-    assert isinstance(asked, Front | PlanRequest)
-    target = load_target(asked.target, session)
-    return target, prepare(load_network(asked.model, session), target, asked.options, session)
+    parsed = parse(Located(request).request)
+    assert isinstance(parsed, Front | PlanRequest)
+    target = load_target(parsed.target, session)
+    return target, prepare(load_network(parsed.model, session), target, parsed.options, session)
 
 
 def code_bytes(graph: Graph, plan: Plan, target: Target, session: Session) -> int | None:
@@ -253,11 +253,11 @@ def code_bytes(graph: Graph, plan: Plan, target: Target, session: Session) -> in
     if board.code not in flash:
         return None
     sources = emit(graph, plan, target, "network", session)
-    found = bound(sources, plan, target, "")
-    if found is None:
+    usage = bound(sources, plan, target, "")
+    if usage is None:
         return None
     weights = len(sources.image.data) if board.weights in flash else 0
-    return sum(found.use(name).bytes for name in flash) - weights
+    return sum(usage.use(name).bytes for name in flash) - weights
 
 
 # ---- sketches --------------------------------------------------------------------------------------
@@ -273,7 +273,7 @@ class Unknown(Exception):
     """A layer that cannot be sketched; the text says which."""
 
 
-def _file_of(model: keras.Model) -> bytes:
+def _convert(model: keras.Model) -> bytes:
     """A .tflite file with the layers of a model and any weights."""
     try:
         return write_model(sketch(model))
@@ -290,13 +290,13 @@ def sketch(model: keras.Model, name: str = "net") -> Graph:
     net = _Sketch(0, name)
     tensors: dict[str, int] = {}
     for call in calls_of(model):
-        want = tuple(1 if n is None else int(n) for n in call.node.output_tensors[0].shape)
+        shape = tuple(1 if n is None else int(n) for n in call.node.output_tensors[0].shape)
         if call.kind == "InputLayer":
-            tensors[call.name] = net.input(want)
+            tensors[call.name] = net.input(shape)
             continue
         tensor = net.layer(call, [tensors[source] for source, _ in call.sources])
-        if net.shape(tensor) != want:
-            raise Unknown(f"layer '{call.name}' ({call.kind}) makes {want}, not {net.shape(tensor)}")
+        if net.shape(tensor) != shape:
+            raise Unknown(f"layer '{call.name}' ({call.kind}) makes {shape}, not {net.shape(tensor)}")
         tensors[call.name] = tensor
     return net.graph([tensor])
 
@@ -331,7 +331,7 @@ class _Sketch(NetBuilder):
             case "Softmax":
                 return self.softmax(x)
             case "MaxPooling2D" | "AveragePooling2D" as kind:
-                size, stride, same = _pair(layer.pool_size), _pair(layer.strides), layer.padding == "same"
+                size, stride, same = _to_pair(layer.pool_size), _to_pair(layer.strides), layer.padding == "same"
                 return self.pool(_POOLS[kind], x, size, stride, same)
             case "GlobalAveragePooling2D":
                 return self.mean(x, keep_dims=bool(layer.keepdims))
@@ -356,9 +356,9 @@ class _Sketch(NetBuilder):
             self.conv(
                 x,
                 channels,
-                kernel=_pair(layer.kernel_size),
-                stride=_pair(layer.strides),
-                dilation=_pair(layer.dilation_rate),
+                kernel=_to_pair(layer.kernel_size),
+                stride=_to_pair(layer.strides),
+                dilation=_to_pair(layer.dilation_rate),
                 same=layer.padding == "same",
                 groups=groups,
                 depth_multiplier=multiplier,
@@ -383,8 +383,8 @@ class _Sketch(NetBuilder):
 
     def _slice(self, call: Call, x: int) -> int:
         """Some of the channels: x[..., begin:end]."""
-        given = call.node.arguments
-        key = given.args[1] if len(given.args) > 1 else given.kwargs["key"]
+        arguments = call.node.arguments
+        key = arguments.args[1] if len(arguments.args) > 1 else arguments.kwargs["key"]
         keys = key if isinstance(key, tuple) else (key,)
         shape = self.shape(x)
         if not isinstance(keys[-1], slice) or any(one not in (slice(None), ...) for one in keys[:-1]):
@@ -397,6 +397,6 @@ class _Sketch(NetBuilder):
         return self.move(OpKind.SLICE, x, attrs=attrs)
 
 
-def _pair(value: Any) -> tuple[int, int]:
+def _to_pair(value: Any) -> tuple[int, int]:
     rows, columns = (value, value) if isinstance(value, int) else (np.ravel(value)[0], np.ravel(value)[-1])
     return int(rows), int(columns)

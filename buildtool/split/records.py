@@ -109,8 +109,8 @@ def keep_arrays(path: Path, about: Mapping[str, Any], arrays: Mapping[str, npt.N
 def read_arrays(path: Path) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]] | None:
     """The values and arrays of such a file; None where it is missing or damaged."""
     try:
-        with np.load(path, allow_pickle=False) as kept:
-            arrays = {name: kept[name] for name in kept.files}  # each with its CRC checked
+        with np.load(path, allow_pickle=False) as archive:
+            arrays = {name: archive[name] for name in archive.files}  # each with its CRC checked
         return dict(json.loads(str(arrays.pop("about")))), arrays
     except Exception:  # damaged bytes raise many kinds
         return None

@@ -70,9 +70,9 @@ def run(wanted: Wanted, progress: Callable[[str], None]) -> tuple[dict[str, Any]
     return _write_results(work, searches, min(searches, key=lambda one: rank(one, prices)))
 
 
-def rank(found: Found, prices: Pricer) -> tuple[bool, int, float]:
+def rank(result: Found, prices: Pricer) -> tuple[bool, int, float]:
     """Orders searches: those that meet the goals first, then by weight image, then by accuracy."""
-    return bool(found.misses), prices.price(found.chosen.choice).flash, -found.chosen.accuracy
+    return bool(result.misses), prices.price(result.chosen.choice).flash, -result.chosen.accuracy
 
 
 # ---- before the search -----------------------------------------------------------------------------
@@ -84,7 +84,7 @@ def _refuse_hopeless(work: Work) -> None:
     # Errors of board and network are said first.
     work.prices.price(Choice.whole(len(work.blocks), work.wanted.firsts[0]))
     whys = []
-    for choice in _likely(work):
+    for choice in _propose_choices(work):
         why = work.prices.missed(choice)
         if not why:
             return
@@ -93,7 +93,7 @@ def _refuse_hopeless(work: Work) -> None:
     raise PlanError(message, hint="larger limits, larger factors, or a narrower network")
 
 
-def _likely(work: Work) -> Iterator[Choice]:
+def _propose_choices(work: Work) -> Iterator[Choice]:
     """The whole network, one factor for all blocks, then factors chosen block by block for the least RAM."""
     for first in work.wanted.firsts:
         best = whole = Choice.whole(len(work.blocks), first)
@@ -115,11 +115,11 @@ def _train_original(work: Work) -> keras.Model:
     record = records.get(key)
     if record is None or not path.is_file() or record.get("file") != sha256(str(path)):
         trained = training.train(
-            work.base, work.data, settings, checkpoint, lambda said: work.progress(f"original: {said}")
+            work.base, work.data, settings, checkpoint, lambda line: work.progress(f"original: {line}")
         )
         backend.save(work.base, path)
-        kept = {"accuracy": trained.accuracy, "seconds": round(trained.seconds, 1), "epochs": trained.epochs}
-        records.put(key, {**parts, **kept, "what": "original", "file": sha256(str(path))})
+        figures = {"accuracy": trained.accuracy, "seconds": round(trained.seconds, 1), "epochs": trained.epochs}
+        records.put(key, {**parts, **figures, "what": "original", "file": sha256(str(path))})
     checkpoint.unlink(missing_ok=True)
     return backend.load(path)
 
@@ -127,46 +127,46 @@ def _train_original(work: Work) -> keras.Model:
 # ---- results ---------------------------------------------------------------------------------------
 
 
-def _write_results(work: Work, searches: Sequence[Found], found: Found) -> tuple[dict[str, Any], str, int]:
-    """Writes the network of `found`, its plan and the tables of all searches; see `run`."""
+def _write_results(work: Work, searches: Sequence[Found], result: Found) -> tuple[dict[str, Any], str, int]:
+    """Writes the network of `result`, its plan and the tables of all searches; see `run`."""
     wanted, out = work.wanted, work.wanted.out
-    shown = tables(work, searches, found)
-    files = {KERAS: found.chosen.network.read_bytes()}
+    shown_tables = tables(work, searches, result)
+    files = {KERAS: result.chosen.network.read_bytes()}
     outfiles.write_changed(files, out)
     work.progress("converting to int8")
-    files[TFLITE] = int8_file(found.chosen.network, work.data, wanted.settings)
+    files[TFLITE] = int8_file(result.chosen.network, work.data, wanted.settings)
     outfiles.write_changed(files, out)
     work.progress("planning the split network")
-    planned, misses = _plan(out / TFLITE, wanted, found)
-    if planned is None:
+    plan, misses = _plan(out / TFLITE, wanted, result)
+    if plan is None:
         (out / PLAN).unlink(missing_ok=True)
     else:
-        files[PLAN] = planned["locked"]
+        files[PLAN] = plan["locked"]
         outfiles.write_changed(files, out)
     work.progress("test images through the int8 network and its firmware")
-    accuracy, firmware = _measure(work, found, out / PLAN if planned is not None else None)
+    accuracy, firmware = _measure(work, result, out / PLAN if plan is not None else None)
     answer = {
-        **_about(work, found),
+        **_describe(work, result),
         "misses": misses,
         "accuracy": accuracy,
         "firmware": firmware,
-        "plan": {name: planned[name] for name in SplitPlan.__annotations__} if planned else None,
-        "tables": [one.data() for one in shown],
+        "plan": {name: plan[name] for name in SplitPlan.__annotations__} if plan else None,
+        "tables": [one.data() for one in shown_tables],
     }
     files |= {
         JSON: (json.dumps(answer, indent=1, sort_keys=True) + "\n").encode(),
-        TEXT: ("\n\n".join(one.text() for one in shown) + "\n").encode(),
-        MARKDOWN: "\n".join(one.markdown() for one in shown).encode(),
+        TEXT: ("\n\n".join(one.text() for one in shown_tables) + "\n").encode(),
+        MARKDOWN: "\n".join(one.markdown() for one in shown_tables).encode(),
     }
     outfiles.write_changed(files, out)
     answer["files"] = sorted({*files, *([ORIGINAL] if wanted.is_named else [])})
     is_exact = (firmware["equal"], firmware["board_equal"]) == (firmware["images"], firmware["board_images"])
-    return answer, text(answer, shown, wanted.board, out), 0 if is_exact and not misses else 1
+    return answer, text(answer, shown_tables, wanted.board, out), 0 if is_exact and not misses else 1
 
 
-def _about(work: Work, found: Found) -> dict[str, Any]:
+def _describe(work: Work, result: Found) -> dict[str, Any]:
     """What was split and how, as plain values."""
-    choice, wanted = found.chosen.choice, work.wanted
+    choice, wanted = result.chosen.choice, work.wanted
     return {
         "schema": SCHEMA,
         "network": Path(wanted.network).name,
@@ -174,7 +174,7 @@ def _about(work: Work, found: Found) -> dict[str, Any]:
         "structure": choice.key(),
         "factors": list(choice.factors),
         "average_factor": choice.average,
-        "drop": found.drop,
+        "drop": result.drop,
         "prices": {key: price.data() for key, price in sorted(work.prices.prices.items())},
         "settings": wanted.settings.data(),
     }
@@ -187,7 +187,7 @@ def int8_file(network: Path, data: Data, settings: Settings) -> bytes:
     return backend.int8_model(backend.load(network), images)
 
 
-def _plan(tflite: Path, wanted: Wanted, found: Found) -> tuple[dict[str, Any] | None, str]:
+def _plan(tflite: Path, wanted: Wanted, result: Found) -> tuple[dict[str, Any] | None, str]:
     """The answer to `plan` within the goals, with `code_bytes` (see pricing.py), and the missed goals."""
     goals = {"ram": wanted.goals.ram, "max_flash": wanted.goals.flash, "max_ms": wanted.goals.max_ms}
     options = {name: value for name, value in goals.items() if value is not None}
@@ -195,47 +195,47 @@ def _plan(tflite: Path, wanted: Wanted, found: Found) -> tuple[dict[str, Any] | 
     try:
         answer = _ask(request)
     except PlanError as error:
-        return None, found.misses or error.text
+        return None, result.misses or error.text
     target, prepared = prepare_for(request, open_session())
     code = code_bytes(*choose_plan(prepared), target, open_session())
     image, most = answer["flash_bytes"] + (code or 0), wanted.goals.flash
-    misses = found.misses
+    misses = result.misses
     if not misses and most is not None and image > most:
         misses = f"flash: the weight image with code takes {image:,} bytes, there are {most:,}"
     return {**answer, "code_bytes": code}, misses
 
 
-def _measure(work: Work, found: Found, plan: Path | None) -> tuple[SplitAccuracy, SplitFirmware]:
+def _measure(work: Work, result: Found, plan: Path | None) -> tuple[SplitAccuracy, SplitFirmware]:
     """The accuracy of the chosen network in all its forms, and how many outputs of its firmware are equal.
 
     A few images go through the firmware for the board, in its emulator, by the plan that is written.
     """
-    settings, tflite, network = work.wanted.settings, work.wanted.out / TFLITE, found.chosen.network
+    settings, tflite, network = work.wanted.settings, work.wanted.out / TFLITE, result.chosen.network
     images = _test_images(work.data, settings, work.wanted.images)
-    floats = training.accuracy(backend.load(network), *images, settings)
-    here = _validate(tflite, "host", images, settings)
-    there, why = {"inputs": 0, "inputs_equal": 0}, ""
+    float_accuracy = training.accuracy(backend.load(network), *images, settings)
+    on_host = _validate(tflite, "host", images, settings)
+    on_board, why = {"inputs": 0, "inputs_equal": 0}, ""
     try:
-        few = _test_images(work.data, settings, ON_BOARD)
-        there = _validate(tflite, work.wanted.board, few, settings, plan)["firmware"]
+        board_images = _test_images(work.data, settings, ON_BOARD)
+        on_board = _validate(tflite, work.wanted.board, board_images, settings, plan)["firmware"]
     except BuildtoolError as error:
         why = error.text
     labels = images[1]
     return {
-        "held_out": found.chosen.accuracy,
-        "test": found.chosen.test,
-        "original_test": found.original.test,
+        "held_out": result.chosen.accuracy,
+        "test": result.chosen.test,
+        "original_test": result.original.test,
         "images": len(labels),
-        "float": floats,
-        "int8": here["accuracy"]["reference"]["top1"],
-        "firmware": here["accuracy"]["firmware"]["top1"],
-        "reference": here["reference"]["text"],
+        "float": float_accuracy,
+        "int8": on_host["accuracy"]["reference"]["top1"],
+        "firmware": on_host["accuracy"]["firmware"]["top1"],
+        "reference": on_host["reference"]["text"],
         "guessing": float(np.bincount(labels).max()) / len(labels),
     }, {
         "images": len(labels),
-        "equal": here["firmware"]["inputs_equal"],
-        "board_images": there["inputs"],
-        "board_equal": there["inputs_equal"],
+        "equal": on_host["firmware"]["inputs_equal"],
+        "board_images": on_board["inputs"],
+        "board_equal": on_board["inputs_equal"],
         "board_not_run": why,
     }
 
@@ -293,8 +293,8 @@ _NOTES = (
 Row = tuple[str, Candidate, Counts, Price | None]  # a network of Table 2; no price: the planner refuses it
 
 
-def tables(work: Work, searches: Sequence[Found], found: Found) -> tuple[Table, ...]:
-    """Table 1 of each search, Table 2 with the network of `found`, and the Pareto front of all networks."""
+def tables(work: Work, searches: Sequence[Found], result: Found) -> tuple[Table, ...]:
+    """Table 1 of each search, Table 2 with the network of `result`, and the Pareto front of all networks."""
     steps, goals = steps_of(work.base), work.wanted.goals
 
     def price(choice: Choice) -> Price | None:
@@ -305,30 +305,30 @@ def tables(work: Work, searches: Sequence[Found], found: Found) -> tuple[Table, 
     def row(name: str, one: Candidate) -> Row:
         return name, one, counts_in(split_steps(steps, work.blocks, one.choice)), price(one.choice)
 
-    listed = {"given": found.original, **found.others, "chosen": found.chosen}
-    rows = [row(name, listed[name]) for name in ORDER if name in listed]
+    networks = {"given": result.original, **result.others, "chosen": result.chosen}
+    rows = [row(name, networks[name]) for name in ORDER if name in networks]
     refused = {name: why for one in searches for name, why in one.refused.items()}
-    best: list[tuple[Cell, ...]] = []
+    front_rows: list[tuple[Cell, ...]] = []
     for one in front([one for each in searches for one in each.front]):
         figures: tuple[Cell, ...] = (None,) * 6
         if needs := price(one.choice):
             plan = needs.best(goals)
             figures = (needs.least.bytes, needs.least.f, needs.flash, _flash(needs, goals))
             figures += (plan.cost, plan.milliseconds)
-        best.append((one.choice.key(), 100 * one.accuracy, 100 * one.test, *figures))
+        front_rows.append((one.choice.key(), 100 * one.accuracy, 100 * one.test, *figures))
     return (
         *(by_block(one, work.wanted.factors) for one in searches),
-        side_by_side(rows, found.original, refused, goals),
-        Table("Accuracy against RAM, flash and cost", _FRONT, tuple(best)),
+        side_by_side(rows, result.original, refused, goals),
+        Table("Accuracy against RAM, flash and cost", _FRONT, tuple(front_rows)),
     )
 
 
-def by_block(found: Found, factors: Sequence[int]) -> Table:
+def by_block(result: Found, factors: Sequence[int]) -> Table:
     """Table 1: accuracy in % of held-out images, by block and splitting factor, and the factor kept."""
     columns = ("block", "channels", "K = 1", *(f"K = {factor}" for factor in factors), "kept")
     rows: list[tuple[Cell, ...]] = []
     notes: list[str] = []
-    for step in found.steps:
+    for step in result.steps:
         block = step.block
         if step.baseline is None:
             notes.append(f"{block.name}: not split, {step.why}")

@@ -119,8 +119,8 @@ def front(candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:
         return all(mine <= its for mine, its in pairs) and any(mine < its for mine, its in pairs)
 
     unique = list({one.key: one for one in candidates}.values())
-    kept = [one for one in unique if not any(beats(other, one) for other in unique)]
-    return tuple(sorted(kept, key=lambda one: (-one.accuracy, sorted(one.figures.items()), one.choice.key())))
+    best = [one for one in unique if not any(beats(other, one) for other in unique)]
+    return tuple(sorted(best, key=lambda one: (-one.accuracy, sorted(one.figures.items()), one.choice.key())))
 
 
 def search(work: Work, first: First) -> Found:
@@ -137,9 +137,9 @@ def search(work: Work, first: First) -> Found:
         steps.append(step)
     others, refused = run.others(original, current, steps) if work.wanted.compares else ({}, {})
     misses = work.prices.missed(current.choice)
-    meeting = [one for one in run.trained if not work.prices.missed(one.choice)] if misses else []
-    if meeting:  # the most accurate network that meets the goals replaces the last one
-        current, misses = max(meeting, key=lambda one: (one.accuracy, one.choice.key())), ""
+    eligible = [one for one in run.trained if not work.prices.missed(one.choice)] if misses else []
+    if eligible:  # the most accurate network that meets the goals replaces the last one
+        current, misses = max(eligible, key=lambda one: (one.accuracy, one.choice.key())), ""
     return Found(original, tuple(steps), current, others, refused, front(run.trained), misses)
 
 
@@ -162,15 +162,15 @@ class _Run:
 
     def original(self, choice: Choice) -> Candidate:
         """The given network."""
-        judged = {"seed": self._settings.seed, "validation": self._settings.validation}
-        key = key_of({**self._root, "original": True, "pixels": self._settings.normalise, **judged})
+        held_out = {"seed": self._settings.seed, "validation": self._settings.validation}
+        key = key_of({**self._root, "original": True, "pixels": self._settings.normalise, **held_out})
         path, record = self._path(key), self._work.records.get(key)
         if record is None or not path.is_file():
             base = self._work.base
             backend.save(base, path)
             accuracy = training.judge(base, self._work.data, self._settings)
             record = self._record(key, choice, base, training.Trained(accuracy, 0.0, 0))
-        return self._candidate(choice, key, record)
+        return self._read_candidate(choice, key, record)
 
     def step(self, block: Block, current: Candidate) -> tuple[Step, Candidate]:
         """Splits one block as far as the accuracy lasts; also returns the network to go on with."""
@@ -179,24 +179,24 @@ class _Run:
             why = block.reason or f"it allows factors up to {block.largest}"
             return Step(block, None, (), 1, why), current
         what = f"block {block.index + 1} of {len(self._work.blocks)}"
-        baseline = kept = self._train(current, current.choice, 1, f"{what}, baseline")
-        tried: list[Tried] = []
+        baseline = best = self._train(current, current.choice, 1, f"{what}, baseline")
+        attempts: list[Tried] = []
         for factor in allowed:
             choice = current.choice.with_factor(block.index, factor)
-            if why := self._hopeless(choice, block):
-                tried.append(Tried(factor, why=why))
+            if why := self._explain_miss(choice, block):
+                attempts.append(Tried(factor, why=why))
                 continue
             candidate = self._train(current, choice, 1, f"{what}, K = {factor}")
             drop = round(100 * (baseline.accuracy - candidate.accuracy), 9)  # 0.5 points are 0.5
             is_kept = drop <= self._work.wanted.max_drop
-            tried.append(Tried(factor, candidate, drop, is_kept))
+            attempts.append(Tried(factor, candidate, drop, is_kept))
             if not is_kept:
                 break
-            kept = candidate
+            best = candidate
         self._most = max(0, self._most - 1 - len(allowed))
-        return Step(block, baseline, tuple(tried), kept.choice.factors[block.index]), kept
+        return Step(block, baseline, tuple(attempts), best.choice.factors[block.index]), best
 
-    def _hopeless(self, choice: Choice, block: Block) -> str:
+    def _explain_miss(self, choice: Choice, block: Block) -> str:
         """Why a choice misses the goals, even with larger factors in later blocks; "": it can meet them."""
         why = self._work.prices.missed(choice)
         for most in self._work.wanted.factors if why else ():  # smaller ones may need less memory
@@ -213,15 +213,15 @@ class _Run:
     ) -> tuple[dict[str, Candidate], dict[str, str]]:
         """Networks to compare the chosen one with, trained as long in all; and why some cannot be built."""
         times = max(1, sum(step.baseline is not None for step in steps))
-        found: dict[str, Candidate] = {}
+        networks: dict[str, Candidate] = {}
         refused: dict[str, str] = {}
         for name, choice in other_choices(chosen.choice, steps, self._work).items():
             try:
-                found[name] = self._train(original, choice, times, f"for comparison: {name}")
+                networks[name] = self._train(original, choice, times, f"for comparison: {name}")
             except (UsageError, UnsupportedError) as error:  # their branches cannot be joined like this
                 refused[name] = error.text
             self._compared = max(0, self._compared - times)
-        return found, refused
+        return networks, refused
 
     def _train(self, before: Candidate, choice: Choice, times: int, what: str) -> Candidate:
         """The network of a choice, trained on from the one before, or taken from the records.
@@ -240,21 +240,21 @@ class _Run:
             model = structure.build(self._work.base, self._work.blocks, choice, weights=weights)
             # The progress says what is trained, and how long all trainings take at most.
             each = sum(self._times) / len(self._times) if self._times else 0.0
-            most = each * (self._most + self._compared)
-            left = f"; at most {duration(most)} for all networks" if most else ""
-            trained = training.train(
+            limit = each * (self._most + self._compared)
+            remaining = f"; at most {duration(limit)} for all networks" if limit else ""
+            result = training.train(
                 model,
                 self._work.data,
                 settings,
                 checkpoint,
-                lambda text: self._work.progress(f"{what}: {text}{left}"),
+                lambda text: self._work.progress(f"{what}: {text}{remaining}"),
             )
             backend.save(model, path)
             more = {"before": before.key, "settings": settings.data()}
-            record = self._record(key, choice, model, trained, **more)
+            record = self._record(key, choice, model, result, **more)
             self._times.append((time.monotonic() - began) / times)
         checkpoint.unlink(missing_ok=True)  # it is not needed again
-        self.trained.append(self._candidate(choice, key, record))
+        self.trained.append(self._read_candidate(choice, key, record))
         return self.trained[-1]
 
     def _path(self, key: str) -> Path:
@@ -279,7 +279,7 @@ class _Run:
         self._work.records.put(key, record)
         return record
 
-    def _candidate(self, choice: Choice, key: str, record: Mapping[str, Any]) -> Candidate:
+    def _read_candidate(self, choice: Choice, key: str, record: Mapping[str, Any]) -> Candidate:
         """A candidate by its record."""
         figures = self._work.prices.figures(choice)
         return Candidate(choice, record["accuracy"], record["test"], self._path(key), key, figures)
@@ -290,13 +290,13 @@ def other_choices(chosen: Choice, steps: Sequence[Step], work: Work) -> dict[str
     others = {"original": Choice.whole(len(work.blocks), chosen.first)}
     if chosen.is_whole:
         return others
-    kept = [(one.drop, step) for step in steps for one in step.tried if one.factor == step.kept]
-    _, step = max(kept, key=lambda pair: (pair[0], -pair[1].block.index))
+    drops = [(one.drop, step) for step in steps for one in step.tried if one.factor == step.kept]
+    _, step = max(drops, key=lambda pair: (pair[0], -pair[1].block.index))
     smaller = [one.factor for one in step.tried if one.factor < step.kept and one.is_kept]
     others["second"] = chosen.with_factor(step.block.index, max(smaller, default=1))
-    common = [factor for factor in work.wanted.factors if all(block.allows(factor) for block in work.blocks)]
-    if common:
-        factor = min(common, key=lambda one: (abs(one - chosen.average), one))
+    factors = [factor for factor in work.wanted.factors if all(block.allows(factor) for block in work.blocks)]
+    if factors:
+        factor = min(factors, key=lambda one: (abs(one - chosen.average), one))
         naive = Choice((factor,) * len(work.blocks), chosen.first, Fusion.NAIVE)
         others["naive"] = naive
         others["shared"] = replace(naive, fusion=Fusion.SHARED, shared=SHARED)

@@ -56,12 +56,12 @@ def build(
     steps = split_steps(original, blocks, choice)
     outputs = _connect(model, steps)
     result = keras.Model(outputs[steps[0].name][0], outputs[steps[-1].name][0], name=model.name)
-    taking = _Taking(steps, original, [weights, model] if weights is not None else [model], grouped)
+    loader = _WeightLoader(steps, original, [weights, model] if weights is not None else [model], grouped)
     layers = {layer.name: layer for layer in result.layers}
     for step in steps:
         layer = layers.get(step.name)  # operations without weights are no layers
         if layer is not None and layer.weights:
-            layer.set_weights(taking.weights(step, [tuple(weight.shape) for weight in layer.weights]))
+            layer.set_weights(loader.weights(step, [tuple(weight.shape) for weight in layer.weights]))
     return result
 
 
@@ -77,40 +77,40 @@ def _connect(model: keras.Model, steps: Sequence[Step]) -> dict[str, list[Any]]:
         policies[step.name] = policies.get(step.inputs[0]) if step.inputs else None
         if step.kind == "InputLayer":
             tensor = calls[step.name].node.output_tensors[0]
-            made: Any = keras.Input(tensor.shape[1:], dtype=tensor.dtype, name=step.name)
+            output: Any = keras.Input(tensor.shape[1:], dtype=tensor.dtype, name=step.name)
         elif step.kind == "Slice":
-            made = inputs[0][0][..., step.writes[0] : step.writes[-1] + 1]
-            made._keras_history.operation.name = step.name  # else it counts the slices of this process
+            output = inputs[0][0][..., step.writes[0] : step.writes[-1] + 1]
+            output._keras_history.operation.name = step.name  # else it counts the slices of this process
         elif step.part is not None and not step.part.source:
             settings: dict[str, Any] = {"dtype": policies[step.name], "name": step.name}
             if step.kind == "Concatenate":
-                made = keras.layers.Concatenate(axis=-1, **settings)([one[0] for one in inputs])
+                output = keras.layers.Concatenate(axis=-1, **settings)([one[0] for one in inputs])
             else:  # the fusion's 1x1 convolution, which is dense on a vector
                 kernel = () if step.kind == "Dense" else (step.kernel,)
                 layer = getattr(keras.layers, step.kind)(step.channels, *kernel, **settings)
-                made = layer(inputs[0][0])
+                output = layer(inputs[0][0])
         else:  # a layer like its original one, called as that one was
             call = calls[step.part.source if step.part else step.name]
             policies[step.name] = getattr(call.operation, "dtype_policy", policies[step.name])
             places = (
                 index if len(one) > 1 else 0 for one, (_, index) in zip(inputs, call.sources, strict=True)
             )
-            given = [one[place] for one, place in zip(inputs, places, strict=True)]
+            tensors = [one[place] for one, place in zip(inputs, places, strict=True)]
             config = {**call.operation.get_config(), "name": step.name}
             if step.part is not None:
                 own = {"filters": step.channels, "units": step.channels, "groups": step.groups}
                 config |= {name: number for name, number in own.items() if config.get(name)}
                 if "target_shape" in config:
                     config["target_shape"] = (*config["target_shape"][:-1], step.channels)
-            made = call.again(type(call.operation).from_config(config), given)
-        outputs[step.name] = list(made) if isinstance(made, list | tuple) else [made]
+            output = call.again(type(call.operation).from_config(config), tensors)
+        outputs[step.name] = list(output) if isinstance(output, list | tuple) else [output]
     return outputs
 
 
 # ---- weights ---------------------------------------------------------------------------------------
 
 
-class _Taking:
+class _WeightLoader:
     """Takes the weights of each layer of a split network from the first of `sources` that has them."""
 
     def __init__(
@@ -121,15 +121,15 @@ class _Taking:
         self._stores = [{call.name: call.operation for call in calls_of(source)} for source in sources]
         self._orders: dict[str, NDArray[np.int64]] = {}
         if grouped:
-            settled = {name for store in self._stores for name in store}
-            self._orders = orders(steps, self._original, self._kernel, settled)
+            trained = {name for store in self._stores for name in store}
+            self._orders = orders(steps, self._original, self._read_kernel, trained)
 
-    def _kernel(self, name: str) -> NDArray[Any]:
+    def _read_kernel(self, name: str) -> NDArray[Any]:
         """The kernel of a convolution or dense layer that joins channels, as (..., in, out)."""
         kind = self._original[name].kind
         weights = next(store for store in self._stores if name in store)[name].get_weights()
-        joining = weights[1 if kind == "SeparableConv2D" else 0]
-        return np.swapaxes(joining, -1, -2) if kind.endswith("Transpose") else joining
+        kernel = weights[1 if kind == "SeparableConv2D" else 0]
+        return np.swapaxes(kernel, -1, -2) if kind.endswith("Transpose") else kernel
 
     def weights(self, step: Step, shapes: list[tuple[int, ...]]) -> Weights:
         """A layer's weights, of these shapes."""
@@ -203,15 +203,15 @@ def orders(
     (..., in, out) of an original convolution or dense layer.
     """
     spaces = _Spaces(split, original, set(settled))
-    links, natural = _links(split, original, kernel_of, spaces)
-    joined = {name for link in links for name in (link.source, link.target)}
-    free = [name for name in dict.fromkeys(map(spaces.of, spaces.sizes)) if name in joined - spaces.settled]
+    links, natural = _find_links(split, original, kernel_of, spaces)
+    linked = {name for link in links for name in (link.source, link.target)}
+    free = [name for name in dict.fromkeys(map(spaces.of, spaces.sizes)) if name in linked - spaces.settled]
     best = natural
     for start in range(STARTS if free else 0):
         random = np.random.default_rng(start)
-        begun = {**natural, **{name: random.permutation(natural[name]) for name in free if start}}
-        groups = _raise_weight(begun, free, links, spaces.sizes)
-        if _weight_kept(links, groups) > _weight_kept(links, best) + GAIN:
+        initial = {**natural, **{name: random.permutation(natural[name]) for name in free if start}}
+        groups = _raise_weight(initial, free, links, spaces.sizes)
+        if _sum_weight(links, groups) > _sum_weight(links, best) + GAIN:
             best = groups
     return {name: np.argsort(best[spaces.of(name)], kind="stable") for name in spaces.sizes}
 
@@ -233,9 +233,9 @@ class _Spaces:
         self.settled: set[str] = set()
         self._above: dict[str, str] = {}
         steps = {step.name: step for step in split}
-        joining = [step for step in split if step.part is not None and not step.part.source]
-        ends = {name for step in joining for name in step.inputs}
-        fused = any(step.is_mixing for step in joining)
+        joins = [step for step in split if step.part is not None and not step.part.source]
+        ends = {name for step in joins for name in step.inputs}
+        fused = any(step.is_mixing for step in joins)
         parts = [(step, step.part.source) for step in split if step.part is not None and is_part(step)]
         for step, source in parts:
             self.sizes[source] = (*self.sizes.get(source, ()), step.channels)
@@ -279,7 +279,7 @@ class _Link(NamedTuple):
     weight: Floats  # (in, out)
 
 
-def _links(
+def _find_links(
     split: Sequence[Step], original: Mapping[str, Step], kernel_of: Kernel, spaces: _Spaces
 ) -> tuple[list[_Link], dict[str, Groups]]:
     """The kernels, and the present groups of all sets; a tensor read whole is a set " STEP" of its own."""
@@ -303,7 +303,7 @@ def _links(
     return links, {name: np.repeat(np.arange(len(sizes)), sizes) for name, sizes in sizes_of.items()}
 
 
-def _weight_kept(links: Sequence[_Link], groups: Mapping[str, Groups]) -> float:
+def _sum_weight(links: Sequence[_Link], groups: Mapping[str, Groups]) -> float:
     """The weight between channels of one branch, over all layers."""
     return sum(
         float(weight[groups[source][:, None] == groups[target][None, :]].sum())
@@ -318,9 +318,9 @@ def _raise_weight(
     sizes: Mapping[str, tuple[int, ...]],
 ) -> dict[str, Groups]:
     """Groups that no new assignment of one set of channels makes better, or those after SWEEPS."""
-    kept = _weight_kept(links, groups)
+    total = _sum_weight(links, groups)
     for _ in range(SWEEPS):
-        before = kept
+        before = total
         for name in free:
             branches = len(sizes[name])
             worth: Floats = np.zeros((len(groups[name]), branches))  # of each channel in each branch
@@ -329,10 +329,10 @@ def _raise_weight(
                     worth += weight.T @ np.eye(branches)[groups[source]]
                 if source == name:
                     worth += weight @ np.eye(branches)[groups[target]]
-            changed = {**groups, name: _assign(worth, sizes[name])}
-            if (now := _weight_kept(links, changed)) > kept + GAIN:
-                groups, kept = changed, now
-        if kept <= before + GAIN:
+            candidate = {**groups, name: _assign(worth, sizes[name])}
+            if (now := _sum_weight(links, candidate)) > total + GAIN:
+                groups, total = candidate, now
+        if total <= before + GAIN:
             break
     return groups
 
@@ -340,12 +340,12 @@ def _raise_weight(
 def _assign(worth: Floats, sizes: Sequence[int]) -> Groups:
     """Groups of these sizes: the channels that lose most elsewhere choose first, then pairs change places."""
     ranked = np.sort(worth, axis=1)
-    left = list(sizes)
+    room = list(sizes)
     groups = np.zeros(len(worth), np.int64)
     for channel in np.argsort(ranked[:, -2] - ranked[:, -1], kind="stable"):
-        group = next(int(k) for k in np.argsort(-worth[channel], kind="stable") if left[k])
+        group = next(int(k) for k in np.argsort(-worth[channel], kind="stable") if room[k])
         groups[channel] = group
-        left[group] -= 1
+        room[group] -= 1
     rows = np.arange(len(worth))
     for _ in range(len(worth)):
         there = worth[:, groups]  # of each channel in the group of each other

@@ -24,7 +24,7 @@ from buildtool.split.wanted import Settings
 
 Progress = Callable[[str], None]
 Reals = npt.NDArray[np.float32]
-_JUDGED = 256  # images in a batch that is not learnt
+_JUDGE_BATCH = 256  # images in a batch that is not learnt
 _SECONDS_BETWEEN = 1.0  # reports of progress
 _SCHEMA = 1  # of what a training goes on from
 _ORDER, _HELD_OUT = 1, 2  # what a random stream is for
@@ -51,8 +51,8 @@ def train(
     """
     keras = backend.prepare()
     check(data, model.input_shape, model.output_shape)
-    own = hashlib.sha256(json.dumps(settings.data(), sort_keys=True).encode()).hexdigest()
-    key = "/".join((backend.digest(model), own, data.digest()))
+    settings_digest = hashlib.sha256(json.dumps(settings.data(), sort_keys=True).encode()).hexdigest()
+    key = "/".join((backend.digest(model), settings_digest, data.digest()))
     steps = len(Batches(data, settings, 0))
     keras.utils.set_random_seed(settings.seed)
     # Random states within the network (of dropout) are not in its files.
@@ -61,10 +61,10 @@ def train(
     for index, state in enumerate(states):
         state.assign(np.array([settings.seed, index], np.uint32))
     _compile(keras, model, settings, steps)
-    done, before = restore(model, checkpoint, key)
+    first, before = restore(model, checkpoint, key)
     clock = _Clock(settings, steps, before, progress)
     try:
-        for epoch in range(done, settings.epochs):
+        for epoch in range(first, settings.epochs):
             _train_epoch(keras, model, Batches(data, settings, epoch), epoch, clock)
             keep(model, checkpoint, key, epoch + 1, clock.seconds())
         share = judge(model, data, settings)
@@ -83,9 +83,9 @@ def train(
 def accuracy(model: Any, x: Pixels, y: Labels, settings: Settings) -> float:
     """The share of images whose class has the largest output; of equal outputs, the first counts."""
     right = 0
-    for start in range(0, len(x), _JUDGED):
-        outputs = np.asarray(model.predict_on_batch(inputs(x[start : start + _JUDGED], settings.pixels())))
-        right += int(np.sum(np.argmax(outputs, axis=1) == y[start : start + _JUDGED]))
+    for start in range(0, len(x), _JUDGE_BATCH):
+        outputs = np.asarray(model.predict_on_batch(inputs(x[start : start + _JUDGE_BATCH], settings.pixels())))
+        right += int(np.sum(np.argmax(outputs, axis=1) == y[start : start + _JUDGE_BATCH]))
     return right / len(x)
 
 
@@ -134,13 +134,13 @@ def _train_epoch(keras: Any, model: Any, batches: Batches, epoch: int, clock: _C
         def __getitem__(self, step: int) -> tuple[Any, Any]:
             return batches[step]
 
-    told = keras.callbacks.LambdaCallback(
+    callback = keras.callbacks.LambdaCallback(
         on_train_batch_end=lambda step, logs: clock.step(
             epoch, step, float((logs or {}).get("accuracy", 0.0))
         )
     )
     history = model.fit(
-        Steps(), epochs=epoch + 1, initial_epoch=epoch, shuffle=False, verbose=0, callbacks=[told]
+        Steps(), epochs=epoch + 1, initial_epoch=epoch, shuffle=False, verbose=0, callbacks=[callback]
     )
     loss = float(history.history["loss"][-1])
     if not math.isfinite(loss):
@@ -186,10 +186,10 @@ def keep(model: Any, checkpoint: Path, key: str, epochs: int, seconds: float) ->
 
 def restore(model: Any, checkpoint: Path, key: str) -> tuple[int, float]:
     """Restores the state of the training with this key, if it was kept: epochs done, and seconds taken."""
-    kept = read_arrays(checkpoint)
-    if kept is None or (kept[0].get("schema"), kept[0].get("key")) != (_SCHEMA, key):
+    state = read_arrays(checkpoint)
+    if state is None or (state[0].get("schema"), state[0].get("key")) != (_SCHEMA, key):
         return 0, 0.0
-    about, arrays = kept
+    about, arrays = state
     for index, variable in enumerate([*model.variables, *model.optimizer.variables]):
         variable.assign(arrays[f"v{index}"])
     return int(about["epochs"]), float(about["seconds"])
@@ -201,8 +201,8 @@ def restore(model: Any, checkpoint: Path, key: str) -> tuple[int, float]:
 def inputs(x: Pixels, rule: Normalise) -> Reals:
     """Pixels as the network's real values, float32 of the same shape."""
     means, deviations = (np.array(one, np.float32) for one in (rule.means, rule.deviations))
-    found: Reals = (x.astype(np.float32) / np.float32(rule.divisor) - means) / deviations
-    return found
+    values: Reals = (x.astype(np.float32) / np.float32(rule.divisor) - means) / deviations
+    return values
 
 
 def is_held_out(data: Data, settings: Settings) -> npt.NDArray[np.bool_]:
@@ -213,8 +213,8 @@ def is_held_out(data: Data, settings: Settings) -> npt.NDArray[np.bool_]:
 
 def judge(model: Any, data: Data, settings: Settings) -> float:
     """The share of the held-out images whose class has the largest output."""
-    held = is_held_out(data, settings)
-    return accuracy(model, data.train_x[held], data.train_y[held], settings)
+    mask = is_held_out(data, settings)
+    return accuracy(model, data.train_x[mask], data.train_y[mask], settings)
 
 
 class Batches:
@@ -250,5 +250,5 @@ def augment(x: Pixels, settings: Settings, random: np.random.Generator) -> Pixel
     padded = np.pad(x, ((0, 0), (rows, rows), (columns, columns), (0, 0)))
     top = random.integers(0, 2 * rows + 1, count)[:, None] + np.arange(height)
     left = random.integers(0, 2 * columns + 1, count)[:, None] + np.arange(width)
-    found: Any = padded[np.arange(count)[:, None, None], top[:, :, None], left[:, None, :]]
-    return np.asarray(found, np.uint8)
+    moved: Any = padded[np.arange(count)[:, None, None], top[:, :, None], left[:, None, :]]
+    return np.asarray(moved, np.uint8)

@@ -143,10 +143,10 @@ class Choice:
             raise UsageError(f"splitting factors {self.factors} are not whole numbers above 0")
         if (self.shared > 0) != (self.fusion is Fusion.SHARED):
             raise UsageError("shared convolutions and Fusion.SHARED belong together")
-        joined = self.factors
+        factors = self.factors
         if self.fusion is Fusion.NAIVE:
-            joined = joined[next((i for i, factor in enumerate(joined) if factor > 1), 0) :]
-        if self.fusion is not Fusion.FUSED and len(set(joined)) > 1:
+            factors = factors[next((i for i, factor in enumerate(factors) if factor > 1), 0) :]
+        if self.fusion is not Fusion.FUSED and len(set(factors)) > 1:
             raise UsageError(f"without fusion the factors of all blocks are equal, not {self.text}")
 
     @classmethod
@@ -204,27 +204,27 @@ class Counts:
 def parameters(steps: Sequence[Step]) -> dict[str, int]:
     """The number of weights in each layer's kernels, by the layer's name."""
     channels = {step.name: step.channels for step in steps}
-    found = {}
+    weights = {}
     for step in steps:
         area, wide = math.prod(step.kernel), channels[step.inputs[0]] if step.inputs else 0
         if step.kind == "SeparableConv2D":
-            found[step.name] = wide * step.multiplier * (area + step.channels)
+            weights[step.name] = wide * step.multiplier * (area + step.channels)
         elif step.kind in DEPTHWISE:
-            found[step.name] = wide * step.multiplier * area
+            weights[step.name] = wide * step.multiplier * area
         elif step.is_mixing:
-            found[step.name] = area * (wide // step.groups) * step.channels
-    return found
+            weights[step.name] = area * (wide // step.groups) * step.channels
+    return weights
 
 
 def counts_in(steps: Sequence[Step]) -> Counts:
     """The counts of a network's records."""
-    known = {step.name: step for step in steps}
+    by_name = {step.name: step for step in steps}
     convolutions = fusion = macs = 0
     for name, count in parameters(steps).items():
-        step = known[name]
+        step = by_name[name]
         # A kernel is used once at each place of the output; a transposed one, of the input.
-        used = known[step.inputs[0]] if step.kind.endswith("Transpose") else step
-        macs += count * math.prod(size or 0 for size in used.shape[:-1])
+        grid = by_name[step.inputs[0]] if step.kind.endswith("Transpose") else step
+        macs += count * math.prod(size or 0 for size in grid.shape[:-1])
         if step.is_fusion:
             fusion += count
         elif step.kind != "Dense":

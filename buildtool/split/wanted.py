@@ -17,14 +17,14 @@ from buildtool.split.types import First
 
 OUT = "split"
 ORIGINAL, KERAS = WRITTEN = ("original.keras", "split.keras")  # networks below the output folder
-_NAMED_ALONE = ("width", "image_size", "epochs", "rate")  # options of networks that are trained first
+_TRAINING_OPTIONS = ("width", "image_size", "epochs", "rate")  # options of networks that are trained first
 _FIRSTS: dict[Reads, tuple[First, ...]] = {
     Reads.FULL: ("full",),
     Reads.SLICE: ("slice",),
     Reads.BOTH: ("slice", "full"),
 }
 # Fields of Wanted and of Settings whose options have other names.
-_SPELT = {"size": "image_size", "fine_epochs": "fine_tune", "batch": "train_batch", "validation": "held_out"}
+_OPTION_NAMES = {"size": "image_size", "fine_epochs": "fine_tune", "batch": "train_batch", "validation": "held_out"}
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ def read_settings(request: Mapping[str, object], out: str | Path = OUT) -> Wante
     values = Values(Split, request)
     network, folder, given = str(values.need("network")), Path(out), values.given
     if network not in NETWORKS:
-        for name in _NAMED_ALONE:
+        for name in _TRAINING_OPTIONS:
             if name in given:
                 text = "it has no effect on a network that is given as a file"
                 raise UsageError(text, option=name, hint=suggest(**{name: None}))
@@ -121,23 +121,23 @@ def read_settings(request: Mapping[str, object], out: str | Path = OUT) -> Wante
         paths[1],
         Goals(values.options.get("ram"), given.get("flash"), values.options.get("max_ms")),
         firsts=_FIRSTS[given.get("first", Reads.SLICE)],
-        settings=Settings(**_fields(given, [one.name for one in dataclasses.fields(Settings)])),
+        settings=Settings(**_read_fields(given, [one.name for one in dataclasses.fields(Settings)])),
         compares=given.get("comparisons", Compared.ALL) is Compared.ALL,
         out=folder,
-        **_fields(given, ("max_drop", "factors", "width", "size", "images")),
+        **_read_fields(given, ("max_drop", "factors", "width", "size", "images")),
     )
     result.settings.pixels()
     return result
 
 
-def _fields(given: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+def _read_fields(options: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
     """The fields with these names, as far as their options are given, as plain values."""
     fields: dict[str, Any] = {}
     for name in names:
-        option = _SPELT.get(name, name)
-        if option not in given:
+        option = _OPTION_NAMES.get(name, name)
+        if option not in options:
             continue
-        value = given[option]
+        value = options[option]
         if isinstance(value, Flip):
             value = value is Flip.HALF
         elif isinstance(value, Optimiser):
