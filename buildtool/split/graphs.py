@@ -111,13 +111,14 @@ def _open_graph(model: Any) -> Any:
 
 
 def _collect(graph: Any, prefix: str, origins: dict[int, Source], calls: dict[str, Call]) -> None:
-    """Adds a graph's calls to `calls`; `origins`: the sources of its tensors, at first those of its inputs."""
+    """Adds a graph's calls to `calls`; `origins`: the sources of its tensors, at first of its inputs."""
     import keras
 
     input_ids = {id(tensor) for tensor in graph.inputs}
 
     def reads(node: Any) -> list[Any]:
-        return [] if id(node.output_tensors[0]) in input_ids else [_find_node(one) for one in node.input_tensors]
+        is_input = id(node.output_tensors[0]) in input_ids
+        return [] if is_input else [_find_node(tensor) for tensor in node.input_tensors]
 
     for node in each_after(map(_find_node, (*graph.inputs, *graph.outputs)), reads):
         operation = node.operation

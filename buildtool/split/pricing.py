@@ -331,8 +331,8 @@ class _Sketch(NetBuilder):
             case "Softmax":
                 return self.softmax(x)
             case "MaxPooling2D" | "AveragePooling2D" as kind:
-                size, stride, same = _to_pair(layer.pool_size), _to_pair(layer.strides), layer.padding == "same"
-                return self.pool(_POOLS[kind], x, size, stride, same)
+                size, stride = _to_pair(layer.pool_size), _to_pair(layer.strides)
+                return self.pool(_POOLS[kind], x, size, stride, layer.padding == "same")
             case "GlobalAveragePooling2D":
                 return self.mean(x, keep_dims=bool(layer.keepdims))
             case "Flatten":

@@ -118,7 +118,8 @@ def _train_original(work: Work) -> keras.Model:
             work.base, work.data, settings, checkpoint, lambda line: work.progress(f"original: {line}")
         )
         backend.save(work.base, path)
-        figures = {"accuracy": trained.accuracy, "seconds": round(trained.seconds, 1), "epochs": trained.epochs}
+        seconds = round(trained.seconds, 1)
+        figures = {"accuracy": trained.accuracy, "seconds": seconds, "epochs": trained.epochs}
         records.put(key, {**parts, **figures, "what": "original", "file": sha256(str(path))})
     checkpoint.unlink(missing_ok=True)
     return backend.load(path)

@@ -84,8 +84,9 @@ def accuracy(model: Any, x: Pixels, y: Labels, settings: Settings) -> float:
     """The share of images whose class has the largest output; of equal outputs, the first counts."""
     right = 0
     for start in range(0, len(x), _JUDGE_BATCH):
-        outputs = np.asarray(model.predict_on_batch(inputs(x[start : start + _JUDGE_BATCH], settings.pixels())))
-        right += int(np.sum(np.argmax(outputs, axis=1) == y[start : start + _JUDGE_BATCH]))
+        batch = slice(start, start + _JUDGE_BATCH)
+        outputs = np.asarray(model.predict_on_batch(inputs(x[batch], settings.pixels())))
+        right += int(np.sum(np.argmax(outputs, axis=1) == y[batch]))
     return right / len(x)
 
 

@@ -24,7 +24,8 @@ _FIRSTS: dict[Reads, tuple[First, ...]] = {
     Reads.BOTH: ("slice", "full"),
 }
 # Fields of Wanted and of Settings whose options have other names.
-_OPTION_NAMES = {"size": "image_size", "fine_epochs": "fine_tune", "batch": "train_batch", "validation": "held_out"}
+_OPTION_NAMES = {"size": "image_size", "fine_epochs": "fine_tune"}
+_OPTION_NAMES |= {"batch": "train_batch", "validation": "held_out"}
 
 
 @dataclass(frozen=True)
