@@ -80,7 +80,7 @@ def from_text(data: bytes) -> Locked:
         raise PlanError(f"not a locked plan: its format is not '{FORMAT}'")
     schema = content.get("schema")
     if not isinstance(schema, int) or isinstance(schema, bool) or schema < 1:
-        raise PlanError(f"the locked plan has schema {schema!r:.20}")
+        raise PlanError(f"not a locked plan: its schema is {schema!r:.20}, not a whole number above 0")
     if schema != SCHEMA:
         raise PlanError(
             f"the locked plan has schema {schema}: this version of buildtool reads schema {SCHEMA}",

@@ -186,7 +186,7 @@ def test_damaged_files_are_refused_or_other_plans(data):
     ],
 )
 def test_what_is_no_plan_is_refused(bad):
-    with pytest.raises(PlanError, match=r"not a (locked )?plan|of schema") as caught:
+    with pytest.raises(PlanError, match=r"not a (locked )?plan|has schema") as caught:
         by_plan(bad)
     assert caught.value.path == "net.plan"
 

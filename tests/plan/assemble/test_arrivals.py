@@ -128,7 +128,7 @@ def test_faults_in_what_comes_while_a_region_runs_are_found(run, monkeypatch):
         (with_buffer(plan, at, first=place.first + 1), "do not live as long"),
         (with_buffer(plan, at, last=place.last + 1), "do not live as long"),
         (without(plan, others[-1]), "do not live as long"),
-        (without(plan, *loads_of(plan, op)), "not brought into the arena"),
+        (without(plan, *loads_of(plan, op)), "not loaded into the arena"),
         (replaced(plan, first, slots=2), "cannot hold|in slices"),
     ]
     for broken, says in faults:
