@@ -1,8 +1,8 @@
-"""The options, once: the command line, SCons and the reference page are made from the table.
+"""The table of options, which the command line, SCons and the reference page are made from.
 
-A leaf: the standard library only. Values are parsed here (parsers.py), from a request's plain values or from
-text, so that every front refuses the same mistakes in the same words; values.py is what they become. Begin at
-table.py. Which options a kind of request takes is said by the kind (buildtool/api/requests).
+This package imports the standard library only. parsers.py parses the plain values of a request, or text, so
+that every front refuses the same mistakes with the same message. values.py has the types of parsed options.
+Begin at table.py. Each kind of request lists the options that it takes (buildtool/api/requests).
 """
 
 from __future__ import annotations
@@ -28,60 +28,58 @@ __all__ = [
     "parse",
     "planning",
     "refuse_unknown",
-    "spelled",
-    "spelled_name",
+    "spell",
+    "spell_name",
     "without_board",
 ]
 
-_CHECKED = ("ram", "max_f", "max_cost", "max_ms", "max_flash", "image")  # what a given plan is held against
-_OWN = ("depth", "fail_if", "out")  # of commands alone: no request has them
+_CHECKED = ("ram", "max_f", "max_cost", "max_ms", "max_flash", "image")  # checked for a plan from a file too
+_OWN = ("depth", "fail_if", "out")  # options of commands that no request has
 
 
 def parse(name: str, value: object) -> Any:
-    """The value of the option `name`; UsageError for one that it does not take."""
+    """Returns the parsed value of the option `name`. UsageError for a wrong value."""
     return BY_NAME[name].parse(name, value)
 
 
 def from_text(option: Option, text: object) -> object:
-    """The value for a request of a value that is given as text; `parse` refuses what is not a number."""
-    good = isinstance(text, str) and text.isascii() and text.isdecimal() and len(text) < 20
-    return int(str(text)) if option.number and good else text
+    """Converts text to a request's value. Text that is not a number stays text, and `parse` refuses it."""
+    is_number = isinstance(text, str) and text.isascii() and text.isdecimal() and len(text) < 20
+    return int(str(text)) if option.number and is_number else text
 
 
 def planning(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Planning options, each parsed; UsageError for those that have no effect together."""
-    known = [option.name for option in OPTIONS if option.group is Group.PLANNING]
+    """Parses planning options. UsageError where an option has no effect beside the others."""
+    names = [option.name for option in OPTIONS if option.group is Group.PLANNING]
     for name in values:
-        if name not in known:
-            raise refuse_unknown("plan", name, known, "the options of a request")
+        if name not in names:
+            raise refuse_unknown("plan", name, names, "the options of a request")
     return together({name: parse(name, value) for name, value in values.items()})
 
 
 def together(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Planning options that are parsed; UsageError for those that have no effect together."""
+    """Checks parsed planning options. UsageError where an option has no effect beside the others."""
     strategy = options.get("strategy", Strategy.BEST)
     for name in options:
-        others = BY_NAME[name].strategies
-        if strategy not in others:
-            helps = [suggest(**{name: None}), suggest(strategy=str(others[0]))]
-            raise UsageError(f"it has no effect with strategy {strategy}", option=name, hint=helps)
+        strategies = BY_NAME[name].strategies
+        if strategy not in strategies:
+            hints = [suggest(**{name: None}), suggest(strategy=str(strategies[0]))]
+            raise UsageError(f"it has no effect with strategy {strategy}", option=name, hint=hints)
     if "max_ms" in options and "max_cost" in options:
-        helps = [suggest(max_cost=None), suggest(max_ms=None)]
-        raise UsageError(
-            "it is max_cost in another unit, and one of them is enough", option="max_ms", hint=helps
-        )
+        hints = [suggest(max_cost=None), suggest(max_ms=None)]
+        raise UsageError("it limits the same as max_cost: give one of them", option="max_ms", hint=hints)
     return dict(options)
 
 
 def beside_plan(names: Iterable[str]) -> None:
-    """UsageError for a planning option that decides how a plan is made, where a plan is given."""
+    """UsageError for an option that only affects planning, where the request has a plan already."""
     for name in names:
         if name not in _CHECKED:
             raise idle(name, "it has no effect, because the plan is given")
 
 
 def refuse_unknown(kind: str, name: str, known: Iterable[str], where: str = "") -> UsageError:
-    """The error for a key that a kind of request does not take."""
+    """Returns the error for a key that this kind of request does not take."""
     names = list(known)
     if name in BY_NAME and name not in names:
         return idle(name, f"it has no effect on a request of kind '{kind}'")
@@ -90,17 +88,17 @@ def refuse_unknown(kind: str, name: str, known: Iterable[str], where: str = "") 
 
 
 def without_board(name: str) -> UsageError:
-    """The error for an option that means something for a board only."""
+    """Returns the error for an option that only works with a board."""
     return idle(name, "it has no effect on an ONNX or Darknet file that is counted without a board")
 
 
 def idle(name: str, text: str) -> UsageError:
-    """The error for an option that has no effect, and why."""
+    """Returns the error for an option that has no effect; `text` says why."""
     return UsageError(text, option=name, hint=suggest(**{name: None}))
 
 
 def spell(option: str, value: Value) -> str:
-    """An option with its value as on the command line: --ram 4624; others write it as `in_requests`."""
+    """Returns an option with its value as on the command line: --ram 4624. Other names: see `in_requests`."""
     if option not in BY_NAME:
         return in_requests(option, value)
     flag = spell_name(option)
@@ -110,7 +108,7 @@ def spell(option: str, value: Value) -> str:
 
 
 def spell_name(option: str) -> str:
-    """An option's name as on the command line; positional ones have their metavar."""
+    """Returns an option's name as on the command line; the metavar of a positional one."""
     if option in _OWN:
         return "--" + option.replace("_", "-")
     if option not in BY_NAME:

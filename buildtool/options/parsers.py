@@ -1,4 +1,4 @@
-"""Parsers: from an option's name and a plain value, or text, to the value; UsageError for a wrong one."""
+"""Parsers: each takes an option's name and a plain value or text. UsageError for a wrong value."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ Parser = Callable[[str, object], Any]  # (an option's name, a plain value or tex
 MOST_BATCH = 65536
 MOST_SAMPLES = 100_000_000  # inputs of a data set
 WIRES = ("serial", "rtt", "semihosting")  # how results come back from a board
-NETWORKS = ("vgg16", "resnet18")  # that `split` knows by name, and trains first
+NETWORKS = ("vgg16", "resnet18")  # the networks that `split` builds and trains itself
 _MOST_PIXELS = 64  # of a hand-off
 _WHOLE_ROW = 1 << 16  # pixels: more than any row has
 _MOST_SIDE = 65536  # rows or columns of an image
 _MOST_BYTES = 1 << 50
-_MOST_DIGITS = 19  # of a number that comes as text: more than any size has
+_MOST_DIGITS = 19  # of a number that comes as text; no size has this many
 _MOST_CHANNELS = 4
 _MOST_FACTOR = 64
 _MOST_WIDTH = 16.0
@@ -30,32 +30,32 @@ _RULES = "auto, bytes, unit, signed, or MEANS/DEVIATIONS such as 0.485,0.456,0.4
 
 
 def refuse(name: str, value: object, wanted: str) -> UsageError:
-    """The error for a value that is not what an option takes."""
+    """Returns the error for a value that an option does not take; `wanted` describes the ones it takes."""
     return UsageError(f"{shown(value)} is not {wanted}", option=name)
 
 
 def text(name: str, value: object) -> str:
-    """Any text."""
+    """Parses any text."""
     if not isinstance(value, str):
         raise refuse(name, value, "text")
     return value
 
 
 def flag(name: str, value: object) -> bool:
-    """True or false."""
+    """Parses true or false."""
     if not isinstance(value, bool):
         raise refuse(name, value, "true or false")
     return value
 
 
 def mode(modes: type[enum.StrEnum]) -> Parser:
-    """One of an enumeration's values."""
+    """Returns a parser for the values of an enumeration."""
 
     def parse(name: str, value: object) -> enum.StrEnum:
-        known = [str(member) for member in modes]
-        if not isinstance(value, str) or value not in known:
-            error = refuse(name, value, "one of " + ", ".join(known))
-            hint = did_you_mean(value if isinstance(value, str) else "", known)
+        words = [str(member) for member in modes]
+        if not isinstance(value, str) or value not in words:
+            error = refuse(name, value, "one of " + ", ".join(words))
+            hint = did_you_mean(value if isinstance(value, str) else "", words)
             raise UsageError(error.text, option=name, hint=hint if hint.startswith("did") else "")
         return modes(value)
 
@@ -63,21 +63,21 @@ def mode(modes: type[enum.StrEnum]) -> Parser:
 
 
 def whole(least: int, most: int) -> Parser:
-    """A whole number from `least` to `most`."""
-    wanted = f"a whole number from {least} to {most}"
+    """Returns a parser for a whole number from `least` to `most`."""
+    range_text = f"a whole number from {least} to {most}"
     if least == 1:
-        wanted = f"a whole number above 0, up to {most}"
+        range_text = f"a whole number above 0, up to {most}"
 
     def parse(name: str, value: object) -> int:
         if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
-            raise refuse(name, value, wanted)
+            raise refuse(name, value, range_text)
         return value
 
     return parse
 
 
 def samples(name: str, value: object) -> int:
-    """A number of inputs, or "all"."""
+    """Parses a number of inputs, or "all"."""
     if value == "all":
         return MOST_SAMPLES
     if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= MOST_SAMPLES:
@@ -86,7 +86,7 @@ def samples(name: str, value: object) -> int:
 
 
 def size(name: str, value: object) -> int:
-    """A number of bytes above 0, or text such as "64K" or "1M"."""
+    """Parses a number of bytes above 0, or text such as "64K" or "1M". Returns bytes."""
     words = value.strip().upper() if isinstance(value, str) else ""
     unit = words[-1:] if words[-1:] in _UNITS else ""
     number = _integer(words.removesuffix(unit) if isinstance(value, str) else value)
@@ -98,7 +98,9 @@ def size(name: str, value: object) -> int:
 
 
 def _real(*wanted: tuple[str, Callable[[float], bool]]) -> Parser:
-    """A number, or text of one, for which all `wanted` (words, test) holds; nothing holds for NaN."""
+    """Returns a parser for a number, or its text, that passes all tests. `wanted` has pairs (words, test).
+    Each test must be false for NaN.
+    """
 
     def parse(name: str, value: object) -> float:
         number = math.nan
@@ -126,16 +128,16 @@ width = _real(
 
 
 def work(name: str, value: object) -> float:
-    """A limit on F, 1 or more."""
+    """Parses a limit on F, which is 1 or more."""
     number: float = limit(name, value)
     if number < 1:
         what = f"{shown(value)} is below 1, and no plan does less than the network's own work"
-        raise UsageError(what, option=name, hint="1 allows no repeated work, 1.1 a tenth more")
+        raise UsageError(what, option=name, hint="1 allows no repeated work, 1.1 allows a tenth more")
     return number
 
 
 def pixels(name: str, value: object) -> int:
-    """Pixels of a hand-off, or "row"."""
+    """Parses the pixels of a hand-off, or "row"."""
     if value == "row":
         return _WHOLE_ROW
     number = _integer(value)
@@ -145,7 +147,7 @@ def pixels(name: str, value: object) -> int:
 
 
 def sides(name: str, value: object) -> tuple[int, int]:
-    """Rows and columns, from text such as "544" or "480x640"."""
+    """Parses rows and columns from text such as "544" or "480x640"."""
     words = value.lower().split("x") if isinstance(value, str) else [value]
     numbers = [_integer(word) or 0 for word in words]
     if len(numbers) > 2 or not all(1 <= side <= _MOST_SIDE for side in numbers):
@@ -154,7 +156,7 @@ def sides(name: str, value: object) -> tuple[int, int]:
 
 
 def factors(name: str, value: object) -> tuple[int, ...]:
-    """Rising whole numbers above 1: as a list, or as text with commas between them."""
+    """Parses rising whole numbers above 1: a list, or text with commas."""
     words: Any = value.split(",") if isinstance(value, str) else value
     numbers: tuple[int, ...] = ()
     if isinstance(words, list | tuple) and 0 < len(words) <= _MOST_FACTOR:
@@ -170,7 +172,7 @@ def factors(name: str, value: object) -> tuple[int, ...]:
 
 
 def identifier(name: str, value: object) -> str:
-    """A C identifier in lower case."""
+    """Parses a C identifier in lower case."""
     words = text(name, value)
     if not (words.isascii() and words.isidentifier() and words[0].islower() and words.lower() == words):
         raise refuse(name, value, "a C identifier in lower case")
@@ -178,7 +180,7 @@ def identifier(name: str, value: object) -> str:
 
 
 def version(name: str, value: object) -> str:
-    """A version as MCUboot has it: major and minor number below 256, revision, build."""
+    """Parses a version for MCUboot: major and minor number below 256, revision, build."""
     words = text(name, value)
     match = re.fullmatch(r"(\d{1,3})\.(\d{1,3})(?:\.(\d{1,5}))?(?:\+(\d{1,10}))?", words, re.ASCII)
     limits = (0xFF, 0xFF, 0xFFFF, 0xFFFFFFFF)
@@ -188,17 +190,17 @@ def version(name: str, value: object) -> str:
 
 
 def wire(name: str, value: object) -> tuple[str, str]:
-    """The wire to a board, and the port ("": the only one there is): "serial:/dev/ttyACM0"."""
+    """Parses the link to a board and its port ("": the only port there is), as in "serial:/dev/ttyACM0"."""
     kind, _, port = text(name, value).partition(":")
     if kind not in WIRES or not port.isprintable():
         raise refuse(name, value, f"one of {', '.join(WIRES)}, or one with a port, as serial:/dev/ttyACM0")
     if port and kind == "semihosting":
-        raise UsageError("semihosting goes through the debugger, and has no port", option=name)
+        raise UsageError("semihosting goes through the debugger and has no port", option=name)
     return kind, port
 
 
 def network(name: str, value: object) -> str:
-    """A .keras file, or a network's name."""
+    """Parses the name of a .keras file, or of a network that `split` builds itself."""
     words = text(name, value)
     if words not in NETWORKS and not words.lower().endswith(".keras"):
         hint = f"a .keras file, which Keras 3 saves, or one of {', '.join(NETWORKS)}"
@@ -207,7 +209,7 @@ def network(name: str, value: object) -> str:
 
 
 def list_of(one: Parser) -> Parser:
-    """A list, each of whose items `one` parses."""
+    """Returns a parser for a list; `one` parses each item."""
 
     def parse(name: str, value: object) -> tuple[Any, ...]:
         if not isinstance(value, list | tuple):
@@ -218,10 +220,10 @@ def list_of(one: Parser) -> Parser:
 
 
 def location(name: str, value: object) -> str | dict[str, Any]:
-    """What names a file, or a network or board: text, {"path", "sha256"} or {"name", "data"}."""
+    """Parses the name of a file, network or board: text, {"path", "sha256"} or {"name", "data"}."""
     if isinstance(value, dict):
-        for wanted in ({"path": str, "sha256": str}, {"name": str, "data": bytes}):
-            if value.keys() == wanted.keys() and all(isinstance(value[k], t) for k, t in wanted.items()):
+        for types in ({"path": str, "sha256": str}, {"name": str, "data": bytes}):
+            if value.keys() == types.keys() and all(isinstance(value[k], t) for k, t in types.items()):
                 return value
     elif isinstance(value, str) and value:
         return value
@@ -229,17 +231,17 @@ def location(name: str, value: object) -> str | dict[str, Any]:
 
 
 def _integer(value: object) -> int | None:
-    """A whole number, or text of its digits; None for anything else."""
+    """Returns a whole number from a number or its digits; None for anything else."""
     if isinstance(value, int):
         return None if isinstance(value, bool) else value
-    good = isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) <= _MOST_DIGITS
-    return int(str(value)) if good else None
+    is_text = isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) <= _MOST_DIGITS
+    return int(str(value)) if is_text else None
 
 
 @dataclass(frozen=True)
 class Normalise:
-    """The real value of a pixel p from 0 to 255: (p / `divisor` - mean) / deviation, channel by channel, or
-    of one mean and deviation for all; `name`: as it is spelt.
+    """A rule for the real value of a pixel p from 0 to 255: (p / `divisor` - mean) / deviation.
+    There is a mean and a deviation for each channel, or one of each for all. `name` is the rule's text.
     """
 
     name: str
@@ -249,7 +251,7 @@ class Normalise:
 
     @property
     def ends(self) -> tuple[float, float]:
-        """The real values of the pixels 0 and 255, of the first channel."""
+        """The real values of pixels 0 and 255 in the first channel."""
         mean, deviation = self.means[0], self.deviations[0]
         return (0 - mean) / deviation, (255 / self.divisor - mean) / deviation
 
@@ -262,7 +264,7 @@ NAMED = {
 
 
 def normalise(name: str, value: object) -> Normalise | None:
-    """The rule that a text describes; None for `auto`."""
+    """Parses a rule for the values of pixels; None for `auto`."""
     words = text(name, value)
     if words == "auto":
         return None
@@ -271,12 +273,12 @@ def normalise(name: str, value: object) -> Normalise | None:
     halves: list[tuple[float, ...]] = []
     with contextlib.suppress(ValueError):
         halves = [tuple(map(float, half.split(","))) for half in words.split("/")]
-    if not all(abs(number) < 1e6 for half in halves for number in half):  # nor is NaN
+    if not all(abs(number) < 1e6 for half in halves for number in half):  # false for NaN too
         halves = []
     if len(halves) != 2 or not all(halves) or len(halves[0]) != len(halves[1]):
         raise refuse(name, value, _RULES)
     means, deviations = halves
     if len(means) > _MOST_CHANNELS or min(deviations) <= 0:
-        what = "a deviation is above 0, and there is one for each mean, at most one a channel"
+        what = f"deviations must be above 0, and there may be at most {_MOST_CHANNELS} means"
         raise UsageError(what, option=name, hint=_RULES)
     return Normalise(words, 255.0, means, deviations)

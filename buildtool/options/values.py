@@ -1,4 +1,4 @@
-"""What options are once they are parsed: how to plan and to count, for which target, on which data set."""
+"""Types of parsed options: how to plan, how to count, the target and the data set."""
 
 from __future__ import annotations
 
@@ -23,16 +23,17 @@ from buildtool.base.modes import (
 if TYPE_CHECKING:
     from buildtool.options.parsers import Normalise
 
-ANY_WIRE = "any"  # the one that suits the board
+ANY_WIRE = "any"  # the link that suits the board
 
 
 @dataclass(frozen=True)
 class PlanOptions:
     """How to plan; the table in buildtool/options says what each option does.
 
-    Limits (None: the board's, or none): `ram` and `max_flash` in bytes, `max_f` on the work done over the
-    network's own, `max_cost` on the estimated cost, `max_ms` on that in milliseconds. `hand_off` in pixels
-    (None: 1). `segments`: those of xcore-strips ("": they are searched).
+    Limits (None: the board's limit, or no limit): `ram` and `max_flash` in bytes. `max_f` limits the work, as
+    a multiple of the network's own work. `max_cost` limits the estimated cost, and `max_ms` the estimated
+    time in milliseconds. `hand_off` is in pixels (None: 1). `segments` are for xcore-strips ("": the planner
+    searches for them).
     """
 
     strategy: Strategy = Strategy.BEST
@@ -51,7 +52,7 @@ class PlanOptions:
 
 @dataclass(frozen=True)
 class Lock:
-    """The file of a plan to run by, and the image mode that it has to have (None: whichever it has)."""
+    """A plan file to run by. `image` is the image mode that the plan must have (None: any)."""
 
     file: File
     image: Image | None = None
@@ -59,7 +60,7 @@ class Lock:
 
 @dataclass(frozen=True)
 class NetworkOptions:
-    """How to count a network without a board; `batch`: images at a time (0: the file's; Darknet: 1)."""
+    """How to count a network without a board. `batch`: input images at a time (0: the file's; Darknet: 1)."""
 
     weights: WeightsIn = WeightsIn.FLASH
     operators: Counted = Counted.SEPARATE
@@ -70,12 +71,12 @@ class NetworkOptions:
 
 @dataclass(frozen=True)
 class TargetChoice:
-    """What a network is for: a board, the compiler, a library, and how it is requantised.
+    """The target of a network: board, compiler, kernel library, and how sums are requantised.
 
-    `toolchain`: "" for the board's first; `cmsis_nn`: a checkout of CMSIS-NN ("": none); `debug`: compiled
-    for a debugger; `wire`: how test firmware answers ("": by files); `threads`: how many share a call (None:
-    all); `weights_in`: the memory of the weights (None: the board's); `arena_in`: of the arena, or two, with
-    a comma.
+    `toolchain` is a name ("": the board's first). `cmsis_nn` is the folder of a CMSIS-NN checkout ("": none).
+    `debug`: compile for a debugger. `wire` is the link by which test firmware answers ("": by files).
+    `threads` share each kernel call (None: all that the board has). `weights_in` is the memory of the weights
+    (None: the board's choice). `arena_in` is the memory of the arena, or two memories with a comma between.
     """
 
     board: Named
@@ -91,8 +92,8 @@ class TargetChoice:
 
 @dataclass(frozen=True)
 class Wanted:
-    """The data set of a request (a .npz file or a folder), and its file of labels or of classes' names.
-    `limit`: the number of inputs, chosen by `seed` (None: all); `normalise`: None: by the quantisation.
+    """The data set of a request (a .npz file or a folder), and its file of labels or of class names.
+    `limit` is the number of inputs, which `seed` chooses (None: all). `normalise` None: by the quantisation.
     """
 
     file: File
@@ -104,7 +105,7 @@ class Wanted:
 
 
 def network_options(given: Mapping[str, Any]) -> NetworkOptions:
-    """The options from their parsed values; UsageError for options of boards."""
+    """Makes the options from parsed values. UsageError for options that need a board."""
     for name in given:
         if not hasattr(NetworkOptions, name):
             raise table.without_board(name)
