@@ -59,6 +59,7 @@ settings.register_profile(
 settings.load_profile("suite")
 # Hypothesis also draws numbers that it finds in the project's modules: in those that a worker has imported
 # by then, which are others in every run.
+assert hasattr(providers, "is_local_module_file")
 providers.is_local_module_file = lambda path: False
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 import graphlib
+import importlib
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -198,6 +199,13 @@ def test_the_fronts_of_builds_and_editors_import_the_client_alone() -> None:
             assert is_ours or base.partition(".")[0] != "buildtool" or base == "buildtool", (
                 f"{module} imports {base}"
             )
+
+
+def test_every_name_that_a_module_exports_exists() -> None:
+    exporting = [module for module, path in MODULES.items() if "\n__all__ = " in path.read_text()]
+    assert exporting
+    for module in map(importlib.import_module, exporting):
+        assert [name for name in module.__all__ if not hasattr(module, name)] == [], module
 
 
 @pytest.mark.parametrize("package", ["buildtool_plugins", "buildtool_kernels"])

@@ -201,7 +201,7 @@ def points_ahead(request: Any, session: Session) -> Iterator[None]:
 def _plans_ahead(asked: Planning, session: Session) -> Iterator[None]:
     from buildtool.api.answers.planreport import beside, describe_plan
     from buildtool.firmware.planned import plan_model, prepare
-    from buildtool.plan.choose.choose import choice
+    from buildtool.plan.choose.choose import choose
     from buildtool.plan.choose.fronts import search_front
     from buildtool.plan.models import load_network
     from buildtool.target.choice import load_target
@@ -214,13 +214,13 @@ def _plans_ahead(asked: Planning, session: Session) -> Iterator[None]:
         for index in range(len(front.points)):
             front.plan(index)
             yield
-    whole = choice(replace(prepared, options=replace(asked.options, ram=None))).plan.arena_bytes
+    whole = choose(replace(prepared, options=replace(asked.options, ram=None))).plan.arena_bytes
     least = replace(asked.options, ram=None, objective=Objective.RAM)
     # round numbers of bytes, the largest first: those that are given as limits more often than others
     steps = {n * step << 10 for step in STEPS for n in range(1, MOST_STEPS + 1)}
     limits = sorted((n for n in {1 << n for n in range(10, 24)} | steps if n < whole), reverse=True)
     for options in (least, *(replace(asked.options, ram=limit) for limit in limits)):
-        choice(replace(prepared, options=options))
+        choose(replace(prepared, options=options))
         yield
         plan = plan_model(asked.model, asked.target, options, session)
         describe_plan(plan)

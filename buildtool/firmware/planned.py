@@ -32,7 +32,7 @@ from buildtool.graph.topology import topology_digest
 from buildtool.graph.types import Graph
 from buildtool.options.values import Lock, PlanOptions, TargetChoice
 from buildtool.plan.check.check import check
-from buildtool.plan.choose.choose import choice as chosen
+from buildtool.plan.choose.choose import choose
 from buildtool.plan.choose.limits import Limits, cost_limit, format_cost
 from buildtool.plan.choose.problem import Prepared, own_firmware, prepare_problem
 from buildtool.plan.codec import from_bytes
@@ -83,7 +83,7 @@ def plan_model(
     loaded = load_target(chosen_target, session)
     network = load_network(spec, session)
     prepared = prepare(network, loaded, options, session)
-    found = chosen(prepared)
+    found = choose(prepared)
     return Planned(
         network.model,
         network.source,

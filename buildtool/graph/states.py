@@ -94,8 +94,8 @@ def _window(graph: Graph, index: int) -> int | None:
     """The concatenation of a state and new values, if it is the state's only reader and its end is kept."""
     state = graph.states[index]
     readers = graph.consumers().get(state.before, ())
-    befores = {other.after for i, other in enumerate(graph.states) if i != index}
-    if len(readers) != 1 or state.before in (*graph.outputs, *befores):
+    afters = {other.after for i, other in enumerate(graph.states) if i != index}
+    if len(readers) != 1 or state.before in (*graph.outputs, *afters):
         return None
     op, maker = graph.ops[readers[0]], graph.producers().get(state.after)
     if op.kind is not OpKind.CONCATENATION or len(op.inputs) != 2 or op.inputs[0] != state.before:

@@ -612,7 +612,7 @@ class Graph:
             yield from op.outputs
 
     def op_name(self, position: int) -> str:
-        """A short name for tables: the last part of the first output's name."""
+        """The name of the operator's first output, for tables."""
         return self.tensors[self.ops[position].outputs[0]].name
 
 

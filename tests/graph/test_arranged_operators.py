@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from litert import rewritten, run
 from samplefiles import Sheet
 
-from buildtool.base.errors import ModelError
+from buildtool.base.errors import ModelError, UnsupportedError
 from buildtool.graph.reference import execute
 from buildtool.graph.tflite.flat import FlatFile
 from buildtool.graph.tflite.network import Network
@@ -246,3 +246,15 @@ def test_integers_from_shapes_are_folded_as_litert_computes_them():
     follow_shapes(network)
     for index in wanted:
         assert np.array_equal(network.known[index], computed[index]), sheet.operators[index - 8]
+
+
+def test_an_operator_of_a_shape_s_chain_is_refused_by_its_name_with_all_others() -> None:
+    s = Sheet()
+    x, begin = s.add(FileTensor((1, 4, 4, 2))), s.add(FileTensor((1,), "int32", scale=None))
+    shape = s.apply("SHAPE", [x], (4,), "ShapeOptions", dtype="int32", scale=None)
+    inputs = [shape, begin, s.ints(2), s.ints(1)]
+    part = s.apply("STRIDED_SLICE", inputs, (1,), "StridedSliceOptions", dtype="int32", scale=None)
+    other = s.apply("RFFT2D", [x, s.ints(4, 4)], (1, 4, 4, 2), "Rfft2dOptions")
+    with pytest.raises(UnsupportedError, match=r"2 operators .*") as caught:
+        read_model(s.bytes([x, begin], [part, other]))
+    assert "1 STRIDED_SLICE (#1)" in caught.value.text and "1 RFFT2D (#2)" in caught.value.text

@@ -63,11 +63,11 @@ def test_joined_branches_take_work_that_grows_with_their_square_at_most():
 def test_a_budget_that_ends_leaves_a_plan_that_is_not_proven_least(monkeypatch):
     graph = joined(24)
     prepared = problem(graph, "cortex-m4", Session())
-    whole = choose.choice(prepared)
+    whole = choose.choose(prepared)
     assert not whole.ended
     monkeypatch.setattr(choose, "PLANNING", LITTLE)
     prepared = problem(graph, "cortex-m4", Session())
-    found = choose.choice(prepared)
+    found = choose.choose(prepared)
     assert found.ended
     assert found.plan.arena_bytes >= whole.plan.arena_bytes
     check(found.plan, prepared.graph_for(found.index, found.plan), prepared.target)
@@ -110,7 +110,7 @@ def test_a_budget_ends_at_the_same_place_whatever_the_session_remembers(board):
 
 def whole_arena(graph, board):
     """Bytes of the least arena."""
-    return choose.choice(problem(graph, board, Session())).plan.arena_bytes
+    return choose.choose(problem(graph, board, Session())).plan.arena_bytes
 
 
 @settings(derandomize=True, deadline=None, max_examples=200)

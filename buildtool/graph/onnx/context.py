@@ -66,7 +66,10 @@ class Context:
         return len(self.readers.get(name, ())) == 1 and name not in self.outputs
 
     def origin(self, name: str, through: Collection[str]) -> Node | None:
-        """Who makes a tensor, looking back through those kinds of operators; None: a network input."""
+        """The operator that makes a tensor, looking back through operators of the kinds `through`.
+
+        None: a network input, or an operator more than MOST_AHEAD steps back.
+        """
         maker = self.makers.get(name)
         for _ in range(MOST_AHEAD):
             if maker is None or maker.kind not in through:
@@ -253,8 +256,8 @@ class Context:
         """An operator whose result has `shape` in the file, and in memory `memory` and `layout`.
 
         ElementwiseAttrs fuse its activation. `own`: the quantisation that its kernel keeps, if the result is
-        rounded again for any other. A kind whose kernel demands one has that; `Builder.unrounded` then finds
-        what the kernel made.
+        rounded again for any other. A kind whose kernel demands one has that; `Builder.before_rounding` then
+        finds what the kernel made.
         """
         demanded = DEFS[kind].output
 

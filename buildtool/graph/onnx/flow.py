@@ -68,8 +68,9 @@ class _Reader:
             if size is not None and len(dims) == 4:
                 dims[2].dim_value, dims[3].dim_value = size
             fix_input(value, "give --size ROWSxCOLUMNS, or export with a fixed input shape")
+        self.is_resized = size is not None
         self.stored = self._stored()
-        self._infer(_without_values(model, small, size is not None))
+        self._infer(_without_values(model, small, self.is_resized))
         batches = {self.tensors[n][0][0] for n in self.inputs if n in self.tensors and self.tensors[n][0]}
         self.own_batch = batches.pop() if len(batches) == 1 else 1
         self.batch = self.own_batch if batch is None else batch
@@ -170,7 +171,7 @@ class _Reader:
             return
         if not good:
             shapes = " and ".join(str(list(k[0])) for k in known if k)
-            hint = "this network takes no other image size than the file's"
+            hint = "use the image size of the file" if self.is_resized else "export the network again"
             raise ModelError(f"shapes {shapes} do not fit together", hint=hint)
 
     def _value(self, name: str) -> int:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from buildtool.base.errors import UnsupportedError
 from buildtool.graph.ops import DEFS
 from buildtool.graph.tflite.movement import strided_spec
 from buildtool.graph.tflite.network import Network
@@ -41,7 +42,10 @@ def follow_shapes(network: Network) -> None:
             values.append(value)
         if any(v is None for v in values) or (needed is None and not values):
             continue
-        result = rule(view, *values)
+        try:
+            result = rule(view, *values)
+        except UnsupportedError:
+            continue  # the reader refuses the operator itself, by its name and with all others
         parts = [] if result is None else result if isinstance(result, list) else [result]
         if [part.size for part in parts] == [t.elements for t in outputs]:
             for output, part in zip(outputs, parts, strict=True):

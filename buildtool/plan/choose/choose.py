@@ -90,11 +90,11 @@ def choose_plan(prepared: Prepared) -> Placed:
     It may be larger than the board's memory where a strategy makes one plan only: `analyze` says by how
     much, and every other request ends in `refuse_unless_fits`.
     """
-    best = choice(prepared)
+    best = choose(prepared)
     return prepared.graph_for(best.index, best.plan), best.plan
 
 
-def choice(prepared: Prepared) -> Choice:
+def choose(prepared: Prepared) -> Choice:
     """As `choose_plan`, with the plan's optimality gap. The session caches it."""
     return kept.choice(prepared, lambda: _choose_within_budget(prepared))
 
@@ -104,7 +104,7 @@ def settle(prepared: Prepared) -> Prepared:
     if not prepared.is_beside_code:
         return prepared
     try:
-        return replace(prepared, target=prepared.target.with_firmware(choice(prepared).firmware))
+        return replace(prepared, target=prepared.target.with_firmware(choose(prepared).firmware))
     except PlanError:
         return prepared
 
@@ -119,7 +119,7 @@ def front(prepared: Prepared, ram: int | None) -> tuple[tuple[Point, ...], bool]
     ended = work.ended
     options = replace(prepared.options, ram=ram, objective=Objective.RAM)
     with contextlib.suppress(PlanError):
-        least = choice(replace(prepared, options=options, bounded=False))
+        least = choose(replace(prepared, options=options, bounded=False))
         placed.append(point_of(least.plan, prepared.graph_for(least.index, least.plan), prepared))
         ended = ended or least.ended
     return pareto_front(placed), ended

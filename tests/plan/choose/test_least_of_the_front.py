@@ -16,7 +16,6 @@ from buildtool.graph.rewrite import rewrite
 from buildtool.graph.types import Graph
 from buildtool.options.values import PlanOptions
 from buildtool.plan.choose import choose
-from buildtool.plan.choose.choose import choice, front
 from buildtool.plan.choose.problem import Prepared
 from buildtool.plan.models import Model, Network, load_network
 from buildtool.target.registry import load_target
@@ -25,14 +24,14 @@ from buildtool.target.registry import load_target
 def least(prepared: Prepared) -> int:
     """The arena of the plan with the least memory."""
     options = replace(prepared.options, objective=Objective.RAM)
-    return choice(replace(prepared, options=options)).plan.arena_bytes
+    return choose.choose(replace(prepared, options=options)).plan.arena_bytes
 
 
 def hold_against_the_front(graph: Graph) -> None:
     network = Network(Model("drawn", "drawn", b""), graph, rewrite(graph))
     for options in (PlanOptions(), PlanOptions(max_f=1.1)):
         prepared = prepare(network, load_target("cortex-m4"), options, Session())
-        points, _ = front(prepared, None)
+        points, _ = choose.front(prepared, None)
         assert points[0].plan.arena_bytes == least(prepared)
         assert all(one.plan.macs > other.plan.macs for one, other in pairwise(points))
 
@@ -59,4 +58,4 @@ def test_the_front_has_the_plan_of_least_memory_that_no_placed_way_reaches(
     every = choose.points(prepared, None)
     monkeypatch.setattr(choose, "points", lambda *_: every[1:])
     assert len(every) > 1
-    assert [one.plan for one in front(prepared, None)[0]] == [one.plan for one in every]
+    assert [one.plan for one in choose.front(prepared, None)[0]] == [one.plan for one in every]

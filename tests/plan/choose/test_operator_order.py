@@ -143,7 +143,7 @@ def test_an_order_that_is_hard_to_place_leaves_work_for_the_others(monkeypatch):
         session = Session()
         network = Network(Model("wired", "wired", b""), graph, rewrite(graph))
         options = PlanOptions(order=named, objective=Objective.RAM)
-        found[named] = choose.choice(prepare(network, load_target("cortex-m4"), options, session))
+        found[named] = choose.choose(prepare(network, load_target("cortex-m4"), options, session))
     assert found["given"].ended
     assert found["better"].index == 1
     assert found["better"].plan.arena_bytes < found["given"].plan.arena_bytes

@@ -17,7 +17,7 @@ from buildtool.firmware.bound import firmware
 from buildtool.firmware.needs import needs_of
 from buildtool.firmware.planned import Planned, plan_model, prepare, refuse_unless_fits
 from buildtool.options.values import PlanOptions
-from buildtool.plan.choose.choose import choice
+from buildtool.plan.choose.choose import choose
 from buildtool.plan.models import load_network
 from buildtool.plan.summary.fit import available_bytes, excess_bytes
 from buildtool.target.registry import board_names, load_target
@@ -130,7 +130,7 @@ def test_a_limit_above_what_the_board_has_is_noted(kind: str) -> None:
 def test_a_plan_that_is_kept_is_kept_with_its_firmware() -> None:
     session = Session()
     prepared = prepare(load_network("ds_cnn", session), load_target("xcore"), PlanOptions(), session)
-    found = choice(prepared)
+    found = choose(prepared)
     assert found.firmware != prepared.target.board.firmware  # which knows no plan yet
     target = prepared.target.with_firmware(found.firmware)
     footprint = counting.foreseen(prepared.graphs[0], found.plan, target, session)

@@ -28,7 +28,7 @@ from buildtool.graph.types import Pad
 from buildtool.options.values import PlanOptions
 from buildtool.plan.check.check import check
 from buildtool.plan.choose import problem
-from buildtool.plan.choose.choose import choice
+from buildtool.plan.choose.choose import choose
 from buildtool.plan.choose.least import best_plan, search_factor
 from buildtool.plan.choose.limits import Limits
 from buildtool.plan.choose.problem import Prepared
@@ -147,7 +147,7 @@ def test_how_far_off_a_plan_may_be_does_not_depend_on_what_was_asked_before(monk
         for ram in limits:
             options = PlanOptions(image="stream", ram=ram)
             asked = Prepared("", (graph,), target, options, bounded=False, session=session or Session())
-            yield ram, choice(asked).factor
+            yield ram, choose(asked).factor
 
     alone = dict(factors(sizes))
     assert max(alone.values()) > 1
