@@ -122,7 +122,7 @@ class Builder:
         return replace(x, tensor=result, shape=tuple(shape), layout=layout)
 
     def requantize(self, x: Held, quant: Quantization, name: str, remember: bool = False) -> Held:
-        """`x` in another quantisation; `remember`: for `before_rounding`, unless more is lost than roundings."""
+        """`x` in another quantisation. `remember`: for `before_rounding`, if rounding is all that is lost."""
         if same_quantization(x.quant, quant):
             return x
         out = self.make(OpKind.QUANTIZE, [x.tensor], name, self.tensors[x.tensor].shape, quant)
