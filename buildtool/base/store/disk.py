@@ -222,25 +222,27 @@ def keep_within(disk: Disk, most: int, known: Known, data: bytes) -> None:
         evict(disk, most, _BLOCK)
 
 
-def evict(disk: Disk, most: int, least: int = 0) -> int | None:
-    """Counts the bytes of all entries, each as `least` bytes at least. Where they are more than `most`, the
-    longest unused go until four fifths of that are left. The result is the bytes left, or None
-    where another process evicts.
-    """
+def evict(disk: Disk, most: int, least: int = 0) -> None:
+    """Shrinks a folder of entries, unless another process does so."""
     with contextlib.suppress(OSError), hold_lock(disk.folder / LOCK, wait=False) as mine:
-        if mine is None:
-            return None
-        disk.sweep()
-        sizes = {(level, key): max(size, least) for level, key, size in disk.entries()}
-        total = sum(sizes.values())
-        oldest_first = sorted(sizes, key=lambda known: (disk.used(known), known)) if total > most else []
-        for known in oldest_first:
-            if total <= int(most * _EVICTED_TO):
-                break
-            disk.remove(*known)
-            total -= sizes[known]
-        return total
-    return None
+        if mine is not None:
+            shrink(disk, most, least)
+
+
+def shrink(disk: Disk, most: int, least: int = 0) -> int:
+    """Counts the bytes of all entries, each as `least` bytes at least. Where they are more than `most`, the
+    longest unused go until four fifths of that are left. Returns the bytes left. The caller has the lock.
+    """
+    disk.sweep()
+    sizes = {(level, key): max(size, least) for level, key, size in disk.entries()}
+    total = sum(sizes.values())
+    oldest_first = sorted(sizes, key=lambda known: (disk.used(known), known)) if total > most else []
+    for known in oldest_first:
+        if total <= int(most * _EVICTED_TO):
+            break
+        disk.remove(*known)
+        total -= sizes[known]
+    return total
 
 
 def _folders(folder: Path) -> list[Path]:

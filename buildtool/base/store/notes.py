@@ -17,12 +17,14 @@ import msgpack
 
 from buildtool.base.locks import HAS_LOCKS, hold_lock
 from buildtool.base.outfiles import write_whole
-from buildtool.base.store.disk import Disk, evict, keep_within
+from buildtool.base.store.disk import LOCK as EVICT_LOCK
+from buildtool.base.store.disk import Disk, keep_within, shrink
 
 COUNTS, ASKED = "counts", "asked"  # a file and a folder in the cache's
+UNCOUNTED = "uncounted"  # an empty file: there are entries that were written and not counted
 LOCK = "counts.lock"
 MOST_ASKED_BYTES = 16 << 20
-_WAIT_SECONDS = 0.5  # for another process that writes; what is not noted then is counted later
+_WAIT_SECONDS = 0.5  # for another process that writes the counts
 _TOTAL, _LAST = ".bytes", ".used"  # beside the counts: bytes of all entries, the time of the last note
 _LEVEL = "reports"
 Reports = dict[str, Any]  # by level: what a request asked of it
@@ -32,7 +34,7 @@ class Notes:
     """The notes about the entries in `folder`."""
 
     def __init__(self, folder: Path) -> None:
-        self._path, self._lock = folder / COUNTS, folder / LOCK
+        self._path, self._lock, self._uncounted = folder / COUNTS, folder / LOCK, folder / UNCOUNTED
         self._patience = _WAIT_SECONDS
         self.asked = Disk(folder / ASKED)
 
@@ -42,7 +44,7 @@ class Notes:
 
     def total(self) -> int | None:
         """The bytes of all entries; None where they are not known."""
-        return self._read().get(_TOTAL)
+        return None if self._uncounted.exists() else self._read().get(_TOTAL)
 
     def add(self, written: int, counts: Mapping[str, int]) -> int:
         """Adds bytes of entries written, and counts. Returns the time (ns since 1970), later than all times
@@ -58,17 +60,27 @@ class Notes:
             for name, more in counts.items():
                 known[name] = known.get(name, 0) + more
 
-        self._change(change)
+        if not self._change(change) and written:
+            self._mark_uncounted()
         return now
 
     def evict(self, disk: Disk, most: int) -> None:
         """Evicts entries above `most` bytes, and sets the bytes of all entries to those that are left.
-        What others have written meanwhile is added to that.
+        What others have written meanwhile is added to that. Nothing happens while another process evicts.
         """
-        before = self.total() or 0
-        left = evict(disk, most)
-        if left is not None:
-            self._change(lambda known: known.update({_TOTAL: known.get(_TOTAL, before) + left - before}))
+        with contextlib.suppress(OSError), hold_lock(disk.folder / EVICT_LOCK, wait=False) as mine:
+            if mine is None:
+                return
+            before = self._read().get(_TOTAL, 0)
+            was_uncounted = self._uncounted.exists()
+            self._uncounted.unlink(missing_ok=True)  # before the walk: it may not see what comes later
+            left = shrink(disk, most)
+
+            def change(known: dict[str, int]) -> None:
+                known[_TOTAL] = known.get(_TOTAL, before) + left - before
+
+            if not self._change(change) and was_uncounted:
+                self._mark_uncounted()
 
     def reports(self, subject: str) -> Reports:
         """What the last request about a subject asked for; {} where that is not known."""
@@ -99,8 +111,13 @@ class Notes:
         except Exception:  # there are none, or damaged ones
             return {}
 
-    def _change(self, change: Callable[[dict[str, int]], None]) -> None:
-        """Changes the counts, unless the system refuses, or another process has locked them for long."""
+    def _mark_uncounted(self) -> None:
+        """Lets the next process that writes count all entries."""
+        with contextlib.suppress(OSError):
+            self._uncounted.touch()
+
+    def _change(self, change: Callable[[dict[str, int]], None]) -> bool:
+        """Changes the counts; False if the system refuses, or another process has locked them for long."""
         deadline = time.monotonic() + self._patience
         with contextlib.suppress(OSError):
             while time.monotonic() < deadline:
@@ -108,9 +125,11 @@ class Notes:
                     if mine is not None or not HAS_LOCKS:
                         known = self._read()
                         change(known)
-                        return write_whole(self._path, msgpack.packb(known))
+                        write_whole(self._path, msgpack.packb(known))
+                        return True
                 time.sleep(0.005)
         self._patience = 0.0  # it is not tried once more
+        return False
 
 
 def _key(subject: str) -> str:
