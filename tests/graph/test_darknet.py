@@ -98,7 +98,7 @@ def test_the_bound_counts_values_that_are_live_together():
         ("[convolutional]\nfilters=8\ngroups=2\n", ModelError, "2 groups of 3 channels"),
         ("[maxpool]\nstride=0\n", ModelError, "stride=0"),
         ("[route]\nlayers=7\n", ModelError, "refers to layer 7"),
-        ("[route]\nlayers=\n", ModelError, "expected numbers"),
+        ("[route]\nlayers=\n", ModelError, "expected whole numbers"),
         ("[reorg]\nstride=5\n", ModelError, "stride of 5"),
         ("[maxpool]\nnonsense\n", ModelError, "'nonsense' is not an option"),
     ],

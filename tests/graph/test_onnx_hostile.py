@@ -39,11 +39,11 @@ def test_a_float_network_is_refused():
 
 
 def _unquantised(net, name):
-    """(Network outputs, the tensor that is named, words of the text, what is in the operator)."""
+    """Returns (network outputs, the tensor named in the error, words of its text, words of its operator)."""
     if name == "an input":  # preprocessing left in the file
         net.nodes.clear()
         y = net.q(net.node("Sub", ["image", 0.5]))
-        return [net.q(net.conv(y, 3, 4))], "image", "a network input", ""
+        return [net.q(net.conv(y, 3, 4))], "image", "network input", ""
     if name == "weights":
         w = net.const(np.zeros((6, 4)), np.float32)
         return [net.q(net.node("MatMul", [net.x, w]))], w, "weights", "MatMul"

@@ -158,7 +158,7 @@ BROKEN = [
     (lambda p: p.graph.initializer[0].dims.__setitem__(0, -4), ModelError, "shape"),
     (lambda p: setattr(p.graph.initializer[0], "data_type", 77), UnsupportedError, "type 77"),
     (lambda p: setattr(p.graph.output[0], "name", "nowhere"), ModelError, "no operator makes"),
-    (unknown_operator, UnsupportedError, "cannot be told"),
+    (unknown_operator, UnsupportedError, "does not determine its shape"),
     (control_flow, UnsupportedError, "control flow"),
     (lambda p: p.ClearField("graph"), ModelError, "no graph"),
     (lambda p: p.graph.ClearField("node"), ModelError, "no operators"),
