@@ -1,4 +1,4 @@
-"""Darknet's .cfg files: layers' sizes by Darknet's rules, and files that are refused."""
+"""Darknet's .cfg files: the sizes of layers follow Darknet's rules; malformed files are refused."""
 
 import time
 
@@ -18,7 +18,7 @@ def read(text, **options):
 
 
 def sizes(flow):
-    """Floats of every activation, the input first."""
+    """Returns the number of floats in every activation, the input first."""
     return [flow.values[v].size // 4 for v in flow.activations()]
 
 

@@ -90,7 +90,7 @@ class Context:
     def ints(
         self, node: Node, position: int, what: str, default: tuple[int, ...] | None = None
     ) -> tuple[int, ...]:
-        """Returns the integers of a constant operand, or `default` (unless None) where it is absent."""
+        """Returns the integers of a constant operand. An operand with a `default` may be absent."""
         if default is not None and not node.input(position):
             return default
         data = self.array(node, position, what)
@@ -156,12 +156,12 @@ class Context:
             hint = "quantise weights to int8: put a DequantizeLinear between them and the operator"
             raise UnsupportedError(text, tensor=printable_name(name), hint=hint)
         if not isinstance(value, Quantized):
-            hint = "weights must be constant"
-            raise UnsupportedError("weights that are an activation", tensor=printable_name(name), hint=hint)
+            hint = "store the weights as constants in the model"
+            raise UnsupportedError("weights that are not constant", tensor=printable_name(name), hint=hint)
         return scales.symmetric(value, name)
 
     def parameters(self, node: Node) -> tuple[Quantization, str]:
-        """Returns (scales and zero points of the file, type of the integers) of a node that (de)quantises."""
+        """Returns (quantisation as the file has it, type of the integers) of a node that (de)quantises."""
         scale = self.array(node, 1, "the scale")
         if node.integer("block_size", 0):
             hint = "quantise per tensor, or per output channel"
@@ -187,7 +187,7 @@ class Context:
         return Quantization(tuple(float(s) for s in reals), zeros, node.integer("axis", 1)), dtype
 
     def quantization(self, node: Node) -> Quantization:
-        """Returns the quantisation of an int8 activation, which has one scale. uint8 is shifted by 128."""
+        """Returns the int8 quantisation that a node gives an activation. uint8 is shifted by 128."""
         quant, dtype = self.parameters(node)
         if not dtype:  # a DequantizeLinear without a zero point has the type of its input
             types = {interface.name: interface.dtype for interface in self.file.inputs}
@@ -241,8 +241,8 @@ class Context:
         maker = self.makers.get(name)
         reader = next(iter(self.readers.get(name, ())), None)
         tensor = f"the float result of {maker.place}" if maker else "the float network input"
-        place = f", which {reader.place} reads," if reader else ""
-        text = f"{tensor}{place} is not quantised"
+        clause = f", which {reader.place} reads," if reader else ""
+        text = f"{tensor}{clause} is not quantised"
         raise UnsupportedError(text, tensor=printable_name(name), hint=QUANTISE)
 
     # ---- operators whose result is not quantised yet -------------------------------------------------
