@@ -182,20 +182,20 @@ _LINEAR = {
 def _choose_attrs(
     node: Node, mode: str, sizes: Sequence[int], out: Sequence[int], factors: Sequence[float]
 ) -> ResizeAttrs:
-    how = node.text("coordinate_transformation_mode", "half_pixel")
-    if how not in _LINEAR or any(not 1 <= m <= 1 << 20 for m in out):
+    coordinates = node.text("coordinate_transformation_mode", "half_pixel")
+    if coordinates not in _LINEAR or any(not 1 <= m <= 1 << 20 for m in out):
         hint = "supported: " + ", ".join(sorted(_LINEAR))
-        raise UnsupportedError(f"a Resize to {list(out)} by {how[:40]}", hint=hint)
+        raise UnsupportedError(f"a Resize to {list(out)} with coordinates {coordinates[:40]}", hint=hint)
     if mode == "linear":
         whole = all(abs(n * f - m) < 1e-3 for n, m, f in zip(sizes, out, factors, strict=True))
-        if not whole or (how == "pytorch_half_pixel" and 1 in out):
+        if not whole or (coordinates == "pytorch_half_pixel" and 1 in out):
             hint = "give sizes instead of scales"
             raise UnsupportedError("a Resize whose scales do not give whole sizes", hint=hint)
-        return _LINEAR[how]
+        return _LINEAR[coordinates]
     pick = _PICKS.get(node.text("nearest_mode", "round_prefer_floor"))
     if pick is None:
         raise ModelError("the nearest_mode does not exist")
-    theirs = [_find_rows(how, pick, n, m, f) for n, m, f in zip(sizes, out, factors, strict=True)]
+    theirs = [_find_rows(coordinates, pick, n, m, f) for n, m, f in zip(sizes, out, factors, strict=True)]
     for attrs in (ResizeAttrs(), ResizeAttrs(half_pixel_centers=True), ResizeAttrs(align_corners=True)):
         ours = [nearest_indices(n, m, attrs) for n, m in zip(sizes, out, strict=True)]
         if all(np.array_equal(a, b) for a, b in zip(ours, theirs, strict=True)):
@@ -214,15 +214,15 @@ _PICKS: dict[str, Callable[[_Floats], _Floats]] = {
 
 
 def _find_rows(
-    how: str, pick: Callable[[_Floats], _Floats], size: int, out: int, factor: float
+    coordinates: str, pick: Callable[[_Floats], _Floats], size: int, out: int, factor: float
 ) -> npt.NDArray[np.int64]:
     """Returns the input row (or column) that ONNX takes for each output row."""
     rows = np.arange(out, dtype=np.float64)
-    if how == "align_corners":
+    if coordinates == "align_corners":
         x = rows * (size - 1) / (out - 1) if out > 1 else rows * 0
-    elif how == "asymmetric":
+    elif coordinates == "asymmetric":
         x = rows / factor
-    elif how == "pytorch_half_pixel" and out == 1:
+    elif coordinates == "pytorch_half_pixel" and out == 1:
         x = rows * 0
     else:
         x = (rows + 0.5) / factor - 0.5
