@@ -48,7 +48,7 @@ class Builder:
         self._reshapes: dict[tuple[int, tuple[int, ...]], int] = {}
 
     def graph(self, inputs: Sequence[int], outputs: Sequence[int]) -> Graph:
-        """Returns the network. A .tflite file that is written from it numbers the tensors as it does."""
+        """Returns the network. Tensors keep their numbers in a .tflite file that is written from it."""
         graph = graph_of(self.name, self.tensors, self.ops, inputs, outputs)
         tensors = tuple(replace(t, source=Source(i)) for i, t in enumerate(graph.tensors))
         return replace(graph, tensors=tensors)
