@@ -42,7 +42,7 @@ def as_image(x: Held, text: str) -> tuple[Held, int]:
 
 
 def pair(node: Node, name: str, count: int, default: int = 1) -> Pair:
-    """Returns an attribute of one number per spatial dimension as (rows, columns); 1 row for one dimension."""
+    """Returns an attribute of one number per spatial dimension as (rows, columns). A line has 1 row."""
     numbers = node.integers(name) or (default,) * count
     if len(numbers) != count or not all(1 <= n <= _MOST for n in numbers):
         raise ModelError(f"{name} {list(numbers)} for {count} spatial dimensions")
