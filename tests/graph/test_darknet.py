@@ -1,4 +1,4 @@
-"""Darknet's .cfg files: layers' sizes by Darknet's rules, and files that are refused."""
+"""Darknet's .cfg files: the sizes of layers follow Darknet's rules; malformed files are refused."""
 
 import time
 
@@ -18,7 +18,7 @@ def read(text, **options):
 
 
 def sizes(flow):
-    """Floats of every activation, the input first."""
+    """Returns the number of floats in every activation, the input first."""
     return [flow.values[v].size // 4 for v in flow.activations()]
 
 
@@ -98,7 +98,7 @@ def test_the_bound_counts_values_that_are_live_together():
         ("[convolutional]\nfilters=8\ngroups=2\n", ModelError, "2 groups of 3 channels"),
         ("[maxpool]\nstride=0\n", ModelError, "stride=0"),
         ("[route]\nlayers=7\n", ModelError, "refers to layer 7"),
-        ("[route]\nlayers=\n", ModelError, "expected numbers"),
+        ("[route]\nlayers=\n", ModelError, "expected whole numbers"),
         ("[reorg]\nstride=5\n", ModelError, "stride of 5"),
         ("[maxpool]\nnonsense\n", ModelError, "'nonsense' is not an option"),
     ],

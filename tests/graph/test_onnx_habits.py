@@ -1,4 +1,4 @@
-"""What exporters and quantisers write: every habit is read, and computes what onnx.reference computes."""
+"""Networks in the forms that exporters and quantisers write compute what onnx.reference computes."""
 
 from fnmatch import fnmatchcase
 from functools import partial
@@ -22,10 +22,10 @@ HABITS = {}
 
 
 def check(net, outputs, operators="*", shows=None, equal=0.9, most=1, dtype="float32", channels_last=True):
-    """The graph of the network; its operators match a pattern, and `shows` holds of it.
+    """Returns the network's graph. Its operators match the pattern `operators`, and `shows(graph)` is true.
 
-    Its outputs are within `most` steps of the reference's, the part `equal` of them is equal: an operator
-    rounds within one step (see test_onnx_operators), which the next one may make two of.
+    Its outputs differ from the reference's by at most `most` steps, and at least the share `equal` is equal.
+    An operator rounds within one step (see test_onnx_operators); the next one may turn that into two.
     """
     outputs = [outputs] if isinstance(outputs, str) else outputs
     graph, steps = compared(net.model(outputs, dtype), channels_last=channels_last)
@@ -37,17 +37,17 @@ def check(net, outputs, operators="*", shows=None, equal=0.9, most=1, dtype="flo
 
 
 def habit(shape, operators="*", shows=None, /, *, net=None, **more):
-    """Notes a network: what the function writes to a Qdq of an input of `shape`.
+    """Registers a function that writes a network to a Qdq with an input of `shape`.
 
-    `net` goes to the Qdq; `more` are arguments of `check`, and of the function.
+    `net` are arguments of the Qdq. `more` are arguments of `check` and of the function.
     """
 
     def note(write):
-        of_check = {name: more[name] for name in more.keys() & {"equal", "most", "dtype", "channels_last"}}
-        arguments = {name: value for name, value in more.items() if name not in of_check}
+        bounds = {name: more[name] for name in more.keys() & {"equal", "most", "dtype", "channels_last"}}
+        arguments = {name: value for name, value in more.items() if name not in bounds}
         name = " ".join([write.__name__, *(f"{key}={value}" for key, value in arguments.items())])
         assert name not in HABITS
-        HABITS[name] = shape, net or {}, partial(write, **arguments), (operators, shows), of_check
+        HABITS[name] = shape, net or {}, partial(write, **arguments), (operators, shows), bounds
         return write
 
     return note
@@ -81,9 +81,8 @@ def a_relu_is_fused(n):
 
 @habit(CONV, "CONV_2D", fuses(Activation.RELU6), low=0.0, high=6.0)
 @habit(CONV, "CONV_2D", fuses(Activation.RELU_N1_TO_1), low=-1.0, high=1.0)
-@habit(
-    CONV, "CONV_2D", fuses(Activation.NONE), low=0.0, high=4.0, scale=4 / 255, zero=-128
-)  # all of its range
+# A clip to the whole range of its output needs no operator.
+@habit(CONV, "CONV_2D", fuses(Activation.NONE), low=0.0, high=4.0, scale=4 / 255, zero=-128)
 @habit(CONV, "* MINIMUM", low=0.0, high=4.0, zero=-100)
 @habit(CONV, "* MAXIMUM MINIMUM", low=-0.5, high=2.0)
 @habit(CONV, "* MAXIMUM", low=-0.5, high=9.0)
@@ -103,7 +102,7 @@ def a_relu_on_what_others_read_stays_apart(n):
 
 
 @habit(CONV, "CONV_2D HARD_SWISH")
-def hard_swish_in_parts(n):
+def hard_swish_in_read_with_opset(n):
     x = n.q(n.conv(n.x, 3, 8), 0.08, 4)
     gate = n.q(n.node("HardSigmoid", [x], alpha=1 / 6, beta=0.5), 1 / 255, -128)
     return n.q(n.node("Mul", [x, gate]), 0.07, -100)
@@ -120,7 +119,7 @@ def a_hard_sigmoid_is_a_sum_that_saturates(n, alpha, beta):
 @habit(VOLUME, "LOGISTIC MUL", net=SCALE_3, equal=0.7, scale=1 / 127, zero=0, out=-80)
 @habit(VOLUME, "LOGISTIC QUANTIZE MUL", net=SCALE_3, equal=0.8, scale=0.5 / 255, zero=-128, out=-20)
 def a_gate_is_multiplied_in_the_kernels_own_scale(n, scale, zero, out):
-    """As networks with squeeze and excite, or SiLU, have it; one that its scale cuts off is rounded first."""
+    """Networks with squeeze and excite, or SiLU, have such gates. A scale that saturates is rounded first."""
     return n.q(n.node("Mul", [n.x, n.q(n.node("Sigmoid", [n.x]), scale, zero)]), 0.02, out)
 
 
@@ -134,7 +133,7 @@ def float_slopes_are_rounded_to_int8(n):
     return n.q(n.node("PRelu", [n.x, n.rng.uniform(-0.2, 0.5, (6, 1, 1))]), 0.05, -60)
 
 
-# ---- functions of one tensor and of several --------------------------------------------------------------
+# ---- functions of one or several tensors -----------------------------------------------------------------
 
 
 def _moves_rows_last(graph):
@@ -185,7 +184,7 @@ def a_product_with_an_asymmetric_constant_is_one_of_two_operands(n):
     return n.q(n.node("MatMul", [n.x, w]), 50.0)
 
 
-# ---- where the quantisation stands ----------------------------------------------------------------------
+# ---- where the file quantises ---------------------------------------------------------------------------
 
 
 @habit((1, 3, 8, 8), "CONV_2D MAX_POOL_2D RESHAPE FULLY_CONNECTED", late=True)
@@ -240,7 +239,7 @@ def _has_zero_point(zero):
 @habit((1, 12), "*", _has_zero_point(0), net=OPSET_21, output_dtype=TensorProto.INT8)
 @habit((1, 12), "*", _has_zero_point(-128), net=OPSET_21)
 def the_type_may_follow_from_an_attribute_alone(n, **more):
-    """From opset 21 on QuantizeLinear names its type, or it is uint8."""
+    """From opset 21 on, an attribute of QuantizeLinear gives its type. The default is uint8."""
     return n.node("DequantizeLinear", [n.node("QuantizeLinear", [n.x, 0.07], **more), 0.07])
 
 
@@ -294,7 +293,7 @@ def constant_images_follow_the_layout(n):
 
 @habit(IMAGE, "MAX_POOL_2D RESHAPE FULLY_CONNECTED")
 def shapes_that_the_file_computes(n):
-    """As PyTorch writes `x.view(x.size(0), -1)`."""
+    """PyTorch exports `x.view(x.size(0), -1)` like this."""
     y = n.q(n.node("MaxPool", [n.x], strides=[2, 2], **HALVED), 0.05, 3)
     batch = n.node("Gather", [n.node("Shape", [y]), 0], axis=0)
     flat = n.node("Reshape", [y, n.node("Concat", [n.node("Unsqueeze", [batch, [0]]), [-1]], axis=0)])
@@ -317,7 +316,7 @@ def _keeps_its_order(graph):
 
 @habit((1, 8, 6, 3), "CONV_2D", _keeps_its_order, channels_last=False)
 def an_input_that_the_file_transposes_is_channels_last_already(n):
-    """As tf2onnx writes it."""
+    """tf2onnx writes this."""
     y = n.node("Transpose", [n.x], perm=[0, 3, 1, 2])
     return n.node("Transpose", [n.q(n.conv(y, 3, 5))], perm=[0, 2, 3, 1])
 
@@ -338,7 +337,7 @@ def depth_and_space(n, kind, channels, **mode):
 
 @habit((1, 3, 4, 5), "* TRANSPOSE*", gives((1, 6, 20)))
 def a_matrix_output_is_in_the_files_order(n):
-    """Boxes of a detector: (N, C, H * W)."""
+    """A detector's boxes have the shape (N, C, H * W)."""
     return n.node("Reshape", [n.q(n.conv(n.x, 3, 6)), [1, 6, -1]])
 
 
@@ -383,7 +382,7 @@ def a_window_that_starts_behind_the_image_does_not_count(n):
 
 @habit((1, 3, 8, 8), "*", pads(1, 0, 1, 0))
 def a_maximum_is_padded_on_all_sides(n):
-    """As PyTorch's residual networks begin; TFLite has no such padding."""
+    """PyTorch's residual networks begin like this. TFLite has no such padding."""
     return n.node("MaxPool", [n.x], strides=[2, 2], **PADDED)
 
 
@@ -438,8 +437,8 @@ def a_pad(n, mode, **value):
 # ---- batch normalisation --------------------------------------------------------------------------------
 
 
-def _normalised(n, x, channels, quantised=False):
-    """With a factor of 0, and negative ones; `quantised`: the factors are, as onnxruntime does it."""
+def _normalise(n, x, channels, quantised=False):
+    """Adds a normalisation with negative factors and one of 0. onnxruntime leaves them `quantised`."""
     scale = n.rng.normal(size=channels)
     scale[1] = 0
     more = [n.rng.normal(size=channels), n.rng.normal(size=channels) * 0.1, n.rng.uniform(0.5, 2, channels)]
@@ -454,7 +453,7 @@ def _normalised(n, x, channels, quantised=False):
 @habit((2, 6, 5, 4), "TRANSPOSE_CONV", RELU, form="ConvTranspose")
 @habit((4, 6), "FULLY_CONNECTED", RELU, form="MatMul")
 def a_normalisation_is_part_of_the_weights(n, form):
-    """As exporters leave it behind quantised weights."""
+    """Exporters leave a normalisation behind quantised weights."""
     channels = 6 if form == "depthwise" else 5
     if form == "MatMul":
         y = n.node("Add", [n.node("MatMul", [n.x, n.weights((6, 5), 1)]), n.rng.normal(size=5)])
@@ -462,7 +461,7 @@ def a_normalisation_is_part_of_the_weights(n, form):
         y = n.node("ConvTranspose", [n.x, n.weights((6, 5, 2, 2), 1)], strides=[2, 2])
     else:
         y = n.conv(n.x, 6, channels, group=6 if form == "depthwise" else 1, bias="without" not in form)
-    return n.q(n.node("Relu", [_normalised(n, y, channels)]), 0.06, -100)
+    return n.q(n.node("Relu", [_normalise(n, y, channels)]), 0.06, -100)
 
 
 def _is_depthwise(graph):
@@ -473,7 +472,7 @@ def _is_depthwise(graph):
 @habit((1, 6, 5, 4), "*", _is_depthwise, quantised=True)
 @habit((1, 6, 20), "*", _is_depthwise)
 def a_normalisation_alone_is_a_depthwise_convolution_of_one_tap(n, quantised=False):
-    return n.q(_normalised(n, n.x, 6, quantised), 0.06, -10)
+    return n.q(_normalise(n, n.x, 6, quantised), 0.06, -10)
 
 
 # ---- Brevitas -------------------------------------------------------------------------------------------
@@ -498,8 +497,8 @@ def clipped_integers_of_weights_and_of_activations(n):
 
 @pytest.mark.parametrize("name", HABITS)
 def test_a_habit_is_read_and_computes_what_the_reference_computes(name):
-    shape, of_net, write, expected, bounds = HABITS[name]
-    net = Qdq(shape, **of_net)
+    shape, options, write, expected, bounds = HABITS[name]
+    net = Qdq(shape, **options)
     check(net, write(net), *expected, **bounds)
 
 
@@ -512,16 +511,16 @@ def test_places_of_extremes_end_a_network(kind, axis, keep):
     graph = read(model)
     (values,) = inputs_for(graph, 0)
     real = values.transpose(0, 3, 1, 2).astype(np.float32) * 0.125
-    (theirs,), made = ReferenceEvaluator(model).run(None, {"image": real}), execute(graph, [values])
+    (theirs,) = ReferenceEvaluator(model).run(None, {"image": real})
     theirs = theirs.transpose(0, 2, 3, 1) if theirs.ndim == 4 else theirs
-    ours = made[graph.outputs[0]]
+    ours = execute(graph, [values])[graph.outputs[0]]
     np.testing.assert_array_equal(ours, theirs.reshape(ours.shape), strict=True)
     classes = axis == 1  # the dimension that lies last
     assert kinds(graph).count("TRANSPOSE") == (0 if classes or keep else 1)
 
 
 @pytest.mark.parametrize("scale", [0.0, 1e-45])
-def test_a_bias_in_a_unit_of_nothing_is_refused_without_a_warning(scale, recwarn):
+def test_a_bias_of_scale_0_is_refused_without_a_warning(scale, recwarn):
     net = Qdq((1, 3, 6, 6))
     w = net.weights((4, 3, 3, 3), 0, np.array([0.03, 0.02, scale, 0.01], np.float32))
     y = net.node("Conv", [net.x, w, net.const([0.5, -0.25, 0.125, 0.5], np.float32)])
@@ -537,7 +536,7 @@ MICROSOFT = {"domain": "com.microsoft"}
 
 
 def test_qoperator_format_gives_the_graph_of_qdq_format():
-    """The same network in both formats."""
+    """The same network in both formats gives the same graph."""
     qop, qdq = (Qdq((1, 3, 8, 8), dtype="uint8", zero=100) for _ in range(2))
     rng = np.random.default_rng(5)
     filters, matrix = (rng.integers(-127, 128, shape).astype(np.int8) for shape in ((4, 3, 3, 3), (4, 5)))
@@ -573,11 +572,11 @@ def test_qoperator_format_gives_the_graph_of_qdq_format():
 def test_a_qgemm_and_a_qlinear_concat():
     net, rng, outs = Qdq((2, 12), dtype="uint8", zero=100), np.random.default_rng(5), []
     scales = [np.full(5, 0.02), np.zeros(5, np.int8)]
-    for turned in (0, 1):
-        w = rng.integers(-127, 128, (5, 12) if turned else (12, 5)).astype(np.int8)
+    for transposed in (0, 1):
+        w = rng.integers(-127, 128, (5, 12) if transposed else (12, 5)).astype(np.int8)
         bias = rng.integers(-999, 999, 5).astype(np.int32)
         inputs = ["image", 0.05, U8(100), w, *scales, bias, 0.1, U8(120)]
-        outs.append(net.node("QGemm", inputs, transB=turned, **MICROSOFT))
+        outs.append(net.node("QGemm", inputs, transB=transposed, **MICROSOFT))
     part = [0.1, U8(120)]
     y = net.node("QLinearConcat", [*part, outs[0], *part, outs[1], *part], axis=1, **MICROSOFT)
     graph = read(net.model([y], "uint8"))
@@ -589,8 +588,8 @@ def test_a_qgemm_and_a_qlinear_concat():
 # ---- older opsets -----------------------------------------------------------------------------------------
 
 
-def _parts(opset):
-    """Operators whose parameters were attributes before opset 13."""
+def _read_with_opset(opset):
+    """Returns the graph of operators whose parameters were attributes before opset 13."""
     net = Qdq((1, 6, 5), scale=0.02, opset=opset)
     old = opset < 13
 
@@ -609,7 +608,7 @@ def _parts(opset):
 
 @pytest.mark.parametrize("opset", [11, 12])
 def test_parameters_that_are_attributes(opset):
-    old, new = _parts(opset), _parts(13)
+    old, new = _read_with_opset(opset), _read_with_opset(13)
     assert kinds(old) == kinds(new) == ["SLICE", "SLICE", "RESHAPE", "SOFTMAX"]
     assert [op.attrs for op in old.ops] == [op.attrs for op in new.ops]
     shapes = [[graph.tensors[t].shape for t in graph.outputs] for graph in (old, new)]

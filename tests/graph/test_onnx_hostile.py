@@ -1,4 +1,4 @@
-"""Refused ONNX networks say what, where and what would help; damaged ones are refused in bounded time."""
+"""Errors of refused ONNX networks give problem, place and remedy. Damaged files end in bounded time."""
 
 import random
 import sys
@@ -39,11 +39,11 @@ def test_a_float_network_is_refused():
 
 
 def _unquantised(net, name):
-    """(Network outputs, the tensor that is named, words of the text, what is in the operator)."""
+    """Returns (network outputs, the tensor named in the error, words of its text, words of its operator)."""
     if name == "an input":  # preprocessing left in the file
         net.nodes.clear()
         y = net.q(net.node("Sub", ["image", 0.5]))
-        return [net.q(net.conv(y, 3, 4))], "image", "a network input", ""
+        return [net.q(net.conv(y, 3, 4))], "image", "network input", ""
     if name == "weights":
         w = net.const(np.zeros((6, 4)), np.float32)
         return [net.q(net.node("MatMul", [net.x, w]))], w, "weights", "MatMul"
@@ -65,7 +65,7 @@ def test_the_first_tensor_that_is_not_quantised_is_named(name):
     assert "quantise" in error.hint
 
 
-# ---- what no kernel computes, and operators that do not fit -------------------------------------------
+# ---- operators that no kernel computes, or that do not fit --------------------------------------------
 
 
 def _per_channel(net):
@@ -90,7 +90,7 @@ def _branching(net):
 
 
 def _on_x(kind, *more, **attributes):
-    """An operator on the input and `more` operands."""
+    """Returns a function that adds an operator on the input and `more` operands."""
     return lambda net: net.node(kind, [net.x, *more], **attributes)
 
 
@@ -99,7 +99,7 @@ def _twice(kind, count=2):
 
 
 def _stored_with(scale, zero, dtype=np.float32):
-    """An activation quantised with these parameters."""
+    """Returns a function that adds an activation quantised with these parameters."""
 
     def build(net):
         params = [net.const(scale, dtype), zero]
@@ -117,7 +117,7 @@ def _weights_with(zero):
 WIDE = {"pads": [1] * 4, "strides": [3, 3], "count_include_pad": 1, "ceil_mode": 1, "kernel_shape": [4, 4]}
 NEAREST = {"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "ceil"}
 DOUBLED = [1.0, 1.0, 2.0, 2.0]
-REFUSED = {  # what makes a tensor that is quantised at once, and the words of its refusal
+REFUSED = {  # name -> (function that adds a tensor, which is then quantised; words of the error)
     "16 bits": (lambda net: net.q(net.node("Relu", [net.x]), 0.1, 0, "int16"), "int16"),
     "an input in two scales": (lambda net: net.node("Add", [net.x, net.q("image", 0.07, 1)]), "two ways"),
     "an activation's channels": (_per_channel, "per channel"),
@@ -219,14 +219,14 @@ def test_without_the_onnx_package(monkeypatch):
 
 
 def survives(data):
-    """A graph or an error of ours, soon."""
-    begun = time.process_time()
+    """Checks that the reader returns a graph or raises a BuildtoolError within 20 seconds."""
+    start = time.process_time()
     try:
         read_qdq(data, path="net.onnx")
     except BuildtoolError as error:
         assert error.path == "net.onnx"
         assert error.text
-    assert time.process_time() - begun < 20
+    assert time.process_time() - start < 20
 
 
 def test_a_file_cut_off_anywhere():
@@ -251,7 +251,7 @@ def test_the_network_that_is_damaged_is_a_good_one():
 
 @pytest.mark.parametrize(("examples", "most"), [(150, 4), pytest.param(450, 7, marks=pytest.mark.slow)])
 def test_fields_changed_anywhere(examples, most):
-    """Names swapped, attributes and shapes replaced, operators lost, doubled or moved."""
+    """Swaps names, replaces attributes and shapes, and removes, doubles or moves operators."""
 
     @settings(_settings, max_examples=examples)
     @given(seed=st.integers(0, 1 << 30))
@@ -283,11 +283,9 @@ def _mutate(graph, rng):
             tensor = rng.choice(graph.initializer)
             dtype = np.dtype(helper.tensor_dtype_to_np_dtype(tensor.data_type))
             shape = rng.choice([(), (1,), (4,), (2, 2), (1 << 12,), (1 << 10, 2)])
-            filling = (
-                rng.choice(_NUMBERS[3:9]) if dtype.kind == "i" else rng.choice([0, -1, 1e-40, 1e38, np.nan])
-            )
-            made = np.full(shape, filling).astype(dtype)
-            tensor.CopyFrom(numpy_helper.from_array(made, tensor.name))
+            numbers = _NUMBERS[3:9] if dtype.kind == "i" else [0, -1, 1e-40, 1e38, np.nan]
+            array = np.full(shape, rng.choice(numbers)).astype(dtype)
+            tensor.CopyFrom(numpy_helper.from_array(array, tensor.name))
         case 5:
             tensor = rng.choice(graph.initializer)
             tensor.dims[:] = [abs(rng.choice(_NUMBERS)) % (1 << 62) for _ in range(rng.randrange(4))]
@@ -315,7 +313,7 @@ def _mutate_attribute(node, rng):
 
 
 def test_operators_without_end():
-    """16,000 activations in a row, quantised at the end only, and a reshape of each."""
+    """7000 activations in a row, each with a reshape, are quantised only at the end."""
     net = Qdq((1, 12))
     y = net.x
     for _ in range(7000):
@@ -338,7 +336,7 @@ def test_operators_in_a_circle():
 
 
 def test_weights_that_are_used_again_and_again(monkeypatch):
-    """A megabyte in the file that would become sixteen in memory, where ten are allowed."""
+    """A constant of 1 MiB in the file would become 16 MiB in memory; 10 MiB are allowed."""
     monkeypatch.setattr(build, "MOST_BYTES", 10 << 20)
     net = Qdq((1, 1024))
     data = net.const(np.zeros((1024, 1024), np.int8))

@@ -1,4 +1,4 @@
-"""Layouts: every move is compared with numpy moving the elements."""
+"""Layouts: every change of a layout is compared with numpy, which moves the elements."""
 
 import math
 
@@ -23,13 +23,13 @@ _sizes = st.lists(st.sampled_from([1, 1, 2, 2, 3, 4, 6]), min_size=1, max_size=5
 
 @st.composite
 def _permuted(draw):
-    """(sizes, order of them in memory)."""
+    """Draws (sizes, their order in memory)."""
     sizes = draw(_sizes)
     return sizes, draw(st.permutations(range(len(sizes))))
 
 
 def memory(layout):
-    """The file's flat positions, in the order in which memory has them."""
+    """Returns the file's flat positions in memory order."""
     flat = np.arange(math.prod(layout.factors))
     return flat.reshape(layout.factors).transpose(layout.perm).reshape(-1)
 
@@ -58,11 +58,11 @@ def test_a_transposition_in_the_file_moves_nothing(drawn, data):
     sizes, order = drawn
     layout = canonical(sizes, order)
     perm = tuple(data.draw(st.permutations(range(len(sizes)))))
-    made = transpose_layout(sizes, layout, perm)
+    after = transpose_layout(sizes, layout, perm)
     flat = np.arange(math.prod(sizes)).reshape(sizes)
-    bytes_ = flat.reshape(-1)[memory(layout)]  # the tensor as it lies
-    turned = flat.transpose(perm).reshape(-1)
-    np.testing.assert_array_equal(turned[memory(made)], bytes_)
+    bytes_ = flat.reshape(-1)[memory(layout)]  # the tensor in memory
+    transposed = flat.transpose(perm).reshape(-1)
+    np.testing.assert_array_equal(transposed[memory(after)], bytes_)
 
 
 @_settings
@@ -72,8 +72,8 @@ def test_one_transpose_turns_a_layout_into_another(drawn, data):
     source = canonical(sizes, order)
     target = canonical(sizes, data.draw(st.permutations(range(len(sizes)))))
     shape, perm = between(source, target)
-    lying = memory(source).reshape(shape)
-    np.testing.assert_array_equal(lying.transpose(perm).reshape(-1), memory(target))
+    elements = memory(source).reshape(shape)
+    np.testing.assert_array_equal(elements.transpose(perm).reshape(-1), memory(target))
     if source == target:
         assert len(shape) <= 1
 
@@ -83,9 +83,9 @@ def test_one_transpose_turns_a_layout_into_another(drawn, data):
 def test_the_order_of_dimensions_is_found(drawn):
     sizes, order = drawn
     layout = canonical(sizes, order)
-    found = order_of(sizes, layout)
-    assert sorted(found) == list(range(len(sizes)))
-    assert canonical(sizes, found) == layout
+    result = order_of(sizes, layout)
+    assert sorted(result) == list(range(len(sizes)))
+    assert canonical(sizes, result) == layout
 
 
 def test_images_are_channels_last_where_that_is_one_of_the_orders():
@@ -94,7 +94,7 @@ def test_images_are_channels_last_where_that_is_one_of_the_orders():
     assert order_of((1, 8, 4, 4), plain((1, 8, 4, 4))) == (0, 1, 2, 3)
 
 
-def test_a_flattened_image_is_torn_apart():
+def test_a_flattened_image_has_no_order_of_dimensions():
     layout = canonical((1, 8, 4, 4), (0, 2, 3, 1))
     assert order_of((1, 128), layout) is None
     assert tail_order((1, 128), layout) == ((8, 16), (1, 0))
@@ -110,12 +110,12 @@ def test_columns_of_a_flattened_tensor_follow_its_bytes(drawn, count):
     factors, perm = tail_order((count, inputs), layout)
     rng = np.random.default_rng(0)
     x, w = rng.integers(-9, 9, (count, inputs)), rng.integers(-9, 9, (3, inputs))
-    lying = x.reshape(-1)[memory(layout)].reshape(count, inputs)
+    rows = x.reshape(-1)[memory(layout)].reshape(count, inputs)
     columns = w.reshape(3, *factors).transpose(0, *(p + 1 for p in perm)).reshape(3, inputs)
-    np.testing.assert_array_equal(lying @ columns.T, x @ w.T)
+    np.testing.assert_array_equal(rows @ columns.T, x @ w.T)
 
 
-def test_what_has_no_common_factors_is_not_refined():
+def test_a_layout_without_common_factors_is_not_refined():
     layout = canonical((2, 3), (1, 0))
     assert refine(layout, (3, 2)) is None
     assert transpose_layout((3, 2), layout, (1, 0)) is None

@@ -1,8 +1,8 @@
-"""Operators in QDQ form: read, the same integers as the graph they were written from; near ONNX's floats.
+"""Operators in QDQ form compute the integers of the graph they were written from, and nearly ONNX's floats.
 
-The float reference (onnx.reference) dequantises, computes, rounds halves to even. The integer kernels
-round once or twice with a 31-bit multiplier, halves away from zero: an operator differs by one step at
-most, and seldom.
+The float reference (onnx.reference) dequantises, computes and rounds halves to even. The integer kernels
+round once or twice with a 31-bit multiplier, and halves away from zero. So an operator differs by at most one
+step, and seldom.
 """
 
 import collections
@@ -23,16 +23,16 @@ from buildtool.graph.tflite.writer import write_model
 from buildtool.graph.types import DType, OpKind
 from buildtool.zoo.drawn import NetBuilder, quant
 
-# Of float inputs and outputs, which every network here has; of CAST the ONNX reader knows no quantised form.
+# Every network here has float inputs and outputs. The ONNX reader knows no quantised form of CAST.
 EDGES = {OpKind.QUANTIZE, OpKind.DEQUANTIZE, OpKind.CAST}
-PLACES = {OpKind.ARG_MAX, OpKind.ARG_MIN}  # are not quantised: see test_onnx_habits.py
+PLACES = {OpKind.ARG_MAX, OpKind.ARG_MIN}  # results are not quantised: see test_onnx_habits.py
 KINDS = [kind for kind in OpKind if kind in KIND_GROUPS and kind in WRITTEN and kind not in EDGES | PLACES]
-# onnx.reference makes the least int32 of infinite values and of none, in place of the nearest byte.
+# onnx.reference converts infinite values and NaN to the smallest int32, not to the nearest byte.
 WITHOUT_VALUES = (OpKind.EXP, OpKind.LOG)
 STEPS = {OpKind.RESIZE_BILINEAR: 3}  # TFLite's positions have 10 fractional bits
-# A tie is one sum in four where few small numbers are averaged.
+# Where few small numbers are averaged, one sum in four is a tie.
 LEAST_EQUAL = {OpKind.AVERAGE_POOL_2D: 0.7, OpKind.MEAN: 0.7, OpKind.RESIZE_BILINEAR: 0.7}
-REFERENCE_OPSETS = (19, 21)  # onnx.reference has no older QuantizeLinear
+REFERENCE_OPSETS = (19, 21)  # onnx.reference does not support an older QuantizeLinear
 
 styles = st.builds(
     Style,
@@ -54,7 +54,7 @@ def fixed(examples):
 
 
 def as_read(graph):
-    """As a .tflite file gives it: flattenings written out."""
+    """Returns the graph as read from a .tflite file, which has explicit reshapes."""
     return rewrite(read_model(write_model(graph)), lookups=False)
 
 
@@ -62,7 +62,7 @@ def is_int8(graph):
     return DType.UINT8 not in {t.dtype for t in graph.tensors}
 
 
-def written(graph, style):
+def write(graph, style):
     if any(op.kind is OpKind.HARD_SWISH for op in graph.ops):  # new in opset 14
         style = dataclasses.replace(style, opset=max(style.opset, 14))
     if any(op.kind is OpKind.GELU for op in graph.ops):  # new in opset 20
@@ -74,19 +74,19 @@ def written(graph, style):
 
 
 def check_same_bytes(graph, style, seed):
-    """The network read from the file gives the graph's own bytes."""
-    found = rewrite(read_qdq(written(graph, style).SerializeToString()), lookups=False)
+    """Checks that the network read from the file computes the graph's bytes. Returns those."""
+    copy = rewrite(read_qdq(write(graph, style).SerializeToString()), lookups=False)
     inputs = inputs_for(graph, seed)
-    ours, theirs = execute(graph, inputs), execute(found, in_its_order(found, inputs))
-    assert len(found.outputs) == len(graph.outputs)
-    for a, b in zip(graph.outputs, found.outputs, strict=True):
+    ours, theirs = execute(graph, inputs), execute(copy, in_its_order(copy, inputs))
+    assert len(copy.outputs) == len(graph.outputs)
+    for a, b in zip(graph.outputs, copy.outputs, strict=True):
         np.testing.assert_array_equal(ours[a], theirs[b])
-        assert graph.tensors[a].quant == dataclasses.replace(found.tensors[b].quant, axis=0)
+        assert graph.tensors[a].quant == dataclasses.replace(copy.tensors[b].quant, axis=0)
     return ours
 
 
 def in_its_order(graph, inputs):
-    """Inputs as a network takes them that a TRANSPOSE has left the front of."""
+    """Returns the inputs transposed as the network needs them after a leading TRANSPOSE was removed."""
     sources = [graph.tensors[t].source for t in graph.inputs]
     return [
         (np.transpose(value, source.perm) if source is not None and source.perm else value).reshape(
@@ -97,7 +97,7 @@ def in_its_order(graph, inputs):
 
 
 def reference_pads_right(graph):
-    """onnx.reference takes a pool's pads in another order where its strides are 1."""
+    """Returns False where onnx.reference pads wrongly: it swaps a pool's pads if the strides are 1."""
     pools = [op.attrs for op in graph.ops if op.kind in (OpKind.MAX_POOL_2D, OpKind.AVERAGE_POOL_2D)]
     return all(a.stride != (1, 1) or len(set(dataclasses.astuple(a.pad))) == 1 for a in pools)
 
@@ -127,7 +127,7 @@ def test_an_operator_is_within_a_step_of_onnx_s_floats(kind):
     def check(graph, style, opset, seed):
         graph = as_read(graph)
         assume(reference_pads_right(graph))
-        model = written(graph, dataclasses.replace(style, opset=opset))
+        model = write(graph, dataclasses.replace(style, opset=opset))
         inputs = inputs_for(graph, seed)
         ours = execute(graph, inputs)
         for t, theirs in zip(graph.outputs, evaluate(model, graph, inputs), strict=True):
@@ -149,7 +149,7 @@ def test_exponential_and_logarithm_are_within_a_step_where_they_have_a_value(kin
     every = np.arange(-128, 128).astype(np.int8)
     real = (every - float(zero_point)) * scale
     valued = real < 12 if kind is OpKind.EXP else real > 0
-    model = written(graph, Style(opset=REFERENCE_OPSETS[draw % 2]))
+    model = write(graph, Style(opset=REFERENCE_OPSETS[draw % 2]))
     (theirs,) = evaluate(model, graph, [every])
     ours = execute(graph, [every])[graph.outputs[0]]
     steps = np.abs(ours.astype(int) - theirs.astype(int))[valued]

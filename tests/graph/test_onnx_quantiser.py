@@ -1,6 +1,6 @@
-"""Networks as onnxruntime's quantiser writes them, beside what onnxruntime computes in them.
+"""Networks written by onnxruntime's quantiser are compared with the values that onnxruntime computes.
 
-The files were recorded (tests/support/onnxrecorded/make.py); onnxruntime computes in float32.
+tests/support/onnxrecorded/make.py recorded the files. onnxruntime computes in float32.
 """
 
 import numpy as np
@@ -23,7 +23,7 @@ NAMES = sorted(path.stem for path in FOLDER.glob("*.onnx"))
 
 
 def load(name):
-    """The file, the graph that will be planned, onnxruntime's tensors as int8 by the graph's numbers."""
+    """Returns (graph that is planned, onnxruntime's tensors as int8 by the graph's tensor numbers)."""
     data = (FOLDER / f"{name}.onnx").read_bytes()
     graph, recorded = rewrite(read_qdq(data)), np.load(FOLDER / f"{name}.npz")
     stored = {}
@@ -32,7 +32,7 @@ def load(name):
             stored[node.input[0]] = node.output[0]
         elif node.op_type == "DequantizeLinear":  # a network output
             stored[node.output[0]] = node.input[0]
-    found = {}
+    values = {}
     for t in graph.activations():
         tensor = graph.tensors[t]
         key = stored.get(tensor.name, tensor.name)
@@ -40,8 +40,8 @@ def load(name):
             value = recorded[key]
             value = (value ^ 128).view(np.int8) if value.dtype == np.uint8 else value
             value = value.transpose(0, 2, 3, 1) if value.ndim == 4 else value
-            found[t] = value.reshape(tensor.shape)
-    return graph, found
+            values[t] = value.reshape(tensor.shape)
+    return graph, values
 
 
 def test_there_are_networks_of_both_formats():
@@ -53,10 +53,10 @@ def test_there_are_networks_of_both_formats():
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_operator_on_onnxruntime_s_values_gives_its_results(name):
-    """One step at most, seldom; averages of few numbers tie more often, which rounds otherwise."""
+    """Results differ by at most one step, and seldom. Averages of few numbers are ties more often."""
     graph, theirs = load(name)
     values = {t: theirs[t] for t in graph.inputs}
-    compared, equal, seldom = 0, 0, []
+    compared, equal, shares = 0, 0, []
     for op in graph.ops:
         for t, ours in zip(op.outputs, computed(graph, op, values), strict=True):
             values[t] = theirs.get(t, ours)
@@ -66,19 +66,19 @@ def test_every_operator_on_onnxruntime_s_values_gives_its_results(name):
             assert steps.max() <= 1, (op.place, graph.tensors[t].name)
             compared, equal = compared + steps.size, equal + int((steps == 0).sum())
             if op.kind not in (OpKind.AVERAGE_POOL_2D, OpKind.MEAN, OpKind.QUANTIZE):
-                seldom.append((steps == 0).mean())
+                shares.append((steps == 0).mean())
     assert equal >= 0.99 * compared > 1000
-    assert np.mean(seldom) > 0.98
+    assert np.mean(shares) > 0.98
     assert set(graph.outputs) <= set(theirs)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_network_gives_onnxruntime_s_answer(name):
     graph, theirs = load(name)
-    made = execute(graph, [theirs[t] for t in graph.inputs])
+    ours = execute(graph, [theirs[t] for t in graph.inputs])
     for t in graph.outputs:
-        assert made[t].argmax() == theirs[t].argmax()
-        assert np.abs(made[t].astype(int) - theirs[t].astype(int)).max() <= 4
+        assert ours[t].argmax() == theirs[t].argmax()
+        assert np.abs(ours[t].astype(int) - theirs[t].astype(int)).max() <= 4
 
 
 # ---- networks of the zoo -----------------------------------------------------------------------------
@@ -99,7 +99,7 @@ STYLES = {
 
 
 def check_equal(a, b):
-    """Equal up to the tensors' names and numbers."""
+    """Checks that two graphs are equal except for the tensors' names and numbers."""
     assert topology_digest(a) == topology_digest(b)
     for first, second in zip(a.ops, b.ops, strict=True):
         assert first.attrs == second.attrs
@@ -121,8 +121,8 @@ def check_equal_tensors(one, other):
 @pytest.mark.parametrize("name", ALL)
 def test_a_network_is_the_graph_of_the_tflite_file(name, style):
     graph = built(name)
-    found = read_qdq(export(graph, STYLES[style]).SerializeToString())
-    check_equal(rewrite(found, lookups=False), rewrite(graph, lookups=False))
+    copy = read_qdq(export(graph, STYLES[style]).SerializeToString())
+    check_equal(rewrite(copy, lookups=False), rewrite(graph, lookups=False))
 
 
 def test_reading_twice_gives_the_same():

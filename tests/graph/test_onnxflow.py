@@ -31,7 +31,7 @@ def node(kind, inputs, output, **attributes):
 
 
 def small(batch=1, rows=8):
-    """Convolution, normalisation, ReLU, a reshape."""
+    """Returns a network of a convolution, a normalisation, a ReLU and a reshape."""
     nodes = [
         node("Conv", ["x", "w"], "a", kernel_shape=[3, 3], pads=[1, 1, 1, 1]),
         node("BatchNormalization", ["a", "scale", "bias", "mean", "var"], "b"),
@@ -54,7 +54,7 @@ def sizes(flow):
 def test_activations_and_weights_have_their_sizes():
     flow = read(small())
     assert sizes(flow) == [4 * 3 * 64, *[4 * 4 * 64] * 4]
-    # the reshape's shape is no weight
+    # The shape operand of the reshape is not a weight.
     assert sum(flow.values[v].size for v in flow.weights()) == 4 * (4 * 27 + 4 * 4)
     assert [op.kind for op in fuse(flow).ops] == ["Conv", "Reshape"]
     assert peak(lives(fuse(flow))) == 4 * 4 * 64 * 2
@@ -86,7 +86,7 @@ def test_operators_on_constants_are_folded():
 
 
 def quantised(final_reader=False):
-    """x -> Q -> DQ -> Conv (quantised weights) -> Relu -> Q -> DQ -> MaxPool -> Q -> DQ -> y."""
+    """Returns x -> Q -> DQ -> Conv (quantised weights) -> Relu -> Q -> DQ -> MaxPool -> Q -> DQ -> y."""
     scale, zero = constant("k", np.float32(0.1)), constant("z", np.int8(0))
 
     def pair(name, result):
@@ -111,7 +111,7 @@ def test_a_quantised_network_stores_bytes():
     flow = fuse(read(quantised()))
     assert [op.kind for op in flow.ops] == ["QuantizeLinear", "Conv", "MaxPool"]
     assert sizes(flow) == [4 * 192, 192, 256, 64]
-    # weights are int8; the scale and the zero point are read from the file as well
+    # The weights are int8. The scale and the zero point count as weights, too.
     assert sum(flow.values[v].size for v in flow.weights()) == 108 + 4 + 1
 
 
@@ -123,12 +123,12 @@ def test_a_result_that_is_also_an_output_stays_as_it_is():
 
 @pytest.mark.parametrize("name", lightonnx.NAMES)
 def test_shapes_are_those_that_onnx_itself_infers(name):
-    """The sum of activations against onnx's own inference, of every result that is not constant."""
+    """The total size of the activations follows from onnx's shapes of all results that are not constant."""
     file = onnx.load(lightonnx.path(name))
-    known = onnx.shape_inference.infer_shapes(file, strict_mode=True).graph
+    inferred = onnx.shape_inference.infer_shapes(file, strict_mode=True).graph
     shapes = {
         v.name: [d.dim_value for d in v.type.tensor_type.shape.dim]
-        for v in (*known.input, *known.value_info, *known.output)
+        for v in (*inferred.input, *inferred.value_info, *inferred.output)
     }
     fixed = {t.name for t in file.graph.initializer}
     total = sum(4 * math.prod(shapes[v.name]) for v in file.graph.input if v.name not in fixed)
@@ -158,7 +158,7 @@ BROKEN = [
     (lambda p: p.graph.initializer[0].dims.__setitem__(0, -4), ModelError, "shape"),
     (lambda p: setattr(p.graph.initializer[0], "data_type", 77), UnsupportedError, "type 77"),
     (lambda p: setattr(p.graph.output[0], "name", "nowhere"), ModelError, "no operator makes"),
-    (unknown_operator, UnsupportedError, "cannot be told"),
+    (unknown_operator, UnsupportedError, "does not determine its shape"),
     (control_flow, UnsupportedError, "control flow"),
     (lambda p: p.ClearField("graph"), ModelError, "no graph"),
     (lambda p: p.graph.ClearField("node"), ModelError, "no operators"),
@@ -203,6 +203,6 @@ def test_damaged_bytes_give_a_network_or_an_error():
 
 
 @pytest.mark.parametrize("data", [b"", b"\x08", b"not a model", b"\xff" * 100])
-def test_what_is_no_model_is_refused(data):
+def test_other_files_are_refused(data):
     with pytest.raises(ModelError):
         read_onnx(data)

@@ -1,4 +1,4 @@
-"""Collects the graph's tensors and operators, and brings tensors into the order an operator wants."""
+"""Collects the graph's tensors and operators, and transposes tensors for operators that need it."""
 
 import math
 from collections.abc import Sequence
@@ -24,18 +24,18 @@ from buildtool.graph.types import (
     TransposeAttrs,
 )
 
-MOST_BYTES = 1 << 30  # of constants made here: a small file may ask for many
-_LARGEST = (1 << 31) - 1  # bytes; of one tensor, as the kernels count
+MOST_BYTES = 1 << 30  # upper limit for the constants made here; a small file could require more
+_LARGEST = (1 << 31) - 1  # bytes of one tensor, which the kernels count in int32
 
 
 def _label(name: str) -> str:
-    """A name as the graph has it: what was added to make it unlike the file's is left out."""
+    """Returns a tensor's name in the graph: without the suffix that makes it unlike all names of the file."""
     head, _, tail = name.partition("\0")
     return printable_name(head + "".join(part for part in tail.partition("/")[1:]))
 
 
 class Builder:
-    """A graph being made; `index` is the place in the file of the operator being read."""
+    """The graph that is being built. `index` is the file's number of the operator that is being read."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -44,38 +44,38 @@ class Builder:
         self.tensors: list[Tensor] = []
         self.ops: list[Op] = []
         self._kernels: dict[int, Held] = {}
-        self._moved: dict[tuple[int, Layout], int] = {}
-        self._viewed: dict[tuple[int, tuple[int, ...]], int] = {}
+        self._transposes: dict[tuple[int, Layout], int] = {}
+        self._reshapes: dict[tuple[int, tuple[int, ...]], int] = {}
 
     def graph(self, inputs: Sequence[int], outputs: Sequence[int]) -> Graph:
-        """The network. Tensors keep their numbers in a .tflite file that is written from it."""
+        """Returns the network. Tensors keep their numbers in a .tflite file that is written from it."""
         graph = graph_of(self.name, self.tensors, self.ops, inputs, outputs)
         tensors = tuple(replace(t, source=Source(i)) for i, t in enumerate(graph.tensors))
         return replace(graph, tensors=tensors)
 
     def spend(self, size: int) -> None:
-        """Accounts for `size` bytes of a constant that is not in the file as it is; refuses too many."""
+        """Counts `size` bytes of a constant that is not in the file as it is. Refuses too many."""
         self.spent += size
         if self.spent > MOST_BYTES:
-            text = f"constants that are permuted or folded take more than {MOST_BYTES} bytes"
+            text = f"permuted or folded constants take more than {MOST_BYTES} bytes"
             raise UnsupportedError(text, hint="simplify the model first (onnxsim)")
 
     # ---- tensors and operators ---------------------------------------------------------------------
 
     def activation(self, name: str, shape: Sequence[int], quant: Quantization) -> int:
-        """A new int8 activation."""
+        """Adds an int8 activation and returns its number."""
         if any(n < 1 for n in shape) or math.prod(shape) > _LARGEST:
             raise UnsupportedError(f"a tensor of shape {list(shape)}", tensor=printable_name(name))
         self.tensors.append(Tensor(_label(name), tuple(shape), DType.INT8, quant))
         return len(self.tensors) - 1
 
     def places(self, name: str, shape: Sequence[int]) -> int:
-        """A new int64 tensor."""
+        """Adds an int64 tensor and returns its number."""
         self.tensors.append(Tensor(_label(name), tuple(shape), DType.INT64, None))
         return len(self.tensors) - 1
 
     def constant(self, name: str, data: Array, quant: Quantization) -> int:
-        """A new int8 or int32 constant."""
+        """Adds an int8 or int32 constant and returns its number."""
         self.spend(data.nbytes)
         data = np.ascontiguousarray(data)
         data.setflags(write=False)
@@ -101,7 +101,7 @@ class Builder:
         quant: Quantization,
         attrs: Attrs | None = None,
     ) -> int:
-        """An operator and its one output, whose index it returns."""
+        """Adds an operator with one output and returns the output's number."""
         out = self.activation(name, shape, quant)
         self.op(kind, inputs, [out], attrs)
         return out
@@ -116,26 +116,32 @@ class Builder:
         shape: Sequence[int],
         attrs: Attrs,
     ) -> Held:
-        """What moves or picks elements of `x`, which lies as `tensor` in `order`; so does the result."""
+        """Adds an operator that moves or picks elements of `x`, and returns its result of shape `shape`.
+
+        `tensor` is `x` with its dimensions in `order`. The result's dimensions have the same order.
+        """
         memory, layout = lying(shape, order)
         result = self.make(kind, [tensor], name, memory, x.quant, attrs)
         return replace(x, tensor=result, shape=tuple(shape), layout=layout)
 
     def requantize(self, x: Held, quant: Quantization, name: str, remember: bool = False) -> Held:
-        """`x` in another quantisation. `remember`: for `before_rounding`, if rounding is all that is lost."""
+        """Returns `x` in another quantisation. With `remember`, `before_rounding` can go back to `x`.
+
+        It does not where the other quantisation saturates values of `x`.
+        """
         if same_quantization(x.quant, quant):
             return x
         out = self.make(OpKind.QUANTIZE, [x.tensor], name, self.tensors[x.tensor].shape, quant)
         ends = ((end - x.quant.zero_point) * x.quant.scale / quant.scale for end in (-128, 127))
-        # All that `x` can say lies within a step of what the result can.
+        # No value of `x` lies more than one step outside the range of the result.
         if remember and all(-129 <= end + quant.zero_point <= 128 for end in ends):
             self._kernels[out] = x
         return Held(out, x.shape, x.layout, quant)
 
     def before_rounding(self, x: Held) -> Held:
-        """`x` as its kernel made it, before it was rounded again; x itself where there is no such thing.
+        """Returns the kernel's own result from which `x` was rounded, or `x` if it was not rounded again.
 
-        The bytes lie alike, and every value is as near or nearer to what was computed.
+        The layout is the same. Every value is at least as near to the exact one.
         """
         before = self._kernels.get(x.tensor)
         return x if before is None else replace(x, tensor=before.tensor, quant=before.quant)
@@ -143,54 +149,58 @@ class Builder:
     # ---- orders of dimensions ----------------------------------------------------------------------
 
     def view(self, tensor: int, shape: Sequence[int]) -> int:
-        """The same bytes under `shape`."""
-        wanted, old = tuple(shape), self.tensors[tensor]
-        if old.shape == wanted:
+        """Returns a tensor with the same bytes and the shape `shape`, by a RESHAPE where that differs."""
+        sizes, old = tuple(shape), self.tensors[tensor]
+        if old.shape == sizes:
             return tensor
-        key = (tensor, wanted)
-        if key not in self._viewed:
+        key = (tensor, sizes)
+        if key not in self._reshapes:
             assert old.quant is not None
-            self._viewed[key] = self.make(OpKind.RESHAPE, [tensor], f"{old.name}/view", wanted, old.quant)
-        return self._viewed[key]
+            self._reshapes[key] = self.make(OpKind.RESHAPE, [tensor], f"{old.name}/view", sizes, old.quant)
+        return self._reshapes[key]
 
-    def _lay(self, tensor: int, source: Layout, target: Layout) -> int:
-        """The tensor's bytes in another order, by a TRANSPOSE (two where they have no common factors)."""
+    def _transpose(self, tensor: int, source: Layout, target: Layout) -> int:
+        """Returns the tensor with the layout `target`, by a TRANSPOSE.
+
+        Layouts without common factors take two of them.
+        """
         if source == target:
             return tensor
         key = (tensor, target)
-        if key not in self._moved:
-            turn = between(source, target)
-            if turn is None:
+        if key not in self._transposes:
+            step = between(source, target)
+            if step is None:
                 flat = plain([math.prod(source.factors)])
-                self._moved[key] = self._lay(self._lay(tensor, source, flat), flat, target)
+                self._transposes[key] = self._transpose(self._transpose(tensor, source, flat), flat, target)
             else:
-                old, (shape, perm) = self.tensors[tensor], turn
+                old, (shape, perm) = self.tensors[tensor], step
                 assert old.quant is not None
                 x = self.view(tensor, shape)
-                turned = [shape[p] for p in perm]
+                sizes = [shape[p] for p in perm]
                 attrs = TransposeAttrs(perm)
                 name = f"{old.name}/transposed"
-                self._moved[key] = self.make(OpKind.TRANSPOSE, [x], name, turned, old.quant, attrs)
-        return self._moved[key]
+                self._transposes[key] = self.make(OpKind.TRANSPOSE, [x], name, sizes, old.quant, attrs)
+        return self._transposes[key]
 
     def in_file_order(self, x: Held, order: Sequence[int]) -> int:
-        """The tensor whose dimension i is the file's dimension order[i]."""
+        """Returns `x` as a tensor whose dimension i is the file's dimension order[i]."""
         memory, layout = lying(x.shape, order)
-        return self.view(self._lay(x.tensor, x.layout, layout), memory)
+        return self.view(self._transpose(x.tensor, x.layout, layout), memory)
 
     def natural(self, x: Held) -> tuple[int, tuple[int, ...]]:
-        """(tensor, order): as it lies, its dimensions being those of the file in that order.
+        """Returns (tensor, order): `x` without a move; its dimension i is the file's dimension order[i].
 
-        Moved to the file's order only where a dimension is torn apart.
+        Where a dimension of the file does not lie in one piece, `x` is transposed to the file's order.
         """
         order = order_of(x.shape, x.layout)
         order = tuple(range(len(x.shape))) if order is None else order
         return self.in_file_order(x, order), order
 
     def spread(self, constant: Quantized, name: str, order: Sequence[int]) -> int:
-        """An int8 constant operand, its dimensions in that order (those of an operand of that rank).
+        """Adds an int8 constant operand with its dimensions in `order` and returns its number.
 
-        Missing leading dimensions are 1; they are left out again where they stand in front.
+        The constant may have fewer dimensions than `order`: the missing leading ones are 1. The result has no
+        leading dimensions of 1.
         """
         shape = (1,) * (len(order) - constant.data.ndim) + constant.data.shape
         data = constant.data.reshape(shape).transpose(tuple(order))
@@ -199,7 +209,7 @@ class Builder:
         return self.constant(name, data, constant.quant)
 
     def quant(self, tensor: int) -> Quantization:
-        """The quantisation of an activation."""
+        """Returns the quantisation of an activation."""
         quant = self.tensors[tensor].quant
         assert quant is not None
         return quant

@@ -1,4 +1,4 @@
-"""What an operator's rule sees of the file: its operands, with what is still open settled."""
+"""What an operator's rule sees of the file: its operands and their quantisations."""
 
 import math
 from collections.abc import Collection, Iterator, Sequence
@@ -18,23 +18,23 @@ from buildtool.graph.quantrules import same_quantization
 from buildtool.graph.types import Activation, Attrs, ElementwiseAttrs, OpKind, Quantization
 
 _MOVES = ("Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "MaxPool", "Slice", "Split", "Concat")
-_SHIFT = {"int8": 0, "uint8": 128}  # what is subtracted to make int8 of it
-MOST_AHEAD = 256  # names looked at to find what is ahead or behind
+_SHIFT = {"int8": 0, "uint8": 128}  # subtracted from the integers to get int8
+MOST_AHEAD = 256  # upper limit for the tensor names that one search visits
 QUANTISE = (
-    "quantise it as well: a QuantizeLinear and a DequantizeLinear behind the operator that makes it "
-    "(onnxruntime.quantization.quantize_static does so for the operators it is told to quantise)"
+    "quantise it too: put a QuantizeLinear and a DequantizeLinear behind the operator that makes it "
+    "(onnxruntime.quantization.quantize_static does so for the operator types that you give it)"
 )
-# Quantising commutes with these: they move or pick values, or cut them off.
+# These operators commute with quantisation: they move, pick or clamp values.
 COMMUTES = frozenset(
     """Reshape Flatten Squeeze Unsqueeze Transpose Identity Dropout MaxPool GlobalMaxPool Slice Split Concat
     Relu Clip DepthToSpace SpaceToDepth Gather Tile Expand ReduceMax ReduceMin""".split()
 )
-_NEAR = 0.001  # relative; TFLite lets the scale of an output differ this much from the kernel's own
+_NEAR = 0.001  # relative difference that TFLite allows between an output's scale and the kernel's own
 _UNARY = {Activation.RELU: OpKind.RELU, Activation.RELU6: OpKind.RELU6}
 
 
 class Context:
-    """The network being read: values by name, as far as they are known, and the graph that grows."""
+    """The network that is being read: the values known so far by name, and the graph built so far."""
 
     def __init__(self, file: OnnxFile) -> None:
         self.file = file
@@ -45,30 +45,30 @@ class Context:
         self.outputs = frozenset(file.outputs)
 
     def link(self, nodes: tuple[Node, ...]) -> None:
-        """Notes who reads what."""
+        """Notes the operators that make and read each tensor."""
         for node in nodes:
             for name in dict.fromkeys(node.inputs):
                 self.readers.setdefault(name, []).append(node)
             self.makers.update(dict.fromkeys(node.outputs, node))
 
     def value(self, name: str) -> Value:
-        """What a name stands for."""
+        """Returns the value of a tensor name."""
         if not name:
             raise ModelError("an operand is missing")
         if name not in self.values:
             if name not in self.file.initializers:
-                raise ModelError("reads what no earlier operator makes", tensor=printable_name(name))
+                raise ModelError("reads a tensor that no earlier operator makes", tensor=printable_name(name))
             self.values[name] = Constant(self.file.constant(name))
         return self.values[name]
 
     def alone(self, name: str) -> bool:
-        """Whether one operator reads a tensor, and nothing else sees it."""
+        """Returns whether exactly one operator reads the tensor, and it is not a network output."""
         return len(self.readers.get(name, ())) == 1 and name not in self.outputs
 
     def origin(self, name: str, through: Collection[str]) -> Node | None:
-        """The operator that makes a tensor, looking back through operators of the kinds `through`.
+        """Returns the operator that makes a tensor. Skips operators of the kinds `through`.
 
-        None: a network input, or an operator more than MOST_AHEAD steps back.
+        Returns None for a network input, and where the operator is more than MOST_AHEAD steps back.
         """
         maker = self.makers.get(name)
         for _ in range(MOST_AHEAD):
@@ -78,7 +78,7 @@ class Context:
         return None
 
     def array(self, node: Node, position: int, what: str) -> Array:
-        """A constant operand's numbers, not quantised."""
+        """Returns the numbers of a constant operand that is not quantised. `what` names it in errors."""
         value = self.value(node.input(position))
         if not isinstance(value, Constant):
             hint = "export with fixed shapes, or simplify the model (onnxsim)"
@@ -90,7 +90,7 @@ class Context:
     def ints(
         self, node: Node, position: int, what: str, default: tuple[int, ...] | None = None
     ) -> tuple[int, ...]:
-        """A constant operand of integers; `default` where it is absent, if that is allowed."""
+        """Returns the integers of a constant operand. An operand with a `default` may be absent."""
         if default is not None and not node.input(position):
             return default
         data = self.array(node, position, what)
@@ -99,7 +99,7 @@ class Context:
         return tuple(int(v) for v in data.reshape(-1))
 
     def scalar(self, node: Node, position: int, what: str) -> float:
-        """A constant operand of one number, as a float; quantised or not."""
+        """Returns a constant operand of one number, quantised or not, as a float."""
         value = self.value(node.input(position))
         if isinstance(value, Quantized) and value.data.size == 1:
             return float(value.real.reshape(-1)[0])
@@ -108,12 +108,12 @@ class Context:
             raise ModelError(f"{what} is not a number", tensor=printable_name(node.input(position)))
         return float(data.reshape(-1)[0])
 
-    # ---- operands that are activations, weights, either ----------------------------------------------
+    # ---- operands: activations, weights, or either ---------------------------------------------------
 
     def held(self, node: Node, position: int = 0, *, integers: bool = False) -> Held:
-        """An activation operand, int8; quantised by now even if its QuantizeLinear comes later.
+        """Returns an operand that is an int8 activation. Emits its operator first if that is pending.
 
-        `integers`: whether the operator also works on quantised integers.
+        `integers` tells whether the operator also works on quantised integers.
         """
         name = node.input(position)
         value = self.value(name)
@@ -123,23 +123,23 @@ class Context:
                 self.island(name)
             value = self.settle(name, value, quant)
         if isinstance(value, Places):
-            text = "the place of an extreme, which another operator reads"
+            text = "an operator reads the result of an ArgMax or ArgMin"
             raise UnsupportedError(text, tensor=printable_name(name), hint="make it a network output")
         if not isinstance(value, Held):
-            text = "an activation is expected, this is a constant"
+            text = "a constant where the operator needs an activation"
             raise UnsupportedError(text, tensor=printable_name(name), hint="fold constants before exporting")
         if value.integers and not integers:
-            text = "computes on quantised integers, without DequantizeLinear"
+            text = "computes on quantised integers without a DequantizeLinear before it"
             raise UnsupportedError(text, tensor=printable_name(name), hint="export in QDQ format")
         return value
 
     def operand(self, node: Node, position: int) -> Held | Quantized:
-        """An activation or an int8 constant; a float scalar becomes one, exactly."""
+        """Returns an operand that is an activation or an int8 constant. A float scalar becomes a constant."""
         name = node.input(position)
         value = self.value(name)
         if isinstance(value, Quantized):
             if value.data.dtype != np.int8 or len(value.quant.scales) != 1:
-                text = "a constant operand that is not int8, per tensor"
+                text = "a constant operand that is not int8 with one scale"
                 hint = "quantise it as an activation, with one scale"
                 raise UnsupportedError(text, tensor=printable_name(name), hint=hint)
             return value
@@ -148,20 +148,20 @@ class Context:
         return self.held(node, position)
 
     def weights(self, node: Node, position: int) -> Quantized:
-        """A filter: an int8 constant with zero points of 0."""
+        """Returns a filter: an int8 constant whose zero points are 0."""
         name = node.input(position)
         value = self.value(name)
         if isinstance(value, Constant):
             text = "weights that are not quantised"
-            hint = "quantise weights to int8: a DequantizeLinear between them and the operator"
+            hint = "quantise weights to int8: put a DequantizeLinear between them and the operator"
             raise UnsupportedError(text, tensor=printable_name(name), hint=hint)
         if not isinstance(value, Quantized):
-            hint = "only constant weights have kernels"
-            raise UnsupportedError("a product of two activations", tensor=printable_name(name), hint=hint)
+            hint = "store the weights as constants in the model"
+            raise UnsupportedError("weights that are not constant", tensor=printable_name(name), hint=hint)
         return scales.symmetric(value, name)
 
     def parameters(self, node: Node) -> tuple[Quantization, str]:
-        """(scales and zero points as the file has them, type of the integers)."""
+        """Returns (quantisation as the file has it, type of the integers) of a node that (de)quantises."""
         scale = self.array(node, 1, "the scale")
         if node.integer("block_size", 0):
             hint = "quantise per tensor, or per output channel"
@@ -169,13 +169,14 @@ class Context:
         dtype = DTYPES.get(node.integer("output_dtype", 0), "") or "uint8"
         points = np.zeros(scale.shape, np.int64)
         if node.input(2):
-            given = self.array(node, 2, "the zero point")
-            dtype, points = given.dtype.name, given
+            points = self.array(node, 2, "the zero point")
+            dtype = points.dtype.name
         elif node.kind == "DequantizeLinear":
             dtype = ""
         if scale.dtype.kind != "f" or scale.ndim > 1 or scale.size != points.size or not scale.size:
-            raise ModelError(f"{list(scale.shape)} scales, {list(points.shape)} zero points")
-        with np.errstate(over="ignore"):  # a double beyond float32 is infinite, and refused
+            sizes = f"scales of shape {list(scale.shape)} and zero points of shape {list(points.shape)}"
+            raise ModelError(f"{sizes} do not fit together")
+        with np.errstate(over="ignore"):  # a double beyond float32 becomes infinite, which is refused
             reals = scale.reshape(-1).astype(np.float32)
         if not np.isfinite(reals).all():
             raise ModelError("a scale is not finite", tensor=printable_name(node.input(1)))
@@ -186,9 +187,9 @@ class Context:
         return Quantization(tuple(float(s) for s in reals), zeros, node.integer("axis", 1)), dtype
 
     def quantization(self, node: Node) -> Quantization:
-        """The quantisation of an activation as int8: one scale, 8 bits; uint8 is shifted by 128."""
+        """Returns the int8 quantisation that a node gives an activation. uint8 is shifted by 128."""
         quant, dtype = self.parameters(node)
-        if not dtype:  # a DequantizeLinear without a zero point: its input's type
+        if not dtype:  # a DequantizeLinear without a zero point has the type of its input
             types = {interface.name: interface.dtype for interface in self.file.inputs}
             maker = self.origin(node.input(0), _MOVES)
             if node.input(0) in types:
@@ -210,10 +211,10 @@ class Context:
             )
         return Quantization(quant.scales, (quant.zero_point - _SHIFT[dtype],))
 
-    # ---- quantisation that is found ahead ------------------------------------------------------------
+    # ---- quantisation by later operators -------------------------------------------------------------
 
     def following(self, name: str, through: Collection[str]) -> Iterator[tuple[str, Node]]:
-        """(what is read, who reads it) from a tensor on, also behind those kinds of operators."""
+        """Yields (tensor, its reader) for a tensor, and for the results of readers of the kinds `through`."""
         seen, queue = {name}, [name]
         for current in queue:
             if len(seen) > MOST_AHEAD:
@@ -221,12 +222,15 @@ class Context:
             for node in self.readers.get(current, ()):
                 yield current, node
                 if node.kind in through:
-                    new = [n for n in node.outputs if n not in seen]
-                    seen.update(new)
-                    queue += new
+                    names = [n for n in node.outputs if n not in seen]
+                    seen.update(names)
+                    queue += names
 
     def ahead(self, name: str) -> Quantization | None:
-        """How `name` is quantised later on, looking through what quantisation commutes with."""
+        """Returns the quantisation that a later operator gives `name`, or None.
+
+        Only operators that commute with quantisation may lie in between.
+        """
         for current, node in self.following(name, COMMUTES):
             if node.kind in ("QuantizeLinear", "DequantizeLinear") and node.input(0) == current:
                 return self.quantization(node)
@@ -236,9 +240,9 @@ class Context:
         """Refuses a float value that is not quantised."""
         maker = self.makers.get(name)
         reader = next(iter(self.readers.get(name, ())), None)
-        by = f", which {maker.place} makes" if maker else ", a network input"
-        to = f" and {reader.place} reads" if reader else ""
-        text = f"a float tensor{by}{to}, is not quantised"
+        tensor = f"the float result of {maker.place}" if maker else "the float network input"
+        clause = f", which {reader.place} reads," if reader else ""
+        text = f"{tensor}{clause} is not quantised"
         raise UnsupportedError(text, tensor=printable_name(name), hint=QUANTISE)
 
     # ---- operators whose result is not quantised yet -------------------------------------------------
@@ -253,31 +257,31 @@ class Context:
         attrs: Attrs | None = None,
         own: Quantization | None = None,
     ) -> Pending:
-        """An operator whose result has `shape` in the file, and in memory `memory` and `layout`.
+        """Returns an operator whose result has `shape` in the file, and `memory` and `layout` in memory.
 
-        ElementwiseAttrs fuse its activation. `own`: the quantisation that its kernel keeps, if the result is
-        rounded again for any other. A kind whose kernel demands one has that; `Builder.before_rounding` then
-        finds what the kernel made.
+        An operator with ElementwiseAttrs can fuse an activation. `own` is the output quantisation of a kernel
+        that keeps its input's; any other output is rounded again. So is the output of a kind whose kernel
+        demands a quantisation; `Builder.before_rounding` then returns the kernel's own result.
         """
         demanded = DEFS[kind].output
 
         def make(out: Quantization, activation: Activation, name: str) -> Held:
             fused = replace(attrs, activation=activation) if isinstance(attrs, ElementwiseAttrs) else attrs
-            kept = own or out
+            quant = own or out
             if own is None and demanded is not None:
                 is_near = abs(out.scale - demanded.scale) <= _NEAR * demanded.scale
-                kept = out if is_near and out.zero_point == demanded.zero_point else demanded
-            inner = name if same_quantization(kept, out) else f"{name}/kernel"
-            tensor = self.build.make(kind, tensors, inner, memory, kept, fused)
-            held = Held(tensor, tuple(shape), layout, kept)
+                quant = out if is_near and out.zero_point == demanded.zero_point else demanded
+            inner = name if same_quantization(quant, out) else f"{name}/kernel"
+            tensor = self.build.make(kind, tensors, inner, memory, quant, fused)
+            held = Held(tensor, tuple(shape), layout, quant)
             return self.build.requantize(held, out, name, remember=demanded is not None)
 
         return Pending(tuple(shape), make, fuses=isinstance(attrs, ElementwiseAttrs), natural=demanded)
 
-    # ---- settling -----------------------------------------------------------------------------------
+    # ---- emitting pending operators -----------------------------------------------------------------
 
     def settle(self, name: str, pending: Pending, quant: Quantization) -> Held:
-        """Emits a pending operator; from now on `name` is its int8 result."""
+        """Emits a pending operator and returns its int8 result, which becomes the value of `name`."""
         activation = scales.activation(pending.clamp, quant)
         if activation is not None and (pending.fuses or activation is Activation.NONE):
             held = pending.make(quant, activation, name)
@@ -288,9 +292,9 @@ class Context:
         return held
 
     def cut(self, x: Held, clamp: Clamp, quant: Quantization, name: str) -> Held:
-        """`x` in another quantisation, cut to `clamp`.
+        """Returns `x` clamped to the range `clamp`, in quantisation `quant`.
 
-        That is RELU or RELU6, a sum with 0 that cuts to -1..1, or MAXIMUM and MINIMUM.
+        Emits RELU or RELU6, a sum with 0 that clamps to -1..1, or MAXIMUM and MINIMUM.
         """
         build, shape = self.build, self.build.tensors[x.tensor].shape
         activation = scales.activation(clamp, quant)
@@ -314,6 +318,6 @@ class Context:
 
 
 def meet(a: Clamp, b: Clamp) -> Clamp:
-    """What cutting to `a`, then to `b` does."""
+    """Returns the range of clamping first to `a`, then to `b`."""
     low, high = (min(max(v, b[0]), b[1]) for v in a)
     return (low, high) if math.isfinite(low) or math.isfinite(high) else NO_CLAMP

@@ -1,4 +1,4 @@
-"""Operators on each element: sums, products, biases, Max and Min, whose operands broadcast; activations."""
+"""Elementwise operators: sums, products, Max and Min, whose operands broadcast, and activations."""
 
 import math
 from collections.abc import Sequence
@@ -28,17 +28,17 @@ from buildtool.graph.types import (
 
 
 def elementwise(ctx: Context, node: Node) -> list[Value]:
-    """Add, Sub, Mul or Div; an Add of a constant behind an operator with weights is its bias."""
+    """Reads Add, Sub, Mul or Div. An Add of a constant behind an operator with weights becomes its bias."""
     kind = ONNX[node.kind].kind
     if kind is OpKind.ADD:
-        biased = _as_bias(ctx, node)
+        biased = _add_bias(ctx, node)
         if biased is not None:
             return [biased]
     return [sum_or_product(ctx, kind, ctx.operand(node, 0), ctx.operand(node, 1))]
 
 
 def divide(ctx: Context, node: Node) -> list[Value]:
-    """Div; by a constant number it is a product with its reciprocal."""
+    """Reads Div. A Div by a constant number becomes a product with its reciprocal."""
     divisor = ctx.value(node.input(1))
     if not isinstance(divisor, (Constant, Quantized)) or divisor.data.size != 1:
         return elementwise(ctx, node)
@@ -50,8 +50,11 @@ def divide(ctx: Context, node: Node) -> list[Value]:
     return [sum_or_product(ctx, OpKind.MUL, ctx.operand(node, 0), factor)]
 
 
-def _as_bias(ctx: Context, node: Node) -> Pending | None:
-    """The sum as a biased convolution or dense layer, if it is one: a constant per output channel."""
+def _add_bias(ctx: Context, node: Node) -> Pending | None:
+    """Returns the layer with the bias that the Add gives it, or None if the Add is not a bias.
+
+    A bias is a constant per output channel that is added to a pending convolution or dense layer.
+    """
     if len(node.inputs) != 2:
         return None
     for name, other in (node.inputs, node.inputs[::-1]):
@@ -61,8 +64,8 @@ def _as_bias(ctx: Context, node: Node) -> Pending | None:
         rank, shape = len(before.shape), constant.data.shape
         allowed = [1] * rank
         allowed[before.channel] = before.shape[before.channel]
-        full = [1] * (rank - len(shape)) + [*shape]
-        fits = len(full) == rank and all(n in (1, m) for n, m in zip(full, allowed, strict=True))
+        sizes = [1] * (rank - len(shape)) + [*shape]
+        fits = len(sizes) == rank and all(n in (1, m) for n, m in zip(sizes, allowed, strict=True))
         if before.biased is not None and fits and ctx.alone(name) and before.clamp == NO_CLAMP:
             flat = constant.data.reshape(-1)
             if isinstance(constant, Constant):
@@ -72,15 +75,15 @@ def _as_bias(ctx: Context, node: Node) -> Pending | None:
 
 
 def sum_or_product(ctx: Context, kind: OpKind, a: Held | Quantized, b: Held | Quantized) -> Pending:
-    """ADD, SUB, MUL or DIV in the order in which the larger operand lies.
+    """Returns an ADD, SUB, MUL or DIV whose result has the larger operand's order of dimensions.
 
-    Operands may have any scale, so a LOGISTIC's is its kernel's own.
+    Operands may have any scale, so that of a LOGISTIC is the one that its kernel demands.
     """
-    return _pair(ctx, kind, *(ctx.build.before_rounding(x) if isinstance(x, Held) else x for x in (a, b)))
+    return _combine(ctx, kind, *(ctx.build.before_rounding(x) if isinstance(x, Held) else x for x in (a, b)))
 
 
-def _pair(ctx: Context, kind: OpKind, a: Held | Quantized, b: Held | Quantized) -> Pending:
-    """An operator of two operands, taken as they are."""
+def _combine(ctx: Context, kind: OpKind, a: Held | Quantized, b: Held | Quantized) -> Pending:
+    """Returns an operator on two operands, whose quantisations stay as they are."""
     shape = broadcast_of(*(x.shape if isinstance(x, Held) else x.data.shape for x in (a, b)))
     leader = max((x for x in (a, b) if isinstance(x, Held)), key=lambda x: math.prod(x.shape), default=None)
     if leader is None:
@@ -90,7 +93,7 @@ def _pair(ctx: Context, kind: OpKind, a: Held | Quantized, b: Held | Quantized) 
         if isinstance(x, Held)
         else x.data.size == 1 and x.data.ndim <= len(leader.shape)
         for x in (a, b)
-    ):  # no operand needs an order of dimensions: it lies as the leader does, or is one number
+    ):  # every operand has the leader's layout or is one number, so none needs another order of dimensions
         memory: Sequence[int] = ctx.build.tensors[leader.tensor].shape
         tensors = [
             ctx.build.view(x.tensor, memory)
@@ -109,69 +112,69 @@ def _pair(ctx: Context, kind: OpKind, a: Held | Quantized, b: Held | Quantized) 
 
 
 def _in_order(ctx: Context, x: Held | Quantized, order: Sequence[int]) -> int:
-    """An operand's tensor, its dimensions (as many as the result's) in that order."""
+    """Returns an operand as a tensor with the result's rank and its dimensions in `order`."""
     if isinstance(x, Quantized):
         return ctx.build.spread(x, "constant", order)
     return ctx.build.in_file_order(_widen(x, len(order)), order)
 
 
 def _widen(x: Held, rank: int) -> Held:
-    """`x` with dimensions of 1 in front."""
+    """Returns `x` with leading dimensions of 1, so that it has `rank` dimensions."""
     return replace(x, shape=(1,) * (rank - len(x.shape)) + x.shape)
 
 
 def extreme(ctx: Context, node: Node) -> list[Value]:
-    """Max or Min: every operand in the result's quantisation, whose order of bytes is that of the numbers."""
+    """Reads Max or Min. All operands get the result's quantisation, so the kernel can compare their bytes."""
     kind = ONNX[node.kind].kind
-    given: list[Held | Array] = []
+    operands: list[Held | Array] = []
     for position, name in enumerate(node.inputs):
         value = ctx.value(name)
         if isinstance(value, Quantized) and len(value.quant.scales) > 1:
-            raise UnsupportedError(f"an operand of {node.kind} with a scale a channel")
-        given.append(value.real if isinstance(value, (Constant, Quantized)) else ctx.held(node, position))
-    held = [x for x in given if isinstance(x, Held)]
+            raise UnsupportedError(f"an operand of {node.kind} with one scale per channel")
+        operands.append(value.real if isinstance(value, (Constant, Quantized)) else ctx.held(node, position))
+    held = [x for x in operands if isinstance(x, Held)]
     if not held:
         raise UnsupportedError(f"a {node.kind} of constants", hint="fold constants before exporting")
-    if len(given) == 1:
+    if len(operands) == 1:
         return [held[0]]
-    rest = [x for x in given if not isinstance(x, Held)]
-    shape = broadcast_of(*(x.shape for x in given))
+    constants = [x for x in operands if not isinstance(x, Held)]
+    shape = broadcast_of(*(x.shape for x in operands))
 
-    def quantised(numbers: Array, out: Quantization) -> Quantized:
-        # As QuantizeLinear rounds and saturates; infinite numbers are the range's ends.
+    def quantise(numbers: Array, out: Quantization) -> Quantized:
+        # Rounds and saturates as QuantizeLinear does. Infinite numbers become the ends of the range.
         steps = np.clip(np.nan_to_num(numbers / out.scale, posinf=512, neginf=-512), -512, 512)
         data = np.clip(np.round(steps) + out.zero_point, -128, 127).astype(np.int8)
         return Quantized(data.reshape(data.shape or (1,)), out)
 
     def make(out: Quantization, _activation: Activation, name: str) -> Held:
-        whole, *alike = (ctx.build.requantize(x, out, f"{name}/operand{i}") for i, x in enumerate(held))
-        others: list[Held | Quantized] = [*alike, *(quantised(x, out) for x in rest)]
+        result, *rest = (ctx.build.requantize(x, out, f"{name}/operand{i}") for i, x in enumerate(held))
+        others: list[Held | Quantized] = [*rest, *(quantise(x, out) for x in constants)]
         for i, other in enumerate(others):
             last = i == len(others) - 1
-            pending = _pair(ctx, kind, whole, other)
-            whole = pending.make(out, Activation.NONE, name if last else f"{name}/part{i}")
-        return whole
+            pending = _combine(ctx, kind, result, other)
+            result = pending.make(out, Activation.NONE, name if last else f"{name}/part{i}")
+        return result
 
     return [Pending(shape, make)]
 
 
 def sum_operands(ctx: Context, node: Node) -> list[Value]:
-    """Sum of one operand or two."""
+    """Reads a Sum of one or two operands."""
     if len(node.inputs) == 1:
         return [ctx.held(node)]
     if len(node.inputs) > 2:
-        hint = "use Add of two tensors at a time, each result quantised"
+        hint = "use Adds of two tensors, and quantise the result of each"
         raise UnsupportedError("a Sum of more than two tensors", hint=hint)
     return elementwise(ctx, node)
 
 
 def negate(ctx: Context, node: Node) -> list[Value]:
-    """Neg: the product with -1."""
+    """Reads Neg as the product with -1."""
     return [sum_or_product(ctx, OpKind.MUL, ctx.held(node), scales.exact_scalar(np.float32(-1)))]
 
 
 def reciprocal(ctx: Context, node: Node) -> list[Value]:
-    """Reciprocal: 1 over it."""
+    """Reads Reciprocal as 1 divided by the operand."""
     return [sum_or_product(ctx, OpKind.DIV, scales.exact_scalar(np.ones(1, np.float32)), ctx.held(node))]
 
 
@@ -179,7 +182,7 @@ def reciprocal(ctx: Context, node: Node) -> list[Value]:
 
 
 def clamp(ctx: Context, node: Node) -> list[Value]:
-    """Relu, Clip: part of the operator before it where nothing else reads that."""
+    """Reads Relu or Clip. It becomes part of the operator before it, unless others read that one's result."""
     name, limits = node.input(0), (0.0, math.inf)
     if node.kind == "Clip":
         low = ctx.scalar(node, 1, "the clip's limit") if node.input(1) else -math.inf
@@ -191,40 +194,40 @@ def clamp(ctx: Context, node: Node) -> list[Value]:
     if isinstance(before, Pending) and ctx.alone(name):
         return [replace(before, clamp=meet(before.clamp, limits), biased=None, scaled=None)]
     x = ctx.held(node, integers=True)
-    if x.integers:  # nothing may be cut off
+    if x.integers:  # only a Clip to the whole range of the type is allowed
         types = {ctx.array(node, i, "the clip's limit").dtype for i in (1, 2) if node.input(i)}
         if node.kind == "Clip" and len(types) == 1:
-            held = np.iinfo(types.pop())
-            if limits[0] <= held.min and limits[1] >= held.max:
+            bounds = np.iinfo(types.pop())
+            if limits[0] <= bounds.min and limits[1] >= bounds.max:
                 return [x]
         text = f"a {node.kind} of quantised integers"
         raise UnsupportedError(text, hint="clip before QuantizeLinear (Brevitas: no narrow_range)")
 
-    def make(out: Quantization, _activation: Activation, called: str) -> Held:
-        return ctx.cut(x, limits, out, called)
+    def make(out: Quantization, _activation: Activation, result: str) -> Held:
+        return ctx.cut(x, limits, out, result)
 
     return [Pending(x.shape, make)]
 
 
 def unary(ctx: Context, node: Node) -> list[Value]:
-    """An operator that keeps the shape: Sigmoid, Tanh, HardSwish, LeakyRelu, Gelu, Elu."""
+    """Reads an operator with one operand that keeps the shape, such as Sigmoid, LeakyRelu or Gelu."""
     attrs: Attrs | None = None
     if node.kind == "LeakyRelu":
         attrs = LeakyReluAttrs(float(np.float32(node.number("alpha", 0.01))))
     elif node.kind == "Gelu":
-        way = node.text("approximate", "none")
-        if way not in ("none", "tanh"):
-            raise ModelError(f"a Gelu approximated by '{way}'")
-        attrs = GeluAttrs(way == "tanh")
-    elif node.kind == "Elu" and (alpha := node.number("alpha", 1.0)) != 1:  # LiteRT's has no factor
+        approximation = node.text("approximate", "none")
+        if approximation not in ("none", "tanh"):
+            raise ModelError(f"a Gelu with the approximation '{approximation}'")
+        attrs = GeluAttrs(approximation == "tanh")
+    elif node.kind == "Elu" and (alpha := node.number("alpha", 1.0)) != 1:  # LiteRT's ELU has no alpha
         raise UnsupportedError(f"an Elu with alpha {alpha:g}", hint="alpha must be 1")
-    return [_table(ctx, ONNX[node.kind].kind, ctx.held(node), attrs)]
+    return [_look_up(ctx, ONNX[node.kind].kind, ctx.held(node), attrs)]
 
 
 def hard_sigmoid(ctx: Context, node: Node) -> list[Value]:
-    """HardSigmoid: min(max(alpha * x + beta, 0), 1) as alpha * (x + beta / alpha).
+    """Reads HardSigmoid, min(max(alpha * x + beta, 0), 1), as alpha * (x + beta / alpha).
 
-    The sum is quantised for 0..1 / alpha exactly, so that it saturates where the function is cut off.
+    The quantised sum has exactly the range 0 to 1 / alpha, so it saturates where the function is 0 or 1.
     """
     x, alpha, beta = ctx.held(node), node.number("alpha", 0.2), node.number("beta", 0.5)
     if not (alpha > 0 and math.isfinite(1 / alpha) and math.isfinite(beta / alpha)):
@@ -240,7 +243,7 @@ def hard_sigmoid(ctx: Context, node: Node) -> list[Value]:
 
 
 def multiply(ctx: Context, node: Node) -> list[Value]:
-    """Mul; x * HardSigmoid(x) is HARD_SWISH, also where the file rounds the second factor in between."""
+    """Reads Mul. x * HardSigmoid(x) becomes HARD_SWISH, even where the file quantises the second factor."""
     pairs = (node.inputs, node.inputs[::-1]) if len(node.inputs) == 2 else ()
     for name, other in pairs:
         gate = ctx.origin(other, ("QuantizeLinear", "DequantizeLinear"))
@@ -251,44 +254,45 @@ def multiply(ctx: Context, node: Node) -> list[Value]:
         same = isinstance(source, Held) and source.tensor == x.tensor and source.shape == x.shape
         usual = abs(gate.number("alpha", 0.2) * 6 - 1) < 1e-6 and gate.number("beta", 0.5) == 0.5
         if same and usual:
-            return [_table(ctx, OpKind.HARD_SWISH, x)]
+            return [_look_up(ctx, OpKind.HARD_SWISH, x)]
     return elementwise(ctx, node)
 
 
 def prelu(ctx: Context, node: Node) -> list[Value]:
-    """PRelu: slopes in int8, as they are or rounded to it; one float slope for all is LEAKY_RELU."""
+    """Reads PRelu. Float slopes are rounded to int8; if they are all equal, the operator is a LEAKY_RELU."""
     x, slope = ctx.held(node), ctx.value(node.input(1))
     if isinstance(slope, Constant) and slope.data.dtype.kind == "f" and slope.data.size:
         if np.unique(slope.data).size == 1:
             alpha = float(np.float32(slope.data.reshape(-1)[0]))
-            return [_table(ctx, OpKind.LEAKY_RELU, x, LeakyReluAttrs(alpha))]
+            return [_look_up(ctx, OpKind.LEAKY_RELU, x, LeakyReluAttrs(alpha))]
         operand: Held | Quantized = scales.round_constants(slope.data, node.input(1))
     else:
         operand = ctx.operand(node, 1)
     if not isinstance(operand, Quantized):
-        text, hint = "a PRelu whose slopes are not constant", "only constant slopes have kernels"
+        text, hint = "a PRelu whose slopes are not constant", "slopes must be constant"
         raise UnsupportedError(text, hint=hint)
     if operand.data.ndim > len(x.shape):
-        raise ModelError(f"slopes {list(operand.data.shape)} for an input of {list(x.shape)}")
+        shape = list(operand.data.shape)
+        raise ModelError(f"slopes of shape {shape} for an input of shape {list(x.shape)}")
     tensor, order = ctx.build.natural(x)
     tensors = [tensor, _in_order(ctx, operand, order)]
     return [ctx.pending(OpKind.PRELU, tensors, x.shape, *lying(x.shape, order))]
 
 
-def _table(ctx: Context, kind: OpKind, x: Held, attrs: Attrs | None = None) -> Pending:
-    """An operator on each byte, wherever it lies."""
+def _look_up(ctx: Context, kind: OpKind, x: Held, attrs: Attrs | None = None) -> Pending:
+    """Returns an operator on each byte, which keeps the layout of `x`."""
     return ctx.pending(kind, [x.tensor], x.shape, ctx.build.tensors[x.tensor].shape, x.layout, attrs)
 
 
 def softmax(ctx: Context, node: Node) -> list[Value]:
-    """Softmax or LogSoftmax over any dimension, which lies last afterwards."""
+    """Reads Softmax or LogSoftmax over any dimension. That dimension lies last in the result."""
     kind = ONNX[node.kind].kind
     attrs = SoftmaxAttrs() if kind is OpKind.SOFTMAX else Attrs()
     x = ctx.held(node)
     old = node.integer("opset", ctx.file.opset) < 13
     axis = axis_of(node, len(x.shape), 1 if old else -1)
-    if old and math.prod(x.shape[axis + 1 :]) != 1:  # it ran over all of these together
-        text = f"a {node.kind} of an opset before 13 over several dimensions"
+    if old and math.prod(x.shape[axis + 1 :]) != 1:  # before opset 13 it runs over these dimensions too
+        text = f"a {node.kind} over several dimensions (opset below 13)"
         hint = "convert the model: onnx.version_converter.convert_version(model, 17)"
         raise UnsupportedError(text, hint=hint)
     _, order = ctx.build.natural(x)

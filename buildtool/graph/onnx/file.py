@@ -1,6 +1,6 @@
-"""An ONNX file's main graph as plain values: operators with their attributes, constants, the interface.
+"""The main graph of an ONNX file as plain values: operators with attributes, constants, inputs and outputs.
 
-What hostile files could cost is bounded here.
+Limits bound the time and memory that a hostile file can cost.
 """
 
 import math
@@ -14,7 +14,7 @@ import numpy.typing as npt
 from buildtool.base.errors import ModelError, ToolError, UnsupportedError
 
 _T = TypeVar("_T", int, float, str)
-Proto = Any  # messages of the onnx package, whose types mypy does not know
+Proto = Any  # a protobuf message of the onnx package, whose types mypy does not know
 Array = npt.NDArray[Any]
 Attribute = int | float | str | tuple[int, ...] | tuple[float, ...] | tuple[str, ...] | Array
 
@@ -22,12 +22,12 @@ LEAST_OPSET, MOST_OPSET = 11, 25
 MAX_NODES = 1 << 14
 MAX_RANK = 16
 MAX_NAME = 200
-MAX_LIST = 4096  # elements of an attribute
+MAX_LIST = 4096  # upper limit for the elements of an attribute
 EXTERNAL = 1  # TensorProto.DataLocation
 _DOMAINS = ("", "ai.onnx", "com.microsoft")
-_WIDE = 1 << 31  # bytes of a constant
+_WIDE = 1 << 31  # upper limit for the bytes of a constant and for the elements of an input
 
-# TensorProto.DataType -> numpy's name; other types have no place in an int8 network.
+# TensorProto.DataType -> numpy's name. An int8 network has no tensors of other types.
 DTYPES = {
     1: "float32",
     2: "uint8",
@@ -44,7 +44,7 @@ DTYPES = {
 
 @dataclass(frozen=True)
 class Node:
-    """An operator, by its tensors' names ("" where an optional one is absent)."""
+    """An operator with the names of its tensors ("" for an optional tensor that is absent)."""
 
     kind: str
     inputs: tuple[str, ...]
@@ -55,33 +55,33 @@ class Node:
 
     @property
     def place(self) -> str:
-        """For error messages: "#3 Conv 'stem/conv'"."""
+        """The operator in error messages, e.g. "#3 Conv 'stem/conv'"."""
         return f"#{self.index} {self.kind} '{self.name}'" if self.name else f"#{self.index} {self.kind}"
 
     def input(self, position: int) -> str:
-        """The name of input `position`, "" if absent."""
+        """Returns the name of the input at `position`, "" if it is absent."""
         return self.inputs[position] if position < len(self.inputs) else ""
 
-    def _attribute(self, name: str, default: _T, what: str, *types: type[Any]) -> _T:
+    def _get_attribute(self, name: str, default: _T, what: str, *types: type[Any]) -> _T:
         value = self.attributes.get(name, default)
         if not isinstance(value, types):
             raise ModelError(f"attribute {name} is not {what}")
         return cast(_T, value)
 
     def integer(self, name: str, default: int) -> int:
-        """An integer attribute."""
-        return self._attribute(name, default, "an integer", int)
+        """Returns an integer attribute."""
+        return self._get_attribute(name, default, "an integer", int)
 
     def number(self, name: str, default: float) -> float:
-        """A float attribute."""
-        return float(self._attribute(name, default, "a number", int, float))
+        """Returns a float attribute."""
+        return float(self._get_attribute(name, default, "a number", int, float))
 
     def text(self, name: str, default: str) -> str:
-        """A string attribute."""
-        return self._attribute(name, default, "a string", str)
+        """Returns a string attribute."""
+        return self._get_attribute(name, default, "a string", str)
 
     def integers(self, name: str) -> tuple[int, ...] | None:
-        """A list of integers, None if absent."""
+        """Returns a list attribute of integers, None if it is absent."""
         value = self.attributes.get(name)
         if value is None or value == ():
             return None
@@ -92,7 +92,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Interface:
-    """A network input or output; shape () also where an output's is not known."""
+    """A network input."""
 
     name: str
     shape: tuple[int, ...]
@@ -111,19 +111,19 @@ class OnnxFile:
     initializers: Mapping[str, Proto]
 
     def constant(self, name: str) -> Array:
-        """The value of initializer `name`; refuses types and storage that are not read."""
+        """Returns the value of the initializer `name`. Refuses unsupported types and external data."""
         return to_array(self.initializers[name], name)
 
 
 def printable_name(name: str) -> str:
-    """A name fit for messages and tables."""
+    """Returns a name for messages and tables: shortened, with "?" for characters that cannot be printed."""
     return "".join(c if c.isprintable() else "?" for c in name[:MAX_NAME])
 
 
 def parse_model(data: bytes) -> Proto:
-    """The file's message: a model of some operators, not too many, whose names are fit, without functions.
+    """Returns the file's ModelProto, which has 1 to MAX_NODES operators and no local functions.
 
-    Raises ModelError, UnsupportedError; ToolError without the onnx package.
+    All its names are text. Raises ModelError, UnsupportedError, and ToolError without the onnx package.
     """
     try:
         import onnx
@@ -147,17 +147,17 @@ def parse_model(data: bytes) -> Proto:
     if len(model.functions):
         raise UnsupportedError("local functions", hint="export with functions inlined")
     graph = model.graph
-    named = (*graph.input, *graph.output, *graph.value_info, *graph.initializer)
-    names = [graph.name, *(value.name for value in named)]
+    tensors = (*graph.input, *graph.output, *graph.value_info, *graph.initializer)
+    names = [graph.name, *(value.name for value in tensors)]
     for node in nodes:
         names += [node.op_type, *node.input, *node.output]
-    if not all(isinstance(name, str) for name in names):  # protobuf returns bytes that are not UTF-8
+    if not all(isinstance(name, str) for name in names):  # protobuf returns other than UTF-8 as bytes
         raise ModelError("a name that is not text", hint="export the model again")
     return model
 
 
 def read_file(data: bytes) -> OnnxFile:
-    """Parses `data`. Raises ModelError, UnsupportedError; ToolError without the onnx package."""
+    """Reads the file with the bytes `data`. Raises the errors of `parse_model`."""
     model = parse_model(data)
     graph = model.graph
     if len(graph.sparse_initializer):
@@ -168,24 +168,24 @@ def read_file(data: bytes) -> OnnxFile:
         hint = f"export with an opset from {LEAST_OPSET} to {MOST_OPSET}, or use onnx.version_converter"
         raise UnsupportedError(f"opset {opset}", hint=hint)
     initializers = {tensor.name: tensor for tensor in graph.initializer}
-    nodes = tuple(_node(node, i) for i, node in enumerate(graph.node))
-    inputs = tuple(_interface(value) for value in graph.input if value.name not in initializers)
+    nodes = tuple(_read_node(node, i) for i, node in enumerate(graph.node))
+    inputs = tuple(_read_interface(value) for value in graph.input if value.name not in initializers)
     outputs = tuple(value.name for value in graph.output)
     if not inputs or not outputs:
-        raise ModelError(f"{len(inputs)} network inputs, {len(outputs)} outputs")
+        raise ModelError(f"the network has {len(inputs)} inputs and {len(outputs)} outputs")
     return OnnxFile(printable_name(graph.name) or "network", opset, nodes, inputs, outputs, initializers)
 
 
-def _node(node: Proto, index: int) -> Node:
+def _read_node(node: Proto, index: int) -> Node:
     name = node.name if isinstance(node.name, str) else ""
     place = f"#{index} {printable_name(node.op_type)}"
     try:
         if node.domain not in _DOMAINS:
-            hint = "replace it by operators of ONNX itself"
+            hint = "replace it with standard ONNX operators"
             raise UnsupportedError(
                 f"an operator of the domain '{printable_name(str(node.domain))}'", hint=hint
             )
-        attributes = {str(a.name): _attribute(a) for a in node.attribute}
+        attributes = {str(a.name): _read_attribute(a) for a in node.attribute}
     except (ModelError, UnsupportedError) as error:
         raise error.at(operator=place) from None
     outputs = tuple(node.output)
@@ -196,8 +196,8 @@ def _node(node: Proto, index: int) -> Node:
     )
 
 
-def _attribute(a: Proto) -> Attribute:
-    """An attribute's value; subgraphs and the like are refused."""
+def _read_attribute(a: Proto) -> Attribute:
+    """Returns an attribute's value. Refuses subgraphs and other attributes that are not plain values."""
     if max(len(a.ints), len(a.floats), len(a.strings)) > MAX_LIST:
         raise ModelError(f"attribute {printable_name(str(a.name))} has more than {MAX_LIST} elements")
     match int(a.type):
@@ -215,24 +215,24 @@ def _attribute(a: Proto) -> Attribute:
             return tuple(int(v) for v in a.ints)
         case 8:
             return tuple(bytes(v).decode("utf-8", "replace") for v in a.strings)
-    hint = "fix conditions and unroll loops before exporting"
+    hint = "make conditions constant and unroll loops before exporting"
     raise UnsupportedError("control flow, or an attribute that is not a tensor, number or text", hint=hint)
 
 
 def to_array(tensor: Proto, name: str) -> Array:
-    """A TensorProto as numpy has it, its size checked against its data first."""
+    """Returns a TensorProto as a numpy array. Refuses one whose data do not fit its shape."""
     from onnx import numpy_helper
 
     if tensor.data_location == EXTERNAL:
         hint = "save it in one file: onnx.save(onnx.load(path), path, save_as_external_data=False)"
-        raise UnsupportedError("weights in another file", tensor=printable_name(name), hint=hint)
+        raise UnsupportedError("the weights are in another file", tensor=printable_name(name), hint=hint)
     if tensor.data_type not in DTYPES:
         hint = "quantise weights to 8 bits"
         raise UnsupportedError(f"elements of type {tensor.data_type}", tensor=printable_name(name), hint=hint)
     dims = check_dims(tensor.dims, name, most=_WIDE // 8)
     try:
         array = np.asarray(numpy_helper.to_array(tensor))
-    except Exception as error:  # numpy and onnx raise many kinds on damaged data
+    except Exception as error:  # numpy and onnx raise many kinds of errors on damaged data
         raise ModelError("a constant whose data do not fit its shape", tensor=printable_name(name)) from error
     if array.shape != dims or array.dtype.name != DTYPES[tensor.data_type]:
         raise ModelError("a constant whose data do not fit its shape", tensor=printable_name(name))
@@ -240,36 +240,35 @@ def to_array(tensor: Proto, name: str) -> Array:
 
 
 def check_dims(given: Iterable[int], name: str, most: float = math.inf) -> tuple[int, ...]:
-    """A shape; ModelError for one of too many dimensions, or more than `most` elements."""
+    """Returns a tensor's shape. Raises ModelError for too many dimensions or more than `most` elements."""
     dims = tuple(int(n) for n in given)
     if len(dims) > MAX_RANK or any(n < 0 for n in dims) or math.prod(dims) > most:
-        raise ModelError(f"the shape {list(dims[:MAX_RANK])}", tensor=printable_name(name))
+        raise ModelError(f"invalid shape {list(dims[:MAX_RANK])}", tensor=printable_name(name))
     return dims
 
 
 def fix_input(value: Proto, hint: str) -> None:
-    """Sets the open batch of a network input to 1; refuses other open dimensions, with `hint`."""
+    """Sets the open batch of a network input to 1. Refuses other open dimensions with the hint `hint`."""
     if not value.type.HasField("tensor_type") or not value.type.tensor_type.HasField("shape"):
         raise UnsupportedError(
             "an input that is not a tensor of a known rank", tensor=printable_name(value.name)
         )
-    for place, dim in enumerate(value.type.tensor_type.shape.dim):
+    for number, dim in enumerate(value.type.tensor_type.shape.dim):
         if not dim.HasField("dim_value") or dim.dim_value < 1:
-            if place:
-                text = f"dimension {place} of an input is open"
+            if number:
+                text = f"dimension {number} of an input is open"
                 raise UnsupportedError(text, tensor=printable_name(value.name), hint=hint)
             dim.dim_value = 1
 
 
-def _interface(value: Proto) -> Interface:
-    """A network input."""
+def _read_interface(value: Proto) -> Interface:
+    """Returns a network input with a fixed shape."""
     fix_input(value, "export with a fixed input shape, or use onnxruntime's make_dynamic_shape_fixed")
     kind = value.type.tensor_type
     shape = check_dims((dim.dim_value for dim in kind.shape.dim), value.name, most=_WIDE)
     dtype = DTYPES.get(int(kind.elem_type), "")
     if dtype not in ("float32", "int8", "uint8"):
         text = f"an input of type {dtype or kind.elem_type}"
-        raise UnsupportedError(
-            text, tensor=printable_name(value.name), hint="inputs are float32, int8 or uint8"
-        )
+        hint = "inputs must be float32, int8 or uint8"
+        raise UnsupportedError(text, tensor=printable_name(value.name), hint=hint)
     return Interface(value.name, shape, dtype)

@@ -1,8 +1,8 @@
-"""Reads ONNX files for analysis: operators as the file has them, constants folded, as a Flow.
+"""Reads ONNX files for analysis as a Flow: the file's operators with the sizes of their values.
 
-Operators on constants alone are folded, their results are weights. Where the file is quantised by
-QuantizeLinear and DequantizeLinear, values are stored as the quantised side has them: the pair is
-part of the operators around it, as int8 runtimes execute such files.
+Operators on constants alone are folded: their results are weights. A value between a QuantizeLinear and a
+DequantizeLinear has its quantised size. The pair is part of the operators around it, as int8 runtimes execute
+such files.
 """
 
 import math
@@ -24,26 +24,26 @@ from buildtool.graph.onnx.file import (
 
 Tensor = tuple[tuple[int, ...], int]  # dimensions, bits of an element
 
-MOST_SECONDS = 120  # that shape inference may take in all
-SMALL = 1024  # elements: larger constants are not shapes, so inference need not see them
+MOST_SECONDS = 120  # upper limit for the time of shape inference
+SMALL = 1024  # elements; larger constants are not shapes, so shape inference does not need their values
 _BITS = {1: 32, 2: 8, 3: 8, 4: 16, 5: 16, 6: 32, 7: 64, 9: 8, 10: 16, 11: 64, 12: 32, 13: 64, 14: 64}
 _BITS |= {15: 128, 16: 16, 17: 8, 18: 8, 19: 8, 20: 8, 21: 4, 22: 4, 23: 4, 24: 8}
 
-# Only the first input is data, the others say how; of a constant these take no memory worth counting.
+# Only the first input of these is data. The others are parameters, whose memory is too small to count.
 _PARAMETERS = frozenset(
     """Reshape Slice Pad Resize Upsample Tile Expand Unsqueeze Squeeze Split Clip TopK CumSum Dropout
     ReduceMean ReduceSum ReduceMax ReduceMin ReduceProd ReduceL1 ReduceL2 ReduceSumSquare""".split()
 )
-_SHAPES = frozenset({"Shape", "Size"})  # their results are known before anything runs
+_SHAPES = frozenset({"Shape", "Size"})  # their results follow from the shapes in the file
 
 
 def read_onnx(
     data: bytes, *, path: str = "", batch: int | None = None, size: tuple[int, int] | None = None
 ) -> Flow:
-    """The network of an .onnx file, for `batch` images (default: the file's) of `size` rows, columns.
+    """Returns the network of an .onnx file. `batch` and `size` (rows, columns) default to the file's.
 
-    Every activation is taken to grow with the batch. Raises ModelError, UnsupportedError, and
-    ToolError where the onnx package is missing.
+    The size of every activation is assumed to be proportional to the batch. Raises ModelError,
+    UnsupportedError, and ToolError without the onnx package.
     """
     try:
         return _Reader(parse_model(data), size, batch).flow()
@@ -52,14 +52,14 @@ def read_onnx(
 
 
 class _Reader:
-    """The main graph with its tensors' shapes; `size`, `batch`: see `read_onnx`."""
+    """The main graph with the shapes of its tensors. `read_onnx` explains `size` and `batch`."""
 
     def __init__(self, model: Proto, size: tuple[int, int] | None, batch: int | None) -> None:
         graph = model.graph
         self.name = printable_name(graph.name)
-        self.nodes = [_node(node, i) for i, node in enumerate(graph.node)]
+        self.nodes = [_read_node(node, i) for i, node in enumerate(graph.node)]
         self.outputs = list(dict.fromkeys(value.name for value in graph.output))
-        self.tensors, small = _constants(graph)
+        self.tensors, small = _read_constants(graph)
         self.constant = set(self.tensors)
         inputs = [value for value in graph.input if value.name not in self.constant]
         self.inputs = [value.name for value in inputs]
@@ -69,20 +69,20 @@ class _Reader:
                 dims[2].dim_value, dims[3].dim_value = size
             fix_input(value, "give --size ROWSxCOLUMNS, or export with a fixed input shape")
         self.is_resized = size is not None
-        self.stored = self._stored()
-        self._infer(_without_values(model, small, self.is_resized))
+        self.stored = self._find_stored()
+        self._infer(_drop_values(model, small, self.is_resized))
         batches = {self.tensors[n][0][0] for n in self.inputs if n in self.tensors and self.tensors[n][0]}
         self.own_batch = batches.pop() if len(batches) == 1 else 1
         self.batch = self.own_batch if batch is None else batch
-        self.same: dict[str, tuple[str, ...]] = {}  # dequantised -> what is read instead of it
+        self.same: dict[str, tuple[str, ...]] = {}  # dequantised tensor -> tensors that are read instead
         self.computed = set(self.inputs)
         self.places: dict[str, int] = {}
         self.values: list[Value] = []
         self.ops: list[FlowOp] = []
         self.used = {*self.outputs, *(name for node in self.nodes for name in node.inputs)}
 
-    def _stored(self) -> dict[str, str]:
-        """Results that nothing but one QuantizeLinear reads -> its output."""
+    def _find_stored(self) -> dict[str, str]:
+        """Returns the results that only one QuantizeLinear reads, each with the output of that operator."""
         stored: dict[str, str] = {}
         readers: dict[str, list[Node]] = {}
         for node in self.nodes:
@@ -95,7 +95,7 @@ class _Reader:
         return stored
 
     def _infer(self, model: bytes) -> None:
-        """Notes the tensors' shapes that follow from the model."""
+        """Notes the shapes of tensors that onnx infers from the model."""
         inferred = _infer_shapes(model).graph
         for value in (*inferred.input, *inferred.value_info, *inferred.output):
             if not value.type.HasField("tensor_type") or not value.type.tensor_type.HasField("shape"):
@@ -108,7 +108,7 @@ class _Reader:
 
     def flow(self) -> Flow:
         """Reads all operators."""
-        inputs = tuple(self._value(name) for name in self.inputs)
+        inputs = tuple(self._add_value(name) for name in self.inputs)
         for node in self.nodes:
             try:
                 self._read(node)
@@ -120,24 +120,24 @@ class _Reader:
             if final in self.constant:
                 continue
             if name not in self.computed and name not in self.same:
-                raise ModelError("an output that no operator makes", tensor=printable_name(name))
-            outputs.append(self._value(final))
+                raise ModelError("a network output that no operator makes", tensor=printable_name(name))
+            outputs.append(self._add_value(final))
         if not self.ops:
-            raise UnsupportedError("nothing is computed: all operators work on constants")
+            raise UnsupportedError("the network computes nothing: all its operators work on constants")
         return Flow(self.name, tuple(self.values), tuple(self.ops), inputs, tuple(dict.fromkeys(outputs)))
 
     def _read(self, node: Node) -> None:
         reads = [name for name in node.inputs if name]
         for name in reads:
             if name not in self.computed and name not in self.constant and name not in self.same:
-                raise ModelError("reads what no earlier operator makes", tensor=printable_name(name))
+                raise ModelError("reads a tensor that no earlier operator makes", tensor=printable_name(name))
         outputs = [name for name in node.outputs if name]
         if not outputs:
             raise ModelError("has no output")
         if any(name in self.computed or name in self.constant or name in self.same for name in outputs):
-            raise ModelError("makes a tensor that is there already", tensor=printable_name(outputs[0]))
+            raise ModelError("makes a tensor that exists already", tensor=printable_name(outputs[0]))
         if node.kind == "DequantizeLinear":
-            first, *rest = self._really(reads)
+            first, *rest = self._find_sources(reads)
             self.same[outputs[0]] = (first, *(name for name in rest if name in self.constant))
         elif node.kind in _SHAPES or all(
             n in self.constant for name in reads for n in self.same.get(name, (name,))
@@ -148,60 +148,62 @@ class _Reader:
         else:
             self._check(node, reads, outputs)
             data = reads[:1] if node.kind in _PARAMETERS else reads
-            sources = [self.stored.get(name, name) for name in self._really(data)]
+            sources = [self.stored.get(name, name) for name in self._find_sources(data)]
             writes = [self.stored.get(name, name) for name in outputs]
             self.computed.update(outputs)
-            inputs = tuple(dict.fromkeys(self._value(name) for name in sources))
-            # Results beside the first one count only if they are used (a mask of Dropout is not).
-            results = tuple(self._value(name) for name in writes if name == writes[0] or name in self.used)
+            inputs = tuple(dict.fromkeys(self._add_value(name) for name in sources))
+            # Results after the first one count only if they are used (e.g. the mask of Dropout is not).
+            results = tuple(
+                self._add_value(name) for name in writes if name == writes[0] or name in self.used
+            )
             self.ops.append(FlowOp(printable_name(outputs[0]), node.kind, inputs, results, node.index))
 
-    def _really(self, names: list[str]) -> list[str]:
-        """What is read in place of dequantised values."""
+    def _find_sources(self, names: list[str]) -> list[str]:
+        """Returns the tensors with dequantised ones replaced by those that are read instead."""
         return [source for name in names for source in self.same.get(name, (name,))]
 
     def _check(self, node: Node, reads: list[str], outputs: list[str]) -> None:
-        """Shape inference lets these pass, though the network cannot run on such an input."""
-        known = [self.tensors.get(name) for name in (*reads[:2], outputs[0])]
-        if node.kind == "Reshape" and known[0] and known[-1]:
-            good = math.prod(known[0][0]) == math.prod(known[-1][0])
-        elif node.kind == "Gemm" and len(known) == 3 and known[0] and known[1]:
-            good = bool(set(known[0][0]) & set(known[1][0]))
+        """Refuses a Reshape or Gemm whose shapes do not fit, which shape inference accepts."""
+        tensors = [self.tensors.get(name) for name in (*reads[:2], outputs[0])]
+        if node.kind == "Reshape" and tensors[0] and tensors[-1]:
+            good = math.prod(tensors[0][0]) == math.prod(tensors[-1][0])
+        elif node.kind == "Gemm" and len(tensors) == 3 and tensors[0] and tensors[1]:
+            good = bool(set(tensors[0][0]) & set(tensors[1][0]))
         else:
             return
         if not good:
-            shapes = " and ".join(str(list(k[0])) for k in known if k)
-            hint = "use the image size of the file" if self.is_resized else "export the network again"
+            shapes = " and ".join(str(list(t[0])) for t in tensors if t)
+            hint = "use the input size of the file" if self.is_resized else "export the network again"
             raise ModelError(f"shapes {shapes} do not fit together", hint=hint)
 
-    def _value(self, name: str) -> int:
+    def _add_value(self, name: str) -> int:
         if name not in self.places:
             if name not in self.tensors:
                 hint = "give the input's size (--size), or export with fixed shapes"
-                text = "its shape cannot be told from the file"
+                text = "the file does not determine its shape"
                 raise UnsupportedError(text, tensor=printable_name(name), hint=hint)
             dims, bits = self.tensors[name]
-            size, weight = -(-math.prod(dims) * bits // 8), name in self.constant  # 4 bits: two in a byte
-            if not weight:
+            size, is_weight = -(-math.prod(dims) * bits // 8), name in self.constant
+            if not is_weight:
                 size = -(-size // max(self.own_batch, 1)) * self.batch
             self.places[name] = len(self.values)
-            self.values.append(Value(printable_name(name), size, weight))
+            self.values.append(Value(printable_name(name), size, is_weight))
         return self.places[name]
 
 
 # ---- the file ------------------------------------------------------------------------------------
 
 
-def _node(node: Proto, index: int) -> Node:
+def _read_node(node: Proto, index: int) -> Node:
     kind = printable_name(node.op_type)
     if any(a.HasField("g") or len(a.graphs) for a in node.attribute):
-        hint = "fix conditions and unroll loops before exporting"
+        hint = "make conditions constant and unroll loops before exporting"
         raise UnsupportedError("control flow", operator=f"#{index} {kind}", hint=hint)
     return Node(kind, tuple(node.input), tuple(node.output), index=index)
 
 
-def _constants(graph: Proto) -> tuple[dict[str, Tensor], list[Proto]]:
-    """Every initializer's shape and type, and those whose values shapes may depend on."""
+def _read_constants(graph: Proto) -> tuple[dict[str, Tensor], list[Proto]]:
+    """Returns the shapes and types of all initializers, and the small ones, which may determine shapes."""
     tensors: dict[str, Tensor] = {}
     small = []
     for tensor in (*graph.initializer, *(s.values for s in graph.sparse_initializer)):
@@ -215,19 +217,22 @@ def _constants(graph: Proto) -> tuple[dict[str, Tensor], list[Proto]]:
     return tensors, small
 
 
-def _without_values(model: Proto, small: list[Proto], resized: bool) -> bytes:
-    """The model for shape inference: large constants as inputs of their shape, old shapes dropped."""
+def _drop_values(model: Proto, small: list[Proto], resized: bool) -> bytes:
+    """Returns the model for shape inference, with large constants replaced by inputs of the same shape.
+
+    With `resized`, the shapes that the file declares are dropped.
+    """
     from onnx import helper
 
-    graph, keep = model.graph, {t.name for t in small}
+    graph, names = model.graph, {t.name for t in small}
     declared = {v.name for v in graph.input}
     for tensor in graph.initializer:
-        if tensor.name not in keep and tensor.name not in declared:
+        if tensor.name not in names and tensor.name not in declared:
             value = helper.make_tensor_value_info(tensor.name, tensor.data_type, list(tensor.dims))
             graph.input.append(value)
-    kept = [t for t in graph.initializer if t.name in keep]
+    initializers = [t for t in graph.initializer if t.name in names]
     del graph.initializer[:], graph.sparse_initializer[:]
-    graph.initializer.extend(kept)
+    graph.initializer.extend(initializers)
     if resized:
         del graph.value_info[:]
     for value in graph.output if resized else ():
@@ -236,18 +241,18 @@ def _without_values(model: Proto, small: list[Proto], resized: bool) -> bytes:
 
 
 def _infer_shapes(data: bytes) -> Proto:
-    """The model with the shapes that onnx infers; in another process, which may fail or be stopped."""
+    """Returns the model with the shapes that onnx infers. A separate process runs it, since it may crash."""
     import onnx
 
     command = [sys.executable, "-P", str(Path(__file__).with_name("shapes.py"))]
     try:
-        done = subprocess.run(command, input=data, capture_output=True, timeout=MOST_SECONDS)
+        process = subprocess.run(command, input=data, capture_output=True, timeout=MOST_SECONDS)
     except subprocess.TimeoutExpired:
-        raise ModelError("shape inference does not end", hint="simplify the model") from None
-    if done.returncode:
-        said = done.stderr.decode(errors="replace").strip().splitlines()
-        why = printable_name(said[-1]) if said else f"ended with status {done.returncode}"
+        raise ModelError("shape inference takes too long", hint="simplify the model") from None
+    if process.returncode:
+        lines = process.stderr.decode(errors="replace").strip().splitlines()
+        why = printable_name(lines[-1]) if lines else f"ended with status {process.returncode}"
         raise ModelError(f"shape inference failed: {why}", hint="check the model with onnx.checker")
     model = onnx.ModelProto()
-    model.ParseFromString(done.stdout)
+    model.ParseFromString(process.stdout)
     return model

@@ -1,4 +1,4 @@
-"""Operators on constants: shape arithmetic, and the moves that stand between a weight and its operator."""
+"""Operators on constants: shape calculations, and moves between a weight and the operator that uses it."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -11,19 +11,19 @@ from buildtool.base.errors import ModelError, UnsupportedError
 from buildtool.graph.onnx.file import DTYPES, Array, Node
 from buildtool.graph.onnx.values import Constant, Quantized
 
-MAX_FOLDED = 4096  # elements of a shape calculation
+MAX_FOLDED = 4096  # upper limit for the elements in a shape calculation
 Rule = Callable[[Node, list[Array]], Any]
 
 
 def target_shape(sizes: Sequence[int], wanted: Sequence[int], keep_zero: bool = False) -> tuple[int, ...]:
-    """Reshape's rule: 0 copies a dimension (unless `keep_zero`), one -1 is what is left."""
+    """Returns the shape that Reshape gives: 0 copies a dimension (unless `keep_zero`), -1 fits the rest."""
     if len(wanted) > 16 or sum(n == -1 for n in wanted) > 1 or any(n < -1 for n in wanted):
-        raise ModelError(f"the shape {list(wanted[:16])}")
+        raise ModelError(f"{list(wanted[:16])} is not a shape")
     shape = list(wanted)
     for i, n in enumerate(shape):
         if n == 0 and not keep_zero:
             if i >= len(sizes):
-                raise ModelError(f"the shape {shape} copies a dimension that is not there")
+                raise ModelError(f"the shape {shape} copies a dimension that does not exist")
             shape[i] = sizes[i]
     rest = math.prod(n for n in shape if n != -1)
     total = math.prod(sizes)
@@ -34,19 +34,19 @@ def target_shape(sizes: Sequence[int], wanted: Sequence[int], keep_zero: bool = 
 
 
 def axes_of(given: Sequence[int], rank: int) -> tuple[int, ...]:
-    """Axes counted from the front, ascending."""
+    """Returns the axes in ascending order, each once. Negative ones count from the back."""
     if any(not -rank <= a < rank for a in given):
-        raise ModelError(f"axes {list(given)} of {rank} dimensions")
+        raise ModelError(f"axes {list(given)} for {rank} dimensions")
     return tuple(sorted({a % rank for a in given}))
 
 
 def axis_of(node: Node, rank: int, default: int = 0) -> int:
-    """An operator's axis, counted from the front."""
+    """Returns an operator's axis as a number from 0 to rank - 1."""
     return axes_of((node.integer("axis", default),), rank)[0]
 
 
 def broadcast_of(*shapes: Sequence[int]) -> tuple[int, ...]:
-    """The shape of all together; ModelError where there is none."""
+    """Returns the broadcast shape. Raises ModelError where the shapes do not broadcast."""
     try:
         return tuple(int(n) for n in np.broadcast_shapes(*map(tuple, shapes)))
     except ValueError:
@@ -55,15 +55,15 @@ def broadcast_of(*shapes: Sequence[int]) -> tuple[int, ...]:
 
 
 def permutation(node: Node, rank: int) -> tuple[int, ...]:
-    """Transpose's permutation."""
+    """Returns the permutation of a Transpose."""
     perm = node.integers("perm") or tuple(range(rank))[::-1]
     if sorted(perm) != list(range(rank)):
-        raise ModelError(f"{list(perm)} does not permute {rank} dimensions")
+        raise ModelError(f"{list(perm)} is not a permutation of {rank} dimensions")
     return perm
 
 
 def shape_after(node: Node, shape: Sequence[int], parameters: list[Array]) -> tuple[int, ...] | None:
-    """The result's shape of an operator that only renames dimensions; None for any other."""
+    """Returns the result's shape of an operator that only changes the shape, None for any other operator."""
     rank = len(shape)
     ints = [tuple(int(v) for v in p.reshape(-1)[:64]) for p in parameters]
     match node.kind:
@@ -74,17 +74,17 @@ def shape_after(node: Node, shape: Sequence[int], parameters: list[Array]) -> tu
         case "Flatten":
             axis = node.integer("axis", 1)
             if not -rank <= axis <= rank:
-                raise ModelError(f"axis {axis} of {rank} dimensions")
+                raise ModelError(f"axis {axis} for {rank} dimensions")
             axis += rank if axis < 0 else 0
             return math.prod(shape[:axis]), math.prod(shape[axis:])
         case "Squeeze":
             axes = ints[0] if ints else node.integers("axes")  # an attribute before opset 13
             if axes is None:
                 return tuple(n for n in shape if n != 1)
-            gone = axes_of(axes, rank)
-            if any(shape[a] != 1 for a in gone):
-                raise ModelError(f"dimensions {list(gone)} of {list(shape)} are not all 1")
-            return tuple(n for i, n in enumerate(shape) if i not in gone)
+            axes = axes_of(axes, rank)
+            if any(shape[a] != 1 for a in axes):
+                raise ModelError(f"dimensions {list(axes)} of {list(shape)} are not all 1")
+            return tuple(n for i, n in enumerate(shape) if i not in axes)
         case "Unsqueeze":
             axes = ints[0] if ints else node.integers("axes")
             if axes is None:
@@ -100,17 +100,17 @@ def shape_after(node: Node, shape: Sequence[int], parameters: list[Array]) -> tu
 
 
 def move_quantized(node: Node, value: Quantized, parameters: list[Array]) -> Quantized | None:
-    """A move of a quantised constant; None if the operator is none."""
+    """Returns a quantised constant after Transpose or a change of shape, None for any other operator."""
     data, quant = value.data, value.quant
-    several, axis = len(quant.scales) > 1, 0
+    per_channel, axis = len(quant.scales) > 1, 0
     if node.kind == "Transpose":
         perm = permutation(node, data.ndim)
-        axis = perm.index(quant.axis) if several else 0
+        axis = perm.index(quant.axis) if per_channel else 0
         return Quantized(data.transpose(perm), replace(quant, axis=axis))
     shape = shape_after(node, data.shape, parameters)
     if shape is None:
         return None
-    if several:  # the dimension of the result that is the old one
+    if per_channel:  # finds the dimension of the result that has the scales
         size, before = data.shape[quant.axis], math.prod(data.shape[: quant.axis])
         places = [i for i, n in enumerate(shape) if n == size and math.prod(shape[:i]) == before]
         if not places:
@@ -121,36 +121,36 @@ def move_quantized(node: Node, value: Quantized, parameters: list[Array]) -> Qua
 
 
 def fold(node: Node, inputs: list[Array]) -> Constant:
-    """An operator on constants that are not weights: shapes mostly; refuses what is not known or large."""
+    """Computes an operator on constants that are not weights. Refuses unknown kinds and large constants."""
     if node.kind not in _RULES:
-        hint = "simplify the model before (onnxsim, or onnxruntime's offline optimisation)"
+        hint = "simplify the model first (onnxsim, or onnxruntime's offline optimisation)"
         raise UnsupportedError("an operator on constants that is not folded", hint=hint)
     if node.kind not in _FREE and sum(x.size for x in inputs) > MAX_FOLDED:
         raise UnsupportedError("a constant too large to fold", hint="store the result in the model")
     try:
         return Constant(np.asarray(_RULES[node.kind](node, inputs)))
     except (ValueError, IndexError, TypeError, ZeroDivisionError, OverflowError) as error:
-        raise ModelError("an operator on constants that do not fit together") from error
+        raise ModelError("the operator's constants do not fit together") from error
 
 
-def _ints(x: Array) -> tuple[int, ...]:
+def _to_ints(x: Array) -> tuple[int, ...]:
     return tuple(int(v) for v in x.reshape(-1))
 
 
 def _slice(_node: Node, x: list[Array]) -> Array:
-    starts, ends = _ints(x[1]), _ints(x[2])
-    axes = _ints(x[3]) if len(x) > 3 else tuple(range(len(starts)))
-    steps = _ints(x[4]) if len(x) > 4 else (1,) * len(starts)
-    where = [slice(None)] * x[0].ndim
-    for axis, *taken in zip(axes, starts, ends, steps, strict=True):
-        where[axis] = slice(*taken)
-    return np.asarray(x[0][tuple(where)])
+    starts, ends = _to_ints(x[1]), _to_ints(x[2])
+    axes = _to_ints(x[3]) if len(x) > 3 else tuple(range(len(starts)))
+    steps = _to_ints(x[4]) if len(x) > 4 else (1,) * len(starts)
+    slices = [slice(None)] * x[0].ndim
+    for axis, *bounds in zip(axes, starts, ends, steps, strict=True):
+        slices[axis] = slice(*bounds)
+    return np.asarray(x[0][tuple(slices)])
 
 
 def _cast(node: Node, x: list[Array]) -> Array:
     kind = DTYPES.get(node.integer("to", 1))
     if kind is None:
-        raise UnsupportedError("a constant of that type")
+        raise UnsupportedError("a Cast of a constant to an unsupported type")
     with np.errstate(all="ignore"):
         return x[0].astype(kind)
 
@@ -163,7 +163,7 @@ def _move(node: Node, x: list[Array]) -> Array:
 
 def _constant_of_shape(node: Node, x: list[Array]) -> Array:
     value = node.attributes.get("value", np.zeros(1, np.float32))
-    shape = _ints(x[0])
+    shape = _to_ints(x[0])
     if not isinstance(value, np.ndarray) or math.prod(shape) > MAX_FOLDED or any(n < 0 for n in shape):
         raise UnsupportedError("a constant too large to fold", hint="store the result in the model")
     return np.full(shape, value.reshape(-1)[0])
@@ -176,13 +176,13 @@ def _divide(_node: Node, x: list[Array]) -> Array:
 
 
 def _clip(node: Node, x: list[Array]) -> Array:
-    """Also of quantised weights, whose range some exporters narrow; either limit may be absent."""
+    """Clips a constant, e.g. quantised weights, whose range some exporters narrow. Limits may be absent."""
     limits = dict(zip((i for i in (1, 2) if node.input(i)), x[1:], strict=True))
     return np.asarray(np.clip(x[0], limits.get(1), limits.get(2)))
 
 
 _MOVES = ("Transpose", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Identity", "Dropout")
-_FREE = frozenset({*_MOVES, "Clip"})  # of constants of any size
+_FREE = frozenset({*_MOVES, "Clip"})  # allowed on constants of any size
 _BINARY = {"Add": np.add, "Sub": np.subtract, "Mul": np.multiply}
 _BINARY |= {"Min": np.minimum, "Max": np.maximum, "Equal": np.equal}
 _RULES: dict[str, Rule] = {

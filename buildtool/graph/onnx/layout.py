@@ -1,10 +1,10 @@
-"""How a tensor lies in memory, relative to the order of its ONNX file; moves that cost nothing.
+"""How a tensor lies in memory, relative to the element order of its ONNX file.
 
-ONNX images are NCHW, ours are NHWC. A tensor's layout says which permutation of the file's element
-order memory holds, independent of shapes: the file's flat order is split into factors (slowest
-first), and memory dimension j is factor perm[j]. Layouts are canonical (no factor is 1, factors that
-are neighbours in both orders are one), so equal layouts are equal orders of bytes. A reshape leaves
-the layout as it is, a transposition in the file only changes it: neither moves a byte.
+ONNX image tensors are NCHW, ours are NHWC. A tensor's layout is the permutation from the file's element order
+to that of memory. It does not depend on the shape: the file's flat order is split into factors (slowest
+first), and dimension j in memory is factor perm[j]. Layouts are canonical: no factor is 1, and factors that
+are neighbours in both orders are joined. So equal layouts mean equal orders of bytes. A reshape in the file
+keeps the layout. A transposition in the file changes only the layout. Neither moves a byte.
 """
 
 import itertools
@@ -18,7 +18,7 @@ Sizes = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Layout:
-    """Memory is arange(n).reshape(factors).transpose(perm), flattened."""
+    """Memory holds the elements arange(n).reshape(factors).transpose(perm) of the file, flattened."""
 
     factors: Sizes
     perm: Sizes
@@ -29,8 +29,8 @@ class Layout:
         return len(self.perm) <= 1
 
 
-def _runs(numbers: Iterable[int]) -> list[list[int]]:
-    """The numbers, each with those that follow it and are its successors."""
+def _split_runs(numbers: Iterable[int]) -> list[list[int]]:
+    """Splits the numbers into runs of successive numbers: 3, 4, 1, 0 gives [3, 4], [1], [0]."""
     runs: list[list[int]] = []
     for n in numbers:
         if runs and runs[-1][-1] + 1 == n:
@@ -41,34 +41,34 @@ def _runs(numbers: Iterable[int]) -> list[list[int]]:
 
 
 def canonical(factors: Sequence[int], perm: Sequence[int]) -> Layout:
-    """The one layout of this order: ones dropped, neighbours in both orders joined."""
+    """Returns the canonical layout of this order: factors of 1 dropped, neighbours in both orders joined."""
     order = [p for p in perm if factors[p] != 1]
-    kept = sorted(order)
-    runs = _runs(kept.index(p) for p in order)  # in the order of memory; each run is consecutive in the file
+    numbers = sorted(order)
+    runs = _split_runs(numbers.index(p) for p in order)  # in memory order; consecutive in the file
     in_file = sorted(runs)
-    sizes = tuple(math.prod(factors[kept[n]] for n in run) for run in in_file)
+    sizes = tuple(math.prod(factors[numbers[n]] for n in run) for run in in_file)
     return Layout(sizes, tuple(in_file.index(run) for run in runs))
 
 
 def plain(shape: Sequence[int]) -> Layout:
-    """The file's own order."""
+    """Returns the layout whose memory order is the file's order."""
     return canonical(shape, range(len(shape)))
 
 
 def lying(shape: Sequence[int], order: Sequence[int]) -> tuple[Sizes, Layout]:
-    """(shape in memory, layout) of a tensor of the file whose dimensions lie in that order."""
+    """Returns (shape in memory, layout) of a tensor whose dimensions lie in `order` in memory."""
     return tuple(shape[d] for d in order), canonical(shape, order)
 
 
-def _edges(sizes: Sequence[int]) -> Iterable[int]:
-    """Products of the last k sizes, k = 0.. : where the sizes lie in the flat order."""
+def _find_edges(sizes: Sequence[int]) -> Iterable[int]:
+    """Returns the products of the last 0, 1, 2, ... sizes: the boundaries of the sizes in the flat order."""
     return itertools.accumulate(reversed(sizes), operator.mul, initial=1)
 
 
 def _split(sizes: Sequence[int], edges: Sequence[int]) -> tuple[Sizes, list[Sizes]]:
-    """(all factors between the given edges, the numbers of those that each of `sizes` is a product of)."""
+    """Returns (the factors between `edges`, for each size the numbers of the factors whose product it is)."""
     pieces: list[list[int]] = []
-    for low, high in itertools.pairwise(_edges(sizes)):
+    for low, high in itertools.pairwise(_find_edges(sizes)):
         inside = [e for e in edges if low <= e <= high]
         pieces.append([b // a for a, b in itertools.pairwise(inside)][::-1])
     pieces.reverse()
@@ -77,11 +77,11 @@ def _split(sizes: Sequence[int], edges: Sequence[int]) -> tuple[Sizes, list[Size
 
 
 def refine(layout: Layout, sizes: Sequence[int]) -> tuple[Layout, list[Sizes]] | None:
-    """The layout with factors that `sizes` are products of, and the factors' numbers of each size.
+    """Returns (layout with smaller factors, for each size the numbers of the factors whose product it is).
 
-    None if the two have no common factors. The result is not canonical.
+    Returns None if the layout and `sizes` have no common factors. The layout returned is not canonical.
     """
-    edges = sorted({*_edges(layout.factors), *_edges(sizes)})
+    edges = sorted({*_find_edges(layout.factors), *_find_edges(sizes)})
     if any(b % a for a, b in itertools.pairwise(edges)):
         return None
     factors, numbers = _split(layout.factors, edges)
@@ -90,7 +90,10 @@ def refine(layout: Layout, sizes: Sequence[int]) -> tuple[Layout, list[Sizes]] |
 
 
 def transpose_layout(shape: Sequence[int], layout: Layout, perm: Sequence[int]) -> Layout | None:
-    """The layout of the file's transposition: its dimension i is dimension perm[i]. None: must move."""
+    """Returns the layout after a transposition in the file, whose dimension i is the old dimension perm[i].
+
+    Returns None where the layout does not fit the shape, so that the tensor must be moved first.
+    """
     refinement = refine(layout, shape)
     if refinement is None:
         return None
@@ -101,9 +104,9 @@ def transpose_layout(shape: Sequence[int], layout: Layout, perm: Sequence[int]) 
 
 
 def order_of(shape: Sequence[int], layout: Layout) -> Sizes | None:
-    """The order of the file's dimensions in memory, None if a dimension is torn apart.
+    """Returns the order of the file's dimensions in memory, None if one does not lie in one piece.
 
-    Dimensions of size 1 lie where channels-last images and the file's order have them, if either fits.
+    Where the order is not unique, since some sizes are 1, channels last comes first, then the file's order.
     """
     rank = len(shape)
     last = (0, *range(2, rank), 1) if rank >= 3 else tuple(range(rank))
@@ -123,9 +126,9 @@ def order_of(shape: Sequence[int], layout: Layout) -> Sizes | None:
 
 
 def tail_order(shape: Sequence[int], layout: Layout) -> tuple[Sizes, Sizes] | None:
-    """How the last dimension is permuted where all others lie in order before it.
+    """Returns (factors of the last dimension in the file's order, their order in memory).
 
-    (factors of the last dimension in the file's order, their order in memory); None if it is not so.
+    Returns None unless all other dimensions lie before the last one in the file's order.
     """
     refinement = refine(layout, shape)
     if refinement is None:
@@ -139,15 +142,15 @@ def tail_order(shape: Sequence[int], layout: Layout) -> tuple[Sizes, Sizes] | No
 
 
 def between(source: Layout, target: Layout) -> tuple[Sizes, Sizes] | None:
-    """(shape of the source in memory, permutation) that turns one order into the other.
+    """Returns (shape of the source in memory, permutation) that transposes the source to the target.
 
-    As few dimensions as possible; None if there are no common factors (then by way of the plain order).
+    The shape has the fewest dimensions possible. Returns None if the layouts have no common factors.
     """
     refinement = refine(source, target.factors)
     if refinement is None:
         return None
     fine, owners = refinement
-    wanted = [k for p in target.perm for k in owners[p]]
-    runs = _runs(wanted.index(k) for k in fine.perm)  # of factors that stay neighbours
-    shape = tuple(math.prod(fine.factors[wanted[n]] for n in run) for run in runs)
+    order = [k for p in target.perm for k in owners[p]]
+    runs = _split_runs(order.index(k) for k in fine.perm)  # factors that stay neighbours
+    shape = tuple(math.prod(fine.factors[order[n]] for n in run) for run in runs)
     return shape, tuple(sorted(range(len(runs)), key=runs.__getitem__))

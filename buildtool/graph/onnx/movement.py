@@ -28,7 +28,7 @@ from buildtool.graph.types import (
 
 
 def reshape(ctx: Context, node: Node) -> list[Value]:
-    """Reshape, Flatten, Squeeze, Unsqueeze, Identity: the same elements in the same order."""
+    """Reads Reshape, Flatten, Squeeze, Unsqueeze, Identity or Dropout. Only the shape changes."""
     x = ctx.held(node, integers=True)
     parameters: list[Array] = []
     if node.kind in ("Reshape", "Squeeze", "Unsqueeze") and node.input(1):
@@ -36,21 +36,21 @@ def reshape(ctx: Context, node: Node) -> list[Value]:
     shape = shape_after(node, x.shape, parameters)
     assert shape is not None
     if len(shape) > 16:
-        raise ModelError(f"{len(shape)} dimensions")
+        raise ModelError(f"a tensor of {len(shape)} dimensions")
     return [replace(x, shape=shape)]
 
 
 def transpose(ctx: Context, node: Node) -> list[Value]:
-    """Transpose: only the layout changes."""
+    """Reads Transpose. Only the shape and the layout change."""
     x = ctx.held(node, integers=True)
     return [permute(ctx, x, permutation(node, len(x.shape)))]
 
 
 def permute(ctx: Context, x: Held, perm: tuple[int, ...]) -> Held:
-    """`x` with its dimension perm[i] as dimension i."""
+    """Returns `x` with its dimension perm[i] as dimension i."""
     shape = tuple(x.shape[p] for p in perm)
     layout = transpose_layout(x.shape, x.layout, perm)
-    if layout is None:  # a dimension is torn apart: back to the file's order first
+    if layout is None:  # a dimension does not lie in one piece: transpose to the file's order first
         x = replace(x, tensor=ctx.build.in_file_order(x, range(len(x.shape))), layout=plain(x.shape))
         layout = transpose_layout(x.shape, x.layout, perm)
         assert layout is not None
@@ -58,14 +58,14 @@ def permute(ctx: Context, x: Held, perm: tuple[int, ...]) -> Held:
 
 
 def depth_to_space(ctx: Context, node: Node) -> list[Value]:
-    """DepthToSpace and SpaceToDepth: a reshape, a transposition, a reshape."""
+    """Reads DepthToSpace and SpaceToDepth as a reshape, a transposition and a reshape."""
     x, b = ctx.held(node, integers=True), node.integer("blocksize", 0)
     n, c, h, w = x.shape if len(x.shape) == 4 else (0, 0, 0, 0)
-    merges = node.kind == "SpaceToDepth"
-    if len(x.shape) != 4 or not 1 <= b <= 1 << 12 or (h % b or w % b if merges else c % (b * b)):
-        raise ModelError(f"blocks of {b} of an input of {list(x.shape)}")
+    to_depth = node.kind == "SpaceToDepth"
+    if len(x.shape) != 4 or not 1 <= b <= 1 << 12 or (h % b or w % b if to_depth else c % (b * b)):
+        raise ModelError(f"blocks of {b} in an input of shape {list(x.shape)}")
     perm: tuple[int, ...]
-    if merges:
+    if to_depth:
         split, perm = (n, c, h // b, b, w // b, b), (0, 3, 5, 1, 2, 4)
         shape = (n, c * b * b, h // b, w // b)
     else:
@@ -80,7 +80,7 @@ def depth_to_space(ctx: Context, node: Node) -> list[Value]:
 
 
 def concat(ctx: Context, node: Node) -> list[Value]:
-    """Concat; parts in other quantisations than the result's are requantised."""
+    """Reads Concat. Parts whose quantisation is not the result's are requantised."""
     parts: list[Held] = []
     for i, name in enumerate(node.inputs):
         if isinstance(ctx.value(name), Quantized):
@@ -91,60 +91,61 @@ def concat(ctx: Context, node: Node) -> list[Value]:
         else:
             parts.append(ctx.held(node, i, integers=True))
     if not parts or len({p.integers for p in parts}) > 1:
-        raise ModelError("nothing to join, or quantised and dequantised parts")
+        raise ModelError("a Concat of no parts, or of quantised and dequantised parts")
     first = parts[0]
     axis, shape = axis_of(node, len(first.shape)), list(first.shape)
     for part in parts:
         if len(part.shape) != len(shape) or {d for d, n in enumerate(part.shape) if n != shape[d]} - {axis}:
-            raise ModelError(f"shapes {list(first.shape)} and {list(part.shape)} do not join along {axis}")
+            shapes = f"{list(first.shape)} and {list(part.shape)}"
+            raise ModelError(f"parts of shapes {shapes} cannot be joined along dimension {axis}")
     shape[axis] = sum(p.shape[axis] for p in parts)
     _, order = ctx.build.natural(max(parts, key=lambda p: math.prod(p.shape)))
     memory, layout = lying(shape, order)
 
     def make(out: Quantization, _activation: Activation, name: str) -> Held:
-        same = [ctx.build.requantize(p, out, f"{name}/part{i}") for i, p in enumerate(parts)]
-        tensors = [ctx.build.in_file_order(p, order) for p in same]
+        operands = [ctx.build.requantize(p, out, f"{name}/part{i}") for i, p in enumerate(parts)]
+        tensors = [ctx.build.in_file_order(p, order) for p in operands]
         attrs = AxisAttrs(order.index(axis))
-        joined = ctx.build.make(OpKind.CONCATENATION, tensors, name, memory, out, attrs)
-        return Held(joined, tuple(shape), layout, out, first.integers)
+        result = ctx.build.make(OpKind.CONCATENATION, tensors, name, memory, out, attrs)
+        return Held(result, tuple(shape), layout, out, first.integers)
 
     if all(same_quantization(p.quant, first.quant) for p in parts):
         return [make(first.quant, Activation.NONE, node.outputs[0])]
     if first.integers:
-        raise UnsupportedError("joins integers of several scales", hint="export in QDQ format")
+        raise UnsupportedError("joins quantised integers of different scales", hint="export in QDQ format")
     return [Pending(tuple(shape), make)]
 
 
 def split(ctx: Context, node: Node) -> list[Value]:
-    """Split: SPLIT into equal parts, slices otherwise."""
+    """Reads Split: as SPLIT if the parts are equal, as slices otherwise."""
     x = ctx.held(node, integers=True)
     axis = axis_of(node, len(x.shape))
     count, size = len(node.outputs), x.shape[axis]
     sizes = ctx.ints(node, 1, "the parts") if node.input(1) else node.integers("split")
     if sizes is None:
         if node.integer("num_outputs", count) != count or count < 1:
-            raise ModelError(f"{node.integer('num_outputs', 0)} parts, {count} outputs")
+            raise ModelError(f"{node.integer('num_outputs', 0)} parts for {count} outputs")
         each = -(-size // count)
         sizes = (*(each for _ in range(count - 1)), size - each * (count - 1))
     if len(sizes) != count or sum(sizes) != size or min(sizes) < 1:
         raise ModelError(f"parts {list(sizes[:16])} of {size} elements")
     tensor, order = ctx.build.natural(x)
-    place = order.index(axis)
-    parts = cuts([x.shape[d] for d in order], place, sizes)
-    quant, named = x.quant, list(zip(node.outputs, parts, strict=True))
+    position = order.index(axis)
+    parts = cuts([x.shape[d] for d in order], position, sizes)
+    quant, slices = x.quant, list(zip(node.outputs, parts, strict=True))
     if len(set(sizes)) == 1:
-        tensors = [ctx.build.activation(name, part.extent, quant) for name, part in named]
-        ctx.build.op(OpKind.SPLIT, [tensor], tensors, AxisAttrs(place))
+        tensors = [ctx.build.activation(name, part.extent, quant) for name, part in slices]
+        ctx.build.op(OpKind.SPLIT, [tensor], tensors, AxisAttrs(position))
     else:
         make = ctx.build.make
-        tensors = [make(OpKind.SLICE, [tensor], name, part.extent, quant, part) for name, part in named]
+        tensors = [make(OpKind.SLICE, [tensor], name, part.extent, quant, part) for name, part in slices]
     shapes = [(*x.shape[:axis], n, *x.shape[axis + 1 :]) for n in sizes]
     pairs = zip(tensors, shapes, strict=True)
     return [Held(t, shape, canonical(shape, order), quant, x.integers) for t, shape in pairs]
 
 
 def slice_(ctx: Context, node: Node) -> list[Value]:
-    """Slice, with steps of either sign."""
+    """Reads Slice. Steps may be negative."""
     x = ctx.held(node, integers=True)
     starts, ends = ctx.ints(node, 1, "the starts"), ctx.ints(node, 2, "the ends")
     axes = ctx.ints(node, 3, "the axes", tuple(range(len(starts))))
@@ -154,10 +155,10 @@ def slice_(ctx: Context, node: Node) -> list[Value]:
     begin, stride, extent = [0] * len(x.shape), [1] * len(x.shape), list(x.shape)
     for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
         (d,) = axes_of((axis,), len(x.shape))
-        taken = range(x.shape[d])[start:end:step]
-        if not taken:
-            raise UnsupportedError("a slice that takes nothing", hint="remove it from the network")
-        begin[d], stride[d], extent[d] = taken.start, step, len(taken)
+        indices = range(x.shape[d])[start:end:step]
+        if not indices:
+            raise UnsupportedError("a Slice without elements", hint="remove it from the network")
+        begin[d], stride[d], extent[d] = indices.start, step, len(indices)
     tensor, order = ctx.build.natural(x)
     attrs = SliceAttrs(*(tuple(values[d] for d in order) for values in (begin, stride, extent)))
     kind = OpKind.SLICE if set(stride) == {1} else OpKind.STRIDED_SLICE
@@ -168,27 +169,27 @@ _MODES = {"reflect": PadMode.REFLECT, "edge": PadMode.SYMMETRIC}
 
 
 def pad(ctx: Context, node: Node) -> list[Value]:
-    """Pad with a constant or mirrored; the edge repeated where that is one element."""
+    """Reads Pad of mode constant or reflect, and of mode edge where that adds at most one element a side."""
     x = ctx.held(node, integers=True)
-    pairs = _pairs(ctx, node, len(x.shape))
+    pairs = _read_pads(ctx, node, len(x.shape))
     mode, value = node.text("mode", "constant"), 0
-    if mode == "constant" and x.integers:  # the filling has their type
+    if mode == "constant" and x.integers:  # the padding value has their type
         if not node.input(2):
-            text = "a Pad of quantised integers without a filling"
+            text = "a Pad of quantised integers without a padding value"
             raise UnsupportedError(text, hint="pad before quantising")
-        filling = ctx.array(node, 2, "the filling")
-        if filling.size != 1 or filling.dtype.name not in ("int8", "uint8"):
-            raise ModelError("the filling is not one number of the input's type")
-        value = int(filling.reshape(-1)[0]) - (128 if filling.dtype == np.uint8 else 0)
+        constant = ctx.array(node, 2, "the padding value")
+        if constant.size != 1 or constant.dtype.name not in ("int8", "uint8"):
+            raise ModelError("the padding value is not one number of the input's type")
+        value = int(constant.reshape(-1)[0]) - (128 if constant.dtype == np.uint8 else 0)
     elif mode == "constant":
-        real = ctx.scalar(node, 2, "the filling") if node.input(2) else 0.0
+        real = ctx.scalar(node, 2, "the padding value") if node.input(2) else 0.0
         steps = real / x.quant.scale + x.quant.zero_point
         if not -128.5 <= steps <= 127.5:
-            hint = "pad before quantising, or quantise for a range that has the filling in it"
-            raise UnsupportedError(f"a filling of {real:g} outside of what the tensor can hold", hint=hint)
+            hint = "pad before quantising, or quantise for a range that includes the padding value"
+            raise UnsupportedError(f"a padding value of {real:g} outside the tensor's range", hint=hint)
         value = min(max(round(steps), -128), 127)
     elif mode not in _MODES or (mode == "edge" and any(max(p) > 1 for p in pairs)):
-        hint = "known: constant, reflect, and edge by one element"
+        hint = "supported: constant, reflect, and edge by one element"
         raise UnsupportedError(f"a Pad of mode {mode[:20]}", hint=hint)
     tensor, order = ctx.build.natural(x)
     kind = OpKind.PAD if mode == "constant" else OpKind.MIRROR_PAD
@@ -197,55 +198,55 @@ def pad(ctx: Context, node: Node) -> list[Value]:
     return [ctx.build.move(kind, x, tensor, order, node.outputs[0], shape, attrs)]
 
 
-def _pairs(ctx: Context, node: Node, rank: int) -> list[tuple[int, int]]:
-    """(before, after) of every dimension."""
+def _read_pads(ctx: Context, node: Node, rank: int) -> list[tuple[int, int]]:
+    """Returns (elements before, elements after) for every dimension."""
     flat = ctx.ints(node, 1, "the pads")
     axes = tuple(a % rank for a in ctx.ints(node, 3, "the axes", tuple(range(rank))) if -rank <= a < rank)
     if len(flat) != 2 * len(axes) or len(set(axes)) != len(axes):
         raise ModelError(f"{len(flat)} pads for {len(axes)} dimensions")
     if min(flat, default=0) < 0:
-        raise UnsupportedError("a Pad that cuts off", hint="use Slice")
+        raise UnsupportedError("a Pad with negative pads", hint="use Slice")
     ends = dict(zip(axes, zip(flat, flat[len(axes) :], strict=False), strict=True))
     return [ends.get(d, (0, 0)) for d in range(rank)]
 
 
-# ---- elements picked and repeated --------------------------------------------------------------------
+# ---- picking and repeating elements ------------------------------------------------------------------
 
 
-_MOST_GATHERED = 4096  # elements
+_MOST_GATHERED = 4096  # upper limit for the indices
 
 
 def gather(ctx: Context, node: Node) -> list[Value]:
-    """Gather with constant indices: GATHER, or a slice."""
+    """Reads Gather with constant indices as GATHER or as a slice."""
     x, indices = ctx.held(node, integers=True), ctx.array(node, 1, "the indices")
     axis = axis_of(node, len(x.shape))
     size = x.shape[axis]
     if indices.dtype.kind not in "iu" or not 1 <= indices.size <= _MOST_GATHERED:
         raise ModelError(f"{indices.size} indices of type {indices.dtype}")
-    places = [int(i) + size if i < 0 else int(i) for i in indices.reshape(-1)]
-    if not 0 <= min(places) <= max(places) < size:
+    positions = [int(i) + size if i < 0 else int(i) for i in indices.reshape(-1)]
+    if not 0 <= min(positions) <= max(positions) < size:
         raise ModelError(f"an index is outside a dimension of {size}")
     tensor, order = ctx.build.natural(x)
-    kind, attrs = picking([x.shape[d] for d in order], order.index(axis), places)
-    taken = (*x.shape[:axis], len(places), *x.shape[axis + 1 :])
-    picked = ctx.build.move(kind, x, tensor, order, node.outputs[0], taken, attrs)
-    return [replace(picked, shape=(*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :]))]
+    kind, attrs = picking([x.shape[d] for d in order], order.index(axis), positions)
+    shape = (*x.shape[:axis], len(positions), *x.shape[axis + 1 :])
+    result = ctx.build.move(kind, x, tensor, order, node.outputs[0], shape, attrs)
+    return [replace(result, shape=(*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :]))]
 
 
 def tile(ctx: Context, node: Node) -> list[Value]:
-    """Tile."""
+    """Reads Tile."""
     x, repeats = ctx.held(node, integers=True), ctx.ints(node, 1, "the repeats")
     if len(repeats) != len(x.shape) or min(repeats, default=1) < 1:
-        raise ModelError(f"repeats {list(repeats[:16])} of {len(x.shape)} dimensions")
+        raise ModelError(f"repeats {list(repeats[:16])} for {len(x.shape)} dimensions")
     return [_tile(ctx, node, x, repeats)]
 
 
 def expand(ctx: Context, node: Node) -> list[Value]:
-    """Expand: a TILE of dimensions that have one element."""
-    x, asked = ctx.held(node, integers=True), ctx.ints(node, 1, "the shape")
-    if len(asked) > 16 or min(asked, default=1) < 1:
-        raise ModelError(f"the shape {list(asked[:16])}")
-    shape = broadcast_of(x.shape, asked)
+    """Reads Expand as a TILE of dimensions of size 1."""
+    x, sizes = ctx.held(node, integers=True), ctx.ints(node, 1, "the shape")
+    if len(sizes) > 16 or min(sizes, default=1) < 1:
+        raise ModelError(f"{list(sizes[:16])} is not a shape")
+    shape = broadcast_of(x.shape, sizes)
     wide = replace(x, shape=(1,) * (len(shape) - len(x.shape)) + x.shape)
     return [_tile(ctx, node, wide, tuple(n // m for n, m in zip(shape, wide.shape, strict=True)))]
 
@@ -258,22 +259,25 @@ def _tile(ctx: Context, node: Node, x: Held, repeats: tuple[int, ...]) -> Held:
 
 
 def arg_extreme(ctx: Context, node: Node) -> list[Value]:
-    """ArgMax or ArgMin at the network's end: int64, without the dimension, images channels last."""
+    """Reads ArgMax or ArgMin, whose result must be a network output.
+
+    The result is int64 and does not have the dimension; image tensors are channels last.
+    """
     kind = ONNX[node.kind].kind
     x = ctx.held(node, integers=True)
     if node.integer("select_last_index", 0):
-        hint = "take the first one"
-        raise UnsupportedError("the last of several equal elements is asked for", hint=hint)
+        hint = "set select_last_index to 0"
+        raise UnsupportedError(f"an {node.kind} that takes the last of equal elements", hint=hint)
     rank = len(x.shape)
     axis = axis_of(node, rank)
-    left = [d for d in range(rank) if d != axis]
+    rest = [d for d in range(rank) if d != axis]
     if node.integer("keepdims", 1) and rank == 4:
-        left = [d for d in NHWC if d != axis]
-    elif len(left) == 4:
-        left = [left[d] for d in NHWC]
+        rest = [d for d in NHWC if d != axis]
+    elif len(rest) == 4:
+        rest = [rest[d] for d in NHWC]
     own = order_of(x.shape, x.layout)
-    order = own if own is not None and [d for d in own if d != axis] == left else (*left, axis)
+    order = own if own is not None and [d for d in own if d != axis] == rest else (*rest, axis)
     tensor = ctx.build.in_file_order(x, order)
-    result = ctx.build.places(node.outputs[0], [x.shape[d] for d in left])
+    result = ctx.build.places(node.outputs[0], [x.shape[d] for d in rest])
     ctx.build.op(kind, [tensor], [result], AxisAttrs(tuple(order).index(axis)))
-    return [Places(result, tuple(x.shape[d] for d in left))]
+    return [Places(result, tuple(x.shape[d] for d in rest))]

@@ -32,7 +32,7 @@ _Lying = tuple[Sequence[int], Sequence[int], Layout]  # shape in the file, shape
 
 
 def _pool(ctx: Context, node: Node, x: Held) -> tuple[Window, int, _Lying]:
-    """(window, input channels last, how the result lies)."""
+    """Returns (window, the input channels last, the result's shapes and layout)."""
     image, count = as_image(x, f"{'an' if node.kind[0] == 'A' else 'a'} {node.kind}")
     if node.integers("kernel_shape") is None:
         raise ModelError("kernel_shape is missing")
@@ -45,10 +45,10 @@ def _pool(ctx: Context, node: Node, x: Held) -> tuple[Window, int, _Lying]:
 
 
 def max_pool(ctx: Context, node: Node) -> list[Value]:
-    """MaxPool, also of quantised integers; keeps the quantisation."""
+    """Reads MaxPool, which keeps the quantisation and may work on quantised integers."""
     x = ctx.held(node, integers=True)
     if len(node.outputs) > 1 and ctx.readers.get(node.outputs[1]):
-        raise UnsupportedError("indices of a MaxPool", hint="only its values are known")
+        raise UnsupportedError("the indices of a MaxPool", hint="use only its values")
     win, tensor, (shape, memory, layout) = _pool(ctx, node, x)
     attrs = PoolAttrs(win.kernel, win.stride, win.pad)
     result = ctx.build.make(OpKind.MAX_POOL_2D, [tensor], node.outputs[0], memory, x.quant, attrs)
@@ -56,26 +56,26 @@ def max_pool(ctx: Context, node: Node) -> list[Value]:
 
 
 def global_max_pool(ctx: Context, node: Node) -> list[Value]:
-    """GlobalMaxPool: one window over everything."""
+    """Reads GlobalMaxPool as a MaxPool with one window over the whole input image."""
     x = ctx.held(node, integers=True)
     as_image(x, "a GlobalMaxPool")
     return max_pool(ctx, replace(node, kind="MaxPool", attributes={"kernel_shape": x.shape[2:]}))
 
 
 def average_pool(ctx: Context, node: Node) -> list[Value]:
-    """AveragePool. Padded elements count (as zeros) only if the file says so.
+    """Reads AveragePool. Padded elements count (as zeros) only with count_include_pad.
 
-    The pool keeps its input's quantisation, as TFLite's does; an output quantised otherwise is
-    rounded twice, unless the one window takes everything in: that is a MEAN.
+    The pool keeps its input's quantisation, as TFLite's does, so an output with another one is rounded twice.
+    A pool with one window over the whole input image becomes a MEAN there, which rounds once.
     """
     x = ctx.held(node)
     win, tensor, result = _pool(ctx, node, x)
     pad, sizes = win.pad, ctx.build.tensors[tensor].shape[1:3]
-    everything = win.kernel == sizes and win.out == (1, 1) and pad == Pad()
+    is_global = win.kernel == sizes and win.out == (1, 1) and pad == Pad()
     if node.integer("count_include_pad", 0) and pad != Pad():
-        if win.pad.bottom > win.asked.bottom or win.pad.right > win.asked.right:  # as ceil_mode's may
-            text = "an AveragePool with count_include_pad and ceil_mode, whose windows reach over the padding"
-            raise UnsupportedError(text, hint="pad by a Pad of its own")
+        if win.pad.bottom > win.asked.bottom or win.pad.right > win.asked.right:  # ceil_mode can do this
+            text = "an AveragePool with count_include_pad and ceil_mode whose windows extend beyond the pads"
+            raise UnsupportedError(text, hint="use a separate Pad operator")
         n, h, w, c = ctx.build.tensors[tensor].shape
         shape = (n, h + pad.top + pad.bottom, w + pad.left + pad.right, c)
         pairs = ((0, 0), (pad.top, pad.bottom), (pad.left, pad.right), (0, 0))
@@ -84,7 +84,7 @@ def average_pool(ctx: Context, node: Node) -> list[Value]:
         tensor, pad = ctx.build.make(OpKind.PAD, [tensor], name, shape, x.quant, zeros), Pad()
     attrs = PoolAttrs(win.kernel, win.stride, pad)
     pool = ctx.pending(OpKind.AVERAGE_POOL_2D, [tensor], *result, attrs, own=x.quant)
-    if not everything:
+    if not is_global:
         return [pool]
     mean = ctx.pending(OpKind.MEAN, [tensor], *result, MeanAttrs((1, 2), True))
 
@@ -95,14 +95,14 @@ def average_pool(ctx: Context, node: Node) -> list[Value]:
 
 
 def global_average_pool(ctx: Context, node: Node) -> list[Value]:
-    """GlobalAveragePool: MEAN over rows and columns."""
+    """Reads GlobalAveragePool as MEAN over rows and columns."""
     x = ctx.held(node)
     as_image(x, "a GlobalAveragePool")
-    return [_mean(ctx, x, tuple(range(2, len(x.shape))), True)]
+    return [_make_mean(ctx, x, tuple(range(2, len(x.shape))), True)]
 
 
 def reduce(ctx: Context, node: Node) -> list[Value]:
-    """ReduceMean, ReduceMax, ReduceMin; axes as an attribute or as an operand."""
+    """Reads ReduceMean, ReduceMax and ReduceMin. Their axes are an attribute or an operand."""
     kind = ONNX[node.kind].kind
     x = ctx.held(node, integers=kind is not OpKind.MEAN)
     axes, keep = node.integers("axes"), bool(node.integer("keepdims", 1))
@@ -110,25 +110,24 @@ def reduce(ctx: Context, node: Node) -> list[Value]:
         axes = ctx.ints(node, 1, "the axes")
     if not axes and node.integer("noop_with_empty_axes", 0):
         return [x]
-    gone = axes_of(axes or tuple(range(len(x.shape))), len(x.shape))
+    axes = axes_of(axes or tuple(range(len(x.shape))), len(x.shape))
     if kind is OpKind.MEAN:
-        return [_mean(ctx, x, gone, keep)]
+        return [_make_mean(ctx, x, axes, keep)]
     tensor, order = ctx.build.natural(x)
-    attrs = MeanAttrs(tuple(sorted(order.index(a) for a in gone)), True)
-    kept = [1 if d in gone else n for d, n in enumerate(x.shape)]
-    held = ctx.build.move(kind, x, tensor, order, node.outputs[0], kept, attrs)
-    left = [n for d, n in enumerate(kept) if keep or d not in gone]
-    return [replace(held, shape=tuple(left))]
+    attrs = MeanAttrs(tuple(sorted(order.index(a) for a in axes)), True)
+    sizes = [1 if d in axes else n for d, n in enumerate(x.shape)]
+    held = ctx.build.move(kind, x, tensor, order, node.outputs[0], sizes, attrs)
+    return [replace(held, shape=tuple(n for d, n in enumerate(sizes) if keep or d not in axes))]
 
 
-def _mean(ctx: Context, x: Held, axes: tuple[int, ...], keep: bool) -> Pending:
-    """MEAN over the file's dimensions `axes`, wherever they lie."""
+def _make_mean(ctx: Context, x: Held, axes: tuple[int, ...], keep: bool) -> Pending:
+    """Returns a MEAN over the file's dimensions `axes`, wherever they lie in memory."""
     tensor, order = ctx.build.natural(x)
     places = tuple(sorted(order.index(a) for a in axes))
     shape = tuple(1 if d in axes else n for d, n in enumerate(x.shape) if keep or d not in axes)
     if not keep:
-        kept = [d for d in range(len(x.shape)) if d not in axes]
-        order = tuple(kept.index(d) for d in order if d not in axes)
+        rest = [d for d in range(len(x.shape)) if d not in axes]
+        order = tuple(rest.index(d) for d in order if d not in axes)
     return ctx.pending(OpKind.MEAN, [tensor], shape, *lying(shape, order), MeanAttrs(places, keep))
 
 
@@ -136,25 +135,26 @@ def _mean(ctx: Context, x: Held, axes: tuple[int, ...], keep: bool) -> Pending:
 
 
 def resize(ctx: Context, node: Node) -> list[Value]:
-    """Resize of rows and columns: nearest where the same pixels are taken, linear in TFLite's three modes."""
+    """Reads Resize of rows and columns: linear, or nearest where a mode of TFLite takes the same pixels."""
     mode = node.text("mode", "nearest")
     x = ctx.held(node, integers=mode == "nearest")
-    sizes, factors = _sizes(ctx, node, x)
+    sizes, factors = _read_sizes(ctx, node, x)
     if len(x.shape) != 4 or sizes[:2] != x.shape[:2]:
         text = f"a Resize of {list(x.shape)} to {list(sizes)}"
-        raise UnsupportedError(text, hint="only rows and columns of an image (NCHW) can be resized")
+        raise UnsupportedError(text, hint="only rows and columns of an NCHW tensor can be resized")
     kind = {"nearest": OpKind.RESIZE_NEAREST_NEIGHBOR, "linear": OpKind.RESIZE_BILINEAR}.get(mode)
     if kind is None or node.integer("antialias", 0) or node.integer("exclude_outside", 0):
-        raise UnsupportedError(f"a Resize of mode {mode[:20]}", hint="nearest, or linear without antialias")
-    attrs = _resize_attrs(node, mode, x.shape[2:], sizes[2:], factors[2:])
+        hint = "use nearest, or linear without antialias"
+        raise UnsupportedError(f"a Resize of mode {mode[:20]}", hint=hint)
+    attrs = _choose_attrs(node, mode, x.shape[2:], sizes[2:], factors[2:])
     tensor = ctx.build.in_file_order(x, NHWC)
     if mode == "nearest":
         return [ctx.build.move(kind, x, tensor, NHWC, node.outputs[0], sizes, attrs)]
     return [ctx.pending(kind, [tensor], sizes, *lying(sizes, NHWC), attrs, own=x.quant)]
 
 
-def _sizes(ctx: Context, node: Node, x: Held) -> tuple[tuple[int, ...], tuple[float, ...]]:
-    """(output sizes, factors) of every dimension."""
+def _read_sizes(ctx: Context, node: Node, x: Held) -> tuple[tuple[int, ...], tuple[float, ...]]:
+    """Returns (output sizes, factors) of all dimensions."""
     if node.integers("axes") is not None or node.text("keep_aspect_ratio_policy", "stretch") != "stretch":
         hint = "export with a size or scale for every dimension"
         raise UnsupportedError("a Resize with axes or keep_aspect_ratio_policy", hint=hint)
@@ -179,27 +179,28 @@ _LINEAR = {
 }
 
 
-def _resize_attrs(
+def _choose_attrs(
     node: Node, mode: str, sizes: Sequence[int], out: Sequence[int], factors: Sequence[float]
 ) -> ResizeAttrs:
-    how = node.text("coordinate_transformation_mode", "half_pixel")
-    if how not in _LINEAR or any(not 1 <= m <= 1 << 20 for m in out):
-        hint = "known: " + ", ".join(sorted(_LINEAR))
-        raise UnsupportedError(f"a Resize to {list(out)} by {how[:40]}", hint=hint)
+    coordinates = node.text("coordinate_transformation_mode", "half_pixel")
+    if coordinates not in _LINEAR or any(not 1 <= m <= 1 << 20 for m in out):
+        hint = "supported: " + ", ".join(sorted(_LINEAR))
+        raise UnsupportedError(f"a Resize to {list(out)} with coordinates {coordinates[:40]}", hint=hint)
     if mode == "linear":
         whole = all(abs(n * f - m) < 1e-3 for n, m, f in zip(sizes, out, factors, strict=True))
-        if not whole or (how == "pytorch_half_pixel" and 1 in out):
-            raise UnsupportedError("a Resize whose scales do not give whole sizes", hint="resize by sizes")
-        return _LINEAR[how]
+        if not whole or (coordinates == "pytorch_half_pixel" and 1 in out):
+            hint = "give sizes instead of scales"
+            raise UnsupportedError("a Resize whose scales do not give whole sizes", hint=hint)
+        return _LINEAR[coordinates]
     pick = _PICKS.get(node.text("nearest_mode", "round_prefer_floor"))
     if pick is None:
         raise ModelError("the nearest_mode does not exist")
-    taken = [_source_rows(how, pick, n, m, f) for n, m, f in zip(sizes, out, factors, strict=True)]
+    theirs = [_find_rows(coordinates, pick, n, m, f) for n, m, f in zip(sizes, out, factors, strict=True)]
     for attrs in (ResizeAttrs(), ResizeAttrs(half_pixel_centers=True), ResizeAttrs(align_corners=True)):
         ours = [nearest_indices(n, m, attrs) for n, m in zip(sizes, out, strict=True)]
-        if all(np.array_equal(a, b) for a, b in zip(ours, taken, strict=True)):
+        if all(np.array_equal(a, b) for a, b in zip(ours, theirs, strict=True)):
             return attrs
-    text = f"a Resize of {list(sizes)} to {list(out)} that takes other pixels than any of TFLite's modes"
+    text = f"a Resize of {list(sizes)} to {list(out)} that takes other pixels than all modes of TFLite"
     raise UnsupportedError(text, hint="use coordinate_transformation_mode asymmetric with nearest_mode floor")
 
 
@@ -212,17 +213,17 @@ _PICKS: dict[str, Callable[[_Floats], _Floats]] = {
 }
 
 
-def _source_rows(
-    how: str, pick: Callable[[_Floats], _Floats], size: int, out: int, factor: float
+def _find_rows(
+    coordinates: str, pick: Callable[[_Floats], _Floats], size: int, out: int, factor: float
 ) -> npt.NDArray[np.int64]:
-    """The input row (or column) of each output row, as ONNX defines it."""
-    place = np.arange(out, dtype=np.float64)
-    if how == "align_corners":
-        x = place * (size - 1) / (out - 1) if out > 1 else place * 0
-    elif how == "asymmetric":
-        x = place / factor
-    elif how == "pytorch_half_pixel" and out == 1:
-        x = place * 0
+    """Returns the input row (or column) that ONNX takes for each output row."""
+    rows = np.arange(out, dtype=np.float64)
+    if coordinates == "align_corners":
+        x = rows * (size - 1) / (out - 1) if out > 1 else rows * 0
+    elif coordinates == "asymmetric":
+        x = rows / factor
+    elif coordinates == "pytorch_half_pixel" and out == 1:
+        x = rows * 0
     else:
-        x = (place + 0.5) / factor - 0.5
+        x = (rows + 0.5) / factor - 0.5
     return np.clip(pick(x).astype(np.int64), 0, size - 1)

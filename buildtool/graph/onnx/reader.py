@@ -1,8 +1,8 @@
-"""Reads a QDQ or QOperator network: a Graph with int8, channels-last inputs and outputs.
+"""Reads a QDQ or QOperator network as a Graph with int8, channels-last inputs and outputs.
 
 Operators are read in the file's order. An operator between a DequantizeLinear and a QuantizeLinear becomes
 one int8 operator with the output quantisation of the QuantizeLinear. Operators that move or pick values work
-on the quantised ones, wherever the file has its QuantizeLinear.
+on quantised values, even where the file has the QuantizeLinear behind them.
 """
 
 import math
@@ -33,10 +33,10 @@ _FOLLOWED = ("QuantizeLinear", "DequantizeLinear", "Identity")
 
 
 def read_qdq(data: bytes, *, path: str = "") -> Graph:
-    """The network of the .onnx file `data`; `path` only names it in errors.
+    """Returns the network of the .onnx file with the bytes `data`. `path` only names the file in errors.
 
-    Raises ModelError if the bytes are not a well-formed model, UnsupportedError for one that is not a
-    static int8 network of the known operators, ToolError without the onnx package.
+    Raises ModelError if the bytes are not a well-formed model, UnsupportedError if it is not a static int8
+    network of known operators, and ToolError without the onnx package.
     """
     try:
         graph = _Reader(read_file(data)).graph()
@@ -51,10 +51,11 @@ def read_qdq(data: bytes, *, path: str = "") -> Graph:
 
 @dataclass(frozen=True)
 class _Form:
-    """The operator in QDQ format, and the places of its operands and of the output's scale.
+    """How to write an operator in QOperator format as QDQ: its QDQ kind, and the positions of its inputs.
 
-    `operands`: the first inputs of (value, scale, zero point); `output`: that of (scale, zero point); `axis`:
-    that of a weight with several scales, the second operand; `bias`: an int32 operand.
+    An operand is (value, scale, zero point): `operands` are the positions of the values. The output's
+    (scale, zero point) begin at `output`. `axis` is the dimension along which the second operand, a weight,
+    has its scales. `bias` is the position of an int32 bias, -1 for none.
     """
 
     kind: str
@@ -80,12 +81,12 @@ _FORMS: dict[str, _Form] = {
 
 
 def _expand(node: Node) -> list[Node]:
-    """An operator in QOperator format written out as DequantizeLinear, operator, QuantizeLinear.
+    """Writes an operator in QOperator format as DequantizeLinear, operator, QuantizeLinear.
 
-    The results in between have names that no file has.
+    Returns any other operator as it is. The new tensors in between have names that no file can have.
     """
     form = _FORMS.get(node.kind)
-    if node.kind == "QLinearConcat":  # the output's scale first, then three operands a part
+    if node.kind == "QLinearConcat":  # the output's scale comes first, then three inputs for each part
         form = _Form("Concat", range(2, len(node.inputs), 3), 0)
     if form is None:
         return [node]
@@ -119,12 +120,12 @@ class _Reader:
         self.ctx = Context(file)
         self.ctx.link(self.nodes)
         self.inputs = frozenset(interface.name for interface in file.inputs)
-        self.named: set[int] = set()  # tensors of the network's interface
+        self.named: set[int] = set()  # network inputs and outputs, which keep their names
 
     def graph(self) -> Graph:
-        """The whole network."""
+        """Reads the whole network."""
         self._refuse_unknown()
-        inputs = [self._input(interface) for interface in self.file.inputs]
+        inputs = [self._add_input(interface) for interface in self.file.inputs]
         for node in self.nodes:
             self.ctx.build.index = node.index
             try:
@@ -132,11 +133,11 @@ class _Reader:
             except BuildtoolError as error:
                 raise error.at(operator=node.place) from error.__cause__
         self.ctx.build.index = -1
-        outputs = [self._output(name) for name in self.file.outputs]
+        outputs = [self._find_output(name) for name in self.file.outputs]
         return self.ctx.build.graph(inputs, outputs)
 
     def _refuse_unknown(self) -> None:
-        """Refuses all operators without a rule in one message."""
+        """Refuses all unknown operators in one message."""
         kinds = {node.kind for node in self.nodes}
         constant = {"Constant", "QuantizeLinear", "DequantizeLinear", "Shape", "Size", *KINDS}
         unknown = [node for node in self.nodes if node.kind not in ONNX and node.kind not in constant]
@@ -149,8 +150,8 @@ class _Reader:
         for node in unknown:
             text, hint = "the operator is not supported", "use one of " + ", ".join(sorted(ONNX))
             if node.kind in _DYNAMIC:
-                text, hint = "it quantises while it runs", "quantise statically, with scales known beforehand"
-            elif len(unknown) == 1:  # it may be another name misspelt
+                text, hint = "it quantises at run time", "quantise statically, with scales known beforehand"
+            elif len(unknown) == 1:  # the name may be misspelt
                 hint = did_you_mean(node.kind, ONNX)
             errors.append(UnsupportedError(text, operator=node.place, hint=hint))
         raise together(errors)
@@ -162,23 +163,23 @@ class _Reader:
             raise ModelError("has no output")
         for name in node.outputs:
             if name in self.ctx.values or name in self.file.initializers:
-                raise ModelError("makes a tensor that is there already", tensor=printable_name(name))
-        results = self._results(node)
+                raise ModelError("makes a tensor that exists already", tensor=printable_name(name))
+        results = self._compute(node)
         for value in results:
             if isinstance(value, (Constant, Quantized)) and value.data.base is None:
                 self.ctx.build.spend(value.data.nbytes)
         self.ctx.values.update((n, v) for n, v in zip(node.outputs, results, strict=False) if n)
 
-    def _results(self, node: Node) -> list[Value]:
+    def _compute(self, node: Node) -> list[Value]:
         ctx = self.ctx
         if node.kind == "Constant":
-            for name, given in node.attributes.items():
-                if isinstance(given, np.ndarray):
-                    return [Constant(given)]
+            for name, attribute in node.attributes.items():
+                if isinstance(attribute, np.ndarray):
+                    return [Constant(attribute)]
                 if name in ("value_int", "value_ints", "value_float", "value_floats"):
                     dtype = np.int64 if "int" in name else np.float32
-                    return [Constant(np.array(given, dtype))]
-            raise UnsupportedError("a constant of that type")
+                    return [Constant(np.array(attribute, dtype))]
+            raise UnsupportedError("a Constant that is neither a tensor nor numbers")
         if node.kind == "QuantizeLinear":
             return [self._quantize(node)]
         if node.kind == "DequantizeLinear":
@@ -189,17 +190,17 @@ class _Reader:
             start, end = node.integer("start", 0), node.integer("end", len(shape))
             data: Array = np.array(shape[start:end], np.int64)
             return [Constant(data if node.kind == "Shape" else np.array(math.prod(shape), np.int64))]
-        read = [ctx.value(name) for name in node.inputs if name]
-        if read and isinstance(read[0], Quantized):
-            rest = [v.data for v in read[1:] if isinstance(v, Constant)]
-            moved = move_quantized(node, read[0], rest) if len(rest) == len(read) - 1 else None
-            if moved is not None:
-                return [moved]
-        constants = [v.data for v in read if isinstance(v, Constant)]
-        if len(constants) == len(read):
+        operands = [ctx.value(name) for name in node.inputs if name]
+        if operands and isinstance(operands[0], Quantized):
+            rest = [v.data for v in operands[1:] if isinstance(v, Constant)]
+            constant = move_quantized(node, operands[0], rest) if len(rest) == len(operands) - 1 else None
+            if constant is not None:
+                return [constant]
+        constants = [v.data for v in operands if isinstance(v, Constant)]
+        if len(constants) == len(operands):
             return [fold(node, constants)]
         if node.kind not in ONNX:
-            raise UnsupportedError("an operator that is known for shapes only", hint=QUANTISE)
+            raise UnsupportedError("an operator that is supported on constants only", hint=QUANTISE)
         results: list[Value] = load("graph.onnx", ONNX[node.kind].onnx[node.kind])(ctx, node)
         return results
 
@@ -215,9 +216,9 @@ class _Reader:
         if isinstance(value, Pending):
             value = ctx.settle(name, value, quant)
         if isinstance(value, Places) or value.integers:
-            raise ModelError("quantises what is quantised", tensor=printable_name(name))
+            raise ModelError("quantises a tensor that is already quantised", tensor=printable_name(name))
         if name in self.inputs and not same_quantization(value.quant, quant):
-            text, hint = "a network input that is quantised in two ways", "quantise it once"
+            text, hint = "a network input that is quantised in two ways", "quantise it only once"
             raise UnsupportedError(text, tensor=printable_name(name), hint=hint)
         return replace(ctx.build.requantize(value, quant, node.outputs[0]), quant=quant, integers=True)
 
@@ -227,43 +228,46 @@ class _Reader:
         if isinstance(value, Constant):
             return scales.dequantize_constant(ctx.parameters(node)[0], value.data, name)
         if not isinstance(value, Held) or not value.integers:
-            raise ModelError("dequantises what is not quantised", tensor=printable_name(name))
+            raise ModelError("dequantises a tensor that is not quantised", tensor=printable_name(name))
         quant = ctx.quantization(node)
         if not same_quantization(value.quant, quant):
             text = "dequantised with another scale or zero point than it was quantised with"
-            raise UnsupportedError(text, tensor=printable_name(name), hint="use the same on both sides")
+            raise UnsupportedError(text, tensor=printable_name(name), hint="use the same ones on both sides")
         return replace(value, quant=quant, integers=False)
 
     # ---- the interface -------------------------------------------------------------------------------
 
-    def _input(self, interface: Interface) -> int:
-        """Makes a network input: int8, images channels last."""
+    def _add_input(self, interface: Interface) -> int:
+        """Adds a network input and returns its number: int8, with images channels last."""
         ctx, name, shape = self.ctx, interface.name, interface.shape
         if name in ctx.values:
-            raise ModelError("a network input twice", tensor=printable_name(name))
+            raise ModelError("two network inputs have the same name", tensor=printable_name(name))
         quant = ctx.ahead(name)
         if quant is None:
             ctx.island(name)
-        order = self._input_order(name, len(shape))
+        order = self._order_input(name, len(shape))
         tensor = ctx.build.activation(name, [shape[d] for d in order], quant)
         self.named.add(tensor)
         integers = interface.dtype != "float32"
         ctx.values[name] = Held(tensor, shape, canonical(shape, order), quant, integers)
         return tensor
 
-    def _input_order(self, name: str, rank: int) -> tuple[int, ...]:
-        """Images come channels last: all of 4 dimensions, but for those the file has so itself."""
-        followed = self.ctx.following(name, _FOLLOWED)
-        first = [node for _, node in followed if node.kind not in _FOLLOWED]  # once it is quantised
+    def _order_input(self, name: str, rank: int) -> tuple[int, ...]:
+        """Returns the order in which a network input's dimensions lie in memory: images are channels last.
+
+        All inputs of 4 dimensions are images. One that the file transposes to NCHW is channels last already.
+        """
+        pairs = self.ctx.following(name, _FOLLOWED)
+        readers = [node for _, node in pairs if node.kind not in _FOLLOWED]  # of the quantised input
         if rank == 4:
-            own = first and all(n.kind == "Transpose" and n.integers("perm") == _TO_NCHW for n in first)
+            own = readers and all(n.kind == "Transpose" and n.integers("perm") == _TO_NCHW for n in readers)
             return (0, 1, 2, 3) if own else NHWC
-        if rank == 3 and any(n.kind in _IMAGE_OPERATORS for n in first):
+        if rank == 3 and any(n.kind in _IMAGE_OPERATORS for n in readers):
             return (0, 2, 1)
         return tuple(range(rank))
 
-    def _output(self, name: str) -> int:
-        """A network output: images channels last, anything else as the file has it."""
+    def _find_output(self, name: str) -> int:
+        """Returns the number of a network output: images are channels last, others in the file's order."""
         ctx = self.ctx
         value = ctx.value(name)
         if isinstance(value, Pending):
@@ -281,11 +285,11 @@ class _Reader:
             raise UnsupportedError(text, tensor=printable_name(name), hint=hint)
         order = tuple(range(len(value.shape)))
         maker = ctx.origin(name, _FOLLOWED)
-        ours = maker is not None and maker.kind == "Transpose" and maker.integers("perm") == NHWC
-        if len(order) == 4 and not ours:  # unless the file itself ends channels last
+        own = maker is not None and maker.kind == "Transpose" and maker.integers("perm") == NHWC
+        if len(order) == 4 and not own:  # the file itself does not transpose it to channels last
             order = NHWC
         tensor = ctx.build.in_file_order(value, order)
-        if tensor not in self.named:  # a network's outputs have the names that the file gives them
+        if tensor not in self.named:  # a network output gets its name in the file
             self.named.add(tensor)
             ctx.build.rename(tensor, name)
         return tensor

@@ -1,4 +1,4 @@
-"""Scales and zero points: of QuantizeLinear and DequantizeLinear, of constants, of biases."""
+"""Scales and zero points of QuantizeLinear and DequantizeLinear, of constants and of biases."""
 
 import math
 from collections.abc import Sequence
@@ -12,46 +12,46 @@ from buildtool.graph.onnx.file import Array, printable_name
 from buildtool.graph.onnx.values import ACTIVATIONS, Clamp, Constant, Quantized
 from buildtool.graph.types import Activation, DType, Quantization
 
-_SAME = 1e-5  # relative; a bias scale so near to input scale * weight scale is meant to be it
+_SAME = 1e-5  # relative difference below which a bias scale counts as input scale * weight scale
 _RANGES = {"int8": (-128, 127), "uint8": (0, 255)}
 
 
 def quantize_constant(quant: Quantization, dtype: str, x: Array) -> Constant:
-    """QuantizeLinear of float weights to `dtype`, as the operator rounds: halves to even."""
+    """Returns float weights quantised to `dtype`. Rounds halves to even, as QuantizeLinear does."""
     if dtype not in _RANGES:
         raise UnsupportedError(f"weights of type {dtype}", hint="quantise weights to int8")
     if x.dtype.kind != "f":
         raise ModelError(f"a QuantizeLinear of {x.dtype}")
-    scale, zero = _along(quant, x)
+    scale, zero = _broadcast(quant, x)
     with np.errstate(all="ignore"):
         steps = np.rint(x.astype(np.float32) / scale)
-        cut = np.clip(np.nan_to_num(steps) + zero, *_RANGES[dtype])
-    return Constant(cut.astype(dtype))
+        data = np.clip(np.nan_to_num(steps) + zero, *_RANGES[dtype])
+    return Constant(data.astype(dtype))
 
 
-def _along(quant: Quantization, x: Array) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
-    """Scales and zero points, of a shape that broadcasts against `x`."""
+def _broadcast(quant: Quantization, x: Array) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
+    """Returns the scales and zero points with a shape that broadcasts against `x`."""
     scale, zero = np.array(quant.scales, np.float32), np.array(quant.zero_points, np.int64)
     if scale.size == 1:
         return scale.reshape(()), zero.reshape(())
     shape = [1] * x.ndim
-    shape[_axis(quant, x)] = scale.size
+    shape[_find_axis(quant, x)] = scale.size
     return scale.reshape(shape), zero.reshape(shape)
 
 
-def _axis(quant: Quantization, x: Array) -> int:
+def _find_axis(quant: Quantization, x: Array) -> int:
     axis = quant.axis
     if not -x.ndim <= axis < x.ndim or x.shape[axis] != len(quant.scales):
-        raise ModelError(f"{len(quant.scales)} scales along axis {axis} of {list(x.shape)}")
+        raise ModelError(f"{len(quant.scales)} scales along axis {axis} of a tensor of shape {list(x.shape)}")
     return axis % x.ndim
 
 
 def dequantize_constant(quant: Quantization, x: Array, name: str) -> Quantized:
-    """DequantizeLinear of weights or of a bias."""
+    """Returns weights or a bias that the file dequantises."""
     if x.dtype.name not in ("int8", "uint8", "int32"):
         hint = "quantise weights to int8"
         raise UnsupportedError(f"constants of type {x.dtype}", tensor=printable_name(name), hint=hint)
-    axis = _axis(quant, x) if len(quant.scales) > 1 else 0
+    axis = _find_axis(quant, x) if len(quant.scales) > 1 else 0
     if x.dtype == np.uint8:
         points = tuple(z - 128 for z in quant.zero_points)
         return Quantized((x ^ 128).view(np.int8), Quantization(quant.scales, points, axis))
@@ -59,14 +59,14 @@ def dequantize_constant(quant: Quantization, x: Array, name: str) -> Quantized:
 
 
 def symmetric(value: Quantized, name: str) -> Quantized:
-    """Weights with zero points of 0: int8 ones whose differences from theirs are int8 again."""
+    """Returns int8 weights with zero points of 0. Refuses those that do not fit int8 after that."""
     if value.data.dtype != np.int8:
         hint = "quantise weights to int8"
         raise UnsupportedError(f"weights of type {value.data.dtype}", tensor=printable_name(name), hint=hint)
     quant = value.quant
     if not any(quant.zero_points):
         return value
-    _, zero = _along(quant, value.data)
+    _, zero = _broadcast(quant, value.data)
     data = value.data.astype(np.int64) - zero
     if data.min(initial=0) < -128 or data.max(initial=0) > 127:
         hint = "quantise weights symmetrically to int8 (onnxruntime: weight_type=QuantType.QInt8)"
@@ -77,10 +77,10 @@ def symmetric(value: Quantized, name: str) -> Quantized:
 
 
 def exact_scalar(data: Array | np.float32, name: str = "") -> Quantized:
-    """A float scalar as an int8 constant without loss: 1 or -1 times its magnitude."""
+    """Returns a float scalar as an int8 constant without loss: 1, -1 or 0 times its magnitude."""
     data = np.asarray(data)
     if data.size != 1 or data.dtype.kind != "f" or not np.isfinite(data).all():
-        hint = "quantise it: a DequantizeLinear between it and the operator"
+        hint = "quantise it: put a DequantizeLinear between it and the operator"
         raise UnsupportedError(
             "a constant operand that is not quantised", tensor=printable_name(name), hint=hint
         )
@@ -90,7 +90,7 @@ def exact_scalar(data: Array | np.float32, name: str = "") -> Quantized:
 
 
 def round_constants(data: Array, name: str) -> Quantized:
-    """Float constants in int8 steps of a 127th of the largest."""
+    """Returns float constants rounded to int8. The scale is the largest magnitude / 127."""
     largest = float(np.abs(data).max(initial=0))
     if not math.isfinite(largest) or not largest:
         raise ModelError("constants that are not finite", tensor=printable_name(name))
@@ -100,7 +100,7 @@ def round_constants(data: Array, name: str) -> Quantized:
 
 
 def clamp_limits(clamp: Clamp, quant: Quantization) -> tuple[int, int]:
-    """Least and greatest int8 value of outputs cut to `clamp`; halves to even, as QuantizeLinear rounds."""
+    """Returns the smallest and largest int8 value of outputs clamped to `clamp`. Rounds as QuantizeLinear."""
 
     def steps(value: float, end: int) -> int:
         if not math.isfinite(value):
@@ -112,9 +112,9 @@ def clamp_limits(clamp: Clamp, quant: Quantization) -> tuple[int, int]:
 
 
 def activation(clamp: Clamp, quant: Quantization) -> Activation | None:
-    """The fused activation that cuts to `clamp` in this quantisation, if there is one.
+    """Returns the fused activation that clamps to `clamp` in this quantisation, or None.
 
-    Ranges without a name are served where they cut as one of those with a name.
+    Another range than an activation's fits too if it clamps to the same int8 values.
     """
     if clamp in ACTIVATIONS:
         return ACTIVATIONS[clamp]
@@ -126,9 +126,10 @@ def activation(clamp: Clamp, quant: Quantization) -> Activation | None:
 
 
 def bias(value: Constant | Quantized, factors: Sequence[float], channels: int, name: str) -> Array:
-    """A bias as int32[channels], in steps of `factors`: input scale * weight scale, one or one a channel.
+    """Returns a bias as int32[channels].
 
-    int32 biases quantised that way are taken as they are; others, and floats, are rounded to it.
+    Its scales are `factors`: input scale * weight scale, one for all channels or one per channel. An int32
+    bias with these scales is returned as it is. Any other bias is rounded to them.
     """
     data = value.data
     if data.size not in (1, channels) or data.size != max(data.shape, default=1):

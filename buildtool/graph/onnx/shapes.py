@@ -1,7 +1,7 @@
-"""Shape inference of an ONNX model, in a process of its own: stdin to stdout, within bounds.
+"""Infers the shapes of an ONNX model: from stdin to stdout, in a process with limited memory and time.
 
-Run by path, so that it imports nothing but the standard library and onnx: what the file makes the
-native code do costs this process at most.
+It is run by path, so that it imports only the standard library and onnx. A file that makes onnx's native code
+crash ends only this process.
 """
 
 import resource
@@ -12,7 +12,7 @@ MOST_SECONDS = 60  # of processor time
 
 
 def main() -> int:
-    """0, or 1 with a line on stderr."""
+    """Returns 0, or 1 with the reason in one line on stderr."""
     resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
     resource.setrlimit(resource.RLIMIT_CPU, (MOST_SECONDS, MOST_SECONDS))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -22,7 +22,7 @@ def main() -> int:
     try:
         inferred = onnx.shape_inference.infer_shapes(onnx.load_from_string(data), data_prop=True)
         result = inferred.SerializeToString()
-    except Exception as error:  # whatever the native code raises says what is wrong with the file
+    except Exception as error:  # the native code's message tells what is wrong with the file
         sys.stderr.write(" ".join(str(error).split())[:400])
         return 1
     sys.stdout.buffer.write(result)

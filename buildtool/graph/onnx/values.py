@@ -1,4 +1,4 @@
-"""What a name of the file stands for while it is read."""
+"""The values that a tensor name of the file stands for while the file is read."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from buildtool.graph.types import Activation, Quantization
 
 Clamp = tuple[float, float]
 NO_CLAMP: Clamp = (-math.inf, math.inf)
-# TFLite's fused activations, by the range that they cut to.
+# TFLite's fused activations by the range to which they clamp.
 ACTIVATIONS: dict[Clamp, Activation] = {
     NO_CLAMP: Activation.NONE,
     (0.0, math.inf): Activation.RELU,
@@ -25,7 +25,7 @@ ACTIVATIONS: dict[Clamp, Activation] = {
 
 @dataclass(frozen=True, eq=False)
 class Constant:
-    """Numbers as they are: floats, shapes, or integers that were not dequantised yet."""
+    """A constant as the file has it: floats, a shape, or integers that are not dequantised yet."""
 
     data: Array
 
@@ -37,9 +37,9 @@ class Constant:
 
 @dataclass(frozen=True, eq=False)
 class Quantized:
-    """A dequantised constant, int8 or int32: scale * (data - zero point), along `axis` if several.
+    """A dequantised constant: scale * (data - zero point), where `data` is int8 or int32.
 
-    uint8 came shifted by 128.
+    Several scales lie along `quant.axis`. A uint8 constant of the file is shifted by 128.
     """
 
     data: Array
@@ -47,7 +47,7 @@ class Quantized:
 
     @property
     def real(self) -> Array:
-        """The numbers that it stands for, as float64; of several scales those of a vector."""
+        """The dequantised numbers as float64. With several scales the result is a vector."""
         zeros, factors = np.array(self.quant.zero_points), np.array(self.quant.scales)
         data = self.data.astype(np.float64)
         if factors.size == 1:
@@ -57,9 +57,10 @@ class Quantized:
 
 @dataclass(frozen=True, eq=False)
 class Held:
-    """An int8 activation: tensor `tensor` of the graph, whose bytes lie as `layout` says.
+    """An int8 activation. `tensor` is its number in the graph, `layout` the order of its bytes.
 
-    `shape` is the file's. `integers`: the file has it in quantised form here, not dequantised.
+    `shape` is the shape in the file. `integers` is true where the file has the quantised integers here,
+    and false where it has the dequantised numbers.
     """
 
     tensor: int
@@ -73,10 +74,11 @@ class Held:
 class Pending:
     """The float result of an operator whose output quantisation is not known yet.
 
-    `make` emits it, given quantisation, fused activation, and the output's name. `clamp`: what
-    followed it; `fuses`: whether it can clamp by itself. `biased`: the same with a bias added, where
-    it has none; `scaled`: with channels times factors plus offsets. `natural`: the output quantisation
-    that TFLite's kernel demands.
+    `make(quantisation, activation, output name)` emits the operator and returns its result. `clamp` is the
+    range to which later operators clamp the result; `fuses` tells whether the operator can do that itself.
+    `biased(bias)` returns the same operator with a bias; it is None where a bias cannot be added.
+    `scaled(factors, offsets)` returns the operator with each channel times its factor plus its offset.
+    `natural` is the output quantisation that TFLite's kernel demands. `channel` is the dimension of a bias.
     """
 
     shape: tuple[int, ...]
@@ -86,12 +88,12 @@ class Pending:
     biased: Callable[[Constant | Quantized], Pending] | None = None
     scaled: Callable[[Array, Array], Pending] | None = None
     natural: Quantization | None = None
-    channel: int = -1  # the dimension that a bias runs along
+    channel: int = -1
 
 
 @dataclass(frozen=True, eq=False)
 class Places:
-    """int64 tensor `tensor` of the graph, as it lies in memory: nothing but a network output."""
+    """The int64 result of ArgMax or ArgMin, which must be a network output. `shape` is that in memory."""
 
     tensor: int
     shape: tuple[int, ...]

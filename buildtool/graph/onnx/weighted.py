@@ -1,4 +1,4 @@
-"""Conv, ConvTranspose, Gemm and MatMul: weights are permuted, activations are not."""
+"""Conv, ConvTranspose, Gemm, MatMul and BatchNormalization. Weights are permuted, activations are not."""
 
 import math
 from dataclasses import dataclass, replace
@@ -25,20 +25,20 @@ from buildtool.graph.types import (
 )
 
 
-def _bias(ctx: Context, node: Node) -> Constant | Quantized | None:
+def _read_bias(ctx: Context, node: Node) -> Constant | Quantized | None:
     if not node.input(2):
         return None
     value = ctx.value(node.input(2))
     if not isinstance(value, (Constant, Quantized)):
-        raise UnsupportedError("a bias that is not constant", hint="add it by an Add of its own")
+        raise UnsupportedError("a bias that is not constant", hint="add it with a separate Add operator")
     return value
 
 
 @dataclass(frozen=True)
 class _Layer:
-    """An operator with weights; its result has shape `memory` in memory (channels last), `shape` in the file.
+    """An operator with weights. Its result has shape `memory` in memory (channels last), `shape` in the file.
 
-    `x`: the input's tensor; `data`, `quant`: the filter; `attrs`: with no activation fused.
+    `x` is the number of its input. `data` and `quant` are the filter. `attrs` have no fused activation.
     """
 
     ctx: Context
@@ -52,15 +52,15 @@ class _Layer:
     shape: tuple[int, ...]
 
     def pending(self) -> Pending:
-        """The layer, its output quantisation being open."""
+        """Returns the layer as an operator whose output quantisation is not known yet."""
         bias = self.bias
         raw = isinstance(bias, Constant) and bias.data.dtype.kind != "f"
         return Pending(
             self.shape,
             self._make,
             fuses=True,
-            biased=self._with_bias if bias is None else None,
-            scaled=None if raw else self._scaled,
+            biased=self._add_bias if bias is None else None,
+            scaled=None if raw else self._scale_channels,
             channel=-1 if self.kind is OpKind.FULLY_CONNECTED else 1,
         )
 
@@ -78,11 +78,14 @@ class _Layer:
         layout = plain(self.shape) if dense else canonical((memory[0], memory[-1], *memory[1:3]), NHWC)
         return Held(tensor, self.shape, layout, out)
 
-    def _with_bias(self, bias: Constant | Quantized) -> Pending:
+    def _add_bias(self, bias: Constant | Quantized) -> Pending:
         return replace(self, bias=bias).pending()
 
-    def _scaled(self, factor: Array, shift: Array) -> Pending:
-        """The layer times a factor per channel plus a shift; a factor of 0 clears the channel's weights."""
+    def _scale_channels(self, factor: Array, shift: Array) -> Pending:
+        """Returns the layer with each channel multiplied by `factor`, then increased by `shift`.
+
+        A factor of 0 clears the channel's weights.
+        """
         data, axis = self.data, 3 if self.kind is OpKind.DEPTHWISE_CONV_2D else 0
         scale = np.broadcast_to(np.array(self.quant.scales), factor.shape)
         products = np.where(factor == 0, scale, scale * factor).astype(np.float32)
@@ -94,71 +97,74 @@ class _Layer:
 
 
 def _read_filter(ctx: Context, node: Node, text: str) -> tuple[Held, int, Quantized, Array]:
-    """(input as an image, its spatial dimensions, filter, its numbers with four dimensions)."""
+    """Returns (4-D input, number of spatial dimensions in the file, filter, the filter's 4-D numbers)."""
     x, w = ctx.held(node), ctx.weights(node, 1)
     image, count = as_image(x, text)
     if w.data.ndim != count + 2 or 0 in w.data.shape:
-        raise ModelError(f"a filter of {list(w.data.shape)} for an input of {list(x.shape)}")
+        raise ModelError(f"a filter of shape {list(w.data.shape)} for an input of shape {list(x.shape)}")
     return image, count, w, w.data[:, :, np.newaxis] if count == 1 else w.data
 
 
 def conv(ctx: Context, node: Node) -> list[Value]:
-    """Conv of 1 or 2 spatial dimensions; as many groups as channels: DEPTHWISE_CONV_2D."""
+    """Reads Conv with 1 or 2 spatial dimensions. One group per channel gives DEPTHWISE_CONV_2D."""
     image, count, w, data = _read_filter(ctx, node, "a convolution")
     n, cin, height, width = image.shape
     cout, depth, kh, kw = data.shape
     groups = node.integer("group", 1)
     if groups < 1 or depth * groups != cin or cout % groups:
-        raise ModelError(f"a filter of {list(w.data.shape)} in {groups} groups for {cin} channels")
+        raise ModelError(f"a filter of shape {list(w.data.shape)} in {groups} groups for {cin} channels")
     if (node.integers("kernel_shape") or w.data.shape[2:]) != w.data.shape[2:]:
-        raise ModelError("kernel_shape is not the filter's")
+        raise ModelError("kernel_shape differs from the filter's shape")
     win = window(node, (height, width), (kh, kw), count)
     if groups == cin and groups > 1:
-        kind, filter_ = OpKind.DEPTHWISE_CONV_2D, (data.transpose(1, 2, 3, 0), _along(w, 0, 3))
+        kind, filter_ = OpKind.DEPTHWISE_CONV_2D, (data.transpose(1, 2, 3, 0), _check_axis(w, 0, 3))
         attrs: ConvAttrs = DepthwiseAttrs(win.stride, win.dilation, win.pad, depth_multiplier=cout // cin)
     else:
-        kind, filter_ = OpKind.CONV_2D, (data.transpose(NHWC), _along(w, 0, 0))
+        kind, filter_ = OpKind.CONV_2D, (data.transpose(NHWC), _check_axis(w, 0, 0))
         attrs = ConvAttrs(win.stride, win.dilation, win.pad)
     shape = (n, cout, *win.out[2 - count :])
     tensor = ctx.build.in_file_order(image, NHWC)
-    layer = _Layer(ctx, kind, tensor, *filter_, _bias(ctx, node), attrs, (n, *win.out, cout), shape)
+    layer = _Layer(ctx, kind, tensor, *filter_, _read_bias(ctx, node), attrs, (n, *win.out, cout), shape)
     return [layer.pending()]
 
 
-def _along(w: Quantized, wanted: int, axis: int) -> Quantization:
-    """The scales, of output channels: dimension `wanted` in the file, `axis` in our filter."""
+def _check_axis(w: Quantized, channels: int, axis: int) -> Quantization:
+    """Returns the filter's quantisation, whose scales must be per output channel.
+
+    The output channels are dimension `channels` in the file and `axis` in our filter.
+    """
     quant = w.quant
-    if len(quant.scales) > 1 and quant.axis != wanted:
+    if len(quant.scales) > 1 and quant.axis != channels:
         text = f"weights quantised along dimension {quant.axis}, not along the output channels"
-        raise UnsupportedError(text, hint=f"quantise them along dimension {wanted}, or per tensor")
+        raise UnsupportedError(text, hint=f"quantise them along dimension {channels}, or per tensor")
     return Quantization(quant.scales, quant.zero_points, axis if len(quant.scales) > 1 else 0)
 
 
 def conv_transpose(ctx: Context, node: Node) -> list[Value]:
-    """ConvTranspose without groups and dilations."""
+    """Reads ConvTranspose without groups and dilations."""
     image, count, w, data = _read_filter(ctx, node, "a transposed convolution")
     fixed = node.text("auto_pad", "NOTSET") == "NOTSET" and node.integers("output_shape") is None
     if node.integer("group", 1) != 1 or pair(node, "dilations", count) != (1, 1) or not fixed:
         text = "a transposed convolution with groups, dilations, auto_pad or output_shape"
-        raise UnsupportedError(text, hint="export it with explicit pads, undilated, in one group")
+        raise UnsupportedError(text, hint="export it with explicit pads, one group and no dilations")
     n, cin, *sizes = image.shape
     if data.shape[0] != cin:
-        raise ModelError(f"a filter of {list(w.data.shape)} for {cin} channels")
+        raise ModelError(f"a filter of shape {list(w.data.shape)} for {cin} channels")
     cout, kernel, stride = data.shape[1], data.shape[2:], pair(node, "strides", count)
     before, after = paddings(node, count)
-    given = node.integers("output_padding") or (0,) * count
-    if len(given) != count or not all(0 <= n <= 1 << 20 for n in given):
-        raise ModelError(f"output_padding {list(given)}")
-    more = given if count == 2 else (0, given[0])
+    padding = node.integers("output_padding") or (0,) * count
+    if len(padding) != count or not all(0 <= n <= 1 << 20 for n in padding):
+        raise ModelError(f"output_padding {list(padding)} for {count} spatial dimensions")
+    extra = padding if count == 2 else (0, padding[0])
     out = [
-        s * (size - 1) + k + m - b - a
-        for s, size, k, m, b, a in zip(stride, sizes, kernel, more, before, after, strict=True)
+        s * (size - 1) + k + e - b - a
+        for s, size, k, e, b, a in zip(stride, sizes, kernel, extra, before, after, strict=True)
     ]
-    ends = [max(0, a - m) for a, m in zip(after, more, strict=True)]
+    ends = [max(0, a - e) for a, e in zip(after, extra, strict=True)]
     attrs = ConvAttrs(stride, pad=Pad(before[0], ends[0], before[1], ends[1]))
-    filter_ = data.transpose(1, 2, 3, 0), _along(w, 1, 0)
+    filter_ = data.transpose(1, 2, 3, 0), _check_axis(w, 1, 0)
     tensor, shape = ctx.build.in_file_order(image, NHWC), (n, cout, *out[2 - count :])
-    kind, bias = OpKind.TRANSPOSE_CONV, _bias(ctx, node)
+    kind, bias = OpKind.TRANSPOSE_CONV, _read_bias(ctx, node)
     return [_Layer(ctx, kind, tensor, *filter_, bias, attrs, (n, *out, cout), shape).pending()]
 
 
@@ -166,36 +172,36 @@ def conv_transpose(ctx: Context, node: Node) -> list[Value]:
 
 
 def gemm(ctx: Context, node: Node) -> list[Value]:
-    """Gemm: A not transposed, alpha and beta 1."""
+    """Reads Gemm with alpha = beta = 1, whose A is not transposed."""
     if node.integer("transA", 0) or node.number("alpha", 1.0) != 1.0 or node.number("beta", 1.0) != 1.0:
-        hint = "fold alpha and beta into weights and bias, transpose A by a Transpose"
+        hint = "fold alpha and beta into weights and bias; transpose A with a separate Transpose operator"
         raise UnsupportedError("a Gemm with transA, alpha or beta", hint=hint)
     x, w = ctx.held(node), ctx.weights(node, 1)
     if w.data.ndim != 2 or len(x.shape) != 2:
-        raise ModelError(f"weights {list(w.data.shape)} for an input of {list(x.shape)}")
-    turned = bool(node.integer("transB", 0))
-    return [_dense(ctx, x, w, turned, _bias(ctx, node))]
+        raise ModelError(f"weights of shape {list(w.data.shape)} for an input of shape {list(x.shape)}")
+    transposed = bool(node.integer("transB", 0))
+    return [_make_dense(ctx, x, w, transposed, _read_bias(ctx, node))]
 
 
 def matmul(ctx: Context, node: Node) -> list[Value]:
-    """MatMul: of an activation and a constant matrix a dense layer, of any others BATCH_MATMUL."""
+    """Reads MatMul: a dense layer for an activation and a constant matrix, otherwise BATCH_MATMUL."""
     first, second = (ctx.value(node.input(i)) for i in range(2))
     computed = (Held, Pending)
     is_dense = isinstance(first, computed) and not isinstance(second, computed)
     if is_dense and isinstance(second, Quantized) and len(second.quant.scales) == 1:
-        # A dense layer takes a matrix whose zero points are 0, or can be made so.
+        # A dense layer needs a matrix whose zero points are 0 or can be made 0.
         data = second.data.astype(np.int64) - second.quant.zero_point
         is_dense = data.ndim <= 2 and -128 <= data.min(initial=0) <= data.max(initial=0) <= 127
     if is_dense:
         held, w = ctx.held(node), ctx.weights(node, 1)
         if w.data.ndim != 2 or not held.shape:
-            text = f"a MatMul of {list(held.shape)} and {list(w.data.shape)}"
-            raise UnsupportedError(text, hint="weights are 2-D")
-        return [_dense(ctx, held, w, False, None)]
+            text = f"a MatMul of shapes {list(held.shape)} and {list(w.data.shape)}"
+            raise UnsupportedError(text, hint="weights must be 2-D")
+        return [_make_dense(ctx, held, w, False, None)]
     x, y = (ctx.operand(node, i) for i in range(2))
     shapes = [v.data.shape if isinstance(v, Quantized) else v.shape for v in (x, y)]
     if min(map(len, shapes)) < 2 or shapes[0][-1] != shapes[1][-2]:
-        text = f"a MatMul of {list(shapes[0])} and {list(shapes[1])}"
+        text = f"a MatMul of shapes {list(shapes[0])} and {list(shapes[1])}"
         raise UnsupportedError(text, hint="reshape vectors to matrices")
     shape = (*broadcast_of(shapes[0][:-2], shapes[1][:-2]), shapes[0][-2], shapes[1][-1])
     if isinstance(x, Quantized) and isinstance(y, Quantized):
@@ -209,16 +215,18 @@ def matmul(ctx: Context, node: Node) -> list[Value]:
     return [ctx.pending(OpKind.BATCH_MATMUL, tensors, shape, *lying(shape, range(len(shape))), MatmulAttrs())]
 
 
-def _dense(ctx: Context, x: Held, w: Quantized, turned: bool, bias: Constant | Quantized | None) -> Pending:
-    """FULLY_CONNECTED; weights (out, in) if `turned`, else (in, out).
+def _make_dense(
+    ctx: Context, x: Held, w: Quantized, transposed: bool, bias: Constant | Quantized | None
+) -> Pending:
+    """Returns a FULLY_CONNECTED. The weights are (out, in) if `transposed`, else (in, out).
 
-    A flattened image stays as it lies: the weights' columns follow.
+    A flattened image tensor is not moved. The columns of the weights are permuted instead.
     """
-    data = w.data if turned else w.data.T
+    data = w.data if transposed else w.data.T
     outputs, inputs = data.shape
     if inputs != x.shape[-1] or not outputs or not inputs:
-        raise ModelError(f"weights {list(w.data.shape)} for an input of {list(x.shape)}")
-    quant = _along(w, 0 if turned else 1, 0)
+        raise ModelError(f"weights of shape {list(w.data.shape)} for an input of shape {list(x.shape)}")
+    quant = _check_axis(w, 0 if transposed else 1, 0)
     lead = x.shape[:-1]
     rows = math.prod(lead)
     tail = tail_order(x.shape, x.layout)
@@ -234,19 +242,24 @@ def _dense(ctx: Context, x: Held, w: Quantized, turned: bool, bias: Constant | Q
     return _Layer(ctx, kind, tensor, data, quant, bias, attrs, (rows, outputs), (*lead, outputs)).pending()
 
 
-_WEIGHT = 127  # of a tap: the more, the finer the steps of the bias
+_WEIGHT = 127  # weight of a batch normalisation's tap: the larger, the finer are the steps of the bias
 
 
 def batch_normalization(ctx: Context, node: Node) -> list[Value]:
-    """Channels times a factor plus an offset: the factor goes into the weights' scales, exactly."""
+    """Reads BatchNormalization, which multiplies each channel by a factor and adds an offset.
+
+    The factors become part of the scales of the weights before it, without loss. Where there are no such
+    weights, it becomes a DEPTHWISE_CONV_2D with one tap per channel.
+    """
     if node.integer("training_mode", 0) or len(node.outputs) != 1:
-        raise UnsupportedError("a BatchNormalization in training", hint="export the network for inference")
-    scale, offset, mean, variance = (_floats(ctx, node, i) for i in range(1, 5))
+        hint = "export the network for inference"
+        raise UnsupportedError("a BatchNormalization in training mode", hint=hint)
+    scale, offset, mean, variance = (_read_floats(ctx, node, i) for i in range(1, 5))
     if len({v.size for v in (scale, offset, mean, variance)}) != 1:
         raise ModelError("parameters of different sizes")
     epsilon = node.number("epsilon", 1e-5)
     if not (variance + epsilon > 0).all():
-        raise ModelError("a variance that is not positive")
+        raise ModelError("a variance is not positive")
     factor = scale / np.sqrt(variance + epsilon)
     shift = offset - mean * factor
     name = node.input(0)
@@ -269,12 +282,12 @@ def batch_normalization(ctx: Context, node: Node) -> list[Value]:
     return [_Layer(ctx, kind, tensor, weights, quant, bias, DepthwiseAttrs(), memory, x.shape).pending()]
 
 
-def _floats(ctx: Context, node: Node, position: int) -> Array:
-    """A parameter: floats, one a channel; some quantisers quantise them like weights."""
+def _read_floats(ctx: Context, node: Node, position: int) -> Array:
+    """Returns a parameter, one float per channel. Some quantisers quantise parameters like weights."""
     value = ctx.value(node.input(position))
     if isinstance(value, Quantized) and len(value.quant.scales) == 1:
         return value.real.reshape(-1)
     data = ctx.array(node, position, "a parameter")
     if data.dtype.kind != "f" or data.ndim != 1 or not np.isfinite(data).all():
-        raise ModelError("a parameter that is not a vector of finite numbers")
+        raise ModelError("a parameter is not a vector of finite numbers")
     return data.astype(np.float64)

@@ -1,4 +1,4 @@
-"""Windows that slide over an image: kernel, strides, dilations and paddings made explicit."""
+"""Windows of convolutions and pools over an input image: kernel, strides, dilations, paddings, output."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -11,12 +11,15 @@ from buildtool.graph.types import Pad
 
 Pair = tuple[int, int]
 NHWC = (0, 2, 3, 1)
-_MOST = 1 << 20  # of a stride, dilation, kernel or padding
+_MOST = 1 << 20  # upper limit for a stride, dilation, kernel size or padding
 
 
 @dataclass(frozen=True)
 class Window:
-    """A window's geometry, rows first; `asked`: rows and columns padded as the file says, used or not."""
+    """A window's geometry, rows before columns. `out` is the output's size.
+
+    `pad` is the padding that the windows use, `asked` the padding that the file gives.
+    """
 
     kernel: Pair
     stride: Pair
@@ -27,27 +30,27 @@ class Window:
 
 
 def as_image(x: Held, text: str) -> tuple[Held, int]:
-    """(`x` as an image, its spatial dimensions, 1 or 2): a line (N, C, L) is one row, the bytes are the same.
+    """Returns (`x` as an NCHW tensor, its number of spatial dimensions in the file, 1 or 2).
 
-    `text` is what would have it: "a convolution".
+    An (N, C, L) tensor gets one row; its bytes stay the same. `text` is the operator, e.g. "a convolution".
     """
     count = len(x.shape) - 2
     if count not in (1, 2):
-        raise UnsupportedError(f"{text} over {count} spatial dimensions", hint="1 or 2 are known")
+        raise UnsupportedError(f"{text} over {count} spatial dimensions", hint="1 or 2 are supported")
     n, c, *sides = x.shape
     return replace(x, shape=(n, c, *(1,) * (2 - count), *sides)), count
 
 
 def pair(node: Node, name: str, count: int, default: int = 1) -> Pair:
-    """An attribute of one number a spatial dimension; a line is an image of one row."""
-    given = node.integers(name) or (default,) * count
-    if len(given) != count or not all(1 <= n <= _MOST for n in given):
-        raise ModelError(f"{name} {list(given)} for {count} spatial dimensions")
-    return (given[0], given[1]) if count == 2 else (1, given[0])
+    """Returns an attribute of one number per spatial dimension as (rows, columns). A line has 1 row."""
+    numbers = node.integers(name) or (default,) * count
+    if len(numbers) != count or not all(1 <= n <= _MOST for n in numbers):
+        raise ModelError(f"{name} {list(numbers)} for {count} spatial dimensions")
+    return (numbers[0], numbers[1]) if count == 2 else (1, numbers[0])
 
 
 def paddings(node: Node, count: int) -> tuple[Pair, Pair]:
-    """(before, after) from the attribute `pads`."""
+    """Returns (before, after) from the attribute `pads`, each as (rows, columns)."""
     pads = node.integers("pads") or (0,) * (2 * count)
     if len(pads) != 2 * count or not all(0 <= n <= _MOST for n in pads):
         raise ModelError(f"pads {list(pads)} for {count} spatial dimensions")
@@ -55,10 +58,13 @@ def paddings(node: Node, count: int) -> tuple[Pair, Pair]:
 
 
 def window(node: Node, sizes: Pair, kernel: Pair, count: int) -> Window:
-    """The geometry over an image of `sizes`, of a convolution or pool with `count` spatial dimensions."""
+    """Returns the window of a convolution or pool over an input image of `sizes`.
+
+    `count` is the number of spatial dimensions in the file.
+    """
     stride, dilation = pair(node, "strides", count), pair(node, "dilations", count)
     extent = [dilated_extent(k, d) for k, d in zip(kernel, dilation, strict=True)]
-    before, after = _pad_sizes(node, sizes, extent, stride, count)
+    before, after = _find_pads(node, sizes, extent, stride, count)
     ceil = bool(node.integer("ceil_mode", 0))
     out: list[int] = []
     used: list[int] = []
@@ -67,16 +73,16 @@ def window(node: Node, sizes: Pair, kernel: Pair, count: int) -> Window:
         if span < 0:
             raise ModelError(f"a window of {e} over {n + b + a} padded elements")
         m = (-(-span // s) if ceil else span // s) + 1
-        if ceil and (m - 1) * s >= n + b:  # a window that starts behind the image does not count
+        if ceil and (m - 1) * s >= n + b:  # a window that starts behind the input image does not count
             m -= 1
         out.append(m)
         used.append(max(0, (m - 1) * s + e - n - b))
     pad = Pad(before[0], used[0], before[1], used[1])
-    asked = Pad(before[0], after[0], before[1], after[1])
-    return Window(kernel, stride, dilation, pad, (out[0], out[1]), asked)
+    in_file = Pad(before[0], after[0], before[1], after[1])
+    return Window(kernel, stride, dilation, pad, (out[0], out[1]), in_file)
 
 
-def _pad_sizes(
+def _find_pads(
     node: Node, sizes: Pair, extent: Sequence[int], stride: Pair, count: int
 ) -> tuple[Sequence[int], Sequence[int]]:
     mode = node.text("auto_pad", "NOTSET")
