@@ -1,8 +1,8 @@
 """Reads Darknet's .cfg files for analysis: layers, their float32 outputs and weights, as a Flow.
 
-A layer is an operator, then (each an operator of its own) its batch normalisation and its activation. Sizes
-follow Darknet: a convolution's `pad=1` is half of its size, a maximum pooling is padded by its size - 1
-unless told otherwise.
+A layer becomes one operator, followed by one for its batch normalisation and one for its activation. Sizes
+follow Darknet: `pad=1` pads a convolution by half of its size, and a maximum pooling is padded by its
+size - 1 by default.
 """
 
 import math
@@ -23,7 +23,7 @@ Shape = tuple[int, int, int]  # channels, rows, columns
 
 @dataclass(frozen=True)
 class Section:
-    """A [section] with its options; `line`: where it begins, from 1."""
+    """A [section] with its options. It begins at `line`, counted from 1."""
 
     kind: str
     line: int
@@ -31,11 +31,11 @@ class Section:
 
     @property
     def place(self) -> str:
-        """For error messages."""
+        """The section's line and kind, for error messages."""
         return f"line {self.line} [{self.kind}]"
 
     def number(self, name: str, default: int | None = None, least: int = 0) -> int:
-        """A whole number from `least` to MAX_NUMBER."""
+        """Returns an option that is a whole number from `least` to MAX_NUMBER."""
         text = self.options.get(name)
         if text is None:
             if default is None:
@@ -46,7 +46,7 @@ class Section:
         return int(text)
 
     def numbers(self, name: str) -> list[int]:
-        """Whole numbers, with a sign, separated by commas."""
+        """Returns an option that is a list of signed whole numbers, separated by commas."""
         text = self.options.get(name, "")
         words = [word.strip() for word in text.split(",")]
         if not all(re.fullmatch("-?[0-9]{1,8}", word) for word in words):
@@ -55,9 +55,9 @@ class Section:
 
 
 def read_cfg(data: bytes, *, path: str = "", batch: int = 1, size: tuple[int, int] | None = None) -> Flow:
-    """The network of a .cfg file, for `batch` images of `size` (rows, columns; default: the file's).
+    """Reads the network of a .cfg file for `batch` images of `size` (rows, columns; default: the file's).
 
-    The file's own batch, that of training, has no effect. Raises ModelError for malformed files,
+    The file's `batch` is for training and has no effect. Raises ModelError for malformed files and
     UnsupportedError for unknown layers.
     """
     try:
@@ -97,7 +97,7 @@ def _sections(data: bytes) -> list[Section]:
 
 
 class _Network:
-    """Values and operators, layer after layer."""
+    """Collects values and operators, layer after layer."""
 
     def __init__(self, sections: list[Section], batch: int, size: tuple[int, int] | None) -> None:
         net, *self.layers = sections
@@ -120,7 +120,7 @@ class _Network:
             try:
                 if layer is None:
                     hint = "known: " + ", ".join(sorted(_LAYERS))
-                    raise UnsupportedError("a layer that is not known", hint=hint)
+                    raise UnsupportedError("unknown layer", hint=hint)
                 layer(self, section)
             except BuildtoolError as error:
                 raise error.at(operator=section.place) from None
@@ -132,14 +132,17 @@ class _Network:
         return Flow("", tuple(self.values), tuple(self.ops), (source,), tuple(outputs))
 
     def value(self, name: str, shape: Shape) -> int:
-        """An activation."""
+        """Adds an activation and returns its number."""
         if min(shape) < 1:
             raise ModelError(f"an output of {shape[1]}x{shape[2]}x{shape[0]}: its input is too small")
         self.values.append(Value(name, self.batch * math.prod(shape) * ITEM))
         return len(self.values) - 1
 
     def apply(self, kind: str, shape: Shape, reads: list[int] | None = None, weights: int = 0) -> None:
-        """An operator with `weights` numbers on the current value (or `reads`), which its output replaces."""
+        """Adds an operator on the current value (or `reads`); its output becomes the current value.
+
+        `weights` counts its weights, float32 numbers.
+        """
         name = f"{len(self.outputs)} {kind}"
         inputs = [self.x] if reads is None else list(dict.fromkeys(reads))
         if weights:
@@ -150,75 +153,78 @@ class _Network:
         self.x, self.shape = out, shape
 
     def finish(self, section: Section, channels: int) -> None:
-        """The batch normalisation and the activation that a layer asks for."""
+        """Adds the batch normalisation and the activation that a layer's options ask for."""
         if section.number("batch_normalize", 0):
             self.apply("batchnorm", self.shape, weights=4 * channels)
         if section.options.get("activation", "logistic") != "linear":
             self.apply("activation", self.shape)
 
     def layer(self, index: int) -> tuple[int, Shape]:
-        """Another layer's output: by its number, or (negative) counted back from here."""
+        """Returns another layer's output. A negative `index` counts back from the current layer."""
         place = len(self.outputs) + index if index < 0 else index
         if not 0 <= place < len(self.outputs):
-            raise ModelError(f"refers to layer {index}; {len(self.outputs)} are before it")
+            raise ModelError(f"refers to layer {index}, but {len(self.outputs)} layers come before it")
         return self.outputs[place]
 
-    def _windows(self, section: Section, pad: int, size: int) -> tuple[int, int]:
-        """Rows and columns of windows of `size`; `pad`: both sides together."""
+    def _count_windows(self, section: Section, pad: int, size: int) -> tuple[int, int]:
+        """Returns the rows and columns of windows of `size`. `pad` is the sum of both sides."""
         stride, (_, *sides) = section.number("stride", 1, 1), self.shape
         rows, columns = ((n + pad - size) // stride + 1 if n + pad >= size else 0 for n in sides)
         return rows, columns
 
-    def _bias(self, section: Section, channels: int) -> int:
-        """The bias's numbers; a batch normalisation has them among its four numbers per channel."""
+    def _count_biases(self, section: Section, channels: int) -> int:
+        """Returns the number of biases: 0 with batch normalisation, whose weights include them."""
         return 0 if section.number("batch_normalize", 0) else channels
 
-    def _convolutional(self, s: Section) -> None:
+    def _add_convolutional(self, s: Section) -> None:
         size, filters, groups = s.number("size", 1, 1), s.number("filters", 1, 1), s.number("groups", 1, 1)
         pad = size // 2 if s.number("pad", 0) else s.number("padding", 0)
         channels = self.shape[0]
         if channels % groups or filters % groups:
-            raise ModelError(f"{groups} groups of {channels} channels and {filters} filters")
-        count = filters * (channels // groups) * size * size + self._bias(s, filters)
-        self.apply("convolutional", (filters, *self._windows(s, 2 * pad, size)), weights=count)
+            raise ModelError(f"{channels} channels and {filters} filters do not divide into {groups} groups")
+        count = filters * (channels // groups) * size * size + self._count_biases(s, filters)
+        self.apply("convolutional", (filters, *self._count_windows(s, 2 * pad, size)), weights=count)
         self.finish(s, filters)
 
-    def _local(self, s: Section) -> None:
+    def _add_local(self, s: Section) -> None:
         size, filters = s.number("size", 1, 1), s.number("filters", 1, 1)
         pad = size // 2 if s.number("pad", 0) else 0
-        out = (filters, *self._windows(s, 2 * pad, size))
+        out = (filters, *self._count_windows(s, 2 * pad, size))
         self.apply("local", out, weights=math.prod(out) * (self.shape[0] * size * size + 1))
         self.finish(s, filters)
 
-    def _read_connected(self, s: Section) -> None:
+    def _add_connected(self, s: Section) -> None:
         outputs = s.number("output", 1, 1)
         self.apply(
-            "connected", (outputs, 1, 1), weights=math.prod(self.shape) * outputs + self._bias(s, outputs)
+            "connected",
+            (outputs, 1, 1),
+            weights=math.prod(self.shape) * outputs + self._count_biases(s, outputs),
         )
         self.finish(s, outputs)
 
-    def _maxpool(self, s: Section) -> None:
+    def _add_maxpool(self, s: Section) -> None:
         size = s.number("size", s.number("stride", 1, 1), 1)
-        self.apply("maxpool", (self.shape[0], *self._windows(s, s.number("padding", size - 1), size)))
+        self.apply("maxpool", (self.shape[0], *self._count_windows(s, s.number("padding", size - 1), size)))
 
-    def _reorg(self, s: Section) -> None:
+    def _add_reorg(self, s: Section) -> None:
         stride = s.number("stride", 1, 1)
         channels, height, width = self.shape
         if height % stride or width % stride:
-            raise ModelError(f"{height}x{width} pixels with a stride of {stride}")
+            raise ModelError(f"{height}x{width} pixels do not divide by a stride of {stride}")
         self.apply("reorg", (channels * stride * stride, height // stride, width // stride))
 
-    def _upsample(self, s: Section) -> None:
+    def _add_upsample(self, s: Section) -> None:
         stride = s.number("stride", 2, 1)
         channels, height, width = self.shape
         self.apply("upsample", (channels, height * stride, width * stride))
 
-    def _route(self, s: Section) -> None:
-        """Several layers side by side; a single whole one is no operator."""
+    def _add_route(self, s: Section) -> None:
+        """Joins the channels of several layers. A single whole layer needs no operator."""
         parts = [self.layer(index) for index in s.numbers("layers")]
         groups, group = s.number("groups", 1, 1), s.number("group_id", 0)
         if any(shape[0] % groups for _, shape in parts) or group >= groups:
-            raise ModelError(f"group {group} of {groups}, of {[shape[0] for _, shape in parts]} channels")
+            channels_of = [shape[0] for _, shape in parts]
+            raise ModelError(f"group {group} of {groups} does not fit layers of {channels_of} channels")
         if any(shape[1:] != parts[0][1][1:] for _, shape in parts):
             raise ModelError("joins layers of different sizes")
         if len(parts) == 1 and groups == 1:
@@ -227,8 +233,8 @@ class _Network:
         channels = sum(shape[0] // groups for _, shape in parts)
         self.apply("route", (channels, *parts[0][1][1:]), [v for v, _ in parts])
 
-    def _shortcut(self, s: Section) -> None:
-        """Adds another layer's output, which may be of another size."""
+    def _add_shortcut(self, s: Section) -> None:
+        """Adds up this and another layer's output, which may have another size."""
         reads = [self.x, *(self.layer(index)[0] for index in s.numbers("from"))]
         self.apply("shortcut", self.shape, reads)
         if s.options.get("activation", "linear") != "linear":
@@ -236,19 +242,19 @@ class _Network:
 
 
 _LAYERS: dict[str, Callable[[_Network, Section], None]] = {
-    **dict.fromkeys(("convolutional", "conv"), _Network._convolutional),
-    "local": _Network._local,
-    "connected": _Network._read_connected,
-    **dict.fromkeys(("maxpool", "max"), _Network._maxpool),
+    **dict.fromkeys(("convolutional", "conv"), _Network._add_convolutional),
+    "local": _Network._add_local,
+    "connected": _Network._add_connected,
+    **dict.fromkeys(("maxpool", "max"), _Network._add_maxpool),
     **dict.fromkeys(("avgpool", "avg"), lambda net, _: net.apply("avgpool", (net.shape[0], 1, 1))),
-    "reorg": _Network._reorg,
-    "upsample": _Network._upsample,
-    "route": _Network._route,
-    "shortcut": _Network._shortcut,
+    "reorg": _Network._add_reorg,
+    "upsample": _Network._add_upsample,
+    "route": _Network._add_route,
+    "shortcut": _Network._add_shortcut,
     "batchnorm": lambda net, s: net.apply(s.kind, net.shape, weights=4 * net.shape[0]),
     **dict.fromkeys(
         ("activation", "softmax", "soft", "normalization", "lrn"), lambda net, s: net.apply(s.kind, net.shape)
     ),
-    # of training alone, or reading boxes out of the output before them
+    # These train the network, or decode boxes from its output: no operators.
     **dict.fromkeys(("dropout", "cost", "region", "detection", "yolo"), lambda _net, _: None),
 }
