@@ -2,11 +2,11 @@
 
 A network with views is an ordinary network in which
 
-- some slices of channels are VIEWs: aliases of the tensor that they are cut from. A reader of the slice's
-  output reads that tensor (`Op.inputs`), and its kernel sees the slice's output (`Op.seen`), by a view whose
-  pixels lie as far apart as those of the wider tensor;
-- some concatenations of channels are JOINED: the parts' producers write each part into its place in the
-output.
+- some slices of channels are VIEWs: aliases of the tensor that they are cut from. A reader of the slice
+  reads that tensor (`Op.inputs`). Its kernel sees the slice's output (`Op.seen`), whose pixels lie as far
+  apart as those of the wider tensor;
+- some concatenations of channels are JOINED: the producer of each part writes it into its place in the
+  output.
 
 It computes the same values, and its tensors and operators have the same numbers.
 """

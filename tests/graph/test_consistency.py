@@ -58,7 +58,7 @@ CASES = {
     "a missing operand": (with_op(1, inputs=(0, -1)), "missing"),
     "too few operands": (with_op(1, inputs=(0,)), "1 inputs"),
     "a tensor index beyond the end": (with_op(1, inputs=(0, 99)), "does not exist"),
-    "operators out of order": (lambda g: replace(g, ops=g.ops[::-1]), "before any operator"),
+    "operators out of order": (lambda g: replace(g, ops=g.ops[::-1]), "before an operator makes it"),
     "an operator twice": (lambda g: replace(g, ops=(*g.ops, g.ops[-1])), "made twice"),
     "an output that nothing makes": (lambda g: replace(g, ops=g.ops[:-1]), "no operator makes"),
     "no input": (lambda g: replace(g, inputs=()), "0 network inputs"),
@@ -76,7 +76,7 @@ CASES = {
     "a long bias": (with_tensor(BIAS, shape=(5,), quant=None, data=np.zeros(5, np.int32)), "bias has shape"),
     "a constant of another shape": (with_tensor(WEIGHTS, shape=(4, 3, 4, 3)), "a constant of int8"),
     "a constant of another type": (with_tensor(WEIGHTS, dtype=DType.INT32), "a constant of int8"),
-    "weights that are not constant": (with_tensor(WEIGHTS, data=None), "before any operator"),
+    "weights that are not constant": (with_tensor(WEIGHTS, data=None), "before an operator makes it"),
 }
 
 

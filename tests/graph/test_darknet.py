@@ -95,7 +95,11 @@ def test_the_bound_counts_values_that_are_live_together():
         ("[convolutional]\nfilters=-1\n", ModelError, "filters=-1"),
         ("[convolutional]\nfilters=99999999999999999999\n", ModelError, "filters=9"),
         ("[convolutional]\nfilters=8\nsize=99\n", ModelError, "too small"),
-        ("[convolutional]\nfilters=8\ngroups=2\n", ModelError, "2 groups of 3 channels"),
+        (
+            "[convolutional]\nfilters=8\ngroups=2\n",
+            ModelError,
+            "3 channels and 8 filters do not divide into 2 groups",
+        ),
         ("[maxpool]\nstride=0\n", ModelError, "stride=0"),
         ("[route]\nlayers=7\n", ModelError, "refers to layer 7"),
         ("[route]\nlayers=\n", ModelError, "expected numbers"),
