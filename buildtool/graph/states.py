@@ -51,7 +51,7 @@ def check_states(graph: Graph, available: Iterable[int]) -> None:
 
 
 def settle_states(graph: Graph) -> Graph:
-    """Returns the graph with each state written once, in its own bytes, after all readers of the old value."""
+    """Returns the graph with each state written once, into its own bytes, after its old value is read."""
     if not graph.states:
         return graph
     work = _Settling(join_windows(graph))

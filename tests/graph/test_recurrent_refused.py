@@ -80,7 +80,7 @@ LSTM = {
     "diagonal": ((L.RECURRENT_TO_OUTPUT, _diagonal), "diagonal"),
     "short rows": ((L.RECURRENT_TO_CELL, _cut), "shape [4, 4], expected [5, 4]"),
     "float": ((L.X, _as(DType.FLOAT32)), "hybrid: int8 weights"),
-    "16 bits": ((L.X, _as(DType.INT16)), "takes only int8"),
+    "16 bits": ((L.X, _as(DType.INT16)), "takes int8 alone"),
     "bias of 16 bits": ((L.CELL_BIAS, _as(DType.INT16)), "must be an int32"),
     "cell of 8 bits": ((L.CELL_STATE, _as(DType.INT8)), "the cell must be a variable tensor of int16"),
     "cell's scale": ((L.CELL_STATE, _scale(0.0003)), "not a power of two"),
@@ -108,7 +108,7 @@ SVDF = {
     "8-bit time": ((2, _as(DType.INT8)), "reads both as 16 bits"),
     "state's zero point": ((4, _scale(0.01, 1)), "zero point"),
     "huge scale": ((2, _scale(1e20)), "too far apart"),
-    "16 bits": ((0, _as(DType.INT16)), "takes only int8"),
+    "16 bits": ((0, _as(DType.INT16)), "takes int8 alone"),
     "no weights": ([1], "missing"),
 }
 
