@@ -1,7 +1,7 @@
 """The operators: one definition (`OpDef`) per kind, one file per family. Everything else derives from these.
 
-A new operator needs a kind in `graph.types.OpKind`, a definition in its family's file, and the arithmetic that
-the definition names.
+A new operator needs a kind in `graph.types.OpKind`, a definition in its family's file, and the arithmetic
+that the definition names.
 """
 
 from buildtool.graph.ops import conv, lookups, moves, pairs, recurrent, reductions

@@ -75,8 +75,8 @@ def _slice_shape(op: Op, shapes: list[Shape], outputs: list[Shape]) -> Shape:
         demand(0 <= begin < n and 0 <= last < n, f"elements {begin}..{last} of a dimension of {n}")
     if op.kind is OpKind.SLICE or not outputs:
         return attrs.extent
-    output, extent = ([n for n in shape if n != 1] for shape in (outputs[0], attrs.extent))
-    demand(output == extent, f"output {list(outputs[0])} from {list(attrs.extent)}")
+    output, expected = ([n for n in shape if n != 1] for shape in (outputs[0], attrs.extent))
+    demand(output == expected, f"output {list(outputs[0])} from {list(attrs.extent)}")
     return outputs[0]
 
 
