@@ -230,7 +230,7 @@ _TABLE: tuple[Group | Option, ...] = (
     ),
     choice("requantise NAME", modes.Requantise, "exact")(
         "For XS3: how sums become 8-bit outputs: exact (equal to the reference) or vpu16 (with 16-bit "
-        "multipliers, within an error bound that buildtool reports)."
+        "multipliers, within a proven error bound)."
     ),
     number("threads N", parsers.whole(1, modes.MOST_THREADS), "all that the board has")(
         "The number of threads that share the work of each kernel call, at most as many as the board has."
