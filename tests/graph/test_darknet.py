@@ -1,4 +1,4 @@
-"""Darknet's .cfg files: layers' sizes by Darknet's rules, and files that are refused."""
+"""Darknet's .cfg files: layers have the sizes that Darknet computes, and bad files are refused."""
 
 import time
 
@@ -31,10 +31,10 @@ def test_a_convolution_its_normalisation_and_its_activation_are_three_operators_
     assert [op.kind for op in flow.ops] == ["convolutional", "batchnorm", "activation"]
     assert sizes(flow) == [32 * 48 * 3] + 3 * [16 * 24 * 8]
     assert weights(flow) == [8 * 3 * 9, 4 * 8]
-    joined = fuse(flow)
-    assert [op.kind for op in joined.ops] == ["convolutional"]
-    assert sizes(joined) == [32 * 48 * 3, 16 * 24 * 8]
-    assert weights(joined) == weights(flow)
+    fused = fuse(flow)
+    assert [op.kind for op in fused.ops] == ["convolutional"]
+    assert sizes(fused) == [32 * 48 * 3, 16 * 24 * 8]
+    assert weights(fused) == weights(flow)
 
 
 def test_a_value_with_a_second_reader_is_not_fused_away():
@@ -75,7 +75,7 @@ def test_routes_join_layers_or_go_back_to_one():
     assert len(flow.outputs) == 2
 
 
-def test_batch_and_size_are_the_callers():
+def test_batch_and_size_come_from_the_caller():
     flow = read("[maxpool]\nsize=2\nstride=2\n", batch=3, size=(64, 20))
     assert sizes(flow) == [3 * 64 * 20 * 3, 3 * 32 * 10 * 3]
 
@@ -87,7 +87,7 @@ def test_the_bound_counts_values_that_are_live_together():
 
 
 @pytest.mark.parametrize(
-    ("text", "error", "says"),
+    ("text", "error", "message"),
     [
         ("", ModelError, "no layer"),
         ("[lstm]\n", UnsupportedError, r"line 5 \[lstm\]"),
@@ -107,8 +107,8 @@ def test_the_bound_counts_values_that_are_live_together():
         ("[maxpool]\nnonsense\n", ModelError, "'nonsense' is not an option"),
     ],
 )
-def test_errors_name_the_line(text, error, says):
-    with pytest.raises(error, match=says):
+def test_errors_name_the_line(text, error, message):
+    with pytest.raises(error, match=message):
         read(text, path="a.cfg")
 
 
