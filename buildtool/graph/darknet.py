@@ -234,7 +234,7 @@ class _Network:
         self.apply("route", (channels, *parts[0][1][1:]), [v for v, _ in parts])
 
     def _add_shortcut(self, s: Section) -> None:
-        """Adds up this and another layer's output, which may have another size."""
+        """Adds other layers' outputs, which may have another size, to the current value."""
         reads = [self.x, *(self.layer(index)[0] for index in s.numbers("from"))]
         self.apply("shortcut", self.shape, reads)
         if s.options.get("activation", "linear") != "linear":

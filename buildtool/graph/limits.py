@@ -44,7 +44,7 @@ def check_limits(graph: Graph, op: Op) -> None:
         raise UnsupportedError(f"{terms} {what}, more than {limit}")
     widens = graph.tensors[op.outputs[0]].dtype is DType.INT16 and not wide
     if op.kind is OpKind.SOFTMAX and widens and source.shape[-1] > MAX_WIDENED_ROW:
-        raise UnsupportedError(f"rows of more than {MAX_WIDENED_ROW} elements, of int8 to int16")
+        raise UnsupportedError(f"rows of more than {MAX_WIDENED_ROW} elements, from int8 to int16")
     if op.kind is OpKind.SOFTMAX and wide and source.shape[-1] > MAX_WIDE_MEAN:
         raise UnsupportedError(f"rows of more than {MAX_WIDE_MEAN} elements of int16")
     if op.kind in _ROWS and source.shape[-1] > _ROWS[op.kind]:

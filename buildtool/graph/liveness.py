@@ -39,8 +39,8 @@ class LiveSum:
 def alias_roots(graph: Graph) -> Mapping[int, int]:
     """Maps each activation to the tensor whose bytes it shares (itself where it is not an alias).
 
-    Raises ModelError where an operator reads a tensor that nothing has made, or reshapes a constant: no code
-    would copy it.
+    Raises ModelError where an operator reads a tensor that nothing has made, or reshapes a constant, which no
+    code would copy.
     """
     wider = tensors_written_in_place(graph)
     roots = {t: t for t in (*graph.inputs, *(state.before for state in graph.states))}
@@ -79,7 +79,7 @@ def state_of(graph: Graph) -> Mapping[int, int]:
 
 @of_graph
 def live_ranges(graph: Graph) -> tuple[LiveRange, ...]:
-    """Returns one range for each set of activations that share their bytes: inputs first, then as produced.
+    """Returns one range for each set of activations that share their bytes, inputs first, in execution order.
 
     An output that nothing reads is live at its operator only. An alias is not a reader. A state has a size of
     0 here and lives to the end.

@@ -1,8 +1,8 @@
-"""The table of options, which the command line, SCons and the reference page are made from.
+"""The table of options, from which the command line, SCons and the reference page are built.
 
 This package imports the standard library only. parsers.py parses the plain values of a request, or text, so
 that every front refuses the same mistakes with the same message. values.py has the types of parsed options.
-Begin at table.py. Each kind of request lists the options that it takes (buildtool/api/requests).
+Each kind of request lists the options that it takes (buildtool/api/requests).
 """
 
 from __future__ import annotations
