@@ -22,16 +22,16 @@ does not heed it. Sizes are in bytes; `64K` is 64 x 1024, `1M` is 1024 x 1024.
 _GROUPS = {
     Group.PLANNING: (
         "Planning",
-        "How the network is planned. A limit that cannot be kept ends in an error that says what would do.",
+        "How the network is planned. A limit that no plan meets is an error, which names a limit that works.",
     ),
     Group.TARGET: ("Target", "What the network is for, and what it is compiled with."),
     Group.INPUT: ("Input", "What `validate` and `profile` run the network on."),
     Group.BUILT: (
-        "Made earlier",
-        "What a plan and an image were kept as, in place of planning and building.",
+        "Existing files",
+        "A plan or a firmware image from an earlier run, to use instead of planning and building.",
     ),
     Group.DESK: (
-        "A board on the desk",
+        "An attached board",
         "Where test firmware runs, and how it is reached ([boards-on-the-desk.md](boards-on-the-desk.md)).",
     ),
     Group.REPORT: ("Report", "What is compared and shown."),

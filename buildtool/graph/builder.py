@@ -1,7 +1,7 @@
-"""Puts a network together operator by operator, for everything that makes networks in code.
+"""Builds a network in code, operator by operator.
 
-Weights and quantisations come from the classes built on it: the zoo calibrates them, tests draw them at
-random, benchmarks take those of published figures.
+The callers provide weights and quantisations: the zoo calibrates them, tests draw them at random, and
+benchmarks take them from published figures.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ NO_PAD, NO_ATTRS = Pad(), Attrs()
 
 
 class GraphBuilder:
-    """Collects tensors and operators; methods that add one return the number of the tensor it makes."""
+    """Collects tensors and operators. A method that adds one returns the number of the new tensor."""
 
     def __init__(self, name: str = "net") -> None:
         self.network = name
@@ -35,7 +35,7 @@ class GraphBuilder:
         data: npt.NDArray[np.generic] | None = None,
         name: str = "",
     ) -> int:
-        """A tensor, constant when it has data; named t0, t1, ... or, with data, w0, w1, ... by default."""
+        """Adds a tensor, a constant where `data` is given. Default names: t0, t1, ...; constants: w0, ..."""
         number = len(self.tensors)
         label = name or f"{'t' if data is None else 'w'}{number}"
         self.tensors.append(Tensor(label, tuple(int(n) for n in shape), dtype, quant, data))
@@ -44,7 +44,7 @@ class GraphBuilder:
     def feed(
         self, shape: Sequence[int], quant: Quantization | None, dtype: DType = DType.INT8, name: str = ""
     ) -> int:
-        """A network input."""
+        """Adds a network input."""
         self.inputs.append(self.tensor(shape, quant, dtype, name=name))
         return self.inputs[-1]
 
@@ -56,7 +56,7 @@ class GraphBuilder:
         dtype: DType = DType.INT8,
         name: str = "",
     ) -> int:
-        """A state's tensor `before`; `keep` sets its tensor `after`."""
+        """Adds a state and returns its tensor `before`. `keep` sets its tensor `after`."""
         before = self.tensor(shape, quant, dtype)
         self.states.append(State(before, before, initial, name or f"state{len(self.states)}"))
         return before
@@ -79,7 +79,7 @@ class GraphBuilder:
         name: str = "",
         shape: Sequence[int] | None = None,
     ) -> int:
-        """An operator with one output; `shape` where the inputs and attributes do not say it."""
+        """Adds an operator with one output. Give `shape` where inputs and attributes do not determine it."""
         new = Op(kind, tuple(inputs), (len(self.tensors),), attrs, len(self.ops))
         if shape is None:
             rule = DEFS[kind].shape
@@ -89,5 +89,5 @@ class GraphBuilder:
         return self.tensor(shape, quant, dtype, name=name)
 
     def graph(self, outputs: Sequence[int]) -> Graph:
-        """The network so far."""
+        """Returns the network built so far."""
         return graph_of(self.network, self.tensors, self.ops, self.inputs, outputs, self.states)

@@ -1,4 +1,4 @@
-"""Proves a Graph sound: indices, order, shapes, types, quantisation. Later rooms trust a checked graph."""
+"""Checks a Graph: indices, order, shapes, types and quantisation. Later stages rely on these checks."""
 
 import math
 
@@ -14,11 +14,11 @@ from buildtool.graph.quantrules import QuantError, check_tensor, fixed_output
 from buildtool.graph.states import check_states
 from buildtool.graph.types import DType, Graph, Op, OpKind, PadAttrs, Tensor, WidenedAttrs
 
-MAX_RANK = 6  # of the kernels' copies and reductions
+MAX_RANK = 6  # dimensions that the kernels' copies and reductions can walk
 
 
 def check_graph(graph: Graph) -> None:
-    """Raises ModelError (UnsupportedError for a legal but unsupported one) unless `graph` is sound."""
+    """Raises ModelError for an invalid graph, and UnsupportedError for a valid one that is not supported."""
     users = {t: op.place for op in reversed(graph.ops) for t in (*op.inputs, *op.outputs)}
     for t, tensor in enumerate(graph.tensors):
         try:
@@ -51,7 +51,7 @@ def check_op(graph: Graph, op: Op) -> None:
 
 
 def _check_operands(graph: Graph, op: Op) -> None:
-    """Numbers, shapes, types and quantisation of the operands; `check_tensor` checked each by itself."""
+    """Checks how many operands there are, and whether their shapes, types and quantisation fit together."""
     definition = DEFS[op.kind]
     count = 3 if isinstance(op.attrs, WidenedAttrs) else definition.operands
     if (count is not None and len(op.inputs) != count) or not op.inputs:
@@ -64,11 +64,11 @@ def _check_operands(graph: Graph, op: Op) -> None:
         load("graph", definition.whole)(graph, op)
         return
     if definition.shape is None:
-        raise ModelError(f"{op.kind} is for planning alone")
+        raise ModelError(f"{op.kind} is allowed in planned networks only")
     shapes = [graph.tensors[t].shape if t >= 0 else () for t in op.inputs]
     outputs = [graph.tensors[t].shape for t in op.outputs]
-    wanted = definition.shape(op, shapes, outputs)
-    demand(outputs[0] == wanted, f"the output has shape {list(outputs[0])}, expected {list(wanted)}")
+    expected = definition.shape(op, shapes, outputs)
+    demand(outputs[0] == expected, f"the output has shape {list(outputs[0])}, expected {list(expected)}")
     definition.types(graph, op)
     if definition.output is not None:
         fixed_output(graph, op, definition.output)
@@ -93,7 +93,7 @@ def _check_tensor(tensor: Tensor) -> None:
 
 
 def _check_order(graph: Graph) -> None:
-    """Every activation is made once, before it is read; constants never."""
+    """Checks that each activation is made once, before any operator reads it, and no constant is made."""
     if not graph.inputs or not graph.outputs:
         raise ModelError(f"{len(graph.inputs)} network inputs, {len(graph.outputs)} outputs")
     for t in (*graph.inputs, *graph.outputs):
@@ -106,23 +106,23 @@ def _check_order(graph: Graph) -> None:
             raise ModelError("a network input with a constant value", tensor=tensor.name)
         if tensor.dtype == DType.INT32:
             raise UnsupportedError("an int32 network input", tensor=tensor.name)
-    made = {*graph.inputs, *(state.before for state in graph.states)}
+    available = {*graph.inputs, *(state.before for state in graph.states)}
     for op in graph.ops:
         for t in op.inputs:
             if t >= len(graph.tensors) or t < -1:
                 raise ModelError(f"tensor index {t} does not exist", operator=op.place)
-            if t >= 0 and t not in made and not graph.tensors[t].is_constant:
-                text = "read before any operator made it"
+            if t >= 0 and t not in available and not graph.tensors[t].is_constant:
+                text = "is read before an operator makes it"
                 raise ModelError(text, operator=op.place, tensor=graph.tensors[t].name)
         for t in op.outputs:
             if not 0 <= t < len(graph.tensors):
                 raise ModelError(f"tensor index {t} does not exist", operator=op.place)
-            if t in made or graph.tensors[t].is_constant:
-                text = "made twice, or a network input or constant"
+            if t in available or graph.tensors[t].is_constant:
+                text = "is made twice, or is a network input or a constant"
                 raise ModelError(text, operator=op.place, tensor=graph.tensors[t].name)
-            made.add(t)
-    check_states(graph, made)
+            available.add(t)
+    check_states(graph, available)
     for t in graph.outputs:
-        if t not in made:
+        if t not in available:
             text = "a network output that no operator makes"
             raise UnsupportedError(text, tensor=graph.tensors[t].name)

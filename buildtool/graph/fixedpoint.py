@@ -66,14 +66,14 @@ _DENSE_STEPS = 256  # outputs differ from the zero point by at most 255
 def dense_multiplier(real: float) -> tuple[int, int, int]:
     """(multiplier, low, shift): FULLY_CONNECTED's requantisation in integers.
 
-    The reference computes round(sum * real), halves away from zero, in double precision. With
-    factor = multiplier * 2^16 + low the same is, for every int32 sum whose output is less than 256
-    away from the zero point (farther away both are clamped),
+    The reference computes round(sum * real) in double precision, halves away from zero. With
+    factor = multiplier * 2^16 + low, this integer formula gives the same results:
 
         sign(sum) * ((|sum| * factor + 2^(46 - shift)) >> (47 - shift))
 
-    Both are odd step functions, so equal when they step at the same sums: each of the 256 steps gives
-    bounds on the factor. `low` is 0 where 31 bits suffice (mostly).
+    It holds for every int32 sum whose output is less than 256 away from the zero point; farther away
+    both are clamped. Both are odd step functions, so they are equal when they step at the same sums:
+    each of the 256 steps gives bounds for the factor. `low` is 0 where 31 bits suffice (mostly).
     """
     _, shift = quantize_multiplier(real)
     bits = 31 + DENSE_LOW_BITS - shift
@@ -97,7 +97,7 @@ def dense_multiplier(real: float) -> tuple[int, int, int]:
 
 
 def _first_sum(real: float, edge: float) -> int:
-    """The least positive sum with sum * real >= edge, the product in double precision."""
+    """The smallest positive sum with sum * real >= edge, where the product is in double precision."""
     first = max(math.ceil(edge / real), 1)
     while first * real < edge:
         first += 1
@@ -107,7 +107,7 @@ def _first_sum(real: float, edge: float) -> int:
 
 
 def wrap_int32(x: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """`x` modulo 2^32, as C's int32 holds it on every machine that matters."""
+    """Returns `x` wrapped to int32 (modulo 2^32), as a two's complement machine stores it."""
     return x.astype(np.int32).astype(np.int64)
 
 
@@ -156,26 +156,26 @@ def multiply_by_quantized_multiplier(
 def multiply_wide(
     x: npt.NDArray[np.int64], multiplier: npt.ArrayLike, shift: npt.ArrayLike
 ) -> npt.NDArray[np.int64]:
-    """Product x * multiplier * 2^(shift - 31) of sums of 64 bits: 16 bits of the multiplier, halves up.
+    """Product x * multiplier * 2^(shift - 31) of 64-bit sums, as MultiplyByQuantizedMultiplier(int64_t, ...).
 
-    As LiteRT's MultiplyByQuantizedMultiplier(int64_t, ...); the result is cut to 32 bits.
+    As LiteRT does, it uses 15 bits of the multiplier, rounds halves up and cuts the result to 32 bits.
     """
     reduced, total = reduce_multiplier(np.asarray(multiplier, np.int64)), 15 - np.asarray(shift, np.int64)
     return wrap_int32((x * reduced + (np.int64(1) << (total - 1))) >> total)
 
 
 def reduce_multiplier(multiplier: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """A multiplier of 31 bits as one of 15."""
+    """Returns a 31-bit multiplier rounded to 15 bits."""
     return np.where(multiplier < 0x7FFF0000, (multiplier + (1 << 15)) >> 16, 0x7FFF)
 
 
 def divide_towards_zero(a: npt.NDArray[np.int64], b: int) -> npt.NDArray[np.int64]:
-    """The quotient a / b towards zero, as C divides; b above 0."""
+    """The quotient a / b rounded towards zero, as in C. `b` is above 0."""
     return np.asarray(np.sign(a) * (np.abs(a) // b))
 
 
 def quantize_value(real: float, quant: Quantization) -> int:
-    """`real` as an unclamped integer of a per-tensor quantisation; the division is float32."""
+    """Returns `real` as an unclamped integer of a per-tensor quantisation. The division is in float32."""
     with np.errstate(all="ignore"):
         scaled = float(np.float32(real) / np.float32(quant.scale))
     if not INT32_MIN <= scaled <= INT32_MAX:
@@ -184,10 +184,10 @@ def quantize_value(real: float, quant: Quantization) -> int:
 
 
 def activation_range(activation: Activation, quant: Quantization, dtype: DType) -> tuple[int, int]:
-    """The least and greatest quantised output under a fused activation, both inclusive.
+    """The lowest and highest quantised output of a fused activation, both inclusive.
 
-    As TFLite's CalculateActivationRangeQuantized, for int8 and uint8.
+    The same as TFLite's CalculateActivationRangeQuantized for int8 and uint8.
     """
-    (low, high), (least, most) = RANGES[dtype], _ENDS[activation]
-    low = low if least is None else max(low, quantize_value(least, quant))
-    return low, high if most is None else min(high, quantize_value(most, quant))
+    (low, high), (lower, upper) = RANGES[dtype], _ENDS[activation]
+    low = low if lower is None else max(low, quantize_value(lower, quant))
+    return low, high if upper is None else min(high, quantize_value(upper, quant))

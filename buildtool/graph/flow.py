@@ -1,7 +1,7 @@
-"""A network as memory planning sees it: values with sizes, operators that read and write them.
+"""A network for memory planning: values with sizes, and operators that read and write them.
 
-Networks of any element type and any operators have this form: a Graph that is to become firmware, and files
-that are only analysed (ONNX, Darknet).
+It has no element types or attributes. So it can describe a Graph that becomes firmware, and also a file that
+is only analysed (ONNX, Darknet).
 """
 
 from collections import Counter
@@ -18,7 +18,7 @@ MAX_VALUE = 1 << 50  # bytes of a value that files may claim
 
 @dataclass(frozen=True)
 class Value:
-    """Bytes of an input, a result or a weight; ModelError above MAX_VALUE."""
+    """An input, a result or a weight; `size` in bytes. Raises ModelError above MAX_VALUE."""
 
     name: str
     size: int
@@ -31,7 +31,7 @@ class Value:
 
 @dataclass(frozen=True)
 class FlowOp:
-    """An operator: the values it reads (each once) and writes; `position`: its place in the source."""
+    """An operator, the values it reads (each once) and writes, and its `position` in the source."""
 
     name: str
     kind: str
@@ -42,7 +42,7 @@ class FlowOp:
 
 @dataclass(frozen=True)
 class Flow:
-    """Operators in an order in which they can run; indices are into `values`."""
+    """Operators in an order in which they can run. They refer to `values` by index."""
 
     name: str
     values: tuple[Value, ...]
@@ -51,17 +51,17 @@ class Flow:
     outputs: tuple[int, ...]
 
     def activations(self) -> tuple[int, ...]:
-        """Inputs and results: inputs first, then as produced."""
+        """The inputs, then the operators' results in execution order."""
         return (*self.inputs, *(v for op in self.ops for v in op.writes))
 
     def weights(self) -> tuple[int, ...]:
-        """Weights that an operator reads, ascending."""
+        """The weights that operators read, in ascending order."""
         return tuple(sorted({v for op in self.ops for v in op.reads if self.values[v].is_weight}))
 
 
 @dataclass(frozen=True)
 class Life:
-    """A value's bytes, and the first and last operator (positions in Flow.ops) that needs them."""
+    """A value's size in bytes, and the first and last operator (places in Flow.ops) that need it."""
 
     value: int
     size: int
@@ -70,7 +70,7 @@ class Life:
 
 
 def flow_of(graph: Graph) -> Flow:
-    """A graph's activations: tensors that share their bytes are one value, aliases are no operators."""
+    """Returns a graph's flow: tensors that share their bytes are one value, and aliases are left out."""
     roots, elsewhere = alias_roots(graph), state_of(graph)
     sizes: dict[int, int] = {}
     for tensor, root in roots.items():
@@ -92,23 +92,23 @@ def flow_of(graph: Graph) -> Flow:
     before = tuple(state.before for state in graph.states)
     ends = (*graph.outputs, *(state.after for state in graph.states))
     states = [(place[roots[s.before]], place[roots[s.after]]) for s in graph.states]
-    in_turn, tokens = _in_turn(ops, states, len(values))
+    ordered_ops, tokens = _order_state_writes(ops, states, len(values))
     return Flow(
         graph.name,
         (*values, *tokens),
-        in_turn,
+        ordered_ops,
         tuple(place[t] for t in (*graph.inputs, *before)),
         tuple(dict.fromkeys(place[roots[t]] for t in ends if t in roots)),
     )
 
 
-def _in_turn(
+def _order_state_writes(
     ops: tuple[FlowOp, ...], states: Sequence[tuple[int, int]], count: int
 ) -> tuple[tuple[FlowOp, ...], list[Value]]:
-    """The operators with an added order: a state's writer comes after all readers of its old value.
+    """Makes each state's writer depend on all readers of its old value.
 
-    `states`: values (before, after); `count`: of values. Each reader writes a new value without bytes
-    (returned too), and the writer reads these.
+    `states` are pairs of values (before, after), and `count` is the number of values. Each reader writes a
+    token, a new value of 0 bytes, and the writer reads all tokens. Returns the operators and the tokens.
     """
     ordered, tokens = list(ops), list[Value]()
     for before, after in states:
@@ -125,9 +125,9 @@ def _in_turn(
 
 
 def lives(flow: Flow, *, weights: bool = False) -> tuple[Life, ...]:
-    """The lifetime of each activation, as in liveness.live_ranges; unread inputs at operator 0.
+    """Returns each activation's lifetime, as liveness.live_ranges does. Unread inputs live at operator 0.
 
-    With `weights` also theirs: from their first reader (for which they are loaded) to their last.
+    With `weights`, weights have lifetimes too: from their first reader to their last.
     """
     first = dict.fromkeys(flow.inputs, 0)
     last = dict(first)
@@ -143,20 +143,20 @@ def lives(flow: Flow, *, weights: bool = False) -> tuple[Life, ...]:
 
 
 def peak(lifetimes: Sequence[Life]) -> int:
-    """The most bytes kept at once."""
+    """Returns the largest number of bytes that are live at once."""
     change: dict[int, int] = {}
     for life in lifetimes:
         change[life.first] = change.get(life.first, 0) + life.size
         change[life.last + 1] = change.get(life.last + 1, 0) - life.size
-    most = live = 0
+    highest = live = 0
     for position in sorted(change):
         live += change[position]
-        most = max(most, live)
-    return most
+        highest = max(highest, live)
+    return highest
 
 
 def reorder(flow: Flow, order: Sequence[int]) -> Flow:
-    """The flow with operator order[i] (a place in `ops`) at place i."""
+    """Returns the flow with operator order[i] (a place in `ops`) at place i."""
     return replace(flow, ops=tuple(flow.ops[i] for i in order))
 
 
@@ -172,13 +172,13 @@ _LEADERS = frozenset(
 
 
 def fuse(flow: Flow) -> Flow:
-    """The flow with batch normalisations and activations fused into the operator before, as in most runtimes.
+    """Fuses batch normalisations and activations into the operator before them, as most runtimes do.
 
-    Nothing else may read the value in between. Element-wise arithmetic counts where its other side is
-    weights.
+    Nothing else may read the value in between. Element-wise arithmetic is fused where its other operand is
+    a weight.
     """
     read = Counter(v for op in flow.ops for v in op.reads)
-    kept = set(flow.outputs)
+    outputs = set(flow.outputs)
     place: dict[int, int] = {}  # value -> place in `ops`
     ops: list[FlowOp] = []
     for op in flow.ops:
@@ -191,7 +191,7 @@ def fuse(flow: Flow) -> Flow:
             and ops[before].kind in _LEADERS
             and ops[before].writes == (sources[0],)
             and read[sources[0]] == 1
-            and sources[0] not in kept
+            and sources[0] not in outputs
         ):
             added = tuple(v for v in op.reads if v != sources[0] and v not in ops[before].reads)
             ops[before] = replace(ops[before], reads=(*ops[before].reads, *added), writes=op.writes)

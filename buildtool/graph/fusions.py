@@ -1,9 +1,9 @@
 """Fusions by slices: branches that are joined, mixed by a 1x1 convolution, and read in slices of channels.
 
 The channels of a convolution's output do not depend on each other. So one convolution for each slice computes
-the same bytes, and the whole map never exists. Where every slice has the shape of a branch's end, the
-concatenation and these convolutions can advance row by row together: each slice then takes the place of a
-branch's end, and only one row of the joined map is in memory.
+the same bytes, and the whole map is never in memory. Where every slice has the shape of a branch's output,
+the concatenation and these convolutions can advance row by row together. Each slice then overwrites a
+branch's output, and only one row of the joined map is in memory.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,9 +21,9 @@ from buildtool.graph.types import Graph, Op, OpKind, Pad, Quantization, Tensor, 
 
 
 class Fusion(NamedTuple):
-    """Operators [first, last]: a concatenation, and a 1x1 convolution of it for each of its parts.
+    """Operators `first` to `last`: a concatenation, then a 1x1 convolution of it for each of its parts.
 
-    `parts` die there, and each has the shape of the output in `results` with the same number.
+    Nothing else reads the `parts`. results[i], a convolution's output, has the shape of parts[i].
     """
 
     first: int
@@ -34,7 +34,7 @@ class Fusion(NamedTuple):
 
 @of_graph
 def fusions(graph: Graph) -> tuple[Fusion, ...]:
-    """The fusions by slices of a network, in order."""
+    """Returns the fusions by slices of a network, in order."""
     fusions, readers = list[Fusion](), graph.consumers()
     for first, op in enumerate(graph.ops):
         joined, last = op.outputs[0], first + len(op.inputs)
@@ -47,7 +47,7 @@ def fusions(graph: Graph) -> tuple[Fusion, ...]:
         ):
             continue
         results = tuple(one.outputs[0] for one in convolutions)
-        if _take_places(graph, op.inputs, results) and _die_at(graph, op.inputs, first):
+        if _have_equal_shapes(graph, op.inputs, results) and _are_read_only_by(graph, op.inputs, first):
             fusions.append(Fusion(first, last, op.inputs, results))
     return tuple(fusions)
 
@@ -60,7 +60,7 @@ def _joins_channels(graph: Graph, op: Op) -> bool:
 
 
 def _is_pointwise(graph: Graph, op: Op) -> bool:
-    """Whether each pixel of the operator's output is a convolution of all channels of one pixel."""
+    """Whether the operator is a 1x1 convolution of all channels, with stride 1 and without padding."""
     if op.kind is not OpKind.CONV_2D or not isinstance(op.attrs, g.ConvAttrs):
         return False
     filters = graph.tensors[op.inputs[1]]
@@ -68,14 +68,14 @@ def _is_pointwise(graph: Graph, op: Op) -> bool:
     return pixel and filters.is_constant and op.attrs.stride == (1, 1) and op.attrs.pad == Pad()
 
 
-def _take_places(graph: Graph, parts: Sequence[int], results: Sequence[int]) -> bool:
-    """Whether each result has the shape and the type of the part with its number."""
-    forms = [[(graph.tensors[t].shape, graph.tensors[t].dtype) for t in some] for some in (parts, results)]
+def _have_equal_shapes(graph: Graph, parts: Sequence[int], results: Sequence[int]) -> bool:
+    """Whether results[i] has the shape and the type of parts[i], for every i."""
+    forms = [[(graph.tensors[t].shape, graph.tensors[t].dtype) for t in group] for group in (parts, results)]
     return forms[0] == forms[1]
 
 
-def _die_at(graph: Graph, parts: Sequence[int], position: int) -> bool:
-    """Whether operators make all the tensors for the one at `position` alone."""
+def _are_read_only_by(graph: Graph, parts: Sequence[int], position: int) -> bool:
+    """Whether operators make all the tensors, and only the operator at `position` reads them."""
     readers, makers = graph.consumers(), graph.producers()
     aliases = {t for op in graph.ops if op.kind in ALIAS_KINDS for t in (*op.inputs, *op.outputs)}
     return len(set(parts)) == len(parts) and all(
@@ -84,37 +84,38 @@ def _die_at(graph: Graph, parts: Sequence[int], position: int) -> bool:
     )
 
 
-# ---- making them -------------------------------------------------------------------------------------
+# ---- building them -----------------------------------------------------------------------------------
 
 
 class _Wide(NamedTuple):
-    """A 1x1 convolution that is read in slices: its position, the branches' ends, its slices by channel."""
+    """A 1x1 convolution of joined branches whose output is read in slices."""
 
     position: int
-    parts: tuple[int, ...]
+    parts: tuple[int, ...]  # the branches' outputs
     joins: frozenset[int]  # positions of the concatenations
-    slices: tuple[int, ...]  # positions
+    slices: tuple[int, ...]  # positions of the slices, by first channel
 
 
 def with_sliced_fusions(graph: Graph) -> Graph:
-    """The network with a convolution for each slice of its fusions; itself where it has no fusion to slice.
+    """Returns the network with one convolution per slice of its fusions; `graph` where there is no fusion.
 
-    Concatenations of concatenations become one. Names and bytes of the remaining tensors stay.
+    Nested concatenations become one. The remaining tensors keep their names and bytes.
     """
-    wide = {one.position: one for p in range(len(graph.ops)) if (one := _wide(graph, p)) is not None}
+    wide = {one.position: one for p in range(len(graph.ops)) if (one := _find_wide(graph, p)) is not None}
     if not wide:
         return graph
-    gone = {p for one in wide.values() for p in (*one.joins, *one.slices)}
+    replaced = {p for one in wide.values() for p in (*one.joins, *one.slices)}
     tensors, ops = list(graph.tensors), list[Op]()
     for position, op in enumerate(graph.ops):
         if position in wide:
             ops += _slice_fusion(graph, wide[position], tensors)
-        elif position not in gone:
+        elif position not in replaced:
             ops.append(op)
     return graph_of(graph.name, tensors, ops, graph.inputs, graph.outputs, graph.states)
 
 
-def _wide(graph: Graph, position: int) -> _Wide | None:
+def _find_wide(graph: Graph, position: int) -> _Wide | None:
+    """Returns the sliced convolution at `position`, None where the operator is anything else."""
     op, readers, makers = graph.ops[position], graph.consumers(), graph.producers()
     result = op.outputs[0]
     if not _is_pointwise(graph, op) or result in graph.outputs or op.inputs[0] not in makers:
@@ -125,18 +126,18 @@ def _wide(graph: Graph, position: int) -> _Wide | None:
     slices = sorted(readers.get(result, ()), key=lambda p: _channels(graph, p).start)
     if len(slices) < 2 or any(len(_channels(graph, p)) == 0 for p in slices):
         return None
-    joins = frozenset(_joins(graph, join))
-    parts = tuple(_parts(graph, join, joins))
+    joins = frozenset(_find_joins(graph, join))
+    parts = tuple(_find_parts(graph, join, joins))
     results = [graph.ops[p].outputs[0] for p in slices]
     last_joins = {t: p for t in parts for p in readers[t]}
-    fits = _take_places(graph, parts, results) and set(last_joins.values()) <= joins
-    if not fits or not all(_die_at(graph, [t], p) for t, p in last_joins.items()):
+    fits = _have_equal_shapes(graph, parts, results) and set(last_joins.values()) <= joins
+    if not fits or not all(_are_read_only_by(graph, [t], p) for t, p in last_joins.items()):
         return None
     return _Wide(position, parts, joins, tuple(slices))
 
 
 def _channels(graph: Graph, position: int) -> range:
-    """The neighbouring channels that an operator takes of its input; none where it does anything else."""
+    """The range of channels that an operator slices from its input; empty where it does anything else."""
     op = graph.ops[position]
     source, result = graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]]
     same = same_quantization(source.quant, result.quant)
@@ -146,8 +147,8 @@ def _channels(graph: Graph, position: int) -> range:
     return range(start, start + op.attrs.extent[-1])
 
 
-def _joins(graph: Graph, position: int) -> Iterator[int]:
-    """A concatenation, and those before it whose parts it could join itself with the same bytes."""
+def _find_joins(graph: Graph, position: int) -> Iterator[int]:
+    """Yields a concatenation, and those before it whose parts it could join directly with the same bytes."""
     yield position
     op, makers = graph.ops[position], graph.producers()
     for t in op.inputs:
@@ -156,36 +157,36 @@ def _joins(graph: Graph, position: int) -> Iterator[int]:
         if before is None or not alone or not _joins_channels(graph, graph.ops[before]):
             continue
         if same_quantization(graph.tensors[t].quant, graph.tensors[op.outputs[0]].quant):
-            yield from _joins(graph, before)
+            yield from _find_joins(graph, before)
 
 
-def _parts(graph: Graph, position: int, joins: frozenset[int]) -> Iterator[int]:
-    """The parts of a concatenation and of those before it, in the order of channels."""
+def _find_parts(graph: Graph, position: int, joins: frozenset[int]) -> Iterator[int]:
+    """Yields the parts of a concatenation and of those in `joins` before it, in the order of channels."""
     makers = graph.producers()
     for t in graph.ops[position].inputs:
         if makers.get(t) in joins:
-            yield from _parts(graph, makers[t], joins)
+            yield from _find_parts(graph, makers[t], joins)
         else:
             yield t
 
 
 def _slice_fusion(graph: Graph, wide: _Wide, tensors: list[Tensor]) -> Iterator[Op]:
-    """The operators of a fusion by slices; new constants are added to `tensors`."""
+    """Yields the operators of a fusion by slices, and appends their constants to `tensors`."""
     op = graph.ops[wide.position]
     join = graph.ops[graph.producers()[op.inputs[0]]]
     yield replace(join, inputs=wide.parts)
     for position in wide.slices:
         channels, inputs = _channels(graph, position), [op.inputs[0]]
-        some = slice(channels.start, channels.stop)
+        selection = slice(channels.start, channels.stop)
         for t in op.inputs[1:]:
             inputs.append(len(tensors) if t >= 0 else t)
             if t < 0:
                 continue
             constant, data, quant = graph.tensors[t], graph.tensors[t].data, graph.tensors[t].quant
             assert data is not None  # filters and biases are constants
-            taken = np.ascontiguousarray(data[some])
+            values = np.ascontiguousarray(data[selection])
             if quant is not None and len(quant.scales) > 1:
-                quant = Quantization(quant.scales[some], quant.zero_points[some], quant.axis)
+                quant = Quantization(quant.scales[selection], quant.zero_points[selection], quant.axis)
             name = f"{constant.name} ({channels.start} to {channels.stop - 1})"
-            tensors.append(Tensor(name, taken.shape, constant.dtype, quant, taken))
+            tensors.append(Tensor(name, values.shape, constant.dtype, quant, values))
         yield replace(op, inputs=tuple(inputs), outputs=graph.ops[position].outputs)

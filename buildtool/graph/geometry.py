@@ -1,4 +1,4 @@
-"""Shapes: helpers of the rules in `ops`, which raise GeometryError where shapes and attributes do not fit."""
+"""Helpers for the shape rules in `ops`. They raise GeometryError where shapes and attributes do not fit."""
 
 import itertools
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ def demand(condition: bool, text: str) -> None:
 
 
 def window_outputs(size: int, pad: int, extent: int, stride: int) -> int:
-    """Outputs of a window of `extent` (dilation included) over `size` elements and `pad` padded ones."""
+    """Counts the positions of a window of `extent` (dilation included) over `size` + `pad` elements."""
     return (size + pad - extent) // stride + 1
 
 
@@ -33,7 +33,7 @@ def dilated_extent(kernel: int, dilation: int) -> int:
 
 
 def same_padding(size: int, extent: int, stride: int) -> tuple[int, int, int]:
-    """TFLite's SAME: ceil(size / stride) outputs, the padding before them, and the padding after them."""
+    """Returns (outputs, padding before, padding after) of TFLite's SAME: ceil(size / stride) outputs."""
     outputs = -(-size // stride)
     total = max((outputs - 1) * stride + extent - size, 0)
     return outputs, total // 2, total - total // 2
@@ -42,13 +42,13 @@ def same_padding(size: int, extent: int, stride: int) -> tuple[int, int, int]:
 def same_pad(
     sizes: Sequence[int], kernel: Sequence[int], stride: Sequence[int], dilation: Sequence[int] = (1, 1)
 ) -> Pad:
-    """The padding of rows and columns that TFLite's SAME stands for."""
+    """Returns the padding of rows and columns for TFLite's SAME."""
     (_, *rows), (_, *columns) = map(same_padding, sizes, map(dilated_extent, kernel, dilation), stride)
     return Pad(*rows, *columns)
 
 
 def attributes(op: Op, cls: type[_A]) -> _A:
-    """The operator's attributes; ModelError unless they are of `cls`."""
+    """Returns the operator's attributes. Raises ModelError unless they are of class `cls`."""
     if not isinstance(op.attrs, cls):
         raise ModelError(f"attributes of {op.kind} must be {cls.__name__}")
     return op.attrs
@@ -62,7 +62,7 @@ def check_window(attrs: g.ConvAttrs | g.PoolAttrs) -> None:
 
 
 def spatial(x: Shape, attrs: g.ConvAttrs | g.PoolAttrs, kernel: Sequence[int]) -> tuple[int, int]:
-    """Output rows and columns of a window of `kernel` (dilation included)."""
+    """Returns the output rows and columns of a window of `kernel` (dilation included)."""
     pad = attrs.pad
     rows = window_outputs(x[1], pad.top + pad.bottom, kernel[0], attrs.stride[0])
     cols = window_outputs(x[2], pad.left + pad.right, kernel[1], attrs.stride[1])
@@ -78,7 +78,7 @@ def images(shapes: list[Shape], count: int) -> None:
 
 
 def broadcast(a: Shape, b: Shape) -> Shape:
-    """The common shape of two operands; GeometryError where they do not broadcast."""
+    """Returns the common shape of two operands. Raises GeometryError where they do not broadcast."""
     sides = list(itertools.zip_longest(reversed(a), reversed(b), fillvalue=1))
     demand(all(n == m or 1 in (n, m) for n, m in sides), f"shapes {list(a)} and {list(b)} do not broadcast")
     return tuple(m if n == 1 else n for n, m in reversed(sides))
@@ -90,14 +90,17 @@ def same(_op: Op, shapes: list[Shape], _outputs: list[Shape]) -> Shape:
 
 
 def axis_of(op: Op, rank: int) -> int:
-    """The operator's axis, which must be one of `rank`."""
+    """Returns the operator's axis, which must be below `rank`."""
     axis = attributes(op, g.AxisAttrs).axis
     demand(0 <= axis < rank, f"axis {axis} of {rank} dimensions")
     return axis
 
 
 def picking(shape: Sequence[int], axis: int, indices: Sequence[int]) -> tuple[OpKind, Attrs]:
-    """Takes elements of dimension `axis`: by STRIDED_SLICE if they are equally far apart, else by GATHER."""
+    """Returns an operator that takes elements of dimension `axis`: STRIDED_SLICE or, where it must, GATHER.
+
+    A STRIDED_SLICE takes indices that are equally far apart.
+    """
     steps = {b - a for a, b in itertools.pairwise(indices)} or {1}
     if len(steps) > 1 or steps == {0} or not indices:
         return OpKind.GATHER, g.GatherAttrs(axis, tuple(indices))
@@ -107,7 +110,7 @@ def picking(shape: Sequence[int], axis: int, indices: Sequence[int]) -> tuple[Op
 
 
 def cuts(shape: Sequence[int], axis: int, sizes: Sequence[int]) -> list[g.SliceAttrs]:
-    """Slices of some sizes, one after the other along `axis`."""
+    """Returns slices of these sizes, one after the other along `axis`."""
     slices = []
     for start, size in zip(itertools.accumulate(sizes, initial=0), sizes, strict=False):
         begin, extent = [0] * len(shape), list(shape)

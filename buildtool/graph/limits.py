@@ -1,8 +1,8 @@
-"""The limits of int32: operators beyond them are refused, whatever kernel would serve them.
+"""The limits of int32. Operators beyond them are refused for every kernel.
 
-Kernels count bytes and sum products in int32, as LiteRT's do. With a zero point sums of products may leave an
-int32 within these limits: they wrap around there and here alike. The limits of one family of kernels stand in
-its catalogue, as `when`.
+Kernels count bytes and sum products in int32, as LiteRT's do. Where a zero point is not 0, a sum of products
+may leave int32 even within these limits: it wraps around, here as in LiteRT. The limits of one kernel family
+are in its catalogue, as `when`.
 """
 
 import math
@@ -16,17 +16,17 @@ MAX_ACTIVATION = (1 << 31) - 1  # bytes; the kernels count in int32
 MAX_TAPS = (1 << 17) - 1  # products of two int8 that an int32 sum holds
 MAX_INNER = ((1 << 31) - 1) // 255**2  # products of two int8 less their zero points
 MAX_MEAN = MAX_TAPS << 6  # int8 values that an int32 sum holds, their zero points and rounding included
-MAX_WIDENED_ROW = 511  # of a row of SOFTMAX of int8 to int16, whose exponentials' sum is below 512
-MAX_WIDE_MEAN = (1 << 16) - 1  # int16 values likewise, of a pooling; also the elements of a row of SOFTMAX
-MAX_SQUARES = MAX_INNER  # squares of an int8 less its zero point, of L2_NORMALIZATION
-MAX_EXPONENTIALS = (1 << 12) - 1  # of a row of LOG_SOFTMAX, each 1 at most, as a Q12.19 number
+MAX_WIDENED_ROW = 511  # elements in a row of SOFTMAX from int8 to int16: the exponentials add up to below 512
+MAX_WIDE_MEAN = (1 << 16) - 1  # int16 values that the sum of a pooling holds; also elements in a SOFTMAX row
+MAX_SQUARES = MAX_INNER  # squares of an int8 less its zero point, for L2_NORMALIZATION
+MAX_EXPONENTIALS = (1 << 12) - 1  # elements in a row of LOG_SOFTMAX: each exponential is at most 1 in Q12.19
 MAX_RESIZED = 1 << 20  # rows or columns whose positions fit int32 with 10 fractional bits
 _WEIGHTED = {OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D, OpKind.TRANSPOSE_CONV, OpKind.FULLY_CONNECTED}
 _ROWS = {OpKind.L2_NORMALIZATION: MAX_SQUARES, OpKind.LOG_SOFTMAX: MAX_EXPONENTIALS}
 
 
 def check_limits(graph: Graph, op: Op) -> None:
-    """Raises UnsupportedError if one of `op`'s sums or offsets may not fit int32; geometry was checked."""
+    """Raises UnsupportedError if one of `op`'s sums or offsets may not fit int32. Expects valid geometry."""
     if isinstance(op.attrs, g.ConvAttrs | g.PoolAttrs):
         _check_extent(graph, op, op.attrs)
     source = graph.tensors[op.inputs[0]]
@@ -35,16 +35,16 @@ def check_limits(graph: Graph, op: Op) -> None:
         if inner > MAX_INNER:
             raise UnsupportedError(f"{inner} products in a sum, more than {MAX_INNER}")
     wide = source.dtype is DType.INT16
-    summed = _terms_in_sum(graph, op, wide)
-    most = MAX_WIDE_MEAN if wide else MAX_MEAN
-    limit, what = (MAX_TAPS, "products in a sum") if op.kind in _WEIGHTED else (most, "values in a mean")
+    terms = _count_terms(graph, op, wide)
+    mean = MAX_WIDE_MEAN if wide else MAX_MEAN
+    limit, what = (MAX_TAPS, "products in a sum") if op.kind in _WEIGHTED else (mean, "values in a mean")
     if op.kind in _WEIGHTED and isinstance(op.attrs, g.AsUint8):
         limit //= 4  # 255 * 255 in place of 128 * 128
-    if summed > limit:
-        raise UnsupportedError(f"{summed} {what}, more than {limit}")
+    if terms > limit:
+        raise UnsupportedError(f"{terms} {what}, more than {limit}")
     widens = graph.tensors[op.outputs[0]].dtype is DType.INT16 and not wide
     if op.kind is OpKind.SOFTMAX and widens and source.shape[-1] > MAX_WIDENED_ROW:
-        raise UnsupportedError(f"rows of more than {MAX_WIDENED_ROW} elements, of int8 to int16")
+        raise UnsupportedError(f"rows of more than {MAX_WIDENED_ROW} elements, from int8 to int16")
     if op.kind is OpKind.SOFTMAX and wide and source.shape[-1] > MAX_WIDE_MEAN:
         raise UnsupportedError(f"rows of more than {MAX_WIDE_MEAN} elements of int16")
     if op.kind in _ROWS and source.shape[-1] > _ROWS[op.kind]:
@@ -55,10 +55,10 @@ def check_limits(graph: Graph, op: Op) -> None:
             raise UnsupportedError(f"{max(sides)} rows or columns, more than {MAX_RESIZED}")
 
 
-def _terms_in_sum(graph: Graph, op: Op, wide: bool) -> int:
-    """Products or values in one of the operator's sums at most; 0 if it has none that is bounded.
+def _count_terms(graph: Graph, op: Op, wide: bool) -> int:
+    """Returns the largest number of terms in one of the operator's sums; 0 where no limit applies.
 
-    Sums of a MEAN of int16 wrap around here as they do in LiteRT, so that any number of values is exact.
+    The sum of an int16 MEAN has no limit: it wraps around as in LiteRT.
     """
     if op.kind in _WEIGHTED:
         weights = graph.tensors[op.inputs[1]]
@@ -72,7 +72,7 @@ def _terms_in_sum(graph: Graph, op: Op, wide: bool) -> int:
 
 
 def _check_extent(graph: Graph, op: Op, attrs: g.ConvAttrs | g.PoolAttrs) -> None:
-    """Keeps a windowed operator's offsets countable: the padded input, and a step or a tap beyond it."""
+    """Refuses a windowed operator whose padded input, with one stride or tap more, does not fit int32."""
     pad, stride = attrs.pad, attrs.stride
     n, h, w, c = graph.tensors[op.inputs[0]].nhwc
     rows, columns = h + pad.top + pad.bottom, w + pad.left + pad.right
@@ -81,9 +81,9 @@ def _check_extent(graph: Graph, op: Op, attrs: g.ConvAttrs | g.PoolAttrs) -> Non
         raise UnsupportedError(f"the padded input has {padded} bytes, more than {MAX_ACTIVATION}")
     dilation = attrs.dilation if isinstance(attrs, g.ConvAttrs) else (1, 1)
     down, across = (max(steps) for steps in zip(stride, dilation, strict=True))
-    reached = max(n * (rows + down) * columns * c, n * rows * (columns + across) * c)
-    if reached > MAX_ACTIVATION:
+    reach = max(n * (rows + down) * columns * c, n * rows * (columns + across) * c)
+    if reach > MAX_ACTIVATION:
         raise UnsupportedError(
             f"a stride of {stride[0]} x {stride[1]} and a dilation of {dilation[0]} x {dilation[1]} reach "
-            f"{reached} bytes far, more than {MAX_ACTIVATION}"
+            f"{reach} bytes far, more than {MAX_ACTIVATION}"
         )

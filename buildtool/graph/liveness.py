@@ -13,10 +13,10 @@ from buildtool.graph.types import Graph, OpKind, of_graph
 class LiveRange:
     """Tensors that share their bytes, and how long those must be kept.
 
-    `tensors`: the first one that is computed (or fed), or the one that the others are parts of, then its
-    aliases in operator order. `first` to `last`: positions in Graph.ops, both included; network inputs live
-    from position 0 at least to the first operator that is not an alias, network outputs to the last position.
-    `size` in bytes.
+    `tensors` begins with the tensor that is computed or fed first, or with the one that contains the others;
+    the aliases follow in operator order. `size` is in bytes. `first` and `last` are positions in Graph.ops,
+    both included. A network input lives from position 0 to the first operator that is not an alias, or
+    longer. A network output lives to the last position.
     """
 
     tensors: tuple[int, ...]
@@ -29,7 +29,7 @@ class LiveRange:
 
 @dataclass(frozen=True)
 class LiveSum:
-    """The largest sum of bytes live at once, and the first position where it is reached."""
+    """The largest sum of bytes live at once, and the first position that has it."""
 
     bytes: int
     position: int
@@ -37,10 +37,10 @@ class LiveSum:
 
 @of_graph
 def alias_roots(graph: Graph) -> Mapping[int, int]:
-    """Activation tensor -> the tensor whose bytes it shares (itself where it is not an alias).
+    """Maps each activation to the tensor whose bytes it shares (itself where it is not an alias).
 
-    Raises ModelError where an operator reads a tensor that nothing made, or an alias is of a constant, which
-    no code would copy.
+    Raises ModelError where an operator reads a tensor that nothing has made, or reshapes a constant, which no
+    code would copy.
     """
     wider = tensors_written_in_place(graph)
     roots = {t: t for t in (*graph.inputs, *(state.before for state in graph.states))}
@@ -58,7 +58,7 @@ def alias_roots(graph: Graph) -> Mapping[int, int]:
         else:
             for t in op.outputs:
                 root = t
-                while root in wider:  # the tensor that it is a part of, perhaps a part itself
+                while root in wider:  # that tensor may be a part of another one
                     root = wider[root]
                 roots[t] = root
     return roots
@@ -66,10 +66,10 @@ def alias_roots(graph: Graph) -> Mapping[int, int]:
 
 @of_graph
 def state_of(graph: Graph) -> Mapping[int, int]:
-    """Tensors that share a state's bytes (before and after, aliases) -> which of Graph.states.
+    """Maps tensors that share a state's bytes (before, after and aliases) to its index in Graph.states.
 
-    They lie in memory of their own, which no arena counts. In a graph that is not settled (see `states`) an
-    assigned value may still be elsewhere.
+    These bytes lie outside the arena. Before `settle_states` (see `states`) an assigned value may still lie
+    elsewhere.
     """
     roots, states = alias_roots(graph), dict[int, int]()
     for index, state in enumerate(graph.states):
@@ -79,17 +79,17 @@ def state_of(graph: Graph) -> Mapping[int, int]:
 
 @of_graph
 def live_ranges(graph: Graph) -> tuple[LiveRange, ...]:
-    """One range for each set of activations that share their bytes: inputs first, then as produced.
+    """Returns one range for each set of activations that share their bytes, inputs first, in execution order.
 
-    An output that nothing reads is live at its operator alone; an alias is not a read. A state takes no bytes
-    here, and lives to the end.
+    An output that nothing reads is live at its operator only. An alias is not a reader. A state has a size of
+    0 here and lives to the end.
     """
     roots = alias_roots(graph)
     members: dict[int, list[int]] = {}
     for tensor, root in roots.items():
         members.setdefault(root, [root]).extend([tensor] if tensor != root else [])
     begins = next((i for i, op in enumerate(graph.ops) if op.kind not in ALIAS_KINDS), 0)
-    elsewhere = state_of(graph)
+    states = state_of(graph)
     first = dict.fromkeys((*graph.inputs, *(state.before for state in graph.states)), 0)
     last = dict.fromkeys(first, begins)
     for position, op in enumerate(graph.ops):
@@ -101,24 +101,24 @@ def live_ranges(graph: Graph) -> tuple[LiveRange, ...]:
         for t in op.inputs:
             if t in roots:
                 last[roots[t]] = position
-    fed = set(graph.inputs)
-    kept = {roots[t] for t in (*graph.outputs, *elsewhere) if t in roots}
+    inputs = set(graph.inputs)
+    outputs = {roots[t] for t in (*graph.outputs, *states) if t in roots}
     end = max(len(graph.ops) - 1, 0)
     return tuple(
         LiveRange(
             tensors=tuple(members[root]),
-            size=0 if root in elsewhere else max(graph.tensors[t].size for t in members[root]),
+            size=0 if root in states else max(graph.tensors[t].size for t in members[root]),
             first=first[root],
-            last=end if root in kept else last[root],
-            is_input=root in fed,
-            is_output=root in kept,
+            last=end if root in outputs else last[root],
+            is_input=root in inputs,
+            is_output=root in outputs,
         )
         for root in members
     )
 
 
 def live_sums(ranges: Sequence[LiveRange], positions: int, alignment: int = 1) -> list[int]:
-    """Bytes live at each of `positions` operators, every size rounded up to `alignment`."""
+    """Returns the bytes live at each of `positions` operators, with sizes rounded up to `alignment`."""
     change = [0] * (positions + 1)
     for r in ranges:
         size = -(-r.size // alignment) * alignment
@@ -132,8 +132,8 @@ def live_sums(ranges: Sequence[LiveRange], positions: int, alignment: int = 1) -
 
 
 def live_sum_bound(graph: Graph, alignment: int = 1) -> LiveSum:
-    """The largest live sum in the given order: no placement without overlaps needs less."""
+    """Returns the largest live sum in the given order: no placement without overlaps needs less."""
     positions = max(len(graph.ops), 1)
     sums = live_sums(live_ranges(graph), positions, alignment)
-    most = max(sums)
-    return LiveSum(most, sums.index(most))
+    largest = max(sums)
+    return LiveSum(largest, sums.index(largest))

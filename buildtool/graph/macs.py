@@ -1,4 +1,4 @@
-"""Multiply-accumulates of operators: outputs computed x taps x input channels, padded taps included."""
+"""Counts multiply-accumulates: computed outputs x taps x input channels, padded taps included."""
 
 import math
 
@@ -7,11 +7,11 @@ from buildtool.graph.types import ConvAttrs, FullyConnectedAttrs, Graph, LstmInp
 
 
 def op_macs(graph: Graph, op: Op) -> int:
-    """Multiply-accumulates of one operator run once over its whole output; 0 for kinds without any.
+    """Returns the multiply-accumulates of an operator for its whole output; 0 for kinds without any.
 
-    A convolution of grouped channels counts the channels of one group, a depthwise one counts 1; a transpose
-    convolution counts every tap of every input pixel, as it scatters. An SVDF's filters count once per image,
-    an LSTM's matrices once per step and image.
+    A grouped convolution counts the input channels of one group, a depthwise one counts 1. A transpose
+    convolution counts every tap of every input pixel. An SVDF's filters count once per image, an LSTM's
+    matrices once per step and image.
     """
     x, outputs = graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]].elements
     if op.kind is OpKind.SVDF:
@@ -33,16 +33,16 @@ def op_macs(graph: Graph, op: Op) -> int:
 
 
 def pixel_macs(graph: Graph, op: Op, pixels: int) -> int:
-    """Multiply-accumulates of `pixels` (rows x columns) of an operator's output, all channels and images.
+    """Returns the multiply-accumulates of `pixels` (rows x columns) of an output, all channels and images.
 
-    Exact where every output pixel costs the same (all kinds but a partial TRANSPOSE_CONV, whose
-    share is rounded down); `pixels` may exceed the output's when something is computed again.
+    It is exact where every output pixel costs the same, so for all kinds except TRANSPOSE_CONV, where it
+    rounds down. `pixels` may exceed the output's pixels where some are computed again.
     """
     _, rows, columns, _ = graph.tensors[op.outputs[0]].nhwc
     return op_macs(graph, op) * pixels // (rows * columns) if rows * columns else 0
 
 
 def total_macs(graph: Graph) -> int:
-    """Multiply-accumulates of the network run layer by layer, without second passes."""
+    """Returns the multiply-accumulates of the network, run layer by layer without second passes."""
     again = repeated_ops(graph) if graph.second_passes else ()
     return sum(op_macs(graph, op) for position, op in enumerate(graph.ops) if position not in again)

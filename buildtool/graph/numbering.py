@@ -2,9 +2,9 @@
 
 A network mentions its inputs first, then each operator's inputs and outputs in execution order, then its
 outputs, then the tensors `before` and `after` of its states, which are sorted by `before`. Activations and
-constants are numbered alike; -1, an absent operand, stays -1; a tensor that nothing mentions is left out. So
-two graphs of one topology have equal numbers, whichever reader, builder or rewrite made them, and a plan,
-which refers to tensors by number, holds for both.
+constants are numbered alike. An absent operand stays -1, and a tensor that nothing mentions is left out.
+So two graphs with the same topology have equal numbers, whichever reader, builder or rewrite made them. A
+plan refers to tensors by number and is valid for both.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,7 +15,7 @@ from buildtool.graph.types import Graph, Op, State, Tensor
 
 
 def number_tensors(graph: Graph) -> Graph:
-    """The graph with canonical numbers: `graph` itself where it has them already."""
+    """Returns the graph with canonical numbers, or `graph` itself where it has them already."""
     if is_numbered(graph):
         return graph
     return graph_of(graph.name, graph.tensors, graph.ops, graph.inputs, graph.outputs, graph.states)
@@ -36,7 +36,7 @@ def graph_of(
     outputs: Iterable[int],
     states: Iterable[State] = (),
 ) -> Graph:
-    """The network of operators whose tensors have any numbers, by which `tensors` has them."""
+    """Builds a graph with canonical numbers from parts that refer to `tensors` by any numbers."""
     ops, inputs, outputs, states = tuple(ops), tuple(inputs), tuple(outputs), tuple(states)
     order = _first_mentions(ops, inputs, outputs, states)
     new = {old: number for number, old in enumerate(order)} | {-1: -1}
@@ -61,7 +61,7 @@ def graph_of(
 def _first_mentions(
     ops: Sequence[Op], inputs: Iterable[int], outputs: Iterable[int], states: Sequence[State]
 ) -> list[int]:
-    """The numbers in the order of their first mention."""
+    """Returns the tensor numbers in the order of their first mention."""
     of_ops = chain.from_iterable((*op.inputs, *op.outputs) for op in ops)
     mentions = chain(inputs, of_ops, outputs, (s.before for s in states), (s.after for s in states))
     return list(dict.fromkeys(t for t in mentions if t >= 0))

@@ -1,21 +1,21 @@
-"""The operator order with the least peak of live bytes: exact where that takes a bounded search.
+"""Finds the operator order with the lowest peak of live bytes, exactly where a bounded search suffices.
 
-Operators that every other one comes before or after cut the order into segments, which are solved
-one by one: a best-first search over sets of executed operators (the bytes live after a set do not
-depend on its order), the smallest peak first, then the longest prefix. Two arguments keep it small:
+Some operators run before or after every other one. They cut the order into segments, which are solved one by
+one. A best-first search visits sets of executed operators (the bytes live after a set do not depend on its
+order): the smallest peak first, then the longest prefix. Two arguments keep the search small:
 
-- no order is below the floor: while an operator runs, the values that its predecessors make and that
-  it or its successors read are live. A segment need not be better than the highest floor of all.
-- an operator that frees at least as much as it adds, and fits under the peak so far, can run at once:
-  moved forward in any order, it raises no later live sum.
+- No order is below the floor: while an operator runs, the values that its predecessors make and that
+  it or its successors read are live. A segment need not be better than the highest floor of all segments.
+- An operator that frees at least as much as it adds, and fits under the peak so far, can run at once:
+  moving it forward raises no later live sum.
 
-Effort is counted in sets looked at; where the budget ends first, the best order of a beam search
-stands, never worse than the given one, and the status says so.
+A budget limits the number of visited sets. Where it ends the search, the result is the best order of a beam
+search, which is never worse than the given order, and `status` is "feasible".
 
-`least_peak_of_chains` orders chains. Where an operator's output is read by one operator alone, which reads
-nothing else, the two can run row by row as long as they are neighbours. So such chains are ordered as if each
-were one operator: the search ends with a proof more often, and no chain is torn apart. Neither order is
-better in all networks: both are planned.
+`least_peak_of_chains` orders chains. Where one operator alone reads an operator's output, and reads nothing
+else, the two can run row by row as long as they are neighbours. So it orders each such chain like one
+operator: more searches end with a proof, and no chain is torn apart. Neither order is better in all networks,
+so both are planned.
 """
 
 from collections.abc import Sequence
@@ -27,20 +27,20 @@ from buildtool.graph.ops import ALIAS_KINDS
 from buildtool.graph.ordersearch import Segment, Uses, beam, search
 from buildtool.graph.types import Graph
 
-BUDGET = 40_000  # sets of executed operators looked at, in all
-MOST_OPS = 4096  # of a network; ancestors take a bit for each pair
-MOST_SEGMENT = 1024  # operators of a segment that is searched
-SHORT_BUDGET = 2_000  # of a search that nobody asked for: some tenths of a second
-BEAM = 24  # sets kept at each length; fewer in a short search, so that it stays one
-_READY = 4  # operators that can run next, about: a set's successors
+BUDGET = 40_000  # visited sets of executed operators, in total
+MOST_OPS = 4096  # operators of a network; the ancestors take one bit per pair
+MOST_SEGMENT = 1024  # operators of a segment; longer ones are not searched
+SHORT_BUDGET = 2_000  # visited sets of a short search: some tenths of a second
+BEAM = 24  # sets that the beam search keeps at each length; a short search keeps fewer
+_READY = 4  # typical number of operators that can run next
 
 
 @dataclass(frozen=True)
 class Order:
-    """`order`: places in Flow.ops in the new order; peaks in live bytes.
+    """An order of a flow's operators (places in Flow.ops), and its peak of live bytes.
 
-    `status`: "optimal" (no order has a lower peak) or "feasible". `peak` is never above `given_peak`,
-    and where it is not below, the order is the given one.
+    `status` is "optimal" (no order has a lower peak) or "feasible". `peak` is never above `given_peak`, that
+    of the given order; where they are equal, `order` is the given order. `nodes` counts the visited sets.
     """
 
     order: tuple[int, ...]
@@ -51,7 +51,7 @@ class Order:
 
 
 def least_peak_order(flow: Flow, *, budget: int = BUDGET) -> Order:
-    """An order of `flow`'s operators with the least peak that `budget` sets suffice to find."""
+    """Returns the order of `flow`'s operators with the lowest peak found within `budget` visited sets."""
     given = tuple(range(len(flow.ops)))
     before = peak(lives(flow))
     if len(given) > MOST_OPS:
@@ -60,17 +60,17 @@ def least_peak_order(flow: Flow, *, budget: int = BUDGET) -> Order:
     uses = Uses.of(flow)
     segments = [Segment.of(uses, ops) for ops in _segments(uses)]
     goal = max((s.floor for s in segments if s.count <= MOST_SEGMENT), default=0)
-    most, nodes, exact = 0, 0, True
-    # The worst segments first: the others may use as many bytes as these cannot avoid.
+    highest, nodes, exact = 0, 0, True
+    # The segments with the highest peaks first: the others may use as many bytes as these need anyway.
     solved: dict[int, tuple[int, ...]] = {}
     for number in sorted(range(len(segments)), key=lambda i: (-segments[i].given_peak, i)):
         segment = segments[number]
-        solved[number], reached, spent, proven = _solve(segment, max(goal, most), budget - nodes, width)
-        nodes += spent
-        if reached > most:
-            most, exact = reached, proven
+        solved[number], reached, visited, proven = _solve(segment, max(goal, highest), budget - nodes, width)
+        nodes += visited
+        if reached > highest:
+            highest, exact = reached, proven
     order = [i for number in range(len(segments)) for i in solved[number]]
-    # An input that nothing reads is live at the first operator, whichever that is: not searched.
+    # An input that nothing reads is live at the first operator of any order. The search ignores it.
     read = {v for op in flow.ops for v in op.reads}
     exact = exact and all(v in read or v in flow.outputs for v in flow.inputs)
     status, after = "optimal" if exact else "feasible", peak(lives(reorder(flow, order)))
@@ -80,31 +80,31 @@ def least_peak_order(flow: Flow, *, budget: int = BUDGET) -> Order:
 
 
 def _solve(segment: Segment, goal: int, budget: int, width: int) -> tuple[tuple[int, ...], int, int, bool]:
-    """(order, peak, sets looked at, whether no order is below max(goal, peak)) of one segment.
+    """Returns (order, peak, visited sets, whether no order is below max(goal, peak)) of one segment.
 
-    `width`: of the beam; 0: as the budget allows.
+    `width` is that of the beam; at 0 the budget determines it.
     """
     best, reached = segment.given, segment.given_peak
     if reached <= goal:
         return best, reached, 0, True
     if segment.count > MOST_SEGMENT:
         return best, reached, 0, False
-    tried = beam(segment, goal, width or max(1, min(BEAM, budget // (_READY * segment.count))))
-    if tried.order is not None and tried.peak < reached:
-        best, reached = tried.order, tried.peak
+    draft = beam(segment, goal, width or max(1, min(BEAM, budget // (_READY * segment.count))))
+    if draft.order is not None and draft.peak < reached:
+        best, reached = draft.order, draft.peak
     if reached <= goal:
-        return best, reached, tried.nodes, True
-    result = search(segment, goal, reached, max(0, budget - tried.nodes))
-    nodes = tried.nodes + result.nodes
+        return best, reached, draft.nodes, True
+    result = search(segment, goal, reached, max(0, budget - draft.nodes))
+    nodes = draft.nodes + result.nodes
     if result.order is not None:
         return result.order, result.peak, nodes, True
     return best, reached, nodes, result.exhausted
 
 
 def in_order(graph: Graph, found: Order) -> Graph:
-    """`graph` with its operators in an order; the graph itself where that is its own.
+    """Returns `graph` with its operators in another order, or `graph` itself where that is the same order.
 
-    Aliases follow their source at once; the tensors are numbered anew.
+    Each alias directly follows the operator that makes its source. The tensors get new canonical numbers.
     """
     if found.order == tuple(range(len(found.order))):
         return graph
@@ -130,22 +130,25 @@ def in_order(graph: Graph, found: Order) -> Graph:
 
 
 def is_order(graph: Graph, order: Order) -> bool:
-    """Whether `order` is an order of the graph's operators, with the peaks that it has."""
+    """Whether `order` is a valid order of the graph's operators, and states its peaks correctly."""
     flow = flow_of(graph)
     if sorted(order.order) != list(range(len(flow.ops))):
         return False
     produced = {v for i, op in enumerate(flow.ops) for v in op.writes}
-    made = set[int]()
+    available = set[int]()
     for i in order.order:
-        if any(v in produced and v not in made for v in flow.ops[i].reads):
+        if any(v in produced and v not in available for v in flow.ops[i].reads):
             return False
-        made.update(flow.ops[i].writes)
+        available.update(flow.ops[i].writes)
     peaks = peak(lives(reorder(flow, order.order))), peak(lives(flow))
     return peaks == (order.peak, order.given_peak)
 
 
 def _segments(uses: Uses) -> list[tuple[int, ...]]:
-    """Runs of operators that stay together in every order, each up to one that all others relate to."""
+    """Returns runs of operators that stay together in every order.
+
+    An operator that runs before or after every other one is a segment of its own, and ends the one before.
+    """
     segments: list[tuple[int, ...]] = []
     run: list[int] = []
     for i, (below, above) in enumerate(zip(uses.below, uses.above, strict=True)):
@@ -158,20 +161,23 @@ def _segments(uses: Uses) -> list[tuple[int, ...]]:
 
 
 def chains(flow: Flow) -> list[list[int]]:
-    """The operators (places in Flow.ops) by chain, in the flow's order; chains by their last operators."""
+    """Returns the operators (places in Flow.ops) of each chain, in the flow's order.
+
+    The chains are in the order of their last operators.
+    """
     readers: dict[int, list[int]] = {}
     for i, op in enumerate(flow.ops):
         for v in op.reads:
             readers.setdefault(v, []).append(i)
-    behind: dict[int, int] = {}  # operator -> the one that it feeds alone
+    follower: dict[int, int] = {}  # operator -> its only reader, which reads nothing else
     for i, op in enumerate(flow.ops):
-        reading = readers.get(op.writes[0], []) if len(op.writes) == 1 else []
-        alone = len(reading) == 1 and len(flow.ops[reading[0]].reads) == 1
+        own_readers = readers.get(op.writes[0], []) if len(op.writes) == 1 else []
+        alone = len(own_readers) == 1 and len(flow.ops[own_readers[0]].reads) == 1
         if alone and op.writes[0] not in flow.outputs:
-            behind[i] = reading[0]
-    before = {after: i for i, after in behind.items()}
+            follower[i] = own_readers[0]
+    before = {after: i for i, after in follower.items()}
     groups = []
-    for last in (i for i in range(len(flow.ops)) if i not in behind):
+    for last in (i for i in range(len(flow.ops)) if i not in follower):
         chain = [last]
         while chain[-1] in before:
             chain.append(before[chain[-1]])
@@ -180,10 +186,10 @@ def chains(flow: Flow) -> list[list[int]]:
 
 
 def least_peak_of_chains(flow: Flow, *, budget: int = BUDGET) -> Order:
-    """An order in which chains stay together, with the least peak of the bytes live between them.
+    """Returns an order that keeps chains together and has the lowest peak of bytes live between chains.
 
-    Its `peak` and `given_peak` are the flow's own, as those of `least_peak_order`; it is the given order
-    where no other is better between chains.
+    `peak` and `given_peak` count all live bytes, as those of `least_peak_order` do. The result is the given
+    order where no other order is better between chains.
     """
     groups = chains(flow)
     ops = tuple(

@@ -1,4 +1,4 @@
-"""Searches for the least peak of one segment of operators; `order` explains the method."""
+"""Searches for the order of one segment of operators with the lowest peak. `order` explains the method."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ class Uses:
     """Each value's producer and readers, and the bytes live between operators in the given order."""
 
     flow: Flow
-    maker: dict[int, int]  # value -> place of its operator; a network input has none
+    maker: dict[int, int]  # value -> place of the operator that makes it; without network inputs
     readers: dict[int, list[int]]
     boundary: list[int]  # bytes live just before each operator, its operands included
-    below: list[int]  # each operator's predecessors, near and far, as a set of bits
-    above: list[int]  # its successors
+    below: list[int]  # each operator's direct and indirect predecessors, as a set of bits
+    above: list[int]  # each operator's direct and indirect successors, as a set of bits
 
     @staticmethod
     def of(flow: Flow) -> Uses:
-        """The uses of a flow's values."""
+        """Returns the uses of a flow's values."""
         readers: dict[int, list[int]] = {}
         for i, op in enumerate(flow.ops):
             for v in op.reads:
                 readers.setdefault(v, []).append(i)
-        fed, kept, count = set(flow.inputs), set(flow.outputs), len(flow.ops)
+        inputs, outputs, count = set(flow.inputs), set(flow.outputs), len(flow.ops)
         change = [0] * (count + 1)
         for life in lives(flow):
-            if life.value in kept or life.value in readers:
-                change[0 if life.value in fed else life.first + 1] += life.size
-                change[count if life.value in kept else life.last + 1] -= life.size
+            if life.value in outputs or life.value in readers:
+                change[0 if life.value in inputs else life.first + 1] += life.size
+                change[count if life.value in outputs else life.last + 1] -= life.size
         boundary, live = [], 0
         for delta in change:
             live += delta
@@ -52,18 +52,18 @@ class Uses:
 
 @dataclass(frozen=True)
 class _Local:
-    """A value that a segment's operators touch."""
+    """A value that a segment's operators read or write."""
 
     size: int
-    made: int  # the set of the operator that makes it; empty: there from the start
-    readers: int  # set of operators in the segment
-    kept: bool  # needed after the segment
+    maker: int  # the operator in the segment that makes it, as a set; empty where it exists before
+    readers: int  # the set of its readers in the segment
+    is_needed_after: bool  # after the segment
 
 
 class State(NamedTuple):
-    """Executed operators (a set of bits), the bytes live after them, the most so far, operators ready to run.
+    """Executed operators `done`, the bytes `live` after them, their `peak`, and the operators `ready` to run.
 
-    `lean`: those of them that leave no more bytes alive than there are.
+    `lean` are the ready operators that would not increase the live bytes. Operators are sets of bits.
     """
 
     done: int
@@ -81,14 +81,14 @@ class Segment:
     count: int
     start: int  # bytes live before the first
     values: tuple[_Local, ...]
-    reads: tuple[tuple[int, ...], ...]  # of each operator, in `values`
+    reads: tuple[tuple[int, ...], ...]  # each operator's places in `values`
     writes: tuple[tuple[int, ...], ...]
-    needs: tuple[int, ...]  # of each operator: the set of those that come before it
-    feeds: tuple[int, ...]  # the set of those that come after
+    needs: tuple[int, ...]  # each operator's predecessors, as a set
+    feeds: tuple[int, ...]  # each operator's successors, as a set
 
     @staticmethod
     def of(uses: Uses, ops: Sequence[int]) -> Segment:
-        """The segment of the operators at places `ops`."""
+        """Returns the segment of the operators at places `ops`."""
         first, end = ops[0], ops[-1] + 1
         inside = (1 << len(ops)) - 1
         flow = uses.flow
@@ -100,12 +100,12 @@ class Segment:
                 if v in places or flow.values[v].is_weight:
                     continue
                 places[v] = len(values)
-                made = uses.maker.get(v, -1)
+                place = uses.maker.get(v, -1)
                 readers = uses.readers.get(v, [])
-                maker = 1 << (made - first) if made >= first else 0
+                maker = 1 << (place - first) if place >= first else 0
                 inside_readers = sum(1 << (r - first) for r in readers if first <= r < end)
-                kept = v in outputs or (bool(readers) and readers[-1] >= end)
-                values.append(_Local(flow.values[v].size, maker, inside_readers, kept))
+                is_needed_after = v in outputs or (bool(readers) and readers[-1] >= end)
+                values.append(_Local(flow.values[v].size, maker, inside_readers, is_needed_after))
         return Segment(
             first,
             len(ops),
@@ -119,12 +119,12 @@ class Segment:
 
     @property
     def given(self) -> tuple[int, ...]:
-        """The given order: places in Flow.ops."""
+        """The given order, as places in Flow.ops."""
         return tuple(range(self.first, self.first + self.count))
 
     @cached_property
     def given_peak(self) -> int:
-        """The most bytes live in the given order."""
+        """The peak of live bytes in the given order."""
         state = self.initial
         for op in range(self.count):
             state = self.after(state, op)
@@ -132,14 +132,14 @@ class Segment:
 
     @cached_property
     def initial(self) -> State:
-        """Nothing executed."""
+        """The state in which no operator has run."""
         free = sum(1 << op for op, needed in enumerate(self.needs) if not needed)
         lean = sum(1 << op for op in bits(free) if self._is_lean(op, 0))
         return State(0, self.start, 0, free, lean)
 
     @cached_property
     def next(self) -> tuple[tuple[tuple[int, int], ...], ...]:
-        """For each operator, those that read from it: (bit, the set of all that come before)."""
+        """For each operator, its readers: (bit, set of all predecessors)."""
         return tuple(
             tuple((1 << r, self.needs[r]) for r in bits(feeds) if not self.needs[r] & feeds)
             for feeds in self.feeds
@@ -152,68 +152,70 @@ class Segment:
 
     @cached_property
     def mortal(self) -> tuple[tuple[tuple[int, int], ...], ...]:
-        """For each operator, (size, readers) of the values it may free: read here last, or never."""
+        """For each operator, (size, readers) of the values that it may free, as it reads or writes them."""
         touched = ([self.values[v] for v in (*r, *w)] for r, w in zip(self.reads, self.writes, strict=True))
-        return tuple(tuple((v.size, v.readers) for v in values if not v.kept) for values in touched)
+        return tuple(
+            tuple((v.size, v.readers) for v in values if not v.is_needed_after) for values in touched
+        )
 
     @cached_property
     def floor(self) -> int:
-        """The most bytes that are live at one operator in every order."""
-        aside = self.start - sum(v.size for v in self.values if not v.made)
-        most = 0
+        """A lower bound for every order: the bytes that must be live at one operator, at the worst one."""
+        untouched = self.start - sum(v.size for v in self.values if not v.maker)
+        highest = 0
         for op in range(self.count):
             before, after = self.needs[op] | (1 << op), self.feeds[op] | (1 << op)
-            must = (v for v in self.values if not v.made or v.made & before)
-            held = sum(v.size for v in must if v.kept or v.readers & after or v.made == 1 << op)
-            most = max(most, aside + held)
-        return most
+            existing = [v for v in self.values if not v.maker or v.maker & before]
+            live = [v for v in existing if v.is_needed_after or v.readers & after or v.maker == 1 << op]
+            highest = max(highest, untouched + sum(v.size for v in live))
+        return highest
 
     def after(self, state: State, op: int) -> State:
-        """The state after one more operator.
+        """Returns the state after one more operator.
 
-        Of those that could run next already, only the last reader of a value that this one touches may become
-        lean.
+        An operator that was ready before may become lean only as the last reader of a value that `op` reads
+        or writes.
         """
         done = state.done | (1 << op)
-        left = ~done
+        waiting = ~done
         live = state.live + self.adds[op]
         peak = max(state.peak, live)
-        ready, lean, asked = state.ready ^ (1 << op), state.lean & left, 0
+        ready, lean, candidates = state.ready ^ (1 << op), state.lean & waiting, 0
         for size, readers in self.mortal[op]:
-            others = readers & left
+            others = readers & waiting
             if not others:
                 live -= size
             elif not others & (others - 1):
-                asked |= others
-        asked &= ready & ~lean
+                candidates |= others
+        candidates &= ready & ~lean
         for reader, needed in self.next[op]:
-            if not needed & left:
+            if not needed & waiting:
                 ready |= reader
-                asked |= reader
-        for reader in bits(asked):
+                candidates |= reader
+        for reader in bits(candidates):
             if self._is_lean(reader, done):
                 lean |= 1 << reader
         return State(done, live, peak, ready, lean)
 
     def _is_lean(self, op: int, done: int) -> bool:
-        """Whether an operator that runs next leaves no more bytes alive than there are."""
-        left, more = ~(done | (1 << op)), self.adds[op]
+        """Whether running the operator next would not increase the live bytes."""
+        waiting, growth = ~(done | (1 << op)), self.adds[op]
         for size, readers in self.mortal[op]:
-            if not readers & left:
-                more -= size
-        return more <= 0
+            if not readers & waiting:
+                growth -= size
+        return growth <= 0
 
     def settle(self, state: State, goal: int) -> tuple[State, tuple[int, ...]]:
-        """Runs operators that can run at once without harm (see `order`); the new state, and these operators.
+        """Runs all operators that can run at once without harm (see `order`); returns the state and these.
 
-        From the first to the last of those that can run, again until none is left.
+        It goes through the ready operators from the first to the last, until none of them can run.
         """
         ran: list[int] = []
         again = True
         while again:
             again, waiting = False, state.ready
-            while asked := waiting & state.lean:
-                low = asked & -asked
+            while candidates := waiting & state.lean:
+                low = candidates & -candidates
                 waiting &= -(low << 1)
                 op = low.bit_length() - 1
                 if state.live + self.adds[op] <= max(goal, state.peak):
@@ -223,7 +225,7 @@ class Segment:
 
 
 def bits(mask: int) -> Iterator[int]:
-    """The members of a set, ascending."""
+    """Yields the members of a set, ascending."""
     while mask:
         low = mask & -mask
         yield low.bit_length() - 1
@@ -232,10 +234,10 @@ def bits(mask: int) -> Iterator[int]:
 
 @dataclass(frozen=True)
 class Found:
-    """An order (places in Flow.ops; None: none below the limit) with its peak.
+    """The result of a search: an order (places in Flow.ops) with its peak, or None where it found no order.
 
-    `nodes`: sets of operators looked at; `exhausted`: there is no order with a lower peak than this
-    one, or (where there is none) than the limit.
+    `nodes` counts the visited sets. `exhausted` means a proof: no order has a lower peak than this one or,
+    without an order, than the limit.
     """
 
     order: tuple[int, ...] | None
@@ -245,21 +247,21 @@ class Found:
 
 
 def beam(segment: Segment, goal: int, width: int) -> Found:
-    """A good order: of all sets of one length only the best `width` go on, by peak, then by live bytes."""
+    """Beam search: keeps the best `width` sets of each length, by peak, then by live bytes."""
     states: dict[int, tuple[State, tuple[int, ...]]] = {0: (segment.initial, ())}
     nodes, whole = 0, (1 << segment.count) - 1
     finished: tuple[State, tuple[int, ...]] | None = None
     while states:
         fresh: dict[int, tuple[State, tuple[int, ...]]] = {}
-        for state, way in states.values():
+        for state, path in states.values():
             for op in bits(state.ready):
                 later, ran = segment.settle(segment.after(state, op), goal)
                 nodes += 1
                 if later.done == whole:
                     if finished is None or later.peak < finished[0].peak:
-                        finished = (later, (*way, op, *ran))
+                        finished = (later, (*path, op, *ran))
                 elif later.done not in fresh or later.peak < fresh[later.done][0].peak:
-                    fresh[later.done] = (later, (*way, op, *ran))
+                    fresh[later.done] = (later, (*path, op, *ran))
         rank = {done: (max(goal, state.peak), state.live, done) for done, (state, _) in fresh.items()}
         states = {done: fresh[done] for done in sorted(fresh, key=rank.__getitem__)[:width]}
     assert finished is not None
@@ -268,14 +270,14 @@ def beam(segment: Segment, goal: int, width: int) -> Found:
 
 
 def search(segment: Segment, goal: int, limit: int, budget: int) -> Found:
-    """The order with the least peak, or any within `goal`, if there is one below `limit`.
+    """Finds the order with the lowest peak, or one with a peak of at most `goal`, below `limit`.
 
-    Best first: of the sets seen, the one with the lowest peak so far, then the largest.
+    Best-first search: it visits the set with the lowest peak so far, among equal ones the largest.
     """
     state, ran = segment.settle(segment.initial, goal)
     parents: dict[int, tuple[int, tuple[int, ...]]] = {state.done: (0, ran)}
     best = {state.done: state.peak}
-    queue = [(max(goal, state.peak), -state.done.bit_count(), *_last(state))]
+    queue = [(max(goal, state.peak), -state.done.bit_count(), *_rank_end(state))]
     whole, closed, nodes = (1 << segment.count) - 1, set[int](), 0
     while queue:
         peak, _, live, done, ready, lean = heapq.heappop(queue)
@@ -301,10 +303,10 @@ def search(segment: Segment, goal: int, limit: int, budget: int) -> Found:
             if later.done not in closed and later.peak < best.get(later.done, limit):
                 best[later.done] = later.peak
                 parents[later.done] = (done, (op, *ran))
-                heapq.heappush(queue, (later.peak, -later.done.bit_count(), *_last(later)))
+                heapq.heappush(queue, (later.peak, -later.done.bit_count(), *_rank_end(later)))
     return Found(None, limit, nodes, True)
 
 
-def _last(state: State) -> tuple[int, int, int, int]:
-    """The last part of a state's rank, and the rest of the state."""
+def _rank_end(state: State) -> tuple[int, int, int, int]:
+    """Returns the rest of a queue entry: live bytes, then the sets of the state."""
     return state.live, state.done, state.ready, state.lean

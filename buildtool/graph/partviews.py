@@ -2,11 +2,11 @@
 
 A network with views is an ordinary network in which
 
-- some slices of channels are VIEWs: aliases of the tensor that they are cut from. A reader of the slice's
-  output reads that tensor (`Op.inputs`), and its kernel sees the slice's output (`Op.seen`), by a view whose
-  pixels lie as far apart as those of the wider tensor;
-- some concatenations of channels are JOINED: the parts' producers write each part into its place in the
-output.
+- some slices of channels are VIEWs: aliases of the tensor that they are cut from. A reader of the slice
+  reads that tensor (`Op.inputs`). Its kernel sees the slice's output (`Op.seen`), whose pixels lie as far
+  apart as those of the wider tensor;
+- some concatenations of channels are JOINED: the producer of each part writes it into its place in the
+  output.
 
 It computes the same values, and its tensors and operators have the same numbers.
 """
@@ -24,16 +24,16 @@ VIEW_KINDS = frozenset({OpKind.VIEW, OpKind.JOINED})
 
 
 class Part(NamedTuple):
-    """Where a tensor lies that is some channels of another one, `whole`: from channel `first` on."""
+    """The place of a tensor that lies in another one, `whole`, from its channel `first` on."""
 
     whole: int
     first: int
 
 
 def with_views(graph: Graph, positions: Sequence[int]) -> Graph:
-    """`graph`, which has none, with views in the place of the slices and concatenations at some positions.
+    """Returns `graph`, which has no views yet, with views in place of the operators at `positions`.
 
-    PlanError for operators that do not move channels, or whose tensors have to be in memory by themselves.
+    Raises PlanError where such an operator does not move channels, or its tensors need memory of their own.
     """
     if not positions:
         return graph
@@ -44,10 +44,10 @@ def with_views(graph: Graph, positions: Sequence[int]) -> Graph:
         if position in chosen and op.kind is OpKind.CONCATENATION:
             ops.append(replace(op, kind=OpKind.JOINED))
         elif position in chosen:
-            (source,), taken = op.inputs, op.attrs
-            assert isinstance(taken, SliceAttrs)
+            (source,), cut = op.inputs, op.attrs
+            assert isinstance(cut, SliceAttrs)
             wider[op.outputs[0]] = wider.get(source, source)
-            attrs = ViewAttrs(taken.begin, taken.stride, taken.extent, op.kind)
+            attrs = ViewAttrs(cut.begin, cut.stride, cut.extent, op.kind)
             ops.append(replace(op, kind=OpKind.VIEW, attrs=attrs))
         elif wider.keys() & set(op.inputs):
             inputs = tuple(wider.get(t, t) for t in op.inputs)
@@ -58,52 +58,52 @@ def with_views(graph: Graph, positions: Sequence[int]) -> Graph:
 
 
 def without_views(graph: Graph) -> Graph:
-    """The network with copies of channels in place of views."""
+    """Returns the network with copies of channels in place of views."""
     if not views(graph):
         return graph
     ops = []
     for op in graph.ops:
-        taken = op.attrs
-        if isinstance(taken, ViewAttrs):
-            ops.append(replace(op, kind=taken.was, attrs=SliceAttrs(taken.begin, taken.stride, taken.extent)))
+        cut = op.attrs
+        if isinstance(cut, ViewAttrs):
+            ops.append(replace(op, kind=cut.was, attrs=SliceAttrs(cut.begin, cut.stride, cut.extent)))
         else:
             ops.append(replace(op, kind=OpKind.CONCATENATION) if op.kind is OpKind.JOINED else op.as_seen)
     return replace(graph, ops=tuple(ops))
 
 
 def views(graph: Graph) -> tuple[int, ...]:
-    """The positions of a network's views."""
+    """Returns the positions of a network's views."""
     return tuple(position for position, op in enumerate(graph.ops) if op.kind in VIEW_KINDS)
 
 
 @of_graph
 def parts(graph: Graph) -> Mapping[int, Part]:
-    """Tensor that is a view, or is written as a part -> the tensor whose channels it is, which is neither."""
-    known: dict[int, Part] = {}
+    """Maps each view's output and each input of a JOINED to the outermost tensor that it lies in."""
+    places: dict[int, Part] = {}
 
     def within(tensor: int, first: int) -> Part:
-        below = known.get(tensor, Part(tensor, 0))
-        return Part(below.whole, below.first + first)
+        outer = places.get(tensor, Part(tensor, 0))
+        return Part(outer.whole, outer.first + first)
 
     for op in graph.ops:
         if isinstance(op.attrs, ViewAttrs):
-            known[op.outputs[0]] = within(op.inputs[0], op.attrs.begin[-1])
+            places[op.outputs[0]] = within(op.inputs[0], op.attrs.begin[-1])
     for op in reversed(graph.ops):
         first = 0
         for t in op.inputs if op.kind is OpKind.JOINED else ():
-            known[t] = within(op.outputs[0], first)
+            places[t] = within(op.outputs[0], first)
             first += graph.tensors[t].shape[-1]
-    return known
+    return places
 
 
 @of_graph
 def tensors_written_in_place(graph: Graph) -> Mapping[int, int]:
-    """Tensor that is written as a part of a JOINED's output -> that output, perhaps a part itself."""
+    """Maps each input of a JOINED to its output, which may be the input of another JOINED."""
     return {t: op.outputs[0] for op in graph.ops if op.kind is OpKind.JOINED for t in op.inputs}
 
 
 def takes_channels(graph: Graph, op: Op) -> bool:
-    """Whether an operator takes some neighbouring channels of every pixel, and does nothing else."""
+    """Whether an operator only takes some neighbouring channels of every pixel."""
     if op.kind not in SLICES or not isinstance(op.attrs, SliceAttrs):
         return False
     source, result = graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]]
@@ -113,14 +113,14 @@ def takes_channels(graph: Graph, op: Op) -> bool:
 
 
 def joins_channels(graph: Graph, op: Op) -> bool:
-    """Whether an operator concatenates channels that other operators (no aliases) make for it alone."""
+    """Whether an operator concatenates channels of tensors that only it reads and that no alias makes."""
     rank = len(graph.tensors[op.outputs[0]].shape)
     if op.kind is not OpKind.CONCATENATION or op.attrs != AxisAttrs(rank - 1) or rank < 2:
         return False
-    makers, readers, kept = graph.producers(), graph.consumers(), lasting(graph)
+    makers, readers, own_memory = graph.producers(), graph.consumers(), lasting(graph)
     return all(
         t in makers
-        and t not in kept
+        and t not in own_memory
         and op.inputs.count(t) == 1
         and len(readers[t]) == 1
         and graph.ops[makers[t]].kind not in ALIAS_KINDS - {OpKind.JOINED}
@@ -136,14 +136,14 @@ def refuse_misplaced(graph: Graph, positions: Iterable[int]) -> None:
         if not before < position < len(graph.ops):
             raise PlanError(f"a view in the place of operator {position} of {len(graph.ops)}")
         before, op = position, graph.ops[position]
-        taken = takes_channels(graph, op)
-        if not taken and not joins_channels(graph, op):
+        is_slice = takes_channels(graph, op)
+        if not is_slice and not joins_channels(graph, op):
             raise PlanError("is a view in the plan, but moves more than channels", operator=op.place)
-        if op.outputs[0] in (lasting(graph) if taken else states):
+        if op.outputs[0] in (lasting(graph) if is_slice else states):
             raise PlanError("is a view in the plan, but lives to the end", operator=op.place)
 
 
 def lasting(graph: Graph) -> frozenset[int]:
-    """The tensors that the application or the next invoke reads: they lie in memory by themselves."""
+    """Returns the tensors that the application or the next invoke reads. They need memory of their own."""
     states = (t for state in graph.states for t in (state.before, state.after))
     return frozenset((*graph.outputs, *states))

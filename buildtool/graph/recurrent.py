@@ -1,7 +1,7 @@
 """Checks SVDF and UNIDIRECTIONAL_SEQUENCE_LSTM: shapes, types, quantisation, sums that fit 32 bits.
 
-LiteRT's integer kernels check less than they need: reads past an end and factors that do not fit an int32 are
-refused here.
+LiteRT's integer kernels do not check enough. So this file also refuses tensors that they would read past the
+end of, and factors that do not fit int32.
 """
 
 from collections.abc import Sequence
@@ -16,17 +16,16 @@ from buildtool.graph.reference.recurrent import GATES, Product, cell_bits, gate_
 from buildtool.graph.types import DType, Graph, LstmAttrs, LstmInput, Op, SvdfAttrs, Tensor
 
 Shape = tuple[int, ...]
-LEAST_CELL_BITS, MOST_CELL_BITS = 9, 15  # a tanh of 6 to 0 integer bits
-_MOST = 2.0**30  # of a requantised sum, and of a factor
-_HALF = 0.5  # factors of sums that may have all 32 bits
-_GATED = ("INPUT_TO", "RECURRENT_TO", "CELL_TO", "BIAS", "NORM")
+LEAST_CELL_BITS, MOST_CELL_BITS = 9, 15  # fractional bits; the tanh's input has 6 to 0 integer bits
+_MOST = 2.0**30  # limit of a requantised sum, and of a factor
+_HALF = 0.5  # limit of a factor for sums that may use all 32 bits
 
 
-def _int8_ends(graph: Graph, op: Op) -> None:
-    """Demands an int8 input and output, each of one scale."""
+def _check_int8_ends(graph: Graph, op: Op) -> None:
+    """Demands an int8 input and an int8 output, each with one scale."""
     for tensor in (graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]]):
         if tensor.dtype != DType.INT8:
-            raise QuantError(f"type {tensor.dtype}: LiteRT's integer kernel takes int8 alone", tensor)
+            raise QuantError(f"type {tensor.dtype}: LiteRT's integer kernel takes only int8", tensor)
         _check_one_scale(tensor)
 
 
@@ -40,24 +39,24 @@ def _check_one_scale(tensor: Tensor) -> None:
         raise QuantError("a scale is not positive", tensor)
 
 
-def _weights(tensor: Tensor, dtype: DType, shape: Shape, what: str) -> None:
-    """Demands a constant of that type and shape, symmetrically quantised; int32 needs no scale."""
+def _check_weights(tensor: Tensor, dtype: DType, shape: Shape, what: str) -> None:
+    """Demands a constant of a type and shape, symmetrically quantised. An int32 constant needs no scale."""
     if tensor.dtype != dtype or tensor.data is None:
         raise QuantError(f"{what} must be an {dtype} constant", tensor)
     text = f"{what} '{tensor.name}': shape {list(tensor.shape)}, expected {list(shape)}"
     demand(tensor.shape == shape, text)
     if dtype is not DType.INT32:
         _check_one_scale(tensor)
-        _symmetric(tensor, what)
+        _check_symmetric(tensor, what)
 
 
-def _symmetric(tensor: Tensor, what: str) -> None:
+def _check_symmetric(tensor: Tensor, what: str) -> None:
     if tensor.quant is not None and any(tensor.quant.zero_points):
         raise QuantError(f"the zero point of {what} must be 0", tensor)
 
 
-def _state(graph: Graph, op: Op, operand: int, dtype: DType, elements: int, what: str) -> None:
-    """Demands a state of that type and size, int16 symmetrically quantised."""
+def _check_state(graph: Graph, op: Op, operand: int, dtype: DType, elements: int, what: str) -> None:
+    """Demands a state of a type and size. An int16 state must be symmetrically quantised."""
     tensor = graph.tensors[op.inputs[operand]]
     if tensor.dtype != dtype or tensor.is_constant:
         raise QuantError(f"{what} must be a variable tensor of {dtype}", tensor)
@@ -65,22 +64,23 @@ def _state(graph: Graph, op: Op, operand: int, dtype: DType, elements: int, what
     demand(tensor.elements == elements, text)
     _check_one_scale(tensor)
     if dtype is DType.INT16:
-        _symmetric(tensor, what)
+        _check_symmetric(tensor, what)
 
 
-def _outputs(graph: Graph, op: Op, first: Shape, states: Sequence[int]) -> None:
-    """Demands the output, and behind it the new value of each state."""
+def _check_outputs(graph: Graph, op: Op, first: Shape, states: Sequence[int]) -> None:
+    """Demands an output of shape `first`, followed by the new value of each state."""
     demand(len(op.outputs) == 1 + len(states), f"{len(op.outputs)} outputs, expected {1 + len(states)}")
     shape = graph.tensors[op.outputs[0]].shape
     demand(shape == first, f"the output has shape {list(shape)}, expected {list(first)}")
-    for made, operand in zip(op.outputs[1:], states, strict=True):
-        old, new = graph.tensors[op.inputs[operand]], graph.tensors[made]
+    for output, operand in zip(op.outputs[1:], states, strict=True):
+        old, new = graph.tensors[op.inputs[operand]], graph.tensors[output]
         demand(old.shape == new.shape and old.dtype == new.dtype, "a state that changes its shape or type")
-    kept = [op.inputs[operand] for operand in states]
-    demand(op.inputs[0] not in kept and len(set(kept)) == len(kept), "a state that is an operand twice")
+    tensors = [op.inputs[operand] for operand in states]
+    distinct = op.inputs[0] not in tensors and len(set(tensors)) == len(tensors)
+    demand(distinct, "a state that is an operand twice")
 
 
-def _factor(value: float, limit: float, what: str, tensor: Tensor) -> None:
+def _check_factor(value: float, limit: float, what: str, tensor: Tensor) -> None:
     if not 0.0 < value < limit:
         raise QuantError(f"the factor of {what} is {value:g}: the scales are too far apart", tensor)
 
@@ -90,7 +90,7 @@ def _factor(value: float, limit: float, what: str, tensor: Tensor) -> None:
 
 def svdf(graph: Graph, op: Op) -> None:
     """Raises GeometryError or QuantError unless an SVDF's tensors fit together."""
-    _int8_ends(graph, op)
+    _check_int8_ends(graph, op)
     attrs = attributes(op, SvdfAttrs)
     x, feature, time = (graph.tensors[t] for t in op.inputs[:3])
     for tensor in (x, feature, time):
@@ -100,18 +100,18 @@ def svdf(graph: Graph, op: Op) -> None:
     divides = attrs.rank >= 1 and features % attrs.rank == 0
     demand(divides, f"{features} features do not divide into units of {attrs.rank}")
     units = features // attrs.rank
-    _weights(feature, DType.INT8, (features, inputs), "the weights of the features")
-    _weights(time, DType.INT16, (features, memory), "the weights over time")
+    _check_weights(feature, DType.INT8, (features, inputs), "the weights of the features")
+    _check_weights(time, DType.INT16, (features, memory), "the weights over time")
     if op.inputs[3] >= 0:
-        _weights(graph.tensors[op.inputs[3]], DType.INT32, (units,), "the bias")
-    _state(graph, op, 4, DType.INT16, batch * features * memory, "the state")
-    _outputs(graph, op, (batch, units), (4,))
+        _check_weights(graph.tensors[op.inputs[3]], DType.INT32, (units,), "the bias")
+    _check_state(graph, op, 4, DType.INT16, batch * features * memory, "the state")
+    _check_outputs(graph, op, (batch, units), (4,))
     first, second = reference.svdf_scales(graph, op)
     assert feature.data is not None and x.quant is not None
-    # the largest sum of products of a row with centred values
+    # the largest possible sum of products of a weight row and inputs less their zero point
     largest = (128 + abs(x.quant.zero_point)) * float(np.abs(feature.data.astype(np.int64)).sum(1).max())
-    _factor(first, _MOST / max(largest, 1.0), "the sums over the inputs", feature)
-    _factor(second, _HALF, "the sums over time", time)
+    _check_factor(first, _MOST / max(largest, 1.0), "the sums over the inputs", feature)
+    _check_factor(second, _HALF, "the sums over time", time)
 
 
 # ---- LSTM --------------------------------------------------------------------------------------
@@ -119,17 +119,17 @@ def svdf(graph: Graph, op: Op) -> None:
 
 def lstm(graph: Graph, op: Op) -> None:
     """Raises GeometryError or QuantError unless an LSTM's tensors fit together."""
-    _int8_ends(graph, op)
+    _check_int8_ends(graph, op)
     attrs = attributes(op, LstmAttrs)
     x = graph.tensors[op.inputs[LstmInput.X]]
     demand(len(x.shape) == 3, f"shape {list(x.shape)} must have 3 dimensions")
     batch = x.shape[1 if attrs.time_major else 0]
-    cells, outputs = _sizes(graph, op)
-    _lstm_operands(op)
-    _lstm_weights(graph, op, x.shape[2], cells, outputs)
-    _state(graph, op, LstmInput.HIDDEN_STATE, DType.INT8, batch * outputs, "the state of the output")
-    _state(graph, op, LstmInput.CELL_STATE, DType.INT16, batch * cells, "the cell")
-    _outputs(graph, op, (*x.shape[:2], outputs), (LstmInput.HIDDEN_STATE, LstmInput.CELL_STATE))
+    cells, outputs = _read_sizes(graph, op)
+    _check_lstm_operands(op)
+    _check_lstm_weights(graph, op, x.shape[2], cells, outputs)
+    _check_state(graph, op, LstmInput.HIDDEN_STATE, DType.INT8, batch * outputs, "the state of the output")
+    _check_state(graph, op, LstmInput.CELL_STATE, DType.INT16, batch * cells, "the cell")
+    _check_outputs(graph, op, (*x.shape[:2], outputs), (LstmInput.HIDDEN_STATE, LstmInput.CELL_STATE))
     if op.inputs[LstmInput.FORGET_NORM] >= 0:
         demand(len(attrs.gates) == 4, "layer normalisation needs the scales of four gates")
     if op.inputs[LstmInput.CELL_TO_OUTPUT] >= 0 and (
@@ -137,24 +137,24 @@ def lstm(graph: Graph, op: Op) -> None:
     ):
         text = f"peepholes with {outputs} outputs of {cells} cells: LiteRT's kernel reads beyond its rows"
         raise QuantError(text, graph.tensors[op.outputs[0]])
-    _lstm_scales(graph, op, attrs)
+    _check_lstm_scales(graph, op, attrs)
 
 
-def _sizes(graph: Graph, op: Op) -> tuple[int, int]:
-    """(cells, outputs), from the weights that no LSTM lacks."""
+def _read_sizes(graph: Graph, op: Op) -> tuple[int, int]:
+    """Returns (cells, outputs) from the weights that every LSTM has."""
     shapes = []
     for place in (LstmInput.INPUT_TO_OUTPUT, LstmInput.RECURRENT_TO_OUTPUT):
         demand(op.inputs[place] >= 0, f"{place.name.lower()} is missing")
         tensor = graph.tensors[op.inputs[place]]
         if len(tensor.shape) == 1:
-            raise QuantError("diagonal weights: LiteRT's integer kernel takes none", tensor)
+            raise QuantError("diagonal weights, which LiteRT's integer kernel does not take", tensor)
         demand(len(tensor.shape) == 2, f"'{tensor.name}': shape {list(tensor.shape)} must have 2 dimensions")
         shapes.append(tensor.shape)
     return shapes[0][0], shapes[1][1]
 
 
-def _lstm_operands(op: Op) -> None:
-    """Demands the operands that every LSTM needs, and all or none of those that belong together."""
+def _check_lstm_operands(op: Op) -> None:
+    """Demands the operands that every LSTM needs. Optional ones must be complete or all absent."""
     present = {place.name for place in LstmInput if op.inputs[place] >= 0}
     gates = GATES if "INPUT_TO_INPUT" in present else GATES[1:]
     for part, needed in (
@@ -168,10 +168,10 @@ def _lstm_operands(op: Op) -> None:
         for name in ("RECURRENT_TO_INPUT", "CELL_TO_INPUT", "INPUT_BIAS", "INPUT_NORM"):
             demand(name not in present, f"{name.lower()} without weights of the input gate")
     has_projection = "PROJECTION" in present or "PROJECTION_BIAS" not in present
-    demand(has_projection, "the bias of a projection that is missing")
+    demand(has_projection, "projection_bias without the weights of a projection")
 
 
-def _lstm_weights(graph: Graph, op: Op, inputs: int, cells: int, outputs: int) -> None:
+def _check_lstm_weights(graph: Graph, op: Op, inputs: int, cells: int, outputs: int) -> None:
     shapes: dict[str, tuple[DType, Shape]] = {
         "INPUT_TO_{}": (DType.INT8, (cells, inputs)),
         "RECURRENT_TO_{}": (DType.INT8, (cells, outputs)),
@@ -186,14 +186,14 @@ def _lstm_weights(graph: Graph, op: Op, inputs: int, cells: int, outputs: int) -
     for name, (dtype, shape) in expected.items():
         index = op.inputs[LstmInput[name]]
         if index >= 0:
-            _weights(graph.tensors[index], dtype, shape, name.lower())
+            _check_weights(graph.tensors[index], dtype, shape, name.lower())
     has_projection = op.inputs[LstmInput.PROJECTION] >= 0
     demand(has_projection or outputs == cells, f"{outputs} outputs of {cells} cells without a projection")
     demand(max(inputs, outputs, cells) <= MAX_TAPS, f"a sum of more than {MAX_TAPS} products")
 
 
-def _lstm_scales(graph: Graph, op: Op, attrs: LstmAttrs) -> None:
-    """Refuses scales that no integer could stand for, and sums that might leave 32 bits."""
+def _check_lstm_scales(graph: Graph, op: Op, attrs: LstmAttrs) -> None:
+    """Refuses scales that integer arithmetic cannot use, and sums that may not fit 32 bits."""
     cell = graph.tensors[op.inputs[LstmInput.CELL_STATE]]
     scale, bits = _scale(cell), cell_bits(graph, op)
     if abs(np.log2(scale) + bits) >= 1e-3 or not LEAST_CELL_BITS <= bits <= MOST_CELL_BITS:
@@ -202,7 +202,7 @@ def _lstm_scales(graph: Graph, op: Op, attrs: LstmAttrs) -> None:
     out, hidden = graph.tensors[op.outputs[0]], attrs.hidden
     if not (hidden.scale > 0 and -128 <= hidden.zero_point <= 127):
         raise QuantError("the hidden product has no usable scale and zero point", out)
-    _factor(2.0**-30 / hidden.scale, _HALF, "the hidden product", out)
+    _check_factor(2.0**-30 / hidden.scale, _HALF, "the hidden product", out)
     if not all(0 < scale < _MOST for scale in attrs.gates):
         raise QuantError("a gate's scale before layer normalisation is not a finite positive number", out)
     net = reference.lstm_of(graph, op)
@@ -223,15 +223,17 @@ def _lstm_scales(graph: Graph, op: Op, attrs: LstmAttrs) -> None:
     for number, name in enumerate(GATES):
         norm = op.inputs[LstmInput[f"{name}_NORM"]]
         if norm >= 0:
-            _factor(_scale(graph.tensors[norm]), 2.0**12, "the layer normalisation", graph.tensors[norm])
+            _check_factor(
+                _scale(graph.tensors[norm]), 2.0**12, "the layer normalisation", graph.tensors[norm]
+            )
         peephole = op.inputs[LstmInput[f"CELL_TO_{name}"]] if name != "CELL" else -1
         if peephole >= 0:
             tensor = graph.tensors[peephole]
             real = 2.0 ** -cell_bits(graph, op) * _scale(tensor)
-            _factor(real / float(gate_scale(attrs, number, normalised)), _HALF, "a peephole", tensor)
+            _check_factor(real / float(gate_scale(attrs, number, normalised)), _HALF, "a peephole", tensor)
 
 
 def _scale(tensor: Tensor) -> float:
-    """The scale of what `_check_one_scale` has passed."""
+    """Returns the scale of a tensor that `_check_one_scale` has checked."""
     assert tensor.quant is not None
     return tensor.quant.scale

@@ -1,4 +1,4 @@
-"""Refused operators of a network as one error: grouped by cause and kind, with a cure for each cause."""
+"""Joins errors for a network's operators into one error, grouped by cause and kind, with all their hints."""
 
 import re
 from collections.abc import Sequence
@@ -10,9 +10,9 @@ _LISTED = 3  # operators of a kind whose numbers are given
 
 
 def together(refused: Sequence[UnsupportedError]) -> UnsupportedError:
-    """One error for all of `refused`, which is not empty; one alone stays as it is.
+    """Returns one error for all of `refused`, which is not empty. A single error stays as it is.
 
-    The text has one line per cause with all kinds of operators, the hints one phrase per cause.
+    The text has one line per cause with all kinds of operators. The hints have one phrase per cause.
     """
     if len(refused) == 1:
         return refused[0]
@@ -22,17 +22,17 @@ def together(refused: Sequence[UnsupportedError]) -> UnsupportedError:
     lines = [f"{len(refused)} operators are not supported:"]
     hints: dict[Hint, list[str]] = {}
     for cause, errors in causes.items():
-        lines.append(f"  {len(errors)} x {cause}: {_kinds(errors)}")
+        lines.append(f"  {len(errors)} x {cause}: {_list_kinds(errors)}")
         for hint in errors[0].hints:
             hints.setdefault(hint, []).append(cause)
     if len(causes) == 1:
         return UnsupportedError("\n".join(lines), hint=list(hints))
-    named = [Hint(f"for {', '.join(why)}: {hint.text}", hint.settings) for hint, why in hints.items()]
-    return UnsupportedError("\n".join(lines), hint=named)
+    prefixed = [Hint(f"for {', '.join(why)}: {hint.text}", hint.settings) for hint, why in hints.items()]
+    return UnsupportedError("\n".join(lines), hint=prefixed)
 
 
-def _kinds(errors: Sequence[UnsupportedError]) -> str:
-    """All kinds with their numbers: 3 ADD (#1, #4, #7), 120 CONV_2D (#0, #2, #3, ...)."""
+def _list_kinds(errors: Sequence[UnsupportedError]) -> str:
+    """Lists all kinds and their operators' numbers: 3 ADD (#1, #4, #7), 120 CONV_2D (#0, #2, #3, ...)."""
     kinds: dict[str, list[str]] = {}
     for error in errors:
         place = _PLACE.match(error.operator)

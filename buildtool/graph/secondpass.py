@@ -1,9 +1,9 @@
-"""Second passes: operators that run twice, so that a tensor need not stay whole for its last reader.
+"""Second passes (recomputation): operators run twice, so that a tensor need not stay whole for a late reader.
 
-Squeeze-and-excitation reads a tensor twice: a global pooling adds it up, and the product with the gate, which
-follows from the sums, reads it again. Until then the tensor has to be whole, unless its producers run again
-for the product. A network with second passes is an ordinary network in which these operators stand twice,
-with the same weights; it computes the same values.
+Squeeze-and-excitation reads a tensor twice: a global pooling adds it up, and a gate, computed from the sums,
+multiplies it. Until then the tensor has to stay whole, unless its producers run again for the product. A
+network with second passes is an ordinary network that has these operators twice, with the same weights. It
+computes the same values.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,8 +18,8 @@ from buildtool.graph.types import Graph, Op, SecondPass, of_graph
 class _Places(NamedTuple):
     """Positions in a network with second passes.
 
-    `again`: of an operator that runs again -> of its first run; `once`: of every other operator -> its
-    position in the network without second passes.
+    `again` maps each repeated operator to its first run. `once` maps every other operator to its position in
+    the network without second passes.
     """
 
     again: Mapping[int, int]
@@ -27,9 +27,9 @@ class _Places(NamedTuple):
 
 
 def with_second_passes(graph: Graph, passes: Sequence[SecondPass]) -> Graph:
-    """`graph`, which has none, with second passes: operators that run again stand right before their reader.
+    """Returns `graph`, which has no second passes yet, with each pass's operators again before its reader.
 
-    PlanError unless each pass repeats operators that stand before its reader, one pass after the other.
+    Raises PlanError unless each pass repeats operators from before its reader, and the readers ascend.
     """
     passes = tuple(passes)
     if not passes:
@@ -41,7 +41,8 @@ def with_second_passes(graph: Graph, passes: Sequence[SecondPass]) -> Graph:
         before = one.reader
         inside = {t for op in graph.ops[one.first : one.last + 1] for t in op.outputs}
         if not inside.intersection(graph.ops[one.reader].inputs):
-            raise PlanError("a second pass makes nothing that it reads", operator=graph.ops[one.reader].place)
+            text = "reads nothing that its second pass makes"
+            raise PlanError(text, operator=graph.ops[one.reader].place)
     tensors, ops = list(graph.tensors), []
     starting = {one.reader: one for one in passes}
     for position, op in enumerate(graph.ops):
@@ -51,20 +52,22 @@ def with_second_passes(graph: Graph, passes: Sequence[SecondPass]) -> Graph:
                 for t in repeated.outputs:
                     new[t] = len(tensors)
                     tensors.append(replace(graph.tensors[t], name=f"{graph.tensors[t].name} (second pass)"))
-                ops.append(_reading(replace(repeated, outputs=tuple(new[t] for t in repeated.outputs)), new))
-        ops.append(_reading(op, new) if new else op)
+                ops.append(
+                    _replace_inputs(replace(repeated, outputs=tuple(new[t] for t in repeated.outputs)), new)
+                )
+        ops.append(_replace_inputs(op, new) if new else op)
     twice = number_tensors(replace(graph, tensors=tuple(tensors), ops=tuple(ops)))
     return replace(twice, second_passes=passes)
 
 
-def _reading(op: Op, new: Mapping[int, int]) -> Op:
-    """An operator that reads other tensors, by the ones it read before."""
+def _replace_inputs(op: Op, new: Mapping[int, int]) -> Op:
+    """Returns the operator with other inputs; `new` maps old tensors to new ones."""
     inputs, seen = (tuple(new.get(t, t) for t in operands) for operands in (op.inputs, op.seen))
     return replace(op, inputs=inputs, seen=seen)
 
 
 class Repetition(NamedTuple):
-    """A second pass by positions in the network that has it: `again` repeat `first` for `reader`."""
+    """A second pass, by positions in the network that has it: `again` are `first` repeated for `reader`."""
 
     first: tuple[int, ...]
     again: tuple[int, ...]
@@ -72,7 +75,7 @@ class Repetition(NamedTuple):
 
 
 def repetitions(graph: Graph) -> tuple[Repetition, ...]:
-    """The second passes of a network, in order."""
+    """Returns the second passes of a network, in order."""
     again, once = _places(graph)
     where = {before: position for position, before in once.items()}
     passes = []
@@ -84,17 +87,17 @@ def repetitions(graph: Graph) -> tuple[Repetition, ...]:
 
 
 def repeated_ops(graph: Graph) -> Mapping[int, int]:
-    """Position of an operator that runs again -> position of its first run."""
+    """Maps the position of each repeated operator to the position of its first run."""
     return _places(graph).again
 
 
 def once_positions(graph: Graph) -> Mapping[int, int]:
-    """Position of an operator that is no repetition -> its position in the network without second passes."""
+    """Maps each position, except of repeated operators, to that in the network without second passes."""
     return _places(graph).once
 
 
 def without_second_passes(graph: Graph) -> Graph:
-    """The network without its second passes."""
+    """Returns the network without its second passes."""
     if not graph.second_passes:
         return graph
     places = _places(graph)
@@ -103,7 +106,7 @@ def without_second_passes(graph: Graph) -> Graph:
         for position, original in places.again.items()
         for t, u in zip(graph.ops[position].outputs, graph.ops[original].outputs, strict=True)
     }
-    ops = tuple(_reading(graph.ops[position], first) for position in places.once)
+    ops = tuple(_replace_inputs(graph.ops[position], first) for position in places.once)
     return number_tensors(replace(graph, ops=ops, second_passes=()))
 
 

@@ -1,10 +1,9 @@
-"""State between invokes: which states are sound, and how new values get into a state's own bytes.
+"""State between invokes: checks states, and brings their new values into their own bytes.
 
-Readers and rewrites treat states as values: an operator reads the old value, and the new one is made
-somewhere in the network. In a settled graph the last reader of the old value comes before the operator that
-writes the new one into the state's bytes. Where an order allows it, its producer writes it there; else
-ASSIGN_VARIABLE copies it, and where even that would come too early (two states that change places),
-READ_VARIABLE keeps a copy of the old value.
+Readers and rewrites treat states as values: an operator reads the old value, and another one makes the new
+value. A settled graph writes the new value into the state's bytes after the last reader of the old value.
+Where an order allows it, the producer writes the new value there. Otherwise ASSIGN_VARIABLE copies it. Where
+even that would come too early (two states that swap their values), READ_VARIABLE copies the old value.
 """
 
 import heapq
@@ -27,19 +26,19 @@ _SLICES = (OpKind.SLICE, OpKind.STRIDED_SLICE)
 STATE_TYPES = frozenset({DType.INT8, DType.INT16})  # that a state can have
 
 
-def check_states(graph: Graph, made: Iterable[int]) -> None:
-    """Raises ModelError or UnsupportedError unless the states are sound; `made`: all tensors with a value."""
-    seen, known = set(graph.inputs), set(made)
+def check_states(graph: Graph, available: Iterable[int]) -> None:
+    """Raises ModelError or UnsupportedError unless the states are valid. `available` tensors have a value."""
+    seen, computed = set(graph.inputs), set(available)
     for state in graph.states:
         before, after = graph.tensors[state.before], graph.tensors[state.after]
         if state.before in seen or before.is_constant:
             raise ModelError("a state that is an input, a constant or another state", tensor=before.name)
         seen.add(state.before)
         if after.is_constant:
-            hint = "assign what the network computes, or give the variable that first value"
-            raise UnsupportedError("a state that is assigned a constant", tensor=after.name, hint=hint)
-        if state.after not in known:
-            raise ModelError("a state is assigned what nothing makes", tensor=after.name)
+            hint = "assign a computed value, or make the constant the variable's initial value"
+            raise UnsupportedError("a state is assigned a constant", tensor=after.name, hint=hint)
+        if state.after not in computed:
+            raise ModelError("a state is assigned a tensor that no operator makes", tensor=after.name)
         if before.dtype not in STATE_TYPES:
             raise UnsupportedError(f"state of type {before.dtype}", tensor=before.name, hint=QUANTISED)
         if after.dtype != before.dtype or after.elements != before.elements:
@@ -52,7 +51,7 @@ def check_states(graph: Graph, made: Iterable[int]) -> None:
 
 
 def settle_states(graph: Graph) -> Graph:
-    """The graph with each state written once, into its own bytes, after all readers of its old value."""
+    """Returns the graph with each state written once, into its own bytes, after its old value is read."""
     if not graph.states:
         return graph
     work = _Settling(join_windows(graph))
@@ -62,12 +61,12 @@ def settle_states(graph: Graph) -> Graph:
 
 
 def join_windows(graph: Graph) -> Graph:
-    """The graph with each window over a state and new values kept as the state, which then needs no copy.
+    """Makes each window of old and new values the state itself, which then needs no copy.
 
-    Streaming layers join their state with their input, compute on that, and keep its end: with all of it
-    kept, that is one SHIFT.
+    A streaming layer joins its state with its input, computes on this window and keeps its end as the new
+    state. Where the state is the whole window, one SHIFT updates it.
     """
-    windows = [_window(graph, index) for index in range(len(graph.states))]
+    windows = [_find_window(graph, index) for index in range(len(graph.states))]
     if all(position is None for position in windows):
         return graph
     tensors, ops, states = list(graph.tensors), list(graph.ops), list(graph.states)
@@ -90,8 +89,11 @@ def _axis(op: Op) -> int:
     return op.attrs.axis
 
 
-def _window(graph: Graph, index: int) -> int | None:
-    """The concatenation of a state and new values, if it is the state's only reader and its end is kept."""
+def _find_window(graph: Graph, index: int) -> int | None:
+    """Returns the position of the concatenation of a state and new values, whose end is the new state.
+
+    Returns None where there is none, or where another operator reads the state.
+    """
     state = graph.states[index]
     readers = graph.consumers().get(state.before, ())
     afters = {other.after for i, other in enumerate(graph.states) if i != index}
@@ -106,23 +108,23 @@ def _window(graph: Graph, index: int) -> int | None:
     if any(other.after == op.outputs[0] for other in graph.states):
         return None
     shape, axis = graph.tensors[state.before].shape, _axis(op)
-    wanted = _end(graph.tensors[op.outputs[0]].shape, axis, shape[axis])
-    same = graph.tensors[state.after].shape == shape and ending.attrs == wanted
+    end = _slice_end(graph.tensors[op.outputs[0]].shape, axis, shape[axis])
+    same = graph.tensors[state.after].shape == shape and ending.attrs == end
     return readers[0] if same and op.inputs[1] != state.before else None
 
 
-def _end(shape: Sequence[int], axis: int, count: int) -> SliceAttrs:
-    """The slice that takes the last `count` elements along an axis."""
+def _slice_end(shape: Sequence[int], axis: int, count: int) -> SliceAttrs:
+    """Returns the slice of the last `count` elements along an axis."""
     begin = tuple(n - count if d == axis else 0 for d, n in enumerate(shape))
     extent = tuple(count if d == axis else n for d, n in enumerate(shape))
     return SliceAttrs(begin, (1,) * len(shape), extent)
 
 
 class _Settling:
-    """Operators that are put into an order in which state can be written in place."""
+    """Reorders operators, and adds copies, until each state can be written in place."""
 
     def __init__(self, graph: Graph) -> None:
-        self._given = graph
+        self._source = graph
         self._tensors = list(graph.tensors)
         self._ops = list(graph.ops)
         self._states = list(graph.states)
@@ -130,14 +132,14 @@ class _Settling:
         self._writers: dict[int, int] = {}  # a state's old value (a root) -> its new value
 
     def graph(self) -> Graph:
-        """The graph as it stands, its operators in order."""
-        given, order = self._given, self._order(self._ops, self._writers)
+        """Returns the current graph, its operators in order."""
+        source, order = self._source, self._sort(self._ops, self._writers)
         assert order is not None
-        return graph_of(given.name, self._tensors, order, given.inputs, self._outputs, self._states)
+        return graph_of(source.name, self._tensors, order, source.inputs, self._outputs, self._states)
 
-    def _order(self, ops: Sequence[Op], writers: Mapping[int, int]) -> list[Op] | None:
-        """The operators in an order in which each state is written after all readers of its old value."""
-        roots = alias_roots(self._now())
+    def _sort(self, ops: Sequence[Op], writers: Mapping[int, int]) -> list[Op] | None:
+        """Sorts operators: each state is written after all readers of its old value. None: not possible."""
+        roots = alias_roots(self._current_graph())
         running = [op for op in ops if op.kind not in ALIAS_KINDS]
         makers = {t: op for op in running for t in op.outputs}
         after = [
@@ -148,24 +150,24 @@ class _Settling:
         ]
         return _sort_ops(ops, after)
 
-    def _now(self) -> Graph:
+    def _current_graph(self) -> Graph:
         tensors, ops, outputs = tuple(self._tensors), tuple(self._ops), tuple(self._outputs)
-        return replace(self._given, tensors=tensors, ops=ops, outputs=outputs, states=tuple(self._states))
+        return replace(self._source, tensors=tensors, ops=ops, outputs=outputs, states=tuple(self._states))
 
     def settle(self, index: int) -> None:
-        """Settles one state: in place, by a copy of the new value, or with one of the old value."""
+        """Settles one state: writes it in place, or copies the new value, or copies the old value as well."""
         state = self._states[index]
-        roots = alias_roots(self._now())
+        roots = alias_roots(self._current_graph())
         old, new = roots[state.before], roots.get(state.after, -1)
         if old == new:
             return
-        if any(roots.get(t) == old for t in self._outputs):  # the old value has to be there after the invoke
-            self._keep(state)
-            roots = alias_roots(self._now())
+        if any(roots.get(t) == old for t in self._outputs):  # the old value is needed after the invoke
+            self._copy_old_value(state)
+            roots = alias_roots(self._current_graph())
         writer = next((op for op in self._ops if new in op.outputs and op.kind not in ALIAS_KINDS), None)
         if writer is not None and new not in self._writers.values():
-            for instead in (self._shift(writer, old, roots), writer):
-                if instead is not None and self._in_place(writer, instead, old, new, roots):
+            for candidate in (self._make_shift(writer, old, roots), writer):
+                if candidate is not None and self._write_in_place(writer, candidate, old, new, roots):
                     return
             if writer.kind in STATEFUL:
                 raise UnsupportedError("its state is read after it is updated", operator=writer.place)
@@ -175,23 +177,23 @@ class _Settling:
         self._ops.append(Op(OpKind.ASSIGN_VARIABLE, (state.after,), (copy,)))
         self._states[index] = replace(state, after=copy)
         self._writers[old] = copy
-        if self._order(self._ops, self._writers) is None:
-            self._keep(state)
+        if self._sort(self._ops, self._writers) is None:
+            self._copy_old_value(state)
 
-    def _in_place(self, writer: Op, instead: Op, old: int, new: int, roots: Mapping[int, int]) -> bool:
-        """Lets `instead` write the state in the place of `writer`, if there is an order for that."""
-        allowed = STATEFUL.get(instead.kind, {})
-        for number, t in enumerate(instead.inputs):
-            if roots.get(t) == old and allowed.get(number) != instead.outputs.index(new):
+    def _write_in_place(self, writer: Op, new_op: Op, old: int, new: int, roots: Mapping[int, int]) -> bool:
+        """Replaces `writer` by `new_op`, which writes the state in place. False: no order allows it."""
+        allowed = STATEFUL.get(new_op.kind, {})
+        for number, t in enumerate(new_op.inputs):
+            if roots.get(t) == old and allowed.get(number) != new_op.outputs.index(new):
                 return False
-        ops = [instead if op is writer else op for op in self._ops]
-        if self._order(ops, {**self._writers, old: new}) is None:
+        ops = [new_op if op is writer else op for op in self._ops]
+        if self._sort(ops, {**self._writers, old: new}) is None:
             return False
         self._ops, self._writers[old] = ops, new
         return True
 
-    def _keep(self, state: State) -> None:
-        """Lets all readers of a state's old value read a copy of it."""
+    def _copy_old_value(self, state: State) -> None:
+        """Makes all readers of a state's old value read a copy of it."""
         before = self._tensors[state.before]
         self._tensors.append(replace(before, name=f"{before.name}/kept"))
         copy = len(self._tensors) - 1
@@ -202,25 +204,26 @@ class _Settling:
             ops.append(replace(op, inputs=inputs) if state.before in op.inputs else op)
         self._ops = ops
 
-    def _shift(self, writer: Op, old: int, roots: Mapping[int, int]) -> Op | None:
-        """A concatenation of the old value's end with new values, as one SHIFT; None where it is none."""
+    def _make_shift(self, writer: Op, old: int, roots: Mapping[int, int]) -> Op | None:
+        """Returns a SHIFT that replaces `writer`, where that joins the old value's end and new values."""
         if writer.kind is not OpKind.CONCATENATION or len(writer.inputs) != 2:
             return None
         tail = next((op for op in self._ops if writer.inputs[0] in op.outputs), None)
         if tail is None or tail.kind not in _SLICES or roots.get(tail.inputs[0]) != old:
             return None
         shape, axis = self._tensors[tail.inputs[0]].shape, _axis(writer)
-        left, whole = (self._tensors[op.outputs[0]].shape for op in (tail, writer))
-        if whole != shape or len(left) != len(shape) or tail.attrs != _end(shape, axis, left[axis]):
+        rest, whole = (self._tensors[op.outputs[0]].shape for op in (tail, writer))
+        if whole != shape or len(rest) != len(shape) or tail.attrs != _slice_end(shape, axis, rest[axis]):
             return None
         inputs = (tail.inputs[0], writer.inputs[1])
         return Op(OpKind.SHIFT, inputs, writer.outputs, writer.attrs, writer.index)
 
 
 def _sort_ops(ops: Sequence[Op], after: Sequence[tuple[Op, Op]]) -> list[Op] | None:
-    """The operators, each after its producers, and `after` holds; None: there is no such order.
+    """Sorts operators: each after its producers, and the second of each pair in `after` after the first.
 
-    Among those that could come next the given order decides; copies into states come as early as they can.
+    Returns None where there is no such order. Copies into states come as early as possible; otherwise the
+    given order decides which operator comes next.
     """
     place = {id(op): i for i, op in enumerate(ops)}
     maker = {t: i for i, op in enumerate(ops) for t in op.outputs}

@@ -1,4 +1,4 @@
-"""Boxes and strides: how TRANSPOSE, SLICE, SPLIT, CONCATENATION, PAD, TILE and reductions walk memory."""
+"""Boxes and strides: how copies (TRANSPOSE, SLICE, SPLIT, CONCATENATION, ...) and reductions walk memory."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -34,14 +34,14 @@ def row_major(shape: Sequence[int]) -> tuple[int, ...]:
 
 
 def merge_dims(copy: Copy) -> Copy:
-    """The same copy with dimensions of one element dropped and contiguous neighbours joined."""
+    """Returns the same copy without dimensions of one element, and with contiguous neighbours joined."""
     dims = _join_dims(zip(copy.size, copy.in_stride, copy.out_stride, strict=True)) or [(1, 1, 1)]
     size, in_stride, out_stride = zip(*dims, strict=True)
     return Copy(size, in_stride, out_stride, copy.in_offset, copy.out_offset)
 
 
 def _join_dims(dims: Iterable[tuple[int, ...]]) -> list[tuple[int, ...]]:
-    """Dimensions (size, strides), without those of one element, contiguous neighbours as one."""
+    """Drops dimensions of one element and joins contiguous neighbours. A dimension is (size, *strides)."""
     joined: list[tuple[int, ...]] = []
     for size, *strides in dims:
         if size == 1:
@@ -54,7 +54,7 @@ def _join_dims(dims: Iterable[tuple[int, ...]]) -> list[tuple[int, ...]]:
 
 
 def transpose(graph: Graph, op: Op) -> list[Copy]:
-    """TRANSPOSE, a shuffle too."""
+    """TRANSPOSE, including a shuffle of channels."""
     if isinstance(op.attrs, g.ShuffleAttrs):
         shape, groups = graph.tensors[op.inputs[0]].shape, op.attrs.groups
         each = shape[3] // groups
@@ -76,7 +76,7 @@ def slice_(graph: Graph, op: Op) -> list[Copy]:
 
 
 def split(graph: Graph, op: Op) -> list[Copy]:
-    """SPLIT: one an output."""
+    """SPLIT: one copy for each output."""
     axis = attributes(op, g.AxisAttrs).axis
     strides = row_major(graph.tensors[op.inputs[0]].shape)
     copies, start = [], 0
@@ -88,38 +88,38 @@ def split(graph: Graph, op: Op) -> list[Copy]:
 
 
 def concatenation(graph: Graph, op: Op) -> list[Copy]:
-    """CONCATENATION: one an operand."""
+    """CONCATENATION: one copy for each operand."""
     axis = attributes(op, g.AxisAttrs).axis
     strides = row_major(graph.tensors[op.outputs[0]].shape)
     copies, start = [], 0
     for t in op.inputs:
-        shape, lies = graph.tensors[t].shape, parts(graph).get(t)
-        steps = row_major(shape if lies is None else graph.tensors[lies.whole].shape)
-        first = 0 if lies is None else lies.first  # the channels are the last dimension
+        shape, part = graph.tensors[t].shape, parts(graph).get(t)
+        steps = row_major(shape if part is None else graph.tensors[part.whole].shape)
+        first = 0 if part is None else part.first  # the channels are the last dimension
         copies.append(Copy(shape, steps, strides, first, start * strides[axis]))
         start += shape[axis]
     return copies
 
 
 def whole(graph: Graph, op: Op) -> list[Copy]:
-    """READ_VARIABLE, ASSIGN_VARIABLE: all of it."""
+    """READ_VARIABLE, ASSIGN_VARIABLE: one copy of all elements."""
     tensor = graph.tensors[op.outputs[0]]
     return [Copy((tensor.elements,), (1,), (1,))]
 
 
 def shift(graph: Graph, op: Op) -> list[Copy]:
-    """SHIFT: the remaining values move down in the state itself, line by line; then come the new ones."""
+    """SHIFT: moves the remaining values to the start of each line in the state, then adds the new ones."""
     axis = attributes(op, g.AxisAttrs).axis
     state, new = (graph.tensors[t] for t in op.inputs)
     inside = math.prod(state.shape[axis + 1 :])
     line, added, lines = state.shape[axis] * inside, new.shape[axis] * inside, math.prod(state.shape[:axis])
-    kept = line - added
-    stays = [Copy((lines, kept), (line, 1), (line, 1), added)] if kept else []
-    return [*stays, Copy((lines, added), (added, 1), (line, 1), 0, kept)]
+    rest = line - added
+    moves = [Copy((lines, rest), (line, 1), (line, 1), added)] if rest else []
+    return [*moves, Copy((lines, added), (added, 1), (line, 1), 0, rest)]
 
 
 def pad(graph: Graph, op: Op) -> list[Copy]:
-    """PAD: the elements of the input."""
+    """PAD: one copy of the input's elements, without the filling."""
     shape = graph.tensors[op.inputs[0]].shape
     strides = row_major(graph.tensors[op.outputs[0]].shape)
     paddings = attributes(op, g.PadAttrs).paddings
@@ -128,7 +128,7 @@ def pad(graph: Graph, op: Op) -> list[Copy]:
 
 
 def tile(graph: Graph, op: Op) -> list[Copy]:
-    """Each dimension twice: the repetitions, which read the same again, and the input's elements."""
+    """TILE: each dimension twice, for the repetitions (input stride 0) and for the input's elements."""
     multiples = attributes(op, g.TileAttrs).multiples
     shape = graph.tensors[op.inputs[0]].shape
     steps = row_major(graph.tensors[op.outputs[0]].shape)
@@ -139,25 +139,25 @@ def tile(graph: Graph, op: Op) -> list[Copy]:
     return [copy]
 
 
-def _elements(graph: Graph, op: Op) -> list[Copy]:
-    """The copies of an operator's definition, in elements; none for one that copies nothing."""
+def _element_copies(graph: Graph, op: Op) -> list[Copy]:
+    """Returns the copies of an operator's definition, in elements; [] where it copies nothing."""
     name = DEFS[op.kind].copies
     copies: list[Copy] = load("graph", name)(graph, op) if name else []
     return copies
 
 
 def copies(graph: Graph, op: Op) -> list[Copy]:
-    """The copies of a data movement operator: one per output (SPLIT) or per input (others).
+    """Returns the copies of a data movement operator: one per output (SPLIT) or per input (others).
 
-    They move bytes: the bytes of larger elements are a dimension of their own.
+    They count in bytes: elements of several bytes have a dimension for their bytes.
     """
     size = graph.tensors[op.outputs[0]].dtype.size
-    whole = [merge_dims(_of_bytes(copy, size)) for copy in _elements(graph, op)]
+    whole = [merge_dims(_in_bytes(copy, size)) for copy in _element_copies(graph, op)]
     return [part for copy in whole for part in _unroll(copy)] if op.kind is OpKind.TILE else whole
 
 
 def lines(graph: Graph, op: Op) -> tuple[int, int]:
-    """How many lines, rows of the innermost dimension, an operator copies; bytes of those with gaps."""
+    """Returns (lines, bytes): the rows of the innermost dimension, and the bytes of those that have gaps."""
     counts = gaps = 0
     for copy in copies(graph, op):
         counts += math.prod(copy.size[:-1])
@@ -166,7 +166,7 @@ def lines(graph: Graph, op: Op) -> tuple[int, int]:
 
 
 def _unroll(copy: Copy) -> list[Copy]:
-    """The same in copies of at most MAX_RANK dimensions: the smallest ones are unrolled."""
+    """Splits a copy into copies of at most MAX_RANK dimensions, along its smallest dimensions."""
     if len(copy.size) <= MAX_RANK:
         return [copy]
     d = copy.size.index(min(copy.size))
@@ -178,8 +178,8 @@ def _unroll(copy: Copy) -> list[Copy]:
     return parts
 
 
-def _of_bytes(copy: Copy, size: int) -> Copy:
-    """A copy of elements of `size` bytes as one of bytes."""
+def _in_bytes(copy: Copy, size: int) -> Copy:
+    """Returns a copy of elements of `size` bytes as a copy of bytes."""
     if size == 1:
         return copy
     return Copy(
@@ -192,23 +192,23 @@ def _of_bytes(copy: Copy, size: int) -> Copy:
 
 
 def copy_inside(graph: Graph, op: Op, outer: int) -> Copy:
-    """The one copy of an operator that moves channels: of a row (2 `outer` dimensions) or of a pixel (3)."""
-    (elements,) = _elements(graph, op)
-    whole = _of_bytes(elements, graph.tensors[op.outputs[0]].dtype.size)
+    """Returns an operator's copy within a row (`outer` 2) or a pixel (`outer` 3), where it moves channels."""
+    (elements,) = _element_copies(graph, op)
+    whole = _in_bytes(elements, graph.tensors[op.outputs[0]].dtype.size)
     size, in_stride, out_stride = (side[outer:] for side in (whole.size, whole.in_stride, whole.out_stride))
     return merge_dims(Copy(size, in_stride, out_stride, whole.in_offset, whole.out_offset))
 
 
 @dataclass(frozen=True)
 class Reduction:
-    """Kept dimensions (in the output's order) and reduced ones, each (size, input stride)."""
+    """The kept dimensions (in the output's order) and the reduced ones, each as (size, input stride)."""
 
     outer: tuple[tuple[int, ...], ...]
     inner: tuple[tuple[int, ...], ...]
 
 
 def reduction(graph: Graph, op: Op) -> Reduction:
-    """How a MEAN, a REDUCE_MAX or REDUCE_MIN walks its input."""
+    """Returns how a MEAN, REDUCE_MAX or REDUCE_MIN walks its input."""
     axes = attributes(op, g.MeanAttrs).axes
     shape = graph.tensors[op.inputs[0]].shape
     dims = list(zip(shape, row_major(shape), strict=True))
@@ -221,8 +221,8 @@ def reduction(graph: Graph, op: Op) -> Reduction:
 class Matmul:
     """How a BATCH_MATMUL walks its operands: a box of matrices, and one matrix (see nn_matmul_geometry).
 
-    `matrix`: rows, inner, columns, then strides of a row and a step of the first operand, of a step and
-    a column of the second; all in elements.
+    `matrix` has rows, inner and columns, then the strides of a row and a step of the first operand, and of a
+    step and a column of the second. All strides are in elements.
     """
 
     size: tuple[int, ...]
@@ -232,7 +232,7 @@ class Matmul:
 
 
 def matmul(graph: Graph, op: Op) -> Matmul:
-    """How a BATCH_MATMUL walks its operands; a dimension over which one repeats itself has stride 0."""
+    """Returns how a BATCH_MATMUL walks its operands. A broadcast dimension has stride 0."""
     attrs = attributes(op, g.MatmulAttrs)
     lead = graph.tensors[op.outputs[0]].shape[:-2]
     strides = []

@@ -1,8 +1,8 @@
 """A network's topology as a value: operators, geometry, types and connections, and nothing else.
 
-It is plain data (numbers, strings and tuples of them), which can be compared, hashed, stored and read again:
-networks that differ in names, weights, quantisation, tensors' numbers or the operators' places in their files
-have equal topologies.
+It is plain data (numbers, strings and tuples), which can be compared, hashed, stored and read again. Networks
+that differ only in names, weights, quantisation, tensor numbers or the operators' places in their files have
+equal topologies.
 """
 
 import dataclasses
@@ -30,7 +30,7 @@ _TRAINED = {
 
 
 class TensorTopology(NamedTuple):
-    """A tensor; `dtype`: numpy's name of its elements."""
+    """A tensor. `dtype` is numpy's name of its element type."""
 
     shape: tuple[int, ...]
     dtype: str
@@ -38,7 +38,7 @@ class TensorTopology(NamedTuple):
 
 
 class OpTopology(NamedTuple):
-    """An operator: its tensors' canonical numbers (-1: absent), its attributes' class and their values."""
+    """An operator: its tensors' canonical numbers (-1: absent), and its attributes' class and values."""
 
     kind: str
     inputs: tuple[int, ...]
@@ -47,7 +47,7 @@ class OpTopology(NamedTuple):
 
 
 class StateTopology(NamedTuple):
-    """A state: its tensors' canonical numbers; `filled`: whether all bytes of its initial value are equal."""
+    """A state: its tensors' canonical numbers, and whether all bytes of its initial value are equal."""
 
     before: int
     after: int
@@ -63,22 +63,22 @@ class Topology(NamedTuple):
     outputs: tuple[int, ...]
     states: tuple[StateTopology, ...] = ()
     second_passes: tuple[tuple[int, int, int], ...] = ()  # as in Graph: first, last, reader
-    seen: tuple[tuple[int, tuple[int, ...]], ...] = ()  # of operators that read parts: position, Op.seen
+    seen: tuple[tuple[int, tuple[int, ...]], ...] = ()  # (position, Op.seen) of operators that read views
 
     @property
     def digest(self) -> str:
-        """SHA-256 (hex)."""
+        """The topology's SHA-256, in hex."""
         return hashlib.sha256(msgpack.packb(self)).hexdigest()
 
     def bare_graph(self) -> Graph:
-        """The network with empty names, zeros for weights and no quantisation."""
+        """Returns a network of this topology with empty names, zeros for weights and no quantisation."""
         import numpy as np
 
         tensors: dict[TensorTopology, Tensor] = {}
-        for of in set(self.tensors):
-            zeros = np.broadcast_to(np.zeros((), of.dtype), of.shape)  # of one element in memory
-            tensors[of] = Tensor("", of.shape, DType(of.dtype), data=zeros if of.constant else None)
-        attrs = {attributes: _attrs(*attributes) for attributes in {op.attributes for op in self.ops}}
+        for one in set(self.tensors):
+            zeros = np.broadcast_to(np.zeros((), one.dtype), one.shape)  # one element in memory
+            tensors[one] = Tensor("", one.shape, DType(one.dtype), data=zeros if one.constant else None)
+        attrs = {one: _build_attrs(*one) for one in {op.attributes for op in self.ops}}
         seen = dict(self.seen)
         ops = tuple(
             Op(OpKind(op.kind), op.inputs, op.outputs, attrs[op.attributes], position, seen.get(position, ()))
@@ -86,23 +86,25 @@ class Topology(NamedTuple):
         )
         states = tuple(State(s.before, s.after, np.zeros(0, np.int8)) for s in self.states)
         passes = tuple(SecondPass(*one) for one in self.second_passes)
-        known = tuple(tensors[of] for of in self.tensors)
-        return Graph("", known, ops, self.inputs, self.outputs, states, passes)
+        pool = tuple(tensors[one] for one in self.tensors)
+        return Graph("", pool, ops, self.inputs, self.outputs, states, passes)
 
 
 @of_graph
 def topology_digest(graph: Graph) -> str:
-    """SHA-256 (hex) of the topology: a plan depends on it, training does not change it."""
+    """Returns the topology's SHA-256 in hex. A plan depends on it; training does not change it."""
     return topology(graph).digest
 
 
 @of_graph
 def topology(graph: Graph) -> Topology:
-    """The topology of a network, whatever numbers its tensors have."""
+    """Returns a network's topology, which does not depend on the numbers of its tensors."""
     passes, graph = graph.second_passes, number_tensors(graph)
     return Topology(
         tuple(TensorTopology(tuple(t.shape), t.dtype.value, t.is_constant) for t in graph.tensors),
-        tuple(OpTopology(op.kind.value, op.inputs, op.outputs, _attributes(op.attrs)) for op in graph.ops),
+        tuple(
+            OpTopology(op.kind.value, op.inputs, op.outputs, _describe_attrs(op.attrs)) for op in graph.ops
+        ),
         graph.inputs,
         graph.outputs,
         tuple(StateTopology(s.before, s.after, filling(s) is not None) for s in graph.states),
@@ -112,19 +114,19 @@ def topology(graph: Graph) -> Topology:
 
 
 def filling(state: State) -> int | None:
-    """The byte (0 to 255) that fills a state's initial value; None where there are several."""
+    """Returns the byte (0 to 255) that fills a state's initial value, or None where its bytes differ."""
     raw = state.initial.reshape(-1).view("u1")
     return int(raw[0]) if raw.size and bool((raw == raw[0]).all()) else None
 
 
-def _attributes(attrs: Attrs) -> tuple[str, tuple[tuple[str, Plain], ...]]:
-    """Class, then name and value of every field that training does not change."""
+def _describe_attrs(attrs: Attrs) -> tuple[str, tuple[tuple[str, Plain], ...]]:
+    """Returns the class, then name and value of every field that training does not change."""
     names = [f.name for f in dataclasses.fields(attrs) if (type(attrs), f.name) not in _TRAINED]
     return type(attrs).__name__, tuple((name, to_tuples(getattr(attrs, name))) for name in names)
 
 
-def _attrs(name: str, values: tuple[tuple[str, Plain], ...]) -> Attrs:
-    """The attributes again; trained ones have their defaults."""
+def _build_attrs(name: str, values: tuple[tuple[str, Plain], ...]) -> Attrs:
+    """Rebuilds attributes. Fields that training changes get their defaults."""
     cls: type[Attrs] = getattr(g, name)
     hints = typing.get_type_hints(cls)
     return cls(**{field: from_plain(value, hints[field], field) for field, value in values})

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
-if TYPE_CHECKING:  # numpy costs a tenth of a second, which naming operators need not wait for
+if TYPE_CHECKING:  # importing numpy takes a tenth of a second, which code that only names operators saves
     import numpy as np
     import numpy.typing as npt
 
@@ -145,7 +145,7 @@ class Pad:
 
 @dataclass(frozen=True)
 class Attrs:
-    """Base of operator attributes; itself: no attributes."""
+    """Base class of operator attributes. It stands itself for no attributes."""
 
 
 @dataclass(frozen=True)
@@ -177,10 +177,10 @@ class PoolAttrs(Attrs):
 
 @dataclass(frozen=True)
 class AsUint8(Attrs):
-    """An operator of a network of uint8 whose int8 form LiteRT's int8 kernel computes otherwise.
+    """An operator of a uint8 network whose results differ from those of LiteRT's int8 kernel.
 
-    Convolutions and dense layers: the filter has a zero point of its own, which is subtracted from it.
-    AVERAGE_POOL_2D: halves are rounded up. QUANTIZE: the rescaling of a CONCATENATION's operand, in floats.
+    Convolutions and dense layers: the filter has its own zero point, which is subtracted from its values.
+    AVERAGE_POOL_2D: halves are rounded up. QUANTIZE: rescales a CONCATENATION's operand in floats.
     """
 
 
@@ -221,10 +221,10 @@ class ElementwiseAttrs(Attrs):
 
 @dataclass(frozen=True)
 class WidenedAttrs(ElementwiseAttrs):
-    """ADD whose second input has fewer channels than the first, in place of a PAD of channels.
+    """ADD whose second input has fewer channels than the first; it replaces a PAD of channels.
 
-    The third input is a constant of one dimension with equal elements, as long as the longer side: they stand
-    for the missing channels, `before` of them below the second input's, the rest above.
+    The third input is a constant of one dimension with equal elements, as long as the longer side. Its
+    elements are the missing channels: `before` of them come before the second input's, the rest after.
     """
 
     before: int = 0
@@ -232,13 +232,13 @@ class WidenedAttrs(ElementwiseAttrs):
 
 @dataclass(frozen=True)
 class QuotientAttrs(ElementwiseAttrs):
-    """DIV; `wraps`: whether tiny quotients are shifted modulo 32, as in LiteRT's kernel, or become 0."""
+    """DIV. `wraps`: tiny quotients are shifted modulo 32, as in LiteRT's kernel; otherwise they become 0."""
 
     wraps: bool = True
 
 
 class PadMode(enum.StrEnum):
-    """PAD is CONSTANT (with the zero point), MIRROR_PAD one of the others."""
+    """How padding is filled: CONSTANT (with the zero point) for PAD, one of the others for MIRROR_PAD."""
 
     CONSTANT = "CONSTANT"
     REFLECT = "REFLECT"
@@ -247,7 +247,7 @@ class PadMode(enum.StrEnum):
 
 @dataclass(frozen=True)
 class PadAttrs(Attrs):
-    """PAD, MIRROR_PAD; (before, after) of every dimension; `value` is the quantised filling."""
+    """PAD, MIRROR_PAD. `paddings`: (before, after) of every dimension. `value`: the quantised filling."""
 
     paddings: tuple[tuple[int, int], ...]
     mode: PadMode = PadMode.CONSTANT
@@ -292,7 +292,7 @@ class TransposeAttrs(Attrs):
 
 @dataclass(frozen=True)
 class ShuffleAttrs(Attrs):
-    """TRANSPOSE that moves channels only: channel i of group j of `groups` becomes channel i * groups + j."""
+    """TRANSPOSE that only moves channels: channel i of group j of `groups` becomes channel i * groups + j."""
 
     groups: int
 
@@ -326,14 +326,14 @@ class ViewAttrs(SliceAttrs):
 
 @dataclass(frozen=True)
 class TileAttrs(Attrs):
-    """TILE: dimension d is the input's, `multiples[d]` times one after the other."""
+    """TILE: repeats dimension d of the input `multiples[d]` times."""
 
     multiples: tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class GatherAttrs(Attrs):
-    """GATHER: element i of dimension `axis` is the input's element `indices[i]` of it."""
+    """GATHER: element i of dimension `axis` is the input's element `indices[i]`."""
 
     axis: int
     indices: tuple[int, ...]
@@ -341,9 +341,9 @@ class GatherAttrs(Attrs):
 
 @dataclass(frozen=True)
 class BlockAttrs(Attrs):
-    """DEPTH_TO_SPACE, SPACE_TO_DEPTH: squares of `block` x `block` pixels from channels, or into them.
+    """DEPTH_TO_SPACE, SPACE_TO_DEPTH: move channels into squares of `block` x `block` pixels, or back.
 
-    The first of a square's pixels has the first channels, row by row.
+    The pixels of a square take the channels in order, row by row.
     """
 
     block: int
@@ -351,10 +351,10 @@ class BlockAttrs(Attrs):
 
 @dataclass(frozen=True)
 class BatchBlockAttrs(Attrs):
-    """SPACE_TO_BATCH_ND, BATCH_TO_SPACE_ND: the dimensions behind the batch in blocks, each of its own size.
+    """SPACE_TO_BATCH_ND, BATCH_TO_SPACE_ND: move blocks of the dimensions after the batch into it, or back.
 
-    `edges` (before, after): elements padded with the quantised `value` before the batch grows, or cropped
-    after it has shrunk.
+    `block` is the size of a block in each of these dimensions. `edges` (before, after) are elements that are
+    padded with the quantised `value` before the batch grows, or cropped after it has shrunk.
     """
 
     block: tuple[int, ...]
@@ -383,9 +383,9 @@ class ResizeAttrs(Attrs):
 
 @dataclass(frozen=True)
 class Quantization:
-    """real = scale * (q - zero_point); one pair, or one each along `axis`.
+    """real = scale * (q - zero_point), with one pair for the tensor or one for each index along `axis`.
 
-    Scales are float32 values held as Python floats.
+    Scales are float32 values, stored as Python floats.
     """
 
     scales: tuple[float, ...]
@@ -460,10 +460,10 @@ class LstmInput(enum.IntEnum):
 
 @dataclass(frozen=True)
 class Source:
-    """The tensor's index in the file, and the permutation of its dimensions: ours i is the file's perm[i].
+    """The tensor's index in the file, and the permutation: our dimension i is the file's dimension perm[i].
 
-    An empty perm: the elements have the file's order. For a network input with a RESHAPE before the
-    permutation the dimensions are those of the RESHAPE's output.
+    With an empty perm the elements have the file's order. For a network input with a RESHAPE before the
+    permutation, the file's dimensions are those of the RESHAPE's output.
     """
 
     index: int
@@ -472,7 +472,7 @@ class Source:
 
 @dataclass(frozen=True, eq=False)
 class Tensor:
-    """A tensor; `data` (of `shape`, and read-only from now on) makes it a constant."""
+    """A tensor. With `data`, an array of `shape` that becomes read-only, it is a constant."""
 
     name: str
     shape: tuple[int, ...]
@@ -492,12 +492,12 @@ class Tensor:
 
     @cached_property
     def size(self) -> int:
-        """Bytes."""
+        """Size in bytes."""
         return self.elements * self.dtype.size
 
     @property
     def is_constant(self) -> bool:
-        """Whether the model holds its value."""
+        """Whether it has a value in the model."""
         return self.data is not None
 
     @cached_property
@@ -512,7 +512,7 @@ class Tensor:
 
     @cached_property
     def pixel_bytes(self) -> int:
-        """Bytes of a pixel: of all its channels."""
+        """Bytes of a pixel, with all its channels."""
         return self.nhwc[3] * self.dtype.size
 
     @cached_property
@@ -523,10 +523,10 @@ class Tensor:
 
 @dataclass(frozen=True, eq=False)
 class Op:
-    """An operator: indices into the graph's tensors.
+    """An operator. `inputs` and `outputs` are indices into the graph's tensors.
 
-    `index`: its place in the file, for messages (-1: of a rewrite). `seen`: the operands as its kernel sees
-    them, where one is only some channels of the input at its place (see `partviews`); empty: the inputs.
+    `index` is its place in the file, for messages (-1: a rewrite made it). `seen` are the operands that its
+    kernel sees, where one of them is a view of an input (see `partviews`); otherwise it is empty.
     """
 
     kind: OpKind
@@ -549,9 +549,9 @@ class Op:
 
 @dataclass(frozen=True)
 class SecondPass:
-    """Operators [first, last] run again right before operator `reader`, which reads their outputs.
+    """Operators `first` to `last` run again right before operator `reader`, which reads their outputs.
 
-    Positions in Graph.ops of the network without second passes.
+    These are positions in Graph.ops of the network without second passes.
     """
 
     first: int
@@ -561,10 +561,11 @@ class SecondPass:
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """State between invokes: the tensor `before` as an invoke begins, and `after` as it ends.
+    """State between invokes: the tensor `before` when an invoke begins, and `after` when it ends.
 
-    The bytes of `after` are the next invoke's `before`, which no operator makes; `after` is `before` where
-    nothing assigns it. `initial` (like `before`, and read-only from now on): the value after init and reset.
+    The bytes of `after` are `before` in the next invoke; no operator makes `before`. Where nothing assigns
+    the state, `after` is `before`. `initial` is the value after init and reset: an array of the shape and
+    type of `before`, which becomes read-only.
     """
 
     before: int
@@ -578,9 +579,9 @@ class State:
 
 @dataclass(frozen=True, eq=False)
 class Graph:
-    """A network: operators in execution order over a pool of tensors, and its state, if it has any.
+    """A network: operators in execution order, their tensors, and states.
 
-    `second_passes`: the operators that are there twice (see `secondpass`), by `reader`, ascending.
+    `second_passes` says which operators are repeated (see `secondpass`), in ascending order of `reader`.
     """
 
     name: str
@@ -593,7 +594,7 @@ class Graph:
 
     @cached_property
     def facts(self) -> dict[str, Any]:
-        """The answers of functions of the graph alone (see `of_graph`); a graph never changes."""
+        """Cached results of functions of the graph only (see `of_graph`). A graph never changes."""
         return {}
 
     def producers(self) -> dict[int, int]:
@@ -620,17 +621,17 @@ _T = TypeVar("_T")
 
 
 def of_graph(function: Callable[[Graph], _T]) -> Callable[[Graph], _T]:
-    """A function of a graph alone, whose answer is kept with the graph."""
+    """Makes a function that depends on a graph only keep its result with the graph."""
     name = f"{function.__module__}.{function.__qualname__}"
 
     @functools.wraps(function)
-    def kept(graph: Graph) -> _T:
+    def cached(graph: Graph) -> _T:
         if name not in graph.facts:
             graph.facts[name] = function(graph)
-        answer: _T = graph.facts[name]
-        return answer
+        result: _T = graph.facts[name]
+        return result
 
-    return kept
+    return cached
 
 
 @of_graph

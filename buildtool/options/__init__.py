@@ -1,8 +1,8 @@
-"""The table of options, which the command line, SCons and the reference page are made from.
+"""The table of options, from which the command line, SCons and the reference page are built.
 
 This package imports the standard library only. parsers.py parses the plain values of a request, or text, so
 that every front refuses the same mistakes with the same message. values.py has the types of parsed options.
-Begin at table.py. Each kind of request lists the options that it takes (buildtool/api/requests).
+Each kind of request lists the options that it takes (buildtool/api/requests).
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ __all__ = [
     "without_board",
 ]
 
-_CHECKED = ("ram", "max_f", "max_cost", "max_ms", "max_flash", "image")  # checked for a plan from a file too
-_OWN = ("depth", "fail_if", "out")  # options of commands that no request has
+_CHECKED = ("ram", "max_f", "max_cost", "max_ms", "max_flash", "image")  # they also check a plan from a file
+_OWN = ("depth", "fail_if", "out")  # options of commands, which no request has
 
 
 def parse(name: str, value: object) -> Any:
-    """Returns the parsed value of the option `name`. UsageError for a wrong value."""
+    """Returns the parsed value of the option `name`. Raises UsageError for a wrong value."""
     return BY_NAME[name].parse(name, value)
 
 
@@ -49,7 +49,7 @@ def from_text(option: Option, text: object) -> object:
 
 
 def planning(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Parses planning options. UsageError where an option has no effect beside the others."""
+    """Parses planning options. Raises UsageError where an option has no effect together with the others."""
     names = [option.name for option in OPTIONS if option.group is Group.PLANNING]
     for name in values:
         if name not in names:
@@ -58,7 +58,7 @@ def planning(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def together(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Checks parsed planning options. UsageError where an option has no effect beside the others."""
+    """Checks parsed planning options. Raises UsageError where one has no effect together with the others."""
     strategy = options.get("strategy", Strategy.BEST)
     for name in options:
         strategies = BY_NAME[name].strategies
@@ -67,12 +67,12 @@ def together(options: Mapping[str, Any]) -> dict[str, Any]:
             raise UsageError(f"it has no effect with strategy {strategy}", option=name, hint=hints)
     if "max_ms" in options and "max_cost" in options:
         hints = [suggest(max_cost=None), suggest(max_ms=None)]
-        raise UsageError("it limits the same as max_cost: give one of them", option="max_ms", hint=hints)
+        raise UsageError("it sets the same limit as max_cost: give one of them", option="max_ms", hint=hints)
     return dict(options)
 
 
 def beside_plan(names: Iterable[str]) -> None:
-    """UsageError for an option that only affects planning, where the request has a plan already."""
+    """Raises UsageError for an option that only affects planning: the request has a plan already."""
     for name in names:
         if name not in _CHECKED:
             raise idle(name, "it has no effect, because the plan is given")
@@ -93,12 +93,12 @@ def without_board(name: str) -> UsageError:
 
 
 def idle(name: str, text: str) -> UsageError:
-    """Returns the error for an option that has no effect; `text` says why."""
+    """Returns the error for an option that has no effect. `text` says why."""
     return UsageError(text, option=name, hint=suggest(**{name: None}))
 
 
 def spell(option: str, value: Value) -> str:
-    """Returns an option with its value as on the command line: --ram 4624. Other names: see `in_requests`."""
+    """Returns an option and its value as on the command line: --ram 4624. Other names: see `in_requests`."""
     if option not in BY_NAME:
         return in_requests(option, value)
     flag = spell_name(option)
@@ -108,7 +108,7 @@ def spell(option: str, value: Value) -> str:
 
 
 def spell_name(option: str) -> str:
-    """Returns an option's name as on the command line; the metavar of a positional one."""
+    """Returns an option's name as on the command line, or the metavar of a positional one."""
     if option in _OWN:
         return "--" + option.replace("_", "-")
     if option not in BY_NAME:

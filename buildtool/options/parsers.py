@@ -1,4 +1,4 @@
-"""Parsers: each takes an option's name and a plain value or text. UsageError for a wrong value."""
+"""Parsers: each takes an option's name and a plain value or text. They raise UsageError for a wrong value."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MOST_PIXELS = 64  # of a hand-off
 _WHOLE_ROW = 1 << 16  # pixels: more than any row has
 _MOST_SIDE = 65536  # rows or columns of an image
 _MOST_BYTES = 1 << 50
-_MOST_DIGITS = 19  # of a number that comes as text; no size has this many
+_MOST_DIGITS = 19  # digits of a number in text; no size has this many
 _MOST_CHANNELS = 4
 _MOST_FACTOR = 64
 _MOST_WIDTH = 16.0
@@ -29,9 +29,9 @@ _UNITS = {"": 1, "K": 1024, "M": 1024 * 1024}
 _RULES = "auto, bytes, unit, signed, or MEANS/DEVIATIONS such as 0.485,0.456,0.406/0.229,0.224,0.225"
 
 
-def refuse(name: str, value: object, wanted: str) -> UsageError:
-    """Returns the error for a value that an option does not take; `wanted` describes the ones it takes."""
-    return UsageError(f"{shown(value)} is not {wanted}", option=name)
+def refuse(name: str, value: object, expected: str) -> UsageError:
+    """Returns the error for a value that an option does not take. `expected` describes what it takes."""
+    return UsageError(f"{shown(value)} is not {expected}", option=name)
 
 
 def text(name: str, value: object) -> str:
@@ -97,8 +97,9 @@ def size(name: str, value: object) -> int:
     return number * _UNITS[unit]
 
 
-def _real(*wanted: tuple[str, Callable[[float], bool]]) -> Parser:
-    """Returns a parser for a number, or its text, that passes all tests. `wanted` has pairs (words, test).
+def _real(*tests: tuple[str, Callable[[float], bool]]) -> Parser:
+    """Returns a parser for a number, or its text, that passes all tests, which are pairs (words, test).
+
     Each test must be false for NaN.
     """
 
@@ -107,8 +108,8 @@ def _real(*wanted: tuple[str, Callable[[float], bool]]) -> Parser:
         if isinstance(value, int | float | str) and not isinstance(value, bool):
             with contextlib.suppress(ValueError, OverflowError):
                 number = float(value)
-        for words, holds in wanted:
-            if not holds(number):
+        for words, test in tests:
+            if not test(number):
                 raise refuse(name, value, words)
         return number
 
@@ -190,10 +191,11 @@ def version(name: str, value: object) -> str:
 
 
 def wire(name: str, value: object) -> tuple[str, str]:
-    """Parses the link to a board and its port ("": the only port there is), as in "serial:/dev/ttyACM0"."""
+    """Parses the link to a board and its port, as in "serial:/dev/ttyACM0". Port "": the only port."""
     kind, _, port = text(name, value).partition(":")
     if kind not in WIRES or not port.isprintable():
-        raise refuse(name, value, f"one of {', '.join(WIRES)}, or one with a port, as serial:/dev/ttyACM0")
+        words = f"one of {', '.join(WIRES)}, also with a port, such as serial:/dev/ttyACM0"
+        raise refuse(name, value, words)
     if port and kind == "semihosting":
         raise UsageError("semihosting goes through the debugger and has no port", option=name)
     return kind, port
@@ -241,6 +243,7 @@ def _integer(value: object) -> int | None:
 @dataclass(frozen=True)
 class Normalise:
     """A rule for the real value of a pixel p from 0 to 255: (p / `divisor` - mean) / deviation.
+
     There is a mean and a deviation for each channel, or one of each for all. `name` is the rule's text.
     """
 
@@ -279,6 +282,6 @@ def normalise(name: str, value: object) -> Normalise | None:
         raise refuse(name, value, _RULES)
     means, deviations = halves
     if len(means) > _MOST_CHANNELS or min(deviations) <= 0:
-        what = f"deviations must be above 0, and there may be at most {_MOST_CHANNELS} means"
+        what = f"deviations must be above 0, and at most {_MOST_CHANNELS} means are possible"
         raise UsageError(what, option=name, hint=_RULES)
     return Normalise(words, 255.0, means, deviations)

@@ -52,7 +52,7 @@ class PlanOptions:
 
 @dataclass(frozen=True)
 class Lock:
-    """A plan file to run by. `image` is the image mode that the plan must have (None: any)."""
+    """A plan file to use. `image` is the image mode that the plan must have (None: any)."""
 
     file: File
     image: Image | None = None
@@ -60,7 +60,7 @@ class Lock:
 
 @dataclass(frozen=True)
 class NetworkOptions:
-    """How to count a network without a board. `batch`: input images at a time (0: the file's; Darknet: 1)."""
+    """How to count a network's memory without a board. `batch`: input images (0: the file's; Darknet: 1)."""
 
     weights: WeightsIn = WeightsIn.FLASH
     operators: Counted = Counted.SEPARATE
@@ -93,7 +93,9 @@ class TargetChoice:
 @dataclass(frozen=True)
 class Wanted:
     """The data set of a request (a .npz file or a folder), and its file of labels or of class names.
-    `limit` is the number of inputs, which `seed` chooses (None: all). `normalise` None: by the quantisation.
+
+    `limit` is the number of inputs, which `seed` chooses (None: all). With `normalise` None the quantisation
+    decides.
     """
 
     file: File
@@ -105,7 +107,7 @@ class Wanted:
 
 
 def network_options(given: Mapping[str, Any]) -> NetworkOptions:
-    """Makes the options from parsed values. UsageError for options that need a board."""
+    """Makes the options from parsed values. Raises UsageError for options that need a board."""
     for name in given:
         if not hasattr(NetworkOptions, name):
             raise table.without_board(name)

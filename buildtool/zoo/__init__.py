@@ -17,14 +17,14 @@ __all__ = ["Choice", "build", "choose", "describe", "graph", "names", "options"]
 
 
 def build(name: str, **given: object) -> bytes:
-    """The .tflite file of a network of the zoo; raises UsageError for an unknown name or option."""
+    """Returns the .tflite file of a network of the zoo. Raises UsageError for an unknown name or option."""
     from buildtool.graph.tflite.writer import write_model
 
     return write_model(graph(name, **given))
 
 
 def graph(name: str, **given: object) -> Graph:
-    """The network itself, as `build` writes it."""
+    """Returns the network that `build` writes."""
     from buildtool.zoo.networks import network
 
     return network(choose(name, **given))

@@ -1,8 +1,8 @@
-"""Composes an int8 network operator by operator, running it on calibration input as it grows.
+"""Builds an int8 network operator by operator, and runs each operator on calibration input.
 
-Each method adds one operator and returns its output tensor's index. The operator's quantisation is
-chosen from the values it makes of the calibration input; then it is executed by the reference
-executor, and the next one sees the resulting bytes. Tensors have batch 1, the calibration a batch.
+Each method adds one operator and returns its output tensor's index. It chooses the output's quantisation
+from the values on the calibration input. Then the reference executor runs the operator, and the next
+operator reads the resulting bytes. Tensors have batch 1; the calibration input has a batch of samples.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from buildtool.graph.types import Activation, Attrs, DType, OpKind, Pad, Quantiz
 from buildtool.zoo import calibrate, seeded
 from buildtool.zoo.calibrate import Floats, Int8s, Spread, spread_for
 
-SOFTMAX_QUANT = Quantization((1.0 / 256.0,), (-128,))  # the only one that TFLite's int8 SOFTMAX has
+SOFTMAX_QUANT = Quantization((1.0 / 256.0,), (-128,))  # fixed for TFLite's int8 SOFTMAX
 _VECTOR_HEADROOM = 1.25
 
 
@@ -36,13 +36,13 @@ class Window:
 
 
 _Weighted = g.ConvAttrs | g.FullyConnectedAttrs
-# The dimension of a filter that has a scale each; FULLY_CONNECTED has one scale for all.
+# The filter dimension along which there is one scale per index. FULLY_CONNECTED has one scale.
 _CHANNEL_AXES = {OpKind.CONV_2D: 0, OpKind.DEPTHWISE_CONV_2D: 3}
 
 
 @dataclass(frozen=True)
 class _Layer:
-    """An operator with weights, and the real values that it makes of the calibration input."""
+    """An operator with weights, and its real outputs on the calibration input."""
 
     name: str
     x: int
@@ -70,7 +70,7 @@ class Builder(GraphBuilder):
         return self.tensors[tensor].name
 
     def values(self, tensor: int) -> Int8s:
-        """What a tensor holds on the calibration input: (samples, ...)."""
+        """Returns a tensor's values on the calibration input: (samples, ...)."""
         return self._values[tensor]
 
     def conv(
@@ -84,42 +84,48 @@ class Builder(GraphBuilder):
         spread: Spread | None = None,
         like: int | None = None,
     ) -> int:
-        """CONV_2D; `spread`: what its outputs should look like; `like`: the tensor that has their scale."""
-        layer = self._convolution(x, channels, window, activation, name, spread)
+        """CONV_2D. `spread` is the wanted spread of its outputs; they get the quantisation of `like`."""
+        layer = self._make_convolution(x, channels, window, activation, name, spread)
         return self._add(layer, None if like is None else self._quant(like))
 
     def convs(
         self, x: int, channels: int, branches: Sequence[tuple[Window, str]], activation: Activation
     ) -> list[int]:
-        """CONV_2D side by side, one a window and name, all outputs with one quantisation."""
-        layers = [self._convolution(x, channels, window, activation, name, None) for window, name in branches]
+        """Parallel CONV_2Ds, one for each (window, name). All outputs have one quantisation."""
+        layers = [self._make_convolution(x, channels, one, activation, name, None) for one, name in branches]
         quant = calibrate.quantization(np.concatenate([layer.values.ravel() for layer in layers]))
         return [self._add(layer, quant) for layer in layers]
 
-    def _convolution(
+    def _make_convolution(
         self, x: int, channels: int, window: Window, activation: Activation, name: str, spread: Spread | None
     ) -> _Layer:
         filters = self._weights(name, (channels, *window.kernel, self.shape(x)[3]))
         attrs = g.ConvAttrs(stride=window.stride, pad=window.pad, activation=activation)
         sums = calibrate.convolution(self._values[x], self._quant(x).zero_point, filters, attrs)
-        return self._layer(name, x, OpKind.CONV_2D, attrs, filters, sums, spread or spread_for(activation))
+        return self._make_layer(
+            name, x, OpKind.CONV_2D, attrs, filters, sums, spread or spread_for(activation)
+        )
 
     def depthwise(self, x: int, window: Window, activation: Activation, name: str) -> int:
         """DEPTHWISE_CONV_2D with depth multiplier 1."""
         filters = self._weights(name, (1, *window.kernel, self.shape(x)[3]))
         attrs = g.DepthwiseAttrs(stride=window.stride, pad=window.pad, activation=activation)
         sums = calibrate.depthwise(self._values[x], self._quant(x).zero_point, filters, attrs)
-        layer = self._layer(name, x, OpKind.DEPTHWISE_CONV_2D, attrs, filters, sums, spread_for(activation))
+        layer = self._make_layer(
+            name, x, OpKind.DEPTHWISE_CONV_2D, attrs, filters, sums, spread_for(activation)
+        )
         return self._add(layer)
 
     def dense(
         self, x: int, outputs: int, activation: Activation, name: str, *, spread: Spread | None = None
     ) -> int:
-        """FULLY_CONNECTED; one weight scale for all outputs, as most converters make it."""
+        """FULLY_CONNECTED with one weight scale for all outputs, as most converters make it."""
         filters = self._weights(name, (outputs, self.shape(x)[1]))
         sums = calibrate.dense(self._values[x], self._quant(x).zero_point, filters)
         kind, attrs = OpKind.FULLY_CONNECTED, g.FullyConnectedAttrs(activation)
-        return self._add(self._layer(name, x, kind, attrs, filters, sums, spread or spread_for(activation)))
+        return self._add(
+            self._make_layer(name, x, kind, attrs, filters, sums, spread or spread_for(activation))
+        )
 
     def add(self, a: int, b: int, activation: Activation, name: str) -> int:
         """ADD of two tensors of one shape."""
@@ -127,7 +133,7 @@ class Builder(GraphBuilder):
         return self._append(OpKind.ADD, (a, b), g.ElementwiseAttrs(activation), quant, name)
 
     def multiply(self, a: int, b: int, name: str) -> int:
-        """MUL of a tensor and one that is repeated over its rows and columns."""
+        """MUL of a tensor and one that is broadcast over its rows and columns."""
         quant = _quantization(self._real(a) * self._real(b))
         return self._append(OpKind.MUL, (a, b), g.ElementwiseAttrs(), quant, name)
 
@@ -171,12 +177,12 @@ class Builder(GraphBuilder):
         return self._append(OpKind.MEAN, (x,), g.MeanAttrs(axes, keep_dims), quant, name)
 
     def average_pool(self, x: int, name: str, window: Window | None = None) -> int:
-        """AVERAGE_POOL_2D, of all rows and columns unless told otherwise."""
+        """AVERAGE_POOL_2D, by default over all rows and columns."""
         whole = self.shape(x)[1], self.shape(x)[2]
         return self._pool(OpKind.AVERAGE_POOL_2D, x, window or Window(whole, whole), name)
 
     def _pool(self, kind: OpKind, x: int, window: Window, name: str) -> int:
-        """The quantisation stays, as TFLite demands."""
+        """Adds a pool. Its output has the input's quantisation, as TFLite demands."""
         attrs = g.PoolAttrs(window.kernel, window.stride, window.pad)
         return self._append(kind, (x,), attrs, self._quant(x), name)
 
@@ -194,7 +200,7 @@ class Builder(GraphBuilder):
 
     def _quant(self, tensor: int) -> Quantization:
         quant = self.tensors[tensor].quant
-        assert quant is not None  # every activation here has one
+        assert quant is not None  # all activations here are quantised
         return quant
 
     def _weights(self, name: str, shape: tuple[int, ...]) -> Int8s:
@@ -203,10 +209,10 @@ class Builder(GraphBuilder):
     def _real(self, tensor: int) -> Floats:
         return calibrate.real(self._values[tensor], self._quant(tensor))
 
-    def _layer(
+    def _make_layer(
         self, name: str, x: int, kind: OpKind, attrs: _Weighted, filters: Int8s, sums: Floats, spread: Spread
     ) -> _Layer:
-        """A layer with scales and biases such that its `sums` (accumulators) become as `spread` says."""
+        """Returns a layer whose scales and biases give its `sums` (accumulators) the spread `spread`."""
         offsets = seeded.uniform(f"{self._seed}/{name}/offset", sums.shape[-1], *spread.offset)
         deviations = seeded.uniform(f"{self._seed}/{name}/deviation", sums.shape[-1], *spread.deviation)
         scale = self._quant(x).scale
@@ -216,7 +222,7 @@ class Builder(GraphBuilder):
         return _Layer(name, x, kind, attrs, filters, affine, values)
 
     def _add(self, layer: _Layer, quant: Quantization | None = None) -> int:
-        """Adds the operator with its filter and bias; `quant`: its output's, else from what it makes."""
+        """Adds the operator with its filter and bias. Without `quant` the layer's values determine it."""
         scales = layer.affine.weight_scales
         bias_scales = tuple(calibrate.float32(self._quant(layer.x).scale * s) for s in scales)
         zeros = (0,) * len(scales)
@@ -241,19 +247,22 @@ class Builder(GraphBuilder):
         name: str,
         shape: tuple[int, ...] | None = None,
     ) -> int:
-        """Adds an operator with one output, and executes it on its inputs' values for the whole batch."""
+        """Adds an operator with one output, and runs it on the values of its inputs, all samples at once."""
         output = self.op(kind, inputs, attrs, quant, name=name, shape=shape)
-        read = list(dict.fromkeys(t for t in inputs if t in self._values))
+        sources = list(dict.fromkeys(t for t in inputs if t in self._values))
         batch = len(self._values[self.input])
         tensors = {t: self.tensors[t] for t in (*inputs, output)}
-        tensors |= {t: replace(tensors[t], shape=(batch, *self.shape(t)[1:])) for t in (*read, output)}
-        graph = graph_of(self.network, tensors, (self.ops[-1],), read, (output,))
-        values = execute(graph, [self._values[t] for t in read])
+        tensors |= {t: replace(tensors[t], shape=(batch, *self.shape(t)[1:])) for t in (*sources, output)}
+        graph = graph_of(self.network, tensors, (self.ops[-1],), sources, (output,))
+        values = execute(graph, [self._values[t] for t in sources])
         self._values[output] = np.asarray(values[graph.outputs[0]], dtype=np.int8)
         return output
 
 
 def _quantization(values: Floats) -> Quantization:
-    """That of values of a whole batch. A vector is seen once a sample, so that the next may go beyond it."""
+    """Returns the quantisation for the values of all samples.
+
+    A vector has few values per sample, so other inputs may exceed the range: it gets headroom.
+    """
     is_vector = math.prod(values.shape[1:]) == values.shape[-1]
     return calibrate.quantization(values, _VECTOR_HEADROOM if is_vector else 1.0)

@@ -1,8 +1,8 @@
 """Quantisation from observed values: the accumulators of a layer, and scales that spread its outputs.
 
-Everything is exact or elementary float64 arithmetic (+ - * / sqrt), each rounded as IEEE 754 says,
-and sums are exact, so that the results do not depend on the machine. Accumulators are matrix
-products of integers in a float type that holds every partial sum, so their order does not matter.
+Everything is exact or elementary float64 arithmetic (+ - * / sqrt), which IEEE 754 rounds the same way
+on every machine. Sums are exact: accumulators are matrix products of integers in a float type that
+holds every partial sum, so their order does not matter.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from buildtool.graph.types import Activation, ConvAttrs, Quantization
 Int8s = npt.NDArray[np.int8]
 Floats = npt.NDArray[np.float64]
 
-# How many samples the prior counts for when a channel is seen only a few times.
+# How many samples the prior counts as, which matters where a channel has few values.
 _PRIOR_MEAN = 0.5
 _PRIOR_VARIANCE = 8.0
 
 
 @dataclass(frozen=True)
 class Spread:
-    """What a layer's real outputs should look like before the activation.
+    """The wanted distribution of a layer's real outputs before the activation.
 
-    Channel c is spread around an offset of its own, drawn from `offset`, with a standard deviation
-    drawn from `deviation`.
+    Each channel has its own mean, drawn from the range `offset`, and its own standard deviation, drawn
+    from the range `deviation`.
     """
 
     offset: tuple[float, float] = (-0.5, 0.5)
@@ -36,20 +36,20 @@ class Spread:
 
 
 def spread_for(activation: Activation) -> Spread:
-    """A spread that neither starves nor saturates `activation`."""
+    """Returns a spread that neither starves nor saturates `activation`."""
     if activation is Activation.RELU6:  # 6 is at least three deviations away: under 0.2 % reach it
         return Spread((0.0, 1.2), (1.0, 1.5))
     return Spread((0.0, 0.8)) if activation is Activation.RELU else Spread()
 
 
 def spread_before_pooling(activation: Activation) -> Spread:
-    """A spread with channels far apart, since average pooling removes what varies within a channel."""
+    """Returns a spread with channels far apart, as average pooling removes the variation within a channel."""
     return Spread((-1.0, 3.0)) if activation is Activation.RELU else Spread((-2.0, 2.0), (0.6, 0.9))
 
 
 @dataclass(frozen=True)
 class Affine:
-    """real = (accumulator + bias) * input scale * weight scale; a scale each channel, or one for all."""
+    """real = (accumulator + bias) * input scale * weight scale, with one scale per channel or one for all."""
 
     weight_scales: tuple[float, ...]
     biases: npt.NDArray[np.int32]
@@ -86,17 +86,17 @@ def dense(x: Int8s, zero_point: int, filters: Int8s) -> Floats:
 
 
 def _product(rows: npt.NDArray[np.int16], filters: Int8s) -> Floats:
-    """Exact `rows` @ `filters`.T; float32 where it is enough, as it takes half the time."""
+    """Returns `rows` @ `filters`.T exactly, in float32 where that suffices, as it takes half the time."""
     bound = rows.shape[1] * 255 * 128
-    exact = np.float32 if bound <= 1 << 24 else np.float64  # the integers that each holds without gaps
+    exact = np.float32 if bound <= 1 << 24 else np.float64  # float32 holds all integers up to 2^24
     return np.asarray(rows.astype(exact) @ filters.T.astype(exact), dtype=np.float64)
 
 
 def _windows(x: Int8s, zero_point: int, kernel: tuple[int, int], attrs: ConvAttrs) -> npt.NDArray[np.int16]:
-    """Zero-based input windows: (batch, rows, columns, channels, kernel rows, kernel columns)."""
+    """Input windows less the zero point: (batch, rows, columns, channels, kernel rows, kernel columns)."""
     pad = attrs.pad
-    around = ((0, 0), (pad.top, pad.bottom), (pad.left, pad.right), (0, 0))
-    padded = np.pad(x.astype(np.int16) - np.int16(zero_point), around)
+    widths = ((0, 0), (pad.top, pad.bottom), (pad.left, pad.right), (0, 0))
+    padded = np.pad(x.astype(np.int16) - np.int16(zero_point), widths)
     windows = np.lib.stride_tricks.sliding_window_view(padded, kernel, axis=(1, 2))
     return windows[:, :: attrs.stride[0], :: attrs.stride[1]]
 
@@ -104,10 +104,10 @@ def _windows(x: Int8s, zero_point: int, kernel: tuple[int, int], attrs: ConvAttr
 def affine(
     accumulators: Floats, input_scale: float, offsets: Floats, deviations: Floats, per_channel: bool
 ) -> Affine:
-    """Weight scales and biases that give channel c offset `offsets[c]` and deviation `deviations[c]`.
+    """Returns weight scales and biases that give channel c mean `offsets[c]` and deviation `deviations[c]`.
 
-    Where few values are seen, a channel's variance leans towards that of the whole layer, and its
-    mean towards zero. Not `per_channel`: one scale, from the layer's variance and the first deviation.
+    With few values, a channel's variance is drawn towards that of the whole layer, and its mean towards
+    zero. Without `per_channel` there is one scale, from the layer's variance and the first deviation.
     """
     channels = accumulators.shape[-1]
     values = accumulators.reshape(-1, channels)
@@ -120,17 +120,17 @@ def affine(
     pooled = math.fsum(variances.tolist()) / channels
     pooled = pooled if pooled > 0.0 else 1.0
     if per_channel:
-        leaning = (count * variances + _PRIOR_VARIANCE * pooled) / (count + _PRIOR_VARIANCE)
+        estimates = (count * variances + _PRIOR_VARIANCE * pooled) / (count + _PRIOR_VARIANCE)
     else:
-        leaning = np.full(1, pooled)
-    real = deviations[: leaning.size] / (input_scale * np.sqrt(leaning))
+        estimates = np.full(1, pooled)
+    real = deviations[: estimates.size] / (input_scale * np.sqrt(estimates))
     scales = real.astype(np.float32).astype(np.float64)
     biases = np.floor(offsets / (input_scale * scales) - means + 0.5)
     return Affine(tuple(scales.tolist()), biases.astype(np.int32))
 
 
 def activate(values: Floats, activation: Activation) -> Floats:
-    """`values` under a fused activation."""
+    """Applies a fused activation to `values`."""
     if activation is Activation.NONE:
         return values
     low = -1.0 if activation is Activation.RELU_N1_TO_1 else 0.0
@@ -139,7 +139,7 @@ def activate(values: Floats, activation: Activation) -> Floats:
 
 
 def quantization(values: Floats, headroom: float = 1.0) -> Quantization:
-    """Asymmetric int8 quantisation of `headroom` times the range of `values`, zero included and exact."""
+    """Returns the asymmetric int8 quantisation of `headroom` times the range of `values`. Zero is exact."""
     low = min(0.0, float(values.min()) * headroom)
     high = max(0.0, float(values.max()) * headroom)
     scale = float32((high - low) / 255.0 if high > low else 1.0)
@@ -148,5 +148,5 @@ def quantization(values: Floats, headroom: float = 1.0) -> Quantization:
 
 
 def real(values: npt.NDArray[np.generic], quant: Quantization) -> Floats:
-    """Real values of quantised ones."""
+    """Returns the real values of quantised ones."""
     return (values.astype(np.float64) - quant.zero_point) * quant.scale

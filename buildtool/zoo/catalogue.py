@@ -1,4 +1,4 @@
-"""The zoo's names, what each stands for, and the options it takes."""
+"""The names, descriptions and options of the zoo's networks."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class Option:
     high: Value
     about: str
 
-    def read(self, network: str, given: object) -> Value:
-        """The value of `given`, a number or its decimal text; UsageError if it is not one or out of range."""
-        text = str(given).strip()
+    def read(self, network: str, number: object) -> Value:
+        """Parses a number or its decimal text. Raises UsageError if it is neither, or out of range."""
+        text = str(number).strip()
         whole = isinstance(self.default, int)
         if not re.fullmatch(r"\d{1,9}" if whole else r"\d{1,4}(\.\d{1,6})?", text):
             kind = "a whole number" if whole else "a decimal number"
@@ -35,7 +35,7 @@ class Option:
 
     @property
     def help(self) -> str:
-        """One line: what it is, its range and default."""
+        """One line with the option's meaning, range and default."""
         low, high, default = (plain(v) for v in (self.low, self.high, self.default))
         return f"{self.name}: {self.about}, {low} to {high}, default {default}"
 
@@ -50,9 +50,9 @@ class Network:
 
 @dataclass(frozen=True)
 class Choice:
-    """A network with its options settled; `values`: of its options, the seed among them.
+    """A network with the values of all its options, including the seed.
 
-    `spelling` is its canonical text (options of default value left out).
+    `spelling` is its canonical text, which leaves out options with default values.
     """
 
     name: str
@@ -66,7 +66,7 @@ class Choice:
 
 
 def plain(value: Value) -> str:
-    """A decimal number without needless digits: "96", "0.35", "1.0"."""
+    """Returns a number as decimal text without needless digits: "96", "0.35", "1.0"."""
     return str(value) if isinstance(value, int) else repr(float(value))
 
 
@@ -83,59 +83,58 @@ _NETWORKS = {
     "autoencoder": Network("dense autoencoder, 640 features, ten layers (MLPerf Tiny anomaly detection)"),
     "densenet": Network("DenseNet-BC, 40 layers of growth 12, 32x32x3, 10 classes"),
     "ds_cnn": Network("DS-CNN, 49x10x1, 12 classes (MLPerf Tiny keyword spotting)"),
-    "mbv2_w035_144": Network("MobileNet V2 0.35, 144x144x3, 1000 classes (MCUNet's release of it)"),
+    "mbv2_w035_144": Network("MobileNet V2 0.35, 144x144x3, 1000 classes (as released with MCUNet)"),
     "mcunet_320k": Network("MCUNet for 320 KB of RAM and 1 MB of flash, 176x176x3, 1000 classes"),
     "mcunet_vww5": Network("MCUNet for visual wake words at 5 frames a second, 80x80x3, 2 classes"),
     "mobilenetv1_025_96": Network("MobileNet V1 0.25, 96x96x3, 2 classes (MLPerf Tiny visual wake words)"),
     "mobilenetv2": Network(
-        "MobileNet V2 as Keras has it, 160x160x3, 1000 classes unless told otherwise",
+        "MobileNet V2 as in Keras, by default 160x160x3 and 1000 classes",
         (_size(160), _ALPHA, _CLASSES),
     ),
     "mobilenetv3_small": Network(
-        "MobileNet V3 small, 224x224x3, 1000 classes unless told otherwise", (_size(224), _CLASSES)
+        "MobileNet V3 small, by default 224x224x3 and 1000 classes", (_size(224), _CLASSES)
     ),
     "resnet8": Network("ResNet8, 32x32x3, 10 classes (MLPerf Tiny image classification)"),
-    "squeezenet": Network(
-        "SqueezeNet v1.1, 224x224x3, 1000 classes unless told otherwise", (_size(224), _CLASSES)
-    ),
+    "squeezenet": Network("SqueezeNet v1.1, by default 224x224x3 and 1000 classes", (_size(224), _CLASSES)),
 }
 
 
 def names() -> list[str]:
-    """The networks' names, sorted."""
+    """Returns the networks' names, sorted."""
     return sorted(_NETWORKS)
 
 
 def options(name: str) -> tuple[Option, ...]:
-    """What a network can be built with; every network takes a `seed`."""
+    """Returns the options of a network. Every network has a `seed`."""
     return (*_entry(name).options, _SEED)
 
 
 def describe(name: str) -> str:
-    """A line on what the network is, then one on each of its options."""
+    """Returns a line that describes the network, then a line for each of its options."""
     base = choose(name).name
     lines = (f"  {option.help}" for option in options(base))
     return "\n".join((f"{base}: {_NETWORKS[base].about}", *lines))
 
 
 def choose(name: str, **given: object) -> Choice:
-    """The network that `name` ("network:option=value,...") and the keyword options mean."""
+    """Returns the network of `name` ("network:option=value,...") and of the options in `given`."""
     base, _, text = name.partition(":")
     base = base.strip()
-    known = {option.name: option for option in options(base)}
+    by_name = {option.name: option for option in options(base)}
     if ":" in name:
-        pairs = _pairs(base, text)
+        pairs = _parse_pairs(base, text)
         for word in pairs.keys() & given.keys():
             raise UsageError(
-                f"{base}: option '{word}' is given in the name and beside it", hint="leave one of them out"
+                f"{base}: option '{word}' is given twice, in the name and separately",
+                hint="leave one of them out",
             )
         given = pairs | given
     for word in given:
-        if word not in known:
-            raise UsageError(f"{base} has no option '{word}'", hint=did_you_mean(word, known))
-    values = {key: option.default for key, option in known.items()}
-    values |= {key: known[key].read(base, value) for key, value in given.items()}
-    changed = [f"{key}={plain(v)}" for key, v in values.items() if v != known[key].default]
+        if word not in by_name:
+            raise UsageError(f"{base} has no option '{word}'", hint=did_you_mean(word, by_name))
+    values = {key: option.default for key, option in by_name.items()}
+    values |= {key: by_name[key].read(base, value) for key, value in given.items()}
+    changed = [f"{key}={plain(v)}" for key, v in values.items() if v != by_name[key].default]
     spelling = f"{base}:{','.join(changed)}" if changed else base
     return Choice(base, values, spelling)
 
@@ -146,8 +145,8 @@ def _entry(name: str) -> Network:
     return _NETWORKS[name]
 
 
-def _pairs(base: str, text: str) -> dict[str, object]:
-    """The options of "a=1,b=2"."""
+def _parse_pairs(base: str, text: str) -> dict[str, object]:
+    """Parses options such as "a=1,b=2"."""
     pairs: dict[str, object] = {}
     for part in text.split(","):
         word, equals, value = (piece.strip() for piece in part.partition("="))

@@ -1,11 +1,11 @@
-"""Puts random int8 networks together, operator by operator: weights, quantisation, shapes.
+"""Builds random networks operator by operator, with random weights and quantisation.
 
     net = NetBuilder(seed)
     x = net.input((1, 8, 9, 3))
     x = net.conv(x, 5, kernel=(3, 3), stride=(2, 2), same=True)
     graph = net.graph([net.softmax(net.flatten(x))])
 
-Every method returns the index of the tensor it made. Scales are such that outputs use most of their
+Every method returns the index of the tensor that it adds. Scales are such that outputs use most of their
 range and sometimes saturate. The same calls with the same seed give the same graph.
 """
 
@@ -25,14 +25,15 @@ from buildtool.graph.types import Activation, DType, Op, OpKind, Quantization
 
 
 def quant(scale: float, zero_point: int = 0) -> Quantization:
-    """A per-tensor quantisation; the scale becomes a float32 value."""
+    """Returns a per-tensor quantisation. Its scale is rounded to float32."""
     return Quantization((float(np.float32(scale)),), (zero_point,))
 
 
 class NetBuilder(GraphBuilder):
     """A builder that draws weights and quantisations.
 
-    `typical`: the standard deviation of an activation, in steps; `levels`: a result's is 2^these.
+    `typical` is the usual standard deviation of an activation, in quantisation steps. That of a result is 2^x
+    steps, with x drawn from the range `levels`.
     """
 
     typical = 74.0
@@ -45,13 +46,13 @@ class NetBuilder(GraphBuilder):
     # ---- tensors ---------------------------------------------------------------------------------
 
     def input(self, shape: Sequence[int], dtype: DType = DType.INT8, q: Quantization | None = None) -> int:
-        """A network input."""
+        """Adds a network input."""
         if q is None and dtype is not DType.FLOAT32:
             q = self.random_quant(dtype=dtype)
         return self.feed(shape, q, dtype)
 
     def random_quant(self, scale: float | None = None, dtype: DType = DType.INT8) -> Quantization:
-        """Scale (log-uniform unless given) and zero point; zero points reach both ends."""
+        """Draws a zero point, sometimes an end of the range, and a scale (log-uniform) unless it is given."""
         if scale is None:
             scale = float(np.exp(self.rng.uniform(-5.5, 0)))
         low, high = (0, 255) if dtype is DType.UINT8 else (-128, 127)
@@ -59,21 +60,21 @@ class NetBuilder(GraphBuilder):
         return quant(scale, choices[int(self.rng.integers(4))])
 
     def scale(self, tensor: int) -> float:
-        """Scale of a tensor."""
+        """Returns the scale of a tensor."""
         q = self.tensors[tensor].quant
         assert q is not None
         return q.scale
 
-    # ---- weighted --------------------------------------------------------------------------------
+    # ---- weights ---------------------------------------------------------------------------------
 
     def _weights(
         self, x: int, shape: tuple[int, ...], axis: int, per_channel: bool, bias: bool
     ) -> tuple[int, int, float]:
-        """(filter, bias or -1, standard deviation of the real-valued sums)."""
+        """Draws weights. Returns (filter, bias or -1, standard deviation of the real-valued sums)."""
         channels = shape[axis]
         taps = math.prod(shape) // channels
         count = channels if per_channel else 1
-        # Such that outputs are of the order of one, however deep the network.
+        # Keeps outputs near one, however deep the network is.
         typical = np.exp(self.rng.uniform(-1.5, 1.5)) / (self.scale(x) * self.typical * 74 * math.sqrt(taps))
         scales = np.asarray(typical * np.exp(self.rng.uniform(0, 1.5, count)), np.float32)
         low = -128 if self.rng.integers(8) == 0 else -127
@@ -91,7 +92,7 @@ class NetBuilder(GraphBuilder):
         return weights, index, spread
 
     def _out_quant(self, spread: float) -> Quantization:
-        """For outputs with that standard deviation."""
+        """Draws the quantisation of an output whose real values have the standard deviation `spread`."""
         return self.random_quant(spread / float(2 ** self.rng.uniform(*self.levels)))
 
     def conv(
@@ -137,13 +138,13 @@ class NetBuilder(GraphBuilder):
         per_channel: bool = True,
         bias: bool = True,
     ) -> int:
-        """TRANSPOSE_CONV; `out` defaults to the largest output size of that input."""
+        """TRANSPOSE_CONV. The default of `out` is the largest output size for the input."""
         batch, height, width, depth = self.shape(x)
         sizes, pads = [], []
         for i, n in enumerate((height, width)):
-            wanted = out[i] if out else (n * stride[i] if same else (n - 1) * stride[i] + kernel[i])
-            total = max((n - 1) * stride[i] + kernel[i] - wanted, 0)
-            sizes.append(wanted)
+            size = out[i] if out else (n * stride[i] if same else (n - 1) * stride[i] + kernel[i])
+            total = max((n - 1) * stride[i] + kernel[i] - size, 0)
+            sizes.append(size)
             pads += [total // 2, total - total // 2]
         weights = self._weights(x, (channels, *kernel, depth), 0, per_channel, bias)
         attrs = g.ConvAttrs(stride, (1, 1), g.Pad(*pads))
@@ -172,13 +173,13 @@ class NetBuilder(GraphBuilder):
     # ---- elementwise -----------------------------------------------------------------------------
 
     def constant(self, shape: Sequence[int]) -> int:
-        """An int8 constant operand."""
+        """Adds an int8 constant."""
         return self.tensor(
             shape, self.random_quant(), data=self.rng.integers(-128, 128, shape).astype(np.int8)
         )
 
     def elementwise(self, kind: OpKind, a: int, b: int, activation: Activation = Activation.NONE) -> int:
-        """ADD, SUB, MUL or DIV, with broadcasting; a divisor that may be 0 is raised above it first."""
+        """ADD, SUB, MUL or DIV, with broadcasting. Values of a divisor are raised above 0 first."""
         if kind is OpKind.DIV:
             b = self.positive(b)
             q = self._out_quant(self.scale(a) / self.scale(b) * float(np.exp(self.rng.uniform(-2, 2))))
@@ -189,19 +190,19 @@ class NetBuilder(GraphBuilder):
             spread = sa * sb * self.typical * self.typical
         return self.op(kind, (a, b), g.ElementwiseAttrs(activation), self._out_quant(spread))
 
-    def _bound(self, x: int, least: int) -> int:
-        """The MAXIMUM of a tensor and of one byte."""
+    def _clamp_below(self, x: int, least: int) -> int:
+        """The MAXIMUM of a tensor and the quantised value `least`."""
         q = self.tensors[x].quant
         bound = self.tensor((1,), q, data=np.full((1,), least, np.int8))
         return self.op(OpKind.MAXIMUM, (x, bound), NO_ATTRS, q)
 
     def positive(self, x: int) -> int:
-        """The tensor with its values raised above zero; requantised first where its zero point is 127."""
+        """Raises a tensor's values above zero. Requantises it first where its zero point is 127."""
         q = self.tensors[x].quant
         assert q is not None
         if q.zero_point == 127:
             x = self.op(OpKind.QUANTIZE, (x,), NO_ATTRS, quant(q.scale, 0))
-        return self._bound(x, (0 if q.zero_point == 127 else q.zero_point) + 1)
+        return self._clamp_below(x, (0 if q.zero_point == 127 else q.zero_point) + 1)
 
     def pair(self, kind: OpKind, a: int, b: int) -> int:
         """MAXIMUM, MINIMUM, SQUARED_DIFFERENCE, a comparison, or LOGICAL_AND and LOGICAL_OR."""
@@ -227,7 +228,7 @@ class NetBuilder(GraphBuilder):
         return self.op(OpKind.PRELU, (x, alpha), NO_ATTRS, self._out_quant(self.scale(x) * 74))
 
     def unary(self, kind: OpKind, x: int) -> int:
-        """A function of one byte (TABLE_KINDS, but QUANTIZE)."""
+        """A function of one byte (TABLE_KINDS except QUANTIZE)."""
         if kind is OpKind.LOGICAL_NOT:
             return self.op(kind, (x,), dtype=DType.BOOL)
         q = DEFS[kind].output
@@ -239,16 +240,16 @@ class NetBuilder(GraphBuilder):
         if kind is OpKind.LEAKY_RELU:
             attrs = g.LeakyReluAttrs(float(np.float32(self.rng.uniform(0.01, 0.9))))
         if kind is OpKind.GELU:
-            attrs = g.GeluAttrs(len(self.ops) % 2 == 1)  # of the topology, as all but figures
+            attrs = g.GeluAttrs(len(self.ops) % 2 == 1)  # not drawn: it belongs to the topology
         return self.op(kind, (x,), attrs, q)
 
     def _root(self, kind: OpKind, x: int) -> int:
-        """SQRT or RSQRT of what is not below zero of a tensor, RSQRT's outputs mostly within range."""
+        """SQRT or RSQRT of a tensor's values, raised to zero. RSQRT's outputs are mostly within range."""
         q = self.tensors[x].quant
         assert q is not None
         root = math.sqrt(q.scale * 100)
         spread = 2 * root if kind is OpKind.SQRT else 8 / root
-        least = self._bound(x, q.zero_point)
+        least = self._clamp_below(x, q.zero_point)
         return self.op(kind, (least,), NO_ATTRS, self._out_quant(spread))
 
     def requantize(self, x: int, dtype: DType = DType.INT8) -> int:
@@ -259,7 +260,7 @@ class NetBuilder(GraphBuilder):
         return self.op(OpKind.QUANTIZE, (x,), NO_ATTRS, self.random_quant(scale, dtype), dtype)
 
     def cast(self, x: int, dtype: DType) -> int:
-        """CAST to another integer type, whose values stand for as much a step."""
+        """CAST to another integer type, with the same scale."""
         return self.op(OpKind.CAST, (x,), NO_ATTRS, quant(self.scale(x)), dtype)
 
     def dequantize(self, x: int) -> int:
@@ -327,7 +328,7 @@ class NetBuilder(GraphBuilder):
         return self.move(kind, x, attrs=g.PadAttrs(tuple(paddings), mode, value))
 
     def concat(self, parts: Sequence[int], axis: int = 3) -> int:
-        """CONCATENATION; parts with other quantisations than the first's are requantised before."""
+        """CONCATENATION. Parts with other quantisations than the first part's are requantised before it."""
         q = self.tensors[parts[0]].quant
         joined = [
             p if self.tensors[p].quant == q else self.op(OpKind.QUANTIZE, (p,), NO_ATTRS, q) for p in parts
@@ -345,13 +346,13 @@ class NetBuilder(GraphBuilder):
 
 
 class WideNetBuilder(NetBuilder):
-    """A builder whose activations are int16, with zero point 0 and biases of int64."""
+    """A builder with int16 activations, whose zero point is 0, and int64 biases."""
 
     typical = 18900.0
     levels = (11.0, 15.0)
 
     def input(self, shape: Sequence[int], dtype: DType = DType.INT16, q: Quantization | None = None) -> int:
-        """A network input."""
+        """Adds a network input."""
         return super().input(shape, dtype, q)
 
     def op(
@@ -364,11 +365,11 @@ class WideNetBuilder(NetBuilder):
         name: str = "",
         shape: Sequence[int] | None = None,
     ) -> int:
-        """An operator with one output."""
+        """Adds an operator with one output."""
         return super().op(kind, inputs, attrs, quant, dtype, name, shape)
 
     def random_quant(self, scale: float | None = None, dtype: DType = DType.INT16) -> Quantization:
-        """Scale (log-uniform unless given); a zero point of bytes only."""
+        """Draws a scale (log-uniform) unless it is given, and a zero point for 8-bit types."""
         if dtype in (DType.INT8, DType.UINT8):
             return super().random_quant(scale, dtype)
         if scale is None:
@@ -387,7 +388,7 @@ class WideNetBuilder(NetBuilder):
         return weights, index, spread
 
     def constant(self, shape: Sequence[int]) -> int:
-        """An int16 constant operand."""
+        """Adds an int16 constant."""
         data = self.rng.integers(-32768, 32768, shape).astype(np.int16)
         return self.tensor(shape, self.random_quant(), DType.INT16, data)
 
@@ -402,7 +403,7 @@ class WideNetBuilder(NetBuilder):
         return self.op(OpKind.SOFTMAX, (x,), g.SoftmaxAttrs(beta), quant(1 / 32768))
 
     def requantize(self, x: int, dtype: DType = DType.INT16) -> int:
-        """QUANTIZE to int16, or to int8 where that is asked for."""
+        """QUANTIZE to int16 or int8."""
         if self.tensors[x].dtype is DType.FLOAT32:
             q = self.random_quant(2e-4 if dtype is DType.INT16 else 0.05, dtype)
         else:

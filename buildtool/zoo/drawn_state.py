@@ -1,9 +1,9 @@
-"""Random operators that keep state: SVDF and LSTM with drawn weights, biases and quantisations.
+"""Random operators with state: SVDF and LSTM with random weights, biases and quantisations.
 
     net = NetBuilder(seed)
     y = lstm(net, net.input((1, 4, 10)), 12, peepholes=True)
 
-Scales are such that gates neither idle nor saturate throughout, and outputs use most of their range.
+Scales are such that gates do not always idle or saturate, and outputs use most of their range.
 """
 
 from __future__ import annotations
@@ -17,44 +17,47 @@ from buildtool.graph.types import Attrs, DType, Op, OpKind
 from buildtool.zoo.drawn import NetBuilder, quant
 
 _SPREAD = 74 * 74  # standard deviation of a product of two uniform int8
-_WIDE = 18900  # that of a uniform int16
+_WIDE = 18900  # standard deviation of a uniform int16
 _GATE = 1 / 4096  # the scale of a gate's sum
 
 
-def _constant(net: NetBuilder, shape: tuple[int, ...], dtype: DType, scale: float, most: int) -> int:
-    """A constant of uniform values from -most to most."""
+def _draw_constant(net: NetBuilder, shape: tuple[int, ...], dtype: DType, scale: float, most: int) -> int:
+    """Adds a constant of uniform random values from -most to most."""
     data = net.rng.integers(-most, most + 1, shape).astype(dtype.value)
     return net.tensor(shape, quant(scale), dtype, data)
 
 
 def _add(net: NetBuilder, kind: OpKind, operands: list[int], states: list[int], y: int, attrs: Attrs) -> int:
-    """Adds the operator with the new values of its states as outputs behind `y`; returns `y`."""
-    made = []
+    """Adds the operator, whose outputs are `y` and the new values of its states. Returns `y`."""
+    new_values = []
     for before in states:
         tensor = net.tensors[before]
-        made.append(net.tensor(tensor.shape, tensor.quant, tensor.dtype))
+        new_values.append(net.tensor(tensor.shape, tensor.quant, tensor.dtype))
         zero = tensor.quant.zero_point if tensor.quant and tensor.dtype is DType.INT8 else 0
         initial = np.full(tensor.shape, zero, tensor.dtype.value)
-        net.states.append(g.State(before, made[-1], initial, tensor.name))
-    net.ops.append(Op(kind, tuple(operands), (y, *made), attrs, len(net.ops)))
+        net.states.append(g.State(before, new_values[-1], initial, tensor.name))
+    net.ops.append(Op(kind, tuple(operands), (y, *new_values), attrs, len(net.ops)))
     return y
 
 
 def svdf(net: NetBuilder, x: int, units: int, *, rank: int = 1, memory: int = 8, bias: bool = True) -> int:
-    """SVDF of (batch, inputs)."""
+    """SVDF of a tensor (batch, inputs)."""
     batch, inputs = net.shape(x)
     features, rng = units * rank, net.rng
     first = float(np.exp(rng.uniform(-6, -3)))
-    feature = _constant(net, (features, inputs), DType.INT8, first, 127)
+    feature = _draw_constant(net, (features, inputs), DType.INT8, first, 127)
     step = net.scale(x) * first * _SPREAD * math.sqrt(inputs) / float(np.exp(rng.uniform(7, 11)))
-    over = float(np.exp(rng.uniform(-8, -5)))
-    time = _constant(net, (features, memory), DType.INT16, over, 32767)
+    time_scale = float(np.exp(rng.uniform(-8, -5)))
+    time = _draw_constant(net, (features, memory), DType.INT16, time_scale, 32767)
     state = net.tensor((batch, features * memory), quant(step), DType.INT16)
-    kept = net.scale(x) * first * _SPREAD * math.sqrt(inputs) / step
-    spread = min(kept, float(_WIDE)) * _WIDE * math.sqrt(memory * rank)
-    added = _constant(net, (units,), DType.INT32, step * over, int(min(spread, 2.0**30))) if bias else -1
-    out = net.tensor((batch, units), net.random_quant(spread * step * over / float(2 ** rng.uniform(4, 7))))
-    return _add(net, OpKind.SVDF, [x, feature, time, added, state], [state], out, g.SvdfAttrs(rank))
+    deviation = net.scale(x) * first * _SPREAD * math.sqrt(inputs) / step  # of the state, in steps
+    spread = min(deviation, float(_WIDE)) * _WIDE * math.sqrt(memory * rank)
+    most = int(min(spread, 2.0**30))
+    biases = _draw_constant(net, (units,), DType.INT32, step * time_scale, most) if bias else -1
+    out = net.tensor(
+        (batch, units), net.random_quant(spread * step * time_scale / float(2 ** rng.uniform(4, 7)))
+    )
+    return _add(net, OpKind.SVDF, [x, feature, time, biases, state], [state], out, g.SvdfAttrs(rank))
 
 
 def lstm(
@@ -70,7 +73,7 @@ def lstm(
     cell_bits: int = 11,
     clipped: bool = False,
 ) -> int:
-    """UNIDIRECTIONAL_SEQUENCE_LSTM of three dimensions; with a projection where `outputs` is above 0."""
+    """UNIDIRECTIONAL_SEQUENCE_LSTM of a tensor of three dimensions. It has a projection if `outputs` > 0."""
     first, second, inputs = net.shape(x)
     batch, width = (second if time_major else first), outputs or cells
     rng = net.rng
@@ -79,16 +82,16 @@ def lstm(
     operands = [-1] * len(g.LstmInput)
     operands[g.LstmInput.X] = x
     for gate in ("INPUT", "FORGET", "CELL", "OUTPUT")[0 if input_gate else 1 :]:
-        made = _gate(
+        tensors = _draw_gate(
             net, gate, (cells, inputs, width), (net.scale(x), out.scale), cell_bits, normed, peepholes
         )
-        for name, tensor in made.items():
+        for name, tensor in tensors.items():
             operands[g.LstmInput[name]] = tensor
     if outputs:
         scale = out.scale * 60 / (hidden.scale * _SPREAD * math.sqrt(cells))
-        operands[g.LstmInput.PROJECTION] = _constant(net, (outputs, cells), DType.INT8, scale, 127)
+        operands[g.LstmInput.PROJECTION] = _draw_constant(net, (outputs, cells), DType.INT8, scale, 127)
         if rng.integers(2):
-            bias = _constant(net, (outputs,), DType.INT32, scale * hidden.scale, 3000)
+            bias = _draw_constant(net, (outputs,), DType.INT32, scale * hidden.scale, 3000)
             operands[g.LstmInput.PROJECTION_BIAS] = bias
     states = [
         net.tensor((batch, width), out),
@@ -106,7 +109,7 @@ def lstm(
     return _add(net, OpKind.UNIDIRECTIONAL_SEQUENCE_LSTM, operands, states, y, attrs)
 
 
-def _gate(
+def _draw_gate(
     net: NetBuilder,
     gate: str,
     sizes: tuple[int, int, int],
@@ -115,18 +118,18 @@ def _gate(
     normed: bool,
     peepholes: bool,
 ) -> dict[str, int]:
-    """A gate's tensors by the names of their operands; `sizes`: cells, inputs, outputs."""
+    """Draws a gate's tensors; returns operand name -> tensor. `sizes`: cells, inputs, outputs."""
     cells, *columns = sizes
-    made = {}
+    tensors = {}
     reach = 2000 * _GATE * float(np.exp(net.rng.uniform(0, 2)))
     for part, count, scale in zip(("INPUT", "RECURRENT"), columns, scales, strict=True):
-        own = reach / (scale * _SPREAD * math.sqrt(count))
-        made[f"{part}_TO_{gate}"] = _constant(net, (cells, count), DType.INT8, own, 127)
+        weight_scale = reach / (scale * _SPREAD * math.sqrt(count))
+        tensors[f"{part}_TO_{gate}"] = _draw_constant(net, (cells, count), DType.INT8, weight_scale, 127)
     if peepholes and gate != "CELL":
-        own = 2.0**cell_bits * reach / (15000.0 * 8000.0)
-        made[f"CELL_TO_{gate}"] = _constant(net, (cells,), DType.INT16, own, 32767)
-    made[f"{gate}_BIAS"] = _constant(net, (cells,), DType.INT32, 1e-4, 1 << 22 if normed else 20000)
+        weight_scale = 2.0**cell_bits * reach / (15000.0 * 8000.0)
+        tensors[f"CELL_TO_{gate}"] = _draw_constant(net, (cells,), DType.INT16, weight_scale, 32767)
+    tensors[f"{gate}_BIAS"] = _draw_constant(net, (cells,), DType.INT32, 1e-4, 1 << 22 if normed else 20000)
     if normed:
-        own = 4e-5 * float(np.exp(net.rng.uniform(-1, 1)))
-        made[f"{gate}_NORM"] = _constant(net, (cells,), DType.INT16, own, 32767)
-    return made
+        weight_scale = 4e-5 * float(np.exp(net.rng.uniform(-1, 1)))
+        tensors[f"{gate}_NORM"] = _draw_constant(net, (cells,), DType.INT16, weight_scale, 32767)
+    return tensors

@@ -1,4 +1,4 @@
-"""The zoo's networks: rows of numbers, one a block, and what a block consists of and is called.
+"""The zoo's networks: tables with one row of numbers per block, and functions that build the blocks.
 
 Sources: MobileNet V2 (Sandler et al., 2018, table 2; channels rounded as Keras' applications do), MCUNet
 (Lin et al., 2020, released configurations), MLPerf Tiny v1.x reference networks, SqueezeNet v1.1 (Iandola
@@ -27,7 +27,7 @@ from buildtool.zoo.catalogue import Choice
 NONE, RELU, RELU6 = Activation.NONE, Activation.RELU, Activation.RELU6
 UNIT = Fraction(1, 255)  # an image of 0 ... 1
 SIGNED_UNIT = Fraction(2, 255)  # an image of -1 ... 1
-_GATE = Spread((-0.5, 1.0), (0.3, 0.5))  # hard sigmoids are flat beyond 3
+_GATE = Spread((-0.5, 1.0), (0.3, 0.5))  # hard sigmoids are flat outside -3 to 3
 _POINT = Window()
 Rows = tuple[tuple[int, ...], ...]
 
@@ -43,46 +43,47 @@ class Feed:
 
 
 def image(size: int, scale: Fraction = UNIT, zero_point: int = -128) -> Feed:
-    """A square image; smaller ones are calibrated on more samples, so that the last map has enough pixels."""
+    """A square image. Smaller ones have more calibration samples, so that the last map has enough pixels."""
     return Feed((size, size, 3), scale, zero_point, max(4, min(16, 4 * 160 * 160 // (size * size))))
 
 
 def feed(choice: Choice) -> Feed:
-    """The input of a network of the zoo."""
-    made = _FEEDS[choice.name]
-    return made if isinstance(made, Feed) else made(int(choice.values["size"]))
+    """Returns the input of a network of the zoo."""
+    entry = _FEEDS[choice.name]
+    return entry if isinstance(entry, Feed) else entry(int(choice.values["size"]))
 
 
 def network(choice: Choice) -> Graph:
-    """A network of the zoo; the streams of its weights are named after it and its seed."""
-    given, seed = feed(choice), f"{choice.name}/{choice.values['seed']}"
-    quant = Quantization((float32(float(given.scale)),), (given.zero_point,))
-    b = Builder(choice.slug, seed, given.shape, quant, calibration_input(given, f"{seed}/input"))
+    """Builds a network of the zoo. Its name and its seed name the streams of its weights."""
+    source, seed = feed(choice), f"{choice.name}/{choice.values['seed']}"
+    quant = Quantization((float32(float(source.scale)),), (source.zero_point,))
+    b = Builder(choice.slug, seed, source.shape, quant, calibration_input(source, f"{seed}/input"))
     values = {name: value for name, value in choice.values.items() if name in ("alpha", "classes")}
     return b.graph([_MAKERS[choice.name](b, **values)])
 
 
-def calibration_input(given: Feed, key: str) -> Int8s:
-    """Seeded inputs, (samples, *shape): smooth pictures and plain noise in turn."""
-    shape = given.shape if len(given.shape) == 3 else (1, given.shape[0], 1)
-    samples = [(seeded.noise if i % 2 else seeded.picture)(f"{key}/{i}", shape) for i in range(given.samples)]
-    return np.stack(samples).reshape(given.samples, *given.shape)
+def calibration_input(source: Feed, key: str) -> Int8s:
+    """Returns seeded inputs, (samples, *shape): alternately smooth pictures and plain noise."""
+    shape = source.shape if len(source.shape) == 3 else (1, source.shape[0], 1)
+    kinds = (seeded.picture, seeded.noise)
+    samples = [kinds[i % 2](f"{key}/{i}", shape) for i in range(source.samples)]
+    return np.stack(samples).reshape(source.samples, *source.shape)
 
 
 def round_channels(channels: Fraction) -> int:
-    """The nearest multiple of 8, at least 8, and never more than 10 % below (Keras' rule)."""
+    """Returns the nearest multiple of 8, at least 8, and never more than 10 % below (Keras' rule)."""
     nearest = max(8, int(channels + 4) // 8 * 8)
     return nearest + 8 if nearest < Fraction(9, 10) * channels else nearest
 
 
 def _same(b: Builder, x: int, kernel: int | tuple[int, int], stride: int = 1) -> Window:
-    """A window with SAME padding."""
+    """Returns a window with SAME padding."""
     sides = (kernel, kernel) if isinstance(kernel, int) else kernel
     return Window(sides, (stride, stride), same_pad(b.shape(x)[1:3], sides, (stride, stride)))
 
 
 def _spread(is_pooled: bool, activation: Activation) -> Spread | None:
-    """That of a layer's outputs, where average pooling reads them; None: the usual one."""
+    """Returns the spread of outputs that average pooling reads. For other outputs None, the usual spread."""
     return spread_before_pooling(activation) if is_pooled else None
 
 
@@ -90,10 +91,10 @@ def _spread(is_pooled: bool, activation: Activation) -> Spread | None:
 
 
 def _logits(classes: int) -> Spread:
-    """Logits whose softmax is neither flat nor a single one.
+    """Returns a spread of logits whose softmax is neither flat nor 1 for a single class.
 
-    The greatest of n normal numbers carries a fair share of the softmax when their deviation is a
-    little below sqrt(2 ln n); here 0.8 of that, with log2(n) rounded up to stay exact.
+    The largest of n normal numbers has a fair share of the softmax when their deviation is a little below
+    sqrt(2 ln n). This is 0.8 of that, with log2(n) rounded up to stay exact.
     """
     deviation = math.sqrt(0.887 * max(1, (classes - 1).bit_length()))
     return Spread((-0.2 * deviation, 0.2 * deviation), (deviation, deviation))
@@ -139,11 +140,11 @@ def _inverted_residuals(
     head: Callable[[Builder, int, int], int],
     is_keras: bool = False,
 ) -> int:
-    """A 3x3 stem of stride 2, bottlenecks, a last 1x1 convolution (0: none), a head; all RELU6.
+    """A 3x3 stem of stride 2, bottlenecks, a 1x1 convolution to `last` channels unless 0, a head; all RELU6.
 
-    A row is a bottleneck's expansion, kernel, stride and channels. `is_keras`: with TensorFlow's SAME padding
-    (what is odd goes below and to the right) and the shortcut as an addition's first operand; else with
-    PyTorch's padding, half a kernel on every side, and the shortcut as the second.
+    A row is a bottleneck's expansion, kernel, stride and channels. `is_keras` means TensorFlow's SAME padding
+    (an odd row or column goes below or to the right), with the shortcut as an addition's first operand.
+    Otherwise the padding is PyTorch's, half a kernel on every side, and the shortcut is the second operand.
     """
     window, x = _same(b, b.input, 3, 2), b.input
     if not is_keras:
@@ -168,29 +169,29 @@ def _inverted_residuals(
     return head(b, x, classes)
 
 
-def _rows(text: str) -> Rows:
-    """Rows of numbers, with commas between them."""
+def _parse_rows(text: str) -> Rows:
+    """Parses rows of numbers that are separated by commas."""
     return tuple(tuple(map(int, row.split())) for row in text.split(","))
 
 
-_MBV2_W035_144 = _rows(
+_MBV2_W035_144 = _parse_rows(
     "1 3 1 8, 6 3 2 8, 6 3 1 8, 6 3 2 16, 6 3 1 16, 6 3 1 16, 6 3 2 24, 6 3 1 24, 6 3 1 24, 6 3 1 24, "
     "6 3 1 32, 6 3 1 32, 6 3 1 32, 6 3 2 56, 6 3 1 56, 6 3 1 56, 6 3 1 112"
 )
-_MCUNET_VWW5 = _rows(
+_MCUNET_VWW5 = _parse_rows(
     "1 3 1 8, 6 3 2 16, 3 3 1 16, 3 3 1 16, 3 7 2 24, 6 3 1 24, 5 5 1 24, 6 7 2 40, 6 7 1 40, 6 3 1 48, "
     "4 3 1 48, 5 5 2 96, 5 3 1 96, 4 3 1 96, 3 7 1 160"
 )
-_MCUNET_320K = _rows(
+_MCUNET_320K = _parse_rows(
     "1 3 1 8, 3 7 2 16, 5 3 1 16, 5 7 1 16, 4 5 1 16, 5 5 2 24, 5 5 1 24, 5 5 1 24, 5 3 2 40, 6 7 1 40, "
     "4 5 1 40, 5 5 1 48, 5 7 1 48, 5 3 1 48, 6 3 2 96, 5 7 1 96, 4 3 1 96, 5 7 1 160"
 )
 # expansion, channels, repeats, stride of the first
-_MOBILENET_V2 = _rows("1 16 1 1, 6 24 2 2, 6 32 3 2, 6 64 4 2, 6 96 3 1, 6 160 3 2, 6 320 1 1")
+_MOBILENET_V2 = _parse_rows("1 16 1 1, 6 24 2 2, 6 32 3 2, 6 64 4 2, 6 96 3 1, 6 160 3 2, 6 320 1 1")
 
 
 def _mobilenet_v2(b: Builder, alpha: Fraction, classes: int) -> int:
-    """MobileNet V2 of width `alpha`; the last convolution only ever grows, as in Keras."""
+    """MobileNet V2 of width `alpha`. Below 1, it does not shrink the last convolution, as in Keras."""
     rows = tuple(
         (expansion, 3, 1 if i else stride, round_channels(Fraction(int(channels * alpha))))
         for expansion, channels, repeats, stride in _MOBILENET_V2
@@ -205,7 +206,7 @@ def _mobilenet_v2(b: Builder, alpha: Fraction, classes: int) -> int:
 
 
 def _separables(b: Builder, kernel: tuple[int, int], stem: int, rows: Rows, classes: int) -> int:
-    """A stem of stride 2, then 3x3 depthwise of a stride and 1x1 to channels, a row each; all RELU."""
+    """A stem of stride 2, then a 3x3 depthwise and a 1x1 convolution per row (stride, channels); all RELU."""
     x = b.conv(b.input, stem, _same(b, b.input, kernel, 2), RELU, "stem")
     for number, (stride, channels) in enumerate(rows, 1):
         spread = _spread(number == len(rows), RELU)
@@ -214,13 +215,13 @@ def _separables(b: Builder, kernel: tuple[int, int], stem: int, rows: Rows, clas
     return _pool_dense_softmax(b, x, classes)
 
 
-_MOBILENET_V1_025 = _rows(
+_MOBILENET_V1_025 = _parse_rows(
     "1 16, 2 32, 1 32, 2 64, 1 64, 2 128, 1 128, 1 128, 1 128, 1 128, 1 128, 2 256, 1 256"
 )
 
 
 def _resnet8(b: Builder) -> int:
-    """A 3x3 stem, then two 3x3 convolutions beside a shortcut, which is a 1x1 convolution where strided."""
+    """A 3x3 stem, then stacks of two 3x3 convolutions and a shortcut, a 1x1 convolution where strided."""
     x = b.conv(b.input, 16, _same(b, b.input, 3), RELU, "stem")
     for number, (stride, channels) in enumerate(((1, 16), (2, 32), (2, 64)), 1):
         name, spread = f"stack{number}", _spread(number == 3, NONE)
@@ -247,7 +248,7 @@ def _autoencoder(b: Builder) -> int:
 def _squeezenet(b: Builder, classes: int) -> int:
     """A stem, fire modules, a 1x1 convolution to the classes, average pooling; all RELU.
 
-    A fire module is a 1x1 convolution that squeezes, and from there a 1x1 and a 3x3 side by side.
+    A fire module is a 1x1 convolution to few channels, then a 1x1 and a 3x3 convolution side by side.
     """
     x = b.conv(b.input, 64, Window((3, 3), (2, 2)), RELU, "stem")
     for number, squeeze in enumerate((16, 16, 32, 32, 48, 48, 64, 64), 2):  # the paper's numbers
@@ -262,7 +263,7 @@ def _squeezenet(b: Builder, classes: int) -> int:
 
 
 # kernel, expanded channels, channels, whether gated, whether with hard swish, stride
-_MOBILENET_V3_SMALL = _rows(
+_MOBILENET_V3_SMALL = _parse_rows(
     "3 16 16 1 0 2, 3 72 24 0 0 2, 3 88 24 0 0 1, 5 96 40 1 1 2, 5 240 40 1 1 1, 5 240 40 1 1 1, "
     "5 120 48 1 1 1, 5 144 48 1 1 1, 5 288 96 1 1 2, 5 576 96 1 1 1, 5 576 96 1 1 1"
 )
@@ -284,12 +285,12 @@ def _gated_bottleneck(b: Builder, x: int, row: tuple[int, ...], name: str) -> in
     kernel, expanded, channels, is_gated, is_swish, stride = row
     activation, y = NONE if is_swish else RELU, x
 
-    def activated(made: int) -> int:
-        return b.hard_swish(made, f"{b.name(made)}/swish") if is_swish else made
+    def activate(tensor: int) -> int:
+        return b.hard_swish(tensor, f"{b.name(tensor)}/swish") if is_swish else tensor
 
     if expanded != b.shape(x)[3]:
-        y = activated(b.conv(y, expanded, _POINT, activation, f"{name}/expand"))
-    y = activated(b.depthwise(y, _same(b, y, kernel, stride), activation, f"{name}/depthwise"))
+        y = activate(b.conv(y, expanded, _POINT, activation, f"{name}/expand"))
+    y = activate(b.depthwise(y, _same(b, y, kernel, stride), activation, f"{name}/depthwise"))
     if is_gated:
         z = b.mean(y, (1, 2), f"{name}/squeeze", keep_dims=True)
         z = b.conv(z, round_channels(Fraction(expanded, 4)), _POINT, RELU, f"{name}/reduce")
@@ -300,10 +301,10 @@ def _gated_bottleneck(b: Builder, x: int, row: tuple[int, ...], name: str) -> in
 
 
 def _densenet(b: Builder) -> int:
-    """Three blocks of six layers that each add 12 channels to what they read.
+    """Three blocks of six layers, each of which adds 12 channels to its input.
 
-    A layer is a 1x1 convolution to four times as many, and a 3x3. Between blocks a 1x1 convolution to
-    half the channels and 2x2 average pooling.
+    A layer is a 1x1 convolution to 48 channels, then a 3x3 convolution. Between blocks there are a 1x1
+    convolution to half the channels and a 2x2 average pooling.
     """
     growth = 12
     x = b.conv(b.input, 2 * growth, _same(b, b.input, 3), RELU, "stem")
@@ -322,7 +323,7 @@ def _densenet(b: Builder) -> int:
 
 
 def _v3_image(size: int) -> Feed:
-    """Gates are seen once a sample."""
+    """A square image with more calibration samples, as a gate has one value per sample."""
     return replace(image(size), samples=16 if size > 128 else 48)
 
 

@@ -1,7 +1,7 @@
 """Seeded numbers that are the same on every machine: weights, biases, and calibration inputs.
 
-A counter-based generator (splitmix64, Steele, Lea and Flood, 2014): the i-th number of a stream is
-a hash of start + i, in 64-bit integer arithmetic; the start is a hash of the stream's name.
+It uses a counter-based generator (splitmix64, Steele, Lea and Flood, 2014): the i-th number of a
+stream is a hash of start + i, in 64-bit integer arithmetic. The start is a hash of the stream's name.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _MIX = (
 
 
 def splitmix64(start: int, count: int) -> npt.NDArray[np.uint64]:
-    """The first `count` numbers of the generator whose state begins at `start`."""
+    """Returns the first `count` numbers of the generator whose state begins at `start`."""
     state = np.arange(1, count + 1, dtype=np.uint64)
     state *= _GAMMA
     state += np.uint64(start)
@@ -32,35 +32,35 @@ def splitmix64(start: int, count: int) -> npt.NDArray[np.uint64]:
 
 
 def stream(key: str, count: int) -> npt.NDArray[np.uint64]:
-    """The first `count` 64-bit numbers of the stream named `key`."""
+    """Returns the first `count` 64-bit numbers of the stream named `key`."""
     digest = hashlib.blake2b(key.encode(), digest_size=8).digest()
     return splitmix64(int.from_bytes(digest, "little"), count)
 
 
 def stream_bytes(key: str, shape: tuple[int, ...]) -> npt.NDArray[np.uint8]:
-    """Uniform bytes of `shape`."""
+    """Returns uniform bytes of `shape`."""
     count = math.prod(shape)
     return stream(key, -(-count // 8)).astype("<u8").view(np.uint8)[:count].reshape(shape)
 
 
 def bell(key: str, shape: tuple[int, ...]) -> npt.NDArray[np.int8]:
-    """Bell-shaped int8 weights in -127 ... 127: the sum of four bytes; standard deviation 37."""
+    """Returns bell-shaped int8 weights from -127 to 127: sums of four bytes, with standard deviation 37."""
     total = stream_bytes(key, (*shape, 4)).astype(np.int32).sum(axis=-1, dtype=np.int32) - 510
     return np.asarray((total * 127 + 255) // 510, dtype=np.int8)
 
 
 def uniform(key: str, count: int, low: float, high: float) -> npt.NDArray[np.float64]:
-    """Uniform float64 numbers in [low, high)."""
+    """Returns uniform float64 numbers in [low, high)."""
     return low + (high - low) * ((stream(key, count) >> np.uint64(11)).astype(np.float64) / 2.0**53)
 
 
 def noise(key: str, shape: tuple[int, ...]) -> npt.NDArray[np.int8]:
-    """Independent int8 values over the whole range."""
+    """Returns independent int8 values over the whole range."""
     return stream_bytes(key, shape).view(np.int8)
 
 
 def picture(key: str, shape: tuple[int, int, int]) -> npt.NDArray[np.int8]:
-    """An int8 image of soft blobs and some grain, stretched to the whole range: (rows, columns, channels)."""
+    """Returns an int8 image of soft blobs and some grain over the whole range: (rows, columns, channels)."""
     rows, columns, channels = shape
     total = np.zeros(shape, dtype=np.int64)
     for cells in (2, 4, 8):
@@ -72,7 +72,7 @@ def picture(key: str, shape: tuple[int, int, int]) -> npt.NDArray[np.int8]:
 
 
 def _enlarge(grid: npt.NDArray[np.int64], rows: int, columns: int) -> npt.NDArray[np.int64]:
-    """`grid` of (n + 1, n + 1, channels) interpolated bilinearly, times rows * columns."""
+    """Interpolates `grid`, (n + 1, n + 1, channels), bilinearly. The result is times rows * columns."""
     for axis, length in ((0, rows), (1, columns)):
         place = np.arange(length) * (grid.shape[axis] - 1)
         cell, rest = place // length, place % length

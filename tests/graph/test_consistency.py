@@ -1,4 +1,4 @@
-"""The check that later rooms rely on: a graph with anything wrong in it, or beyond int32, does not pass."""
+"""The check that later stages rely on: it refuses every graph that is invalid, or beyond int32."""
 
 from dataclasses import replace
 
@@ -58,7 +58,7 @@ CASES = {
     "a missing operand": (with_op(1, inputs=(0, -1)), "missing"),
     "too few operands": (with_op(1, inputs=(0,)), "1 inputs"),
     "a tensor index beyond the end": (with_op(1, inputs=(0, 99)), "does not exist"),
-    "operators out of order": (lambda g: replace(g, ops=g.ops[::-1]), "before any operator"),
+    "operators out of order": (lambda g: replace(g, ops=g.ops[::-1]), "before an operator makes it"),
     "an operator twice": (lambda g: replace(g, ops=(*g.ops, g.ops[-1])), "made twice"),
     "an output that nothing makes": (lambda g: replace(g, ops=g.ops[:-1]), "no operator makes"),
     "no input": (lambda g: replace(g, inputs=()), "0 network inputs"),
@@ -76,7 +76,7 @@ CASES = {
     "a long bias": (with_tensor(BIAS, shape=(5,), quant=None, data=np.zeros(5, np.int32)), "bias has shape"),
     "a constant of another shape": (with_tensor(WEIGHTS, shape=(4, 3, 4, 3)), "a constant of int8"),
     "a constant of another type": (with_tensor(WEIGHTS, dtype=DType.INT32), "a constant of int8"),
-    "weights that are not constant": (with_tensor(WEIGHTS, data=None), "before any operator"),
+    "weights that are not constant": (with_tensor(WEIGHTS, data=None), "before an operator makes it"),
 }
 
 
@@ -95,21 +95,21 @@ def test_errors_name_the_operator_and_the_tensor() -> None:
     assert (caught.value.operator, caught.value.tensor) == ("#1 ADD", "the sum")
 
 
-def test_sound_graphs_pass() -> None:
+def test_valid_graphs_pass() -> None:
     check_graph(small())
     check_graph(read_model(mixed()))
     assert {op.kind for op in small().ops} == {OpKind.CONV_2D, OpKind.ADD, OpKind.MEAN}
 
 
-# ---- sums and offsets that int32 may not hold; at the limit they are accepted ------------------------
+# ---- sums and offsets that may not fit int32; at the limit they are accepted -------------------------
 
 
-def checked(case):
+def check_case(case):
     check_op(case.graph, case.op)
 
 
 def stepping(case, **steps):
-    """The case with other strides or dilations; its output stays."""
+    """The case with other strides or dilations, and the same output."""
     graph = case.graph
     op = replace(case.op, attrs=replace(case.op.attrs, **steps))
     return lambda: check_op(graph, op)
@@ -117,16 +117,16 @@ def stepping(case, **steps):
 
 @pytest.mark.parametrize("make", [lambda n: conv((1, 1), n, 1), lambda n: dense(n, 1)])
 def test_products_in_a_sum(make):
-    checked(make(MAX_TAPS))
+    check_case(make(MAX_TAPS))
     with pytest.raises(UnsupportedError, match="131072 products in a sum, more than 131071"):
-        checked(make(MAX_TAPS + 1))
+        check_case(make(MAX_TAPS + 1))
 
 
 def test_values_in_a_pooling():
     assert MAX_MEAN == 8388544
-    checked(pool(OpKind.AVERAGE_POOL_2D, (65534, 128), 1))
+    check_case(pool(OpKind.AVERAGE_POOL_2D, (65534, 128), 1))
     with pytest.raises(UnsupportedError, match="8388608 values in a mean, more than 8388544"):
-        checked(pool(OpKind.AVERAGE_POOL_2D, (65536, 128), 1))
+        check_case(pool(OpKind.AVERAGE_POOL_2D, (65536, 128), 1))
 
 
 @pytest.mark.parametrize("case", [conv((1, 1), 4, 3), depthwise((1, 1), 4, (1, 1))])

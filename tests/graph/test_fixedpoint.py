@@ -1,4 +1,4 @@
-"""Fixed-point arithmetic, against the C definitions written out in unbounded integers and fractions."""
+"""Fixed-point arithmetic equals the C definitions, written in unbounded integers and fractions."""
 
 import math
 import operator
@@ -72,7 +72,7 @@ def test_multiplication_wraps_the_left_shift_and_rounds_twice(values, real):
     assert multiply_by_quantized_multiplier(values, multiplier, shift).tolist() == expected
 
 
-def test_one_multiplier_a_channel():
+def test_one_multiplier_per_channel():
     x = np.arange(-30, 30).reshape(-1, 3) * 1001
     pairs = [quantize_multiplier(real) for real in (0.1, 3.0, 2.0**-20)]
     together = multiply_by_quantized_multiplier(x, *zip(*pairs, strict=True))
@@ -88,7 +88,7 @@ def test_a_multiplier_is_the_nearest_31_bit_number(real):
     assert 2**30 <= abs(multiplier) < 2**31
     step = Fraction(2) ** (shift - 31)
     error = abs(Fraction(real) - multiplier * step)
-    # Where rounding carries into the next power of two, the step is twice as wide.
+    # Where rounding reaches the next power of two, the step is twice as wide.
     assert error <= step / 2 / (2 if abs(multiplier) == 2**30 and abs(real) < 2.0 ** (shift - 1) else 1)
 
 
@@ -109,7 +109,7 @@ def test_halves_are_rounded_away_from_zero():
 
 @EXAMPLES
 @given(
-    # As in networks: of scales in single precision. Of few-digit decimals such as 0.7 some have no such form.
+    # Products of float32 scales, as in networks. Some short decimals (0.7) have no exact integer form.
     real=st.builds(operator.mul, st.floats(2.0**-12, 2.0, width=32), st.floats(2.0**-12, 4.0, width=32))
     | st.sampled_from([0.5, 0.25, 1.0, 1 / 3, 2 / 3]),
     seed=st.integers(0, 999),

@@ -1,4 +1,4 @@
-"""Fusions in slices: which networks have them, and that no byte of any tensor that is left differs."""
+"""Fusions by slices: which networks have them, and that all remaining tensors keep their bytes."""
 
 from dataclasses import replace
 
@@ -37,16 +37,16 @@ def test_every_remaining_tensor_has_the_same_bytes(branches, is_chain, residual,
     inputs = inputs_for(graph, seed, pattern)
     before, after = execute(graph, inputs), execute(sliced, inputs)
     values = {graph.tensors[t].name: value for t, value in before.items()}
-    kept = [t for t in after if not sliced.tensors[t].is_constant]
-    assert len(kept) > 8 * branches
-    for t in kept:
+    remaining = [t for t in after if not sliced.tensors[t].is_constant]
+    assert len(remaining) > 8 * branches
+    for t in remaining:
         np.testing.assert_array_equal(after[t], values[sliced.tensors[t].name])
 
 
 def test_a_chain_of_concatenations_becomes_one():
     sliced = with_sliced_fusions(split_network(4, blocks=1))
     kinds = [op.kind for op in sliced.ops]
-    assert kinds.count(OpKind.CONCATENATION) == 2  # of the fusion, and of the last branches
+    assert kinds.count(OpKind.CONCATENATION) == 2  # one in the fusion, one for the last branches
     assert OpKind.SLICE not in kinds
     (one,) = fusions(sliced)
     assert kinds[one.first : one.last + 1] == [OpKind.CONCATENATION, *[OpKind.CONV_2D] * 4]
@@ -62,7 +62,7 @@ def test_a_network_without_fusions_is_left_as_it_is():
 
 
 def _fused(kernel=(1, 1), parts=2, count=2, read_whole=False, named=False):
-    """Two branches behind each other, with options that keep them from being a fusion in slices."""
+    """Branches that are joined and read in slices. Each option makes this no fusion by slices."""
     net = NetBuilder(4)
     image = net.input((1, 8, 8, 3))
     ends = [net.conv(image, 24 // parts, kernel=(3, 3), same=True) for _ in range(parts)]
@@ -78,10 +78,10 @@ def _fused(kernel=(1, 1), parts=2, count=2, read_whole=False, named=False):
     "different",
     [
         {"kernel": (3, 3)},  # its rows need neighbours
-        {"parts": 2, "count": 3},  # no slice has the shape of a branch's end
+        {"parts": 2, "count": 3},  # no slice has the shape of a branch's output
         {"parts": 3, "count": 2},
         {"read_whole": True},  # the whole map is needed
-        {"named": True},  # a branch's end is an output of the network
+        {"named": True},  # a branch's output is an output of the network
     ],
 )
 def test_other_networks_stay_as_they_are(different):
@@ -91,7 +91,7 @@ def test_other_networks_stay_as_they_are(different):
 
 
 def test_concatenations_that_requantise_stay_apart():
-    """A part that comes in another quantisation than the whole is rounded where it is joined."""
+    """A part whose quantisation differs from that of the joined tensor is rounded when it is joined."""
     graph = split_network(4, blocks=1)
     inner = next(i for i, op in enumerate(graph.ops) if op.kind is OpKind.CONCATENATION)
     t = graph.ops[inner].outputs[0]

@@ -1,4 +1,4 @@
-"""Live ranges: who shares bytes with whom, from when to when, and where most is live."""
+"""Live ranges: which tensors share bytes, when they live, and where the live sum is largest."""
 
 import pytest
 from hypothesis import given, settings
@@ -98,18 +98,18 @@ def test_the_bound_is_the_fullest_operator_with_sizes_rounded_up_to_the_alignmen
 @given(graphs())
 def test_ranges_cover_every_use_of_every_activation(graph):
     ranges = live_ranges(graph)
-    holder = {t: r for r in ranges for t in r.tensors}
-    assert sorted(holder) == sorted(set(graph.activations()))
-    assert sum(len(r.tensors) for r in ranges) == len(holder)
+    range_of = {t: r for r in ranges for t in r.tensors}
+    assert sorted(range_of) == sorted(set(graph.activations()))
+    assert sum(len(r.tensors) for r in ranges) == len(range_of)
     for position, op in enumerate(graph.ops):
         if op.kind in ALIAS_KINDS:
-            assert holder[op.inputs[0]] is holder[op.outputs[0]]
+            assert range_of[op.inputs[0]] is range_of[op.outputs[0]]
             continue
         for t in (*op.inputs, *op.outputs):
-            if t in holder:
-                assert holder[t].first <= position <= holder[t].last
-    walked = [
+            if t in range_of:
+                assert range_of[t].first <= position <= range_of[t].last
+    sums = [
         sum(r.size for r in ranges if r.first <= position <= r.last) for position in range(len(graph.ops))
     ]
-    assert live_sums(ranges, len(graph.ops)) == walked
-    assert live_sum_bound(graph).bytes == max(walked)
+    assert live_sums(ranges, len(graph.ops)) == sums
+    assert live_sum_bound(graph).bytes == max(sums)

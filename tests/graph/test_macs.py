@@ -1,4 +1,4 @@
-"""MACs: outputs computed x taps x input channels, counted by walking the output in the test."""
+"""MACs: computed outputs x taps x input channels, which the test counts output by output."""
 
 import numpy as np
 import plan_nets
@@ -13,9 +13,9 @@ def test_a_convolution_counts_padded_taps_and_the_channels_of_one_group():
     net = Net((2, 5, 6, 8))
     net.conv(net.inputs[0], 4, (3, 2), (2, 1), Pad(1, 1, 0, 1), groups=2)
     graph = net.graph(2)
-    walked = sum(3 * 2 * 4 for _ in np.ndindex(graph.tensors[2].shape))
+    count = sum(3 * 2 * 4 for _ in np.ndindex(graph.tensors[2].shape))
     assert graph.tensors[2].shape == (2, 3, 6, 4)
-    assert op_macs(graph, graph.ops[0]) == walked == 2 * 3 * 6 * 4 * 24
+    assert op_macs(graph, graph.ops[0]) == count == 2 * 3 * 6 * 4 * 24
 
 
 @pytest.mark.parametrize(

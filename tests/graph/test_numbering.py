@@ -1,4 +1,4 @@
-"""Tensors are numbered by first mention, whatever made the graph."""
+"""Tensors are numbered by first mention, whichever code makes the graph."""
 
 import numpy as np
 import pytest
@@ -46,10 +46,10 @@ def test_the_numbers_of_a_small_network():
         Op(OpKind.FULLY_CONNECTED, (a, w, -1), (y,)),
         Op(OpKind.ADD, (y, x), (out,), ElementwiseAttrs()),
     )
-    made = number_tensors(Graph("g", tensors, ops, (a, b), (out, x, out)))
-    assert [t.name for t in made.tensors] == ["a", "b", "w", "x", "y", "out"]
-    assert numbers(made) == [(0, 1), (1, 2, -1), (3,), (0, 2, -1), (4,), (4, 3), (5,), (5, 3, 5)]
-    assert number_tensors(made) is made
+    numbered = number_tensors(Graph("g", tensors, ops, (a, b), (out, x, out)))
+    assert [t.name for t in numbered.tensors] == ["a", "b", "w", "x", "y", "out"]
+    assert numbers(numbered) == [(0, 1), (1, 2, -1), (3,), (0, 2, -1), (4,), (4, 3), (5,), (5, 3, 5)]
+    assert number_tensors(numbered) is numbered
 
 
 @settings(derandomize=True, deadline=None, max_examples=60)
@@ -84,7 +84,7 @@ def test_a_file_with_other_tensor_numbers_is_read_as_the_same_graph(graph, seed)
     assert [t.name for t in other.tensors] == [t.name for t in one.tensors]
 
 
-# Of the two networks each, no divisor's zero point is 127: such a one is quantised anew before.
+# No divisor in these networks has the zero point 127, as such a divisor needs another operator before it.
 @pytest.mark.parametrize("seed", [0, 2, 4])
 def test_every_operator_reads_back_with_the_same_numbers(seed):
     graph = rewrite(every_operator(seed))
@@ -97,9 +97,9 @@ def test_every_operator_reads_back_with_the_same_numbers(seed):
 @pytest.mark.parametrize("seed", range(2))
 def test_another_operator_order_has_numbers_of_its_own(seed):
     graph = wired_net(seed, nodes=12)
-    found = in_order(graph, least_peak_order(flow_of(graph)))
-    assert found is not graph
-    assert_counts_up(found)
+    reordered = in_order(graph, least_peak_order(flow_of(graph)))
+    assert reordered is not graph
+    assert_counts_up(reordered)
     other = number_tensors(disguised(graph, seed))
     again = in_order(other, least_peak_order(flow_of(other)))
-    assert numbers(again) == numbers(found)
+    assert numbers(again) == numbers(reordered)

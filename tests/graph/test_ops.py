@@ -1,4 +1,4 @@
-"""Operators' definitions: every kind has one, the functions they name exist, and few files name a kind."""
+"""Operator definitions: every kind has one, the functions that they name exist, and few files name a kind."""
 
 import re
 from collections import Counter
@@ -13,39 +13,41 @@ from buildtool.graph.ops.types import OpDef, Plain, load
 from buildtool.graph.tflite.flat import BUILTIN_NAMES
 from buildtool.graph.types import OpKind
 
-MADE_HERE = {OpKind.LOOKUP, OpKind.VIEW, OpKind.JOINED, OpKind.SHIFT}  # of which TFLite knows nothing
+MADE_HERE = {OpKind.LOOKUP, OpKind.VIEW, OpKind.JOINED, OpKind.SHIFT}  # TFLite has no such operators
 
 
-def named(found: OpDef) -> list[tuple[str, str]]:
-    """(package, name) of every function that a definition names."""
-    names = [("graph.reference", name) for name in (found.reference, found.wide, found.byte) if name]
-    names += [("graph.tflite", spelling.decode) for spelling in found.read]
-    names += [("graph.onnx", rule) for rule in found.onnx.values()]
-    names += [("graph", name) for name in (found.whole, found.copies) if name]
-    return names + ([("graph.tflite", found.written)] if isinstance(found.written, str) else [])
+def named(definition: OpDef) -> list[tuple[str, str]]:
+    """Returns (package, name) of every function that a definition names."""
+    names = [
+        ("graph.reference", name) for name in (definition.reference, definition.wide, definition.byte) if name
+    ]
+    names += [("graph.tflite", spelling.decode) for spelling in definition.read]
+    names += [("graph.onnx", rule) for rule in definition.onnx.values()]
+    names += [("graph", name) for name in (definition.whole, definition.copies) if name]
+    return names + ([("graph.tflite", definition.written)] if isinstance(definition.written, str) else [])
 
 
 def test_every_kind_has_one_definition():
     assert list(OpKind) == sorted(DEFS, key=list(OpKind).index)
-    assert all(kind is found.kind for kind, found in DEFS.items())
+    assert all(kind is definition.kind for kind, definition in DEFS.items())
 
 
 @pytest.mark.parametrize("kind", list(DEFS))
 def test_functions_named_by_a_definition_exist(kind):
-    found = DEFS[kind]
-    assert all(callable(load(package, name)) for package, name in named(found))
+    definition = DEFS[kind]
+    assert all(callable(load(package, name)) for package, name in named(definition))
     known = set(BUILTIN_NAMES.values())
     assert kind in MADE_HERE or kind in known
-    assert {spelling.name for spelling in found.read} <= known
-    assert isinstance(found.written, Plain | str | None)
-    assert found.call is None or found.call in calls._WRITERS
-    assert bool(found.case) == (kind in ADDING)
+    assert {spelling.name for spelling in definition.read} <= known
+    assert isinstance(definition.written, Plain | str | None)
+    assert definition.call is None or definition.call in calls._WRITERS
+    assert bool(definition.case) == (kind in ADDING)
 
 
 def test_an_operator_of_a_file_is_read_by_one_definition():
-    names = Counter(spelling.name for found in DEFS.values() for spelling in found.read)
+    names = Counter(spelling.name for definition in DEFS.values() for spelling in definition.read)
     assert set(names.values()) == {1}
-    onnx = Counter(name for found in DEFS.values() for name in found.onnx)
+    onnx = Counter(name for definition in DEFS.values() for name in definition.onnx)
     assert set(onnx.values()) == {1}
 
 

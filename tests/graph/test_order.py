@@ -1,4 +1,4 @@
-"""Operator orders: the search against every possible order of small random networks, and its gain."""
+"""Operator orders: the search equals trying every order of small random networks, and it saves memory."""
 
 import itertools
 import random
@@ -21,15 +21,15 @@ from buildtool.plan.check.check import check
 
 @st.composite
 def flows(draw, most=8):
-    """Random operators with one or two results, read by any later ones; odd outputs, unread results."""
+    """Random operators with one or two results, which any later operators may read, or none."""
     draw_int = draw(st.randoms(use_true_random=False)).randint
     values = [Value("in", draw_int(1, 40))]
     ops, last = [], draw_int(1, most)
     for i in range(last):
         reads = sorted({draw_int(0, len(values) - 1) for _ in range(draw_int(1, 3))})
-        made = [len(values) + k for k in range(draw_int(1, 4) // 4 + 1)]
-        values += [Value(f"v{v}", draw_int(0, 40)) for v in made]
-        ops.append(FlowOp(f"op{i}", "OP", tuple(reads), tuple(made), i))
+        writes = [len(values) + k for k in range(draw_int(1, 4) // 4 + 1)]
+        values += [Value(f"v{v}", draw_int(0, 40)) for v in writes]
+        ops.append(FlowOp(f"op{i}", "OP", tuple(reads), tuple(writes), i))
     if not any(0 in op.reads for op in ops):
         ops[0] = FlowOp("op0", "OP", (0,), ops[0].writes, 0)
     outputs = sorted({len(values) - 1, *(draw_int(0, len(values) - 1) for _ in range(draw_int(0, 2)))})
@@ -37,7 +37,7 @@ def flows(draw, most=8):
 
 
 def every_order(flow):
-    """All orders in which the operators can run."""
+    """Yields all orders in which the operators can run."""
     maker = {v: i for i, op in enumerate(flow.ops) for v in op.writes}
     needs = [{maker[v] for v in op.reads if v in maker} for op in flow.ops]
 
@@ -52,29 +52,29 @@ def every_order(flow):
 
 
 def least_peak(flow):
-    """The least peak, by the definition of liveness alone."""
+    """The lowest peak of all orders, directly by the definition of liveness."""
 
-    def most(order):
+    def peak_of(order):
         place = {op: i for i, op in enumerate(order)}
         spans = []
         for v, value in enumerate(flow.values):
-            made = [place[i] for i, op in enumerate(flow.ops) if v in op.writes] or [0]
-            read = [place[i] for i, op in enumerate(flow.ops) if v in op.reads]
-            end = len(order) - 1 if v in flow.outputs else max([*made, *read])
-            spans.append((made[0], end, value.size))
+            writes = [place[i] for i, op in enumerate(flow.ops) if v in op.writes] or [0]
+            reads = [place[i] for i, op in enumerate(flow.ops) if v in op.reads]
+            end = len(order) - 1 if v in flow.outputs else max([*writes, *reads])
+            spans.append((writes[0], end, value.size))
         return max(sum(s for a, b, s in spans if a <= t <= b) for t in range(len(order)))
 
-    return min(most(order) for order in every_order(flow))
+    return min(peak_of(order) for order in every_order(flow))
 
 
 @settings(derandomize=True, deadline=None, max_examples=150)
 @given(flows())
 def test_no_order_of_a_small_network_has_a_lower_peak(flow):
-    found = least_peak_order(flow)
-    assert found.status == "optimal"
-    assert found.peak == least_peak(flow)
-    assert found.order in set(every_order(flow))
-    assert peak(lives(reorder(flow, found.order))) == found.peak <= found.given_peak
+    best = least_peak_order(flow)
+    assert best.status == "optimal"
+    assert best.peak == least_peak(flow)
+    assert best.order in set(every_order(flow))
+    assert peak(lives(reorder(flow, best.order))) == best.peak <= best.given_peak
 
 
 @settings(derandomize=True, deadline=None, max_examples=60)
@@ -101,10 +101,10 @@ def test_a_reordered_graph_is_sound_and_computes_the_same_tensors(graph):
     order = least_peak_order(flow_of(graph))
     after = in_order(graph, order)
     assert sorted(written_out(after)) == sorted(written_out(graph))
-    made = set(after.inputs)
+    available = set(after.inputs)
     for op in after.ops:
-        assert all(t in made or t < 0 or after.tensors[t].is_constant for t in op.inputs)
-        made.update(op.outputs)
+        assert all(t in available or t < 0 or after.tensors[t].is_constant for t in op.inputs)
+        available.update(op.outputs)
     assert live_sum_bound(after).bytes == order.peak
     assert live_sum_bound(graph).bytes == order.given_peak
 
@@ -124,9 +124,9 @@ def test_branches_run_one_after_the_other_where_that_keeps_less():
     # the image, one wide tensor and two narrow ones; in the given order the image and three wide tensors
     assert order.given_peak == 64 * (4 + 3 * 64)
     assert order.peak == 64 * (4 + 64 + 2 * 2)
-    found, target = in_order(graph, order), make_target()
-    plan = layerwise.plan(found, target, in_place="none")
-    check(plan, found, target)
+    reordered, target = in_order(graph, order), make_target()
+    plan = layerwise.plan(reordered, target, in_place="none")
+    check(plan, reordered, target)
     assert plan.arena_bytes == order.peak
 
 
@@ -145,12 +145,12 @@ def test_the_order_found_depends_on_nothing_but_the_network():
 
 
 def whole_segment(flow):
-    """A network as one segment, whatever relates its operators."""
+    """A network as one segment, whatever its operators depend on."""
     return Segment.of(Uses.of(flow), range(len(flow.ops)))
 
 
 def settled(segment, state, goal):
-    """The operators that run at once, by trying each one that can run next, in turn."""
+    """The operators that run at once, best by trying each one that can run next."""
     ran, again = [], True
     while again:
         again = False
@@ -176,7 +176,7 @@ def test_operators_run_at_once_as_if_each_were_tried(flow, goal, draw):
 
 
 def woven(branches):
-    """Branches that are added to the sum of all before them as soon as they are made."""
+    """Branches, each of which is added to the sum of all earlier ones as soon as it is computed."""
     net = Net((1, 8, 8, 4))
     x = y = net.conv(net.inputs[0], 8)
     for i in range(branches):
@@ -186,11 +186,11 @@ def woven(branches):
 
 @pytest.mark.parametrize("branches", [20, 40])
 def test_a_set_of_operators_takes_no_more_work_the_more_can_run_next(monkeypatch, branches):
-    tried, inner = [], Segment.after
-    monkeypatch.setattr(Segment, "after", lambda self, *args: tried.append(1) or inner(self, *args))
-    found = least_peak_order(flow_of(woven(branches)), budget=2_000)
-    assert found.nodes > 1_000
-    assert len(tried) <= 2 * found.nodes
+    calls, inner = [], Segment.after
+    monkeypatch.setattr(Segment, "after", lambda self, *args: calls.append(1) or inner(self, *args))
+    best = least_peak_order(flow_of(woven(branches)), budget=2_000)
+    assert best.nodes > 1_000
+    assert len(calls) <= 2 * best.nodes
 
 
 @pytest.mark.slow
@@ -202,9 +202,9 @@ def test_thousands_of_operators_take_bounded_effort():
         ops.append(FlowOp("op", "OP", reads, (len(values),), i))
         values.append(Value("v", draw.randint(1, 99)))
     flow = Flow("long", tuple(values), tuple(ops), (0,), (len(values) - 1,))
-    found = least_peak_order(flow)
-    assert found.peak <= found.given_peak
-    assert found.nodes <= 40_000
+    best = least_peak_order(flow)
+    assert best.peak <= best.given_peak
+    assert best.nodes <= 40_000
 
 
 # ---- orders in which chains stay together ------------------------------------------------------------
@@ -214,21 +214,21 @@ def test_thousands_of_operators_take_bounded_effort():
 def test_chains_stay_together_in_the_best_order_between_them(seed):
     graph = rewrite(wired_net(seed, nodes=5, stages=1))
     flow = flow_of(graph)
-    found, groups = least_peak_of_chains(flow), chains(flow)
-    assert is_order(graph, found)
-    assert found.status == "optimal"
+    best, groups = least_peak_of_chains(flow), chains(flow)
+    assert is_order(graph, best)
+    assert best.status == "optimal"
     assert sorted(itertools.chain(*groups)) == list(range(len(flow.ops)))
-    place = {op: number for number, op in enumerate(found.order)}
-    if found.order != tuple(range(len(flow.ops))):
+    place = {op: number for number, op in enumerate(best.order)}
+    if best.order != tuple(range(len(flow.ops))):
         for chain in groups:
             assert [place[op] for op in chain] == list(range(place[chain[0]], place[chain[0]] + len(chain)))
-    assert peak_between(flow, groups, found.order) == min(
+    assert peak_between(flow, groups, best.order) == min(
         peak_between(flow, groups, order) for order in orders(flow, groups)
     )
 
 
 def peak_between(flow, groups, order):
-    """The most bytes of values between chains that are live while a chain runs."""
+    """The largest number of bytes between chains that are live while a chain runs."""
     number = {op: i for i, chain in enumerate(groups) for op in chain}
     sequence = list(dict.fromkeys(number[op] for op in order))
     live = [0] * len(sequence)
@@ -236,7 +236,7 @@ def peak_between(flow, groups, order):
         makers = [s for s, g in enumerate(sequence) if value in flow.ops[groups[g][-1]].writes]
         readers = [s for s, g in enumerate(sequence) if value in flow.ops[groups[g][0]].reads]
         if value not in flow.inputs and not makers:
-            continue  # inside of a chain
+            continue  # inside a chain
         first = 0 if value in flow.inputs else makers[0]
         last = len(sequence) - 1 if value in flow.outputs else max([first, *readers])
         for s in range(first, last + 1):
@@ -245,22 +245,22 @@ def peak_between(flow, groups, order):
 
 
 def orders(flow, groups):
-    """Every order of chains that can run."""
+    """Yields every valid order of the chains."""
 
-    def go(done, made):
+    def go(done, available):
         if len(done) == len(groups):
             yield [op for g in done for op in groups[g]]
         for g, chain in enumerate(groups):
-            if g not in done and all(v in made or v in flow.inputs for v in flow.ops[chain[0]].reads):
-                yield from go([*done, g], made | set(flow.ops[chain[-1]].writes))
+            if g not in done and all(v in available or v in flow.inputs for v in flow.ops[chain[0]].reads):
+                yield from go([*done, g], available | set(flow.ops[chain[-1]].writes))
 
     return itertools.islice(go([], set()), 20_000)
 
 
 def test_a_larger_network_is_ordered_with_a_proof():
     graph = rewrite(wired_net(1, nodes=24, stages=1))
-    found = least_peak_of_chains(flow_of(graph))
-    assert found.status == "optimal" and found.peak < found.given_peak
-    flow = flow_of(in_order(graph, found))
-    assert peak(lives(flow)) == found.peak == peak(lives(reorder(flow_of(graph), found.order)))
-    assert len(topology(in_order(graph, found)).ops) == len(graph.ops)
+    best = least_peak_of_chains(flow_of(graph))
+    assert best.status == "optimal" and best.peak < best.given_peak
+    flow = flow_of(in_order(graph, best))
+    assert peak(lives(flow)) == best.peak == peak(lives(reorder(flow_of(graph), best.order)))
+    assert len(topology(in_order(graph, best)).ops) == len(graph.ops)

@@ -1,4 +1,4 @@
-"""Comparisons, quotients, roots and choices at the edges, and as lookups."""
+"""Comparisons, quotients, roots and choices: edge cases, and as lookups."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ EVERY = np.arange(-128, 128).astype(np.int8)
 
 
 def alone(kind, *quants, values=(), attrs=None, out=None):
-    """Outputs of an operator alone, of all bytes beside other operands."""
+    """The outputs of a single operator for all byte values of its first operand."""
     net = NetBuilder(1)
     inputs = [net.input((256,), q=q) for q in quants]
     y = net.op(kind, inputs, attrs or Attrs(), out or quant(0.05, 3))
@@ -33,25 +33,25 @@ def alone(kind, *quants, values=(), attrs=None, out=None):
 
 def test_a_quotient_by_zero_is_the_end_of_the_range():
     zero = np.full(256, 9, np.int8)
-    got = alone(OpKind.DIV, quant(0.1, -5), quant(0.1, 9), values=[zero], attrs=QuotientAttrs())
-    assert got.tolist() == [-128 if x < -5 else 3 if x == -5 else 127 for x in range(-128, 128)]
+    quotients = alone(OpKind.DIV, quant(0.1, -5), quant(0.1, 9), values=[zero], attrs=QuotientAttrs())
+    assert quotients.tolist() == [-128 if x < -5 else 3 if x == -5 else 127 for x in range(-128, 128)]
 
 
 @pytest.mark.parametrize("wraps", [False, True])
 def test_a_tiny_quotient_wraps_or_is_zero(wraps):
-    """LiteRT's shift of 32 bits and more, or the nearest number, which is 0."""
+    """It is LiteRT's shift by 32 bits or more, or the nearest number, which is 0."""
     quants, large = (quant(0.01, 0), quant(1.0, -128)), np.full(256, 127, np.int8)
     attrs = QuotientAttrs(wraps=wraps)
     assert alone(OpKind.DIV, *quants, values=[large], attrs=attrs, out=quant(0.2, 0)).any() == wraps
 
 
-def test_the_root_of_a_negative_value_is_the_least_output():
+def test_the_root_of_a_negative_value_is_the_lowest_output():
     roots, inverse = (alone(kind, quant(0.1, 20)) for kind in (OpKind.SQRT, OpKind.RSQRT))
     assert set(roots[: 128 + 20]) == set(inverse[: 128 + 20]) == {-128}
     assert inverse[128 + 20] == 127
 
 
-def test_a_byte_is_negated_and_the_least_one_stays():
+def test_a_byte_is_negated_and_the_lowest_one_stays():
     assert alone(OpKind.NEG, quant(0.1, 20)).tolist() == [-128, *range(127, -128, -1)]
 
 
@@ -60,7 +60,7 @@ def test_a_byte_is_negated_and_the_least_one_stays():
 @pytest.mark.parametrize(
     "kind", [OpKind.MAXIMUM, OpKind.SQUARED_DIFFERENCE, OpKind.DIV, OpKind.LESS, OpKind.SELECT_V2]
 )
-def test_beside_one_constant_element_it_is_a_lookup(board, first, kind):
+def test_a_pair_with_one_constant_element_is_a_lookup(board, first, kind):
     net = NetBuilder(2)
     x, one = net.input((1, 4, 5, 6)), net.constant((1,))
     if kind is OpKind.SELECT_V2:
@@ -136,7 +136,7 @@ def test_truth_values_are_demanded(kind):
 
 
 def test_one_truth_value_of_the_file_is_a_constant_operand():
-    """Without dimensions, as converters write `x and True`; any byte but 0 is true."""
+    """It has no dimensions, as converters write `x and True`. Any byte except 0 is true."""
     sheet = Sheet()
     x = sheet.add(Tensor((4,), "bool", scale=None))
     one = sheet.add(Tensor((), "bool", np.array(7, np.uint8), scale=None))
@@ -155,7 +155,7 @@ def test_a_condition_that_chooses_slices_is_refused():
         read_model(sheet.bytes([condition, a, b], [y]))
 
 
-def test_where_litert_stops_the_answer_says_so():
+def test_an_error_says_where_litert_stops():
     net = NetBuilder(7)
     x = net.input((256,), q=quant(0.1, 0))
     y = net.op(OpKind.SQRT, (x,), Attrs(), quant(0.1, 0))

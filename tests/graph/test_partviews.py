@@ -1,4 +1,4 @@
-"""Views of channels: the same values, the same numbers, and the network without them again."""
+"""Views of channels: they keep values and tensor numbers, and can be removed again."""
 
 import numpy as np
 import pytest
@@ -28,7 +28,7 @@ from buildtool.zoo.drawn import NetBuilder
 
 
 def _possible(graph):
-    """All operators that may be views of this graph, whatever the kernels."""
+    """All operators of this graph that may be views, for any kernels."""
     return [
         position
         for position, op in enumerate(graph.ops)
@@ -64,7 +64,7 @@ def test_each_part_holds_the_values_of_its_channels(drawn):
 
 @settings(max_examples=20, deadline=None, derandomize=True)
 @given(drawn=sliced_networks())
-def test_views_can_be_taken_away_again(drawn):
+def test_views_can_be_removed_again(drawn):
     graph = rewrite(drawn)
     viewed = with_views(graph, _possible(graph))
     assert topology_digest(without_views(viewed)) == topology_digest(graph)
@@ -102,7 +102,7 @@ def test_views_of_a_plan_are_checked_against_the_network():
         with_views(graph, [last])
     with pytest.raises(PlanError, match="more than channels"):
         with_views(graph, [kinds.index(OpKind.CONV_2D)])
-    with pytest.raises(PlanError, match="more than channels"):  # one of its parts is read elsewhere, too
+    with pytest.raises(PlanError, match="more than channels"):  # another operator reads one of its parts, too
         with_views(graph, [max(p for p, kind in enumerate(kinds) if kind is OpKind.CONCATENATION)])
     slices = [p for p, op in enumerate(graph.ops) if takes_channels(graph, op)]
     for wrong in ([slices[1], slices[0]], [slices[0], slices[0]], [len(graph.ops)], [-1]):

@@ -354,7 +354,7 @@ WEIGHTS = np.ones((5, 6), np.int8)
         (dense_with(FileTensor((5, 6), data=WEIGHTS, scale=[1.0] * 6, zero=[0] * 6, axis=1)), "axis 1"),
         (dense_with(FileTensor((5, 6), data=WEIGHTS), constant(np.ones(4, np.int32))), "bias has shape"),
         (dense_with(FileTensor((5, 6), data=WEIGHTS), constant(np.ones(5, np.int8), "int8")), "int32 const"),
-        (dense_with(FileTensor((5, 6))), "read before any operator made it|must be an int8 constant"),
+        (dense_with(FileTensor((5, 6))), "is read before an operator makes it|must be an int8 constant"),
         (dense_with(FileTensor((5, 6), data=WEIGHTS), out=(1, 4)), "output shape"),
         (dense_with(FileTensor((5, 7), data=np.ones((5, 7), np.int8))), "6 inputs for a filter"),
     ],
@@ -368,7 +368,7 @@ def test_weights_that_do_not_fit_are_refused(data: bytes, words: str) -> None:
 def test_activations_must_be_made_once_and_before_use() -> None:
     tensors = [FileTensor((1, 4)) for _ in range(3)]
     late = [FileOperator("RELU", [1], [2]), FileOperator("RELU", [0], [1])]
-    with pytest.raises(ModelError, match="before any operator made it"):
+    with pytest.raises(ModelError, match="before an operator makes it"):
         read_model(write(tensors, late, [0], [2]))
     twice = [FileOperator("RELU", [0], [1]), FileOperator("RELU6", [0], [1])]
     with pytest.raises(ModelError, match="made twice"):

@@ -1,4 +1,4 @@
-"""LSTM and SVDF that no integer kernel of LiteRT runs soundly are refused with the reason."""
+"""LSTM and SVDF that LiteRT's integer kernels do not run correctly are refused with the reason."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -30,7 +30,7 @@ def _svdf() -> Graph:
 
 
 def _changed(graph, change):
-    """With other attributes (a dict), fewer operands (a list), or (a place, what is done to its tensor)."""
+    """Changes attributes (a dict), removes operands (a list), or changes a tensor: (place, function)."""
     op, tensors = graph.ops[0], graph.tensors
     if isinstance(change, dict):
         op = replace(op, attrs=replace(op.attrs, **change))
@@ -129,9 +129,9 @@ def _patched(monkeypatch: pytest.MonkeyPatch, kind: str, **changes: object) -> N
     rule = getattr(written, f"write_{kind}")
 
     def changed(low: object, op: Op) -> FileOp:
-        made = rule(low, op)
-        options = {**made.options, **changes.pop("options", {})}
-        return replace(made, options=options, **changes)
+        file_op = rule(low, op)
+        options = {**file_op.options, **changes.pop("options", {})}
+        return replace(file_op, options=options, **changes)
 
     monkeypatch.setattr(written, f"write_{kind}", changed)
 

@@ -1,4 +1,4 @@
-"""Refused operators together: every kind and every cause is named, each cause with its cure."""
+"""Errors for several refused operators name every kind and every cause, and a cure for each cause."""
 
 import pytest
 from flatfiles import FileOperator, FileTensor, write
@@ -40,8 +40,8 @@ def test_each_cause_has_a_cure_of_its_own():
     ]
     tensors, operators = [], []
     for i, (kind, custom, dtype, _, _) in enumerate(cases):
-        made = "int8" if dtype == "uint8" else dtype
-        tensors += [FileTensor((1, 4), dtype), FileTensor((1, 4), made)]
+        output = "int8" if dtype == "uint8" else dtype
+        tensors += [FileTensor((1, 4), dtype), FileTensor((1, 4), output)]
         operators.append(FileOperator(kind, [2 * i], [2 * i + 1], custom=custom))
     error = refusal(tensors, operators, range(0, 14, 2), [13])
     causes = error.text.splitlines()[1:]

@@ -1,4 +1,4 @@
-"""Networks with second passes compute the same as without, and say which operators they repeat."""
+"""Networks with second passes compute the same as without them, and know which operators they repeat."""
 
 import numpy as np
 import pytest
@@ -27,8 +27,8 @@ def passes(once):
 
 def test_second_passes_compute_the_same(once, passes):
     twice = with_second_passes(once, passes)
-    given = inputs_for(once, 3, "random")
-    before, after = execute(once, given), execute(twice, given)
+    inputs = inputs_for(once, 3, "random")
+    before, after = execute(once, inputs), execute(twice, inputs)
     assert len(passes) > 1
     for one in repetitions(twice):
         for p, q in zip(one.first, one.again, strict=True):
@@ -37,7 +37,7 @@ def test_second_passes_compute_the_same(once, passes):
     np.testing.assert_array_equal(before[once.outputs[0]], after[twice.outputs[0]])
 
 
-def test_second_passes_can_be_taken_away_again(once, passes):
+def test_second_passes_can_be_removed_again(once, passes):
     twice = with_second_passes(once, passes)
     assert topology_digest(without_second_passes(twice)) == topology_digest(once) != topology_digest(twice)
     bare = topology(twice).bare_graph()

@@ -28,24 +28,24 @@ MODELS = {graph.name: graph for graph in (make(7) for make in statenets.MAKERS)}
 
 
 def _sequence(graph, inputs):
-    """The outputs after each of some invokes that follow one another."""
-    held, found = initially(graph), []
+    """The outputs of invokes that follow one another."""
+    held, outputs = initially(graph), []
     for one in inputs:
         values = execute(graph, one, held)
         held = next_held(graph, values)
-        found.append([values[t] for t in graph.outputs])
-    return found
+        outputs.append([values[t] for t in graph.outputs])
+    return outputs
 
 
 def _litert(model, inputs):
     engine = interpreter(model)
-    found = []
+    outputs = []
     for one in inputs:
         for detail, value in zip(engine.get_input_details(), one, strict=True):
             engine.set_tensor(detail["index"], value)
         engine.invoke()
-        found.append([np.array(engine.get_tensor(d["index"])) for d in engine.get_output_details()])
-    return found
+        outputs.append([np.array(engine.get_tensor(d["index"])) for d in engine.get_output_details()])
+    return outputs
 
 
 def _equal(ours, theirs):
@@ -59,25 +59,25 @@ def test_sequences_of_invokes_equal_litert_before_and_after_rewriting(name):
     graph = MODELS[name]
     model = write_model(graph)
     inputs = [inputs_for(graph, seed, "random") for seed in range(4)]
-    want = _litert(model, inputs)
+    expected = _litert(model, inputs)
     alone = _litert(model, inputs[3:])[0]
-    assert any(not np.array_equal(a, b) for a, b in zip(alone, want[3], strict=True))
+    assert any(not np.array_equal(a, b) for a, b in zip(alone, expected[3], strict=True))
     source = read_model(model)
-    made = rewrite(source)
-    for one in (graph, source, made):
-        _equal(_sequence(one, inputs), want)
-    _equal(_litert(write_model(made), inputs), want)  # what is settled can be written again
+    settled = rewrite(source)
+    for one in (graph, source, settled):
+        _equal(_sequence(one, inputs), expected)
+    _equal(_litert(write_model(settled), inputs), expected)  # a settled graph can be written again
 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_settled_graphs_write_each_state_once_after_its_readers_in_any_order_of_least_memory(name):
-    made = rewrite(read_model(write_model(MODELS[name])))
-    assert is_numbered(made) and settle_states(made) is not None
-    found = least_peak_order(flow_of(made))
-    assert is_order(made, found)
-    reordered = in_order(made, found)
-    inputs = [inputs_for(made, seed, "random") for seed in range(3)]
-    for graph in (made, reordered, rewrite(made)):
+    settled = rewrite(read_model(write_model(MODELS[name])))
+    assert is_numbered(settled) and settle_states(settled) is not None
+    order = least_peak_order(flow_of(settled))
+    assert is_order(settled, order)
+    reordered = in_order(settled, order)
+    inputs = [inputs_for(settled, seed, "random") for seed in range(3)]
+    for graph in (settled, reordered, rewrite(settled)):
         assert {t for s in graph.states for t in (s.before, s.after)} <= set(state_of(graph))
         assert all(r.size == 0 for r in live_ranges(graph) if r.tensors[0] in state_of(graph))
         for state in graph.states:
@@ -88,19 +88,19 @@ def test_settled_graphs_write_each_state_once_after_its_readers_in_any_order_of_
             )
             reads = [i for i, op in enumerate(graph.ops) if state.before in op.inputs]
             assert all(i <= writer for i in reads)
-        _equal(_sequence(graph, inputs), _sequence(made, inputs))
+        _equal(_sequence(graph, inputs), _sequence(settled, inputs))
 
 
-def test_rings_are_shifted_where_they_lie_and_windows_are_kept_whole():
+def test_rings_are_shifted_in_place_and_windows_are_kept_whole():
     kinds = [op.kind for op in rewrite(MODELS["stream"]).ops]
     assert kinds.count(OpKind.SHIFT) == 3
     assert not {OpKind.CONCATENATION, OpKind.STRIDED_SLICE, OpKind.ASSIGN_VARIABLE} & set(kinds)
-    made = rewrite(MODELS["windows"])
-    assert [op.kind for op in made.ops].count(OpKind.SHIFT) == 3
-    assert [made.tensors[s.before].shape[1] for s in made.states] == [6, 5, 7]
+    windows = rewrite(MODELS["windows"])
+    assert [op.kind for op in windows.ops].count(OpKind.SHIFT) == 3
+    assert [windows.tensors[s.before].shape[1] for s in windows.states] == [6, 5, 7]
 
 
-def test_states_that_change_places_are_copied_and_no_more_than_needed():
+def test_states_that_swap_values_are_copied_and_no_more_than_needed():
     kinds = [op.kind for op in rewrite(MODELS["delays"]).ops]
     assert (kinds.count(OpKind.READ_VARIABLE), kinds.count(OpKind.ASSIGN_VARIABLE)) == (1, 4)
     assert OpKind.ASSIGN_VARIABLE not in [op.kind for op in rewrite(MODELS["average"]).ops]
@@ -120,19 +120,19 @@ def test_references_keep_state_until_they_are_reset():
     model = ring_file()
     source = read_model(model)
     graph = rewrite(source)
-    given = [np.full((1, 1, 3), 9, np.int8)]
+    inputs = [np.full((1, 1, 3), 9, np.int8)]
     for which in ("numpy", "litert"):
         refer = referrer(which, model, source, graph)
-        first, second, again = refer(given, False), refer(given, False), refer(given, True)
+        first, second, again = refer(inputs, False), refer(inputs, False), refer(inputs, True)
         out = graph.outputs[0]
         assert np.array_equal(first[out], again[out]) and not np.array_equal(first[out], second[out])
 
 
 def test_numbers_and_topology_depend_on_neither_the_values_nor_the_order_of_states():
     graph = MODELS["delays"]
-    turned = number_tensors(replace(graph, states=graph.states[::-1]))
-    assert topology_digest(turned) == topology_digest(graph)
-    assert turned.states[0].before == number_tensors(graph).states[0].before
+    reversed_states = number_tensors(replace(graph, states=graph.states[::-1]))
+    assert topology_digest(reversed_states) == topology_digest(graph)
+    assert reversed_states.states[0].before == number_tensors(graph).states[0].before
     bare = topology(graph).bare_graph()
     assert [(s.before, s.after) for s in bare.states] == [
         (s.before, s.after) for s in number_tensors(graph).states
@@ -141,12 +141,14 @@ def test_numbers_and_topology_depend_on_neither_the_values_nor_the_order_of_stat
     other = replace(
         graph, states=tuple(replace(s, initial=v) for s, v in zip(graph.states, filled, strict=True))
     )
-    assert topology_digest(other) != topology_digest(graph)  # their values take other bytes of the image
+    assert topology_digest(other) != topology_digest(
+        graph
+    )  # these values take other bytes of the weight image
 
 
 def test_a_variable_that_is_never_read_is_no_state():
-    gone = ("READ_VARIABLE", "STRIDED_SLICE", "CONCATENATION")
-    tensors, ops = ring_tensors(), [op for op in RING_OPS if op.kind not in gone]
+    removed = ("READ_VARIABLE", "STRIDED_SLICE", "CONCATENATION")
+    tensors, ops = ring_tensors(), [op for op in RING_OPS if op.kind not in removed]
     ops[-1] = statenets.assign_op(1, 0)
     relu = FileOperator("RELU", [0], [8])
     tensors.append(FileTensor((1, 1, 3)))
@@ -156,11 +158,11 @@ def test_a_variable_that_is_never_read_is_no_state():
     _litert(model, [[np.zeros((1, 1, 3), np.int8)]])
 
 
-def test_a_tensor_marked_as_variable_begins_as_litert_has_it():
+def test_a_tensor_marked_as_variable_begins_as_in_litert():
     side = FileTensor((1, 4), scale=0.5, zero=5)
-    kept = FileTensor((1, 4), scale=0.5, zero=5, variable=True)
+    variable = FileTensor((1, 4), scale=0.5, zero=5, variable=True)
     add = FileOperator("ADD", [0, 1], [2], "AddOptions", version=2)
-    model = write([side, kept, side], [add], [0], [2])
+    model = write([side, variable, side], [add], [0], [2])
     graph = rewrite(read_model(model))
     assert [s.initial.tolist() for s in graph.states] == [[[5] * 4]]
     inputs = [[np.arange(4, dtype=np.int8).reshape(1, 4)]]
@@ -168,8 +170,7 @@ def test_a_tensor_marked_as_variable_begins_as_litert_has_it():
 
 
 def _refused(tensors=None, ops=RING_OPS, values=None, other=None):
-    given = _value() if values is None else values
-    parts = [initialising(given) if other is None else other]
+    parts = [initialising(_value() if values is None else values) if other is None else other]
     model = write(tensors or ring_tensors(), list(ops), [0], [7], others=parts)
     with pytest.raises((UnsupportedError, ModelError)) as refused:
         rewrite(read_model(model))
@@ -212,6 +213,6 @@ def test_an_unsound_state_is_refused(words):
 
 def test_a_variable_tensor_with_a_value_is_refused():
     with pytest.raises(UnsupportedError, match="a value in the file, which LiteRT does not load"):
-        kept = FileTensor((1, 4), data=np.zeros((1, 4), np.int8), variable=True)
+        variable = FileTensor((1, 4), data=np.zeros((1, 4), np.int8), variable=True)
         add = FileOperator("ADD", [0, 1], [2], "AddOptions", version=2)
-        read_model(write([FileTensor((1, 4)), kept, FileTensor((1, 4))], [add], [0], [2]))
+        read_model(write([FileTensor((1, 4)), variable, FileTensor((1, 4))], [add], [0], [2]))

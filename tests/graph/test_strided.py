@@ -1,4 +1,4 @@
-"""Boxes and strides of data movement operators, walked in Python, against numpy."""
+"""Boxes and strides of data movement operators: a walk in Python gives the same as numpy."""
 
 import itertools
 
@@ -37,11 +37,11 @@ def test_copies_move_as_the_executor_does(data, kind, seed):
     op = graph.ops[0]
     inputs = inputs_for(graph, seed)
     values = execute(graph, inputs)
-    made = copies(graph, op)
-    assert len(made) == max(len(op.inputs), len(op.outputs))
+    moves = copies(graph, op)
+    assert len(moves) == max(len(op.inputs), len(op.outputs))
     fill = op.attrs.value if kind is OpKind.PAD else 99
     sinks = {t: np.full(graph.tensors[t].elements, fill, np.int8) for t in op.outputs}
-    for n, copy in enumerate(made):
+    for n, copy in enumerate(moves):
         source = values[op.inputs[n if kind is OpKind.CONCATENATION else 0]].reshape(-1)
         _walk(copy, source, sinks[op.outputs[n if kind is OpKind.SPLIT else 0]])
     for t, sink in sinks.items():
@@ -87,6 +87,6 @@ def test_reductions_visit_the_same_elements_as_numpy(graph, seed):
 
 
 def _places(dims):
-    """Offsets of a walk over (size, stride) dimensions, the last fastest."""
+    """Yields the offsets of a walk over (size, stride) dimensions, the last one fastest."""
     for place in itertools.product(*(range(size) for size, _ in dims)):
         yield sum(i * stride for i, (_, stride) in zip(place, dims, strict=True))

@@ -1,4 +1,4 @@
-"""The topology is plain data that says all that planning needs of a network; its digest follows it alone."""
+"""The topology is plain data with all that planning needs of a network. The digest depends on it alone."""
 
 from dataclasses import replace
 
@@ -24,12 +24,12 @@ from buildtool.graph.types import Graph, Op, OpKind
 from buildtool.target.catalogue import features
 
 
-def assert_said(graph):
-    """A graph made of the topology has it, and planning gets the same answers from both."""
+def assert_complete(graph):
+    """A graph built from the topology has the same topology, and planning gets the same answers from both."""
     graph = number_tensors(graph)
-    found = topology(graph)
-    bare = found.bare_graph()
-    assert topology(bare) == found
+    expected = topology(graph)
+    bare = expected.bare_graph()
+    assert topology(bare) == expected
     assert is_numbered(bare)
     assert total_macs(bare) == total_macs(graph)
     assert [r.tensors for r in live_ranges(bare)] == [r.tensors for r in live_ranges(graph)]
@@ -47,21 +47,21 @@ def assert_plain(value):
 @settings(derandomize=True, deadline=None, max_examples=30)
 @given(graph=st.one_of(graphs(most_ops=7), fed_graphs()), seed=st.integers(0, 1 << 30))
 def test_planning_needs_no_more_than_the_topology(graph, seed):
-    assert_said(graph)
+    assert_complete(graph)
     assert_plain(topology(graph))
     assert hash(topology(graph)) == hash(topology(disguised(graph, seed)))
     assert topology(graph) == topology(disguised(graph, seed))
 
 
 def test_every_operator_has_a_topology():
-    assert_said(every_operator())
+    assert_complete(every_operator())
     assert_plain(topology(every_operator()))
 
 
 @pytest.mark.parametrize("name", ["ds_cnn", "resnet8", "squeezenet"])
 def test_networks_differ_in_their_topologies(name):
     graph = zoo.graph(name)
-    assert_said(graph)
+    assert_complete(graph)
     assert topology(graph) == topology(zoo.graph(f"{name}:seed=5"))
     assert topology(graph).digest != topology(zoo.graph("autoencoder")).digest
 

@@ -1,4 +1,4 @@
-"""Calibration arithmetic: exact accumulators, scales that hit their targets, ranges that hold zero."""
+"""Calibration arithmetic: exact accumulators, scales that reach their targets, ranges that include zero."""
 
 import itertools
 
@@ -47,12 +47,12 @@ def test_accumulators_are_exact(data):
     zero_point = draw(st.sampled_from((-128, -3, 0, 127)))
     filters = int8s(rng, outputs, *kernel, channels)
     attrs = ConvAttrs(stride=stride, pad=pad)
-    made = calibrate.convolution(x, zero_point, filters, attrs)
-    assert made.tolist() == slow_convolution(x, zero_point, filters, attrs, False).tolist()
+    sums = calibrate.convolution(x, zero_point, filters, attrs)
+    assert sums.tolist() == slow_convolution(x, zero_point, filters, attrs, False).tolist()
     filters = int8s(rng, 1, *kernel, channels)
     attrs = DepthwiseAttrs(stride=stride, pad=pad)
-    made = calibrate.depthwise(x, zero_point, filters, attrs)
-    assert made.tolist() == slow_convolution(x, zero_point, filters, attrs, True).tolist()
+    sums = calibrate.depthwise(x, zero_point, filters, attrs)
+    assert sums.tolist() == slow_convolution(x, zero_point, filters, attrs, True).tolist()
 
 
 @pytest.mark.parametrize("inputs", [513, 601, 5001])  # odd sums beyond 2^24 need float64
@@ -73,7 +73,7 @@ def test_scales_and_biases_hit_offset_and_deviation(per_channel):
     real = (accumulators + affine.biases) * (0.02 * np.array(affine.weight_scales))
     values = real.reshape(-1, 3)
     assert values.mean(axis=0) == pytest.approx(offsets, abs=0.02)
-    # A channel's variance leans towards the layer's by 8 samples in 1608.
+    # The prior draws a channel's variance towards the layer's: it counts as 8 of 1608 samples.
     expected = deviations if per_channel else np.full(3, deviations[0])
     assert values.std(axis=0)[1:] == pytest.approx(expected[1:], rel=0.05)
 
@@ -89,7 +89,7 @@ def test_a_constant_channel_gets_a_finite_scale():
     st.floats(-1e4, 1e4, allow_subnormal=False),
     st.sampled_from((1.0, 1.25)),
 )
-def test_a_range_is_covered_and_holds_zero(a, b, headroom):
+def test_a_range_is_covered_and_includes_zero(a, b, headroom):
     if max(abs(a), abs(b)) < 1e-3:
         a = 1.0
     quant = calibrate.quantization(np.array([a, b]), headroom)

@@ -1,4 +1,4 @@
-"""Names and options of the zoo: what is accepted, and what the errors say."""
+"""Names and options of the zoo: accepted values and error messages."""
 
 from fractions import Fraction
 
@@ -33,10 +33,10 @@ def test_every_network_is_described_with_its_options(name):
     assert "seed" in {o.name for o in zoo.options(name)}
 
 
-def test_options_in_the_name_and_beside_it_mean_the_same():
+def test_options_in_the_name_and_as_keywords_mean_the_same():
     inside = zoo.choose("mobilenetv2:size=96,alpha=0.35,classes=10")
-    beside = zoo.choose("mobilenetv2", classes="10", size=96, alpha=0.35)
-    assert inside == beside
+    separate = zoo.choose("mobilenetv2", classes="10", size=96, alpha=0.35)
+    assert inside == separate
     assert inside.spelling == "mobilenetv2:size=96,alpha=0.35,classes=10"
     assert inside.slug == "mobilenetv2_size96_alpha0_35_classes10"
 
@@ -100,7 +100,7 @@ def test_what_is_not_an_option_is_refused(text):
 def test_an_option_given_twice_is_refused():
     with pytest.raises(UsageError, match="'seed' is given twice"):
         zoo.choose("resnet8:seed=1,seed=2")
-    with pytest.raises(UsageError, match="'seed' is given in the name and beside it"):
+    with pytest.raises(UsageError, match="'seed' is given twice, in the name and separately"):
         zoo.choose("resnet8:seed=1", seed=2)
 
 

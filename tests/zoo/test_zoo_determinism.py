@@ -28,11 +28,11 @@ def digests(names, hash_seed, threads):
         "PYTHONPATH": str(ROOT),
     }
     command = [sys.executable, "-c", PROGRAM, *names]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-    return done.stdout.split()
+    result = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    return result.stdout.split()
 
 
-# Every kind of layer; large enough, in the slow tier, for a matrix product to use its threads.
+# Every kind of layer. In the slow tier a matrix product is large enough to use several threads.
 FAST = ("autoencoder", "ds_cnn", "resnet8")
 SLOW = ("mcunet_vww5", "squeezenet:size=48,classes=10", "mobilenetv3_small:size=64,classes=10")
 LARGE = ("mobilenetv2:size=96",)

@@ -16,10 +16,10 @@ from buildtool.zoo.builder import SOFTMAX_QUANT, Builder, Window
 @pytest.mark.parametrize("name", ALL)
 def test_every_tensor_equals_litert(name):
     graph, data = built(name), file(name)
-    for x, made in zip(fresh_inputs(name), runs(name), strict=True):
+    for x, values in zip(fresh_inputs(name), runs(name), strict=True):
         expected = run(data, [x])
         for index in graph.activations():
-            assert np.array_equal(made[index], expected[index]), graph.tensors[index].name
+            assert np.array_equal(values[index], expected[index]), graph.tensors[index].name
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -35,9 +35,9 @@ def test_the_file_reads_back_with_the_same_weights(name):
 
 
 def saturated(values, quant, kind):
-    """The share of values at the ends of int8; zeros of a ReLU (or an image's black) do not count.
+    """The share of values at the ends of int8. Zeros of a ReLU (or an image's black) do not count.
 
-    Nor does the least value of a hard swish, which it takes for a whole range around it.
+    The lowest value of a hard swish does not count either, as it has it for a whole range of inputs.
     """
     top = np.mean(values == 127)
     ends_below = quant.zero_point == -128 or kind is OpKind.HARD_SWISH
@@ -49,9 +49,9 @@ def test_activations_spread_over_int8_without_saturating(name):
     graph = built(name)
     for op in graph.ops:
         tensor = graph.tensors[op.outputs[0]]
-        values = np.concatenate([made[op.outputs[0]].ravel() for made in runs(name)]).astype(int)
+        values = np.concatenate([one[op.outputs[0]].ravel() for one in runs(name)]).astype(int)
         if op.kind in (OpKind.SOFTMAX, OpKind.PAD) or tensor.elements < 64:
-            continue  # few values say nothing about a spread, and a border is all zeros
+            continue  # few values show no spread, and the border of a PAD is all zeros
         assert saturated(values, tensor.quant, op.kind) < 0.02, tensor.name
         assert values.max() - values.min() >= 96, tensor.name
         # products have longer tails than their factors
@@ -63,21 +63,21 @@ def test_activations_spread_over_int8_without_saturating(name):
 @pytest.mark.parametrize("name", ALL)
 def test_both_operands_of_an_addition_matter(name):
     graph = built(name)
-    made = runs(name)[1]
+    values = runs(name)[1]
     for op in graph.ops:
         if op.kind is not OpKind.ADD:
             continue
         step = graph.tensors[op.outputs[0]].quant.scale
-        for operand in (t for t in op.inputs if t in made):
+        for operand in (t for t in op.inputs if t in values):
             quant = graph.tensors[operand].quant
-            contribution = (made[operand].astype(float) - quant.zero_point) * quant.scale / step
+            contribution = (values[operand].astype(float) - quant.zero_point) * quant.scale / step
             assert contribution.std() > 4, graph.tensors[op.outputs[0]].name
 
 
 @pytest.mark.parametrize("name", ALL)
 def test_the_result_depends_on_the_input_and_is_not_flat(name):
     graph = built(name)
-    first, second = (made[graph.outputs[0]] for made in runs(name))
+    first, second = (values[graph.outputs[0]] for values in runs(name))
     assert not np.array_equal(first, second)
     assert all(len(np.unique(y)) >= min(y.size, 5) for y in (first, second))
 
@@ -110,6 +110,6 @@ def test_calibration_saw_what_the_network_computes():
     out = b.softmax(b.dense(z, 4, Activation.NONE, "d"), "s")
     graph = b.graph([out])
     for sample, image in enumerate(images):
-        made = execute(graph, [image[None]])
+        values = execute(graph, [image[None]])
         for index in graph.activations():
-            assert np.array_equal(made[index][0], b.values(index)[sample])
+            assert np.array_equal(values[index][0], b.values(index)[sample])

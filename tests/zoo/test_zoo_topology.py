@@ -21,7 +21,7 @@ slow = pytest.mark.slow
 
 
 def shape_lines(graph):
-    """The network operator by operator, without names, weights and quantisation."""
+    """One line per operator, without names, weights and quantisation."""
     order = {}
     for index in graph.activations():
         order.setdefault(index, len(order))
@@ -103,7 +103,7 @@ def parameters(graph):
 def test_mobilenetv2_has_the_published_size():
     graph = zoo.graph("mobilenetv2:size=224")
     assert round(total_macs(graph) / 1e5) == 3008  # 300.8 M
-    # Keras: 3,538,984 with four numbers a channel of batch normalisation, which fold into one bias.
+    # Keras: 3,538,984 with four batch normalisation numbers per channel, which fold into one bias.
     normalised = sum(
         graph.tensors[op.outputs[0]].shape[3]
         for op in graph.ops
@@ -130,10 +130,10 @@ def test_mobilenetv3_has_the_published_size():
     graph = built("mobilenetv3_small")
     assert round(total_macs(graph) / 1e6) == 57  # 56.5 M
     convolutions = [op for op in graph.ops if op.kind in (OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D)]
-    made = [graph.tensors[op.outputs[0]] for op in convolutions]
-    # torchvision: 2,542,856 with two numbers a channel of batch normalisation, which fold into one
-    # bias; ours has two numbers more for each of the nine gates, which are written out.
-    normalised = sum(t.shape[3] for t in made if t.shape[1] > 1)
+    outputs = [graph.tensors[op.outputs[0]] for op in convolutions]
+    # torchvision: 2,542,856 with two batch normalisation numbers per channel, which fold into one bias.
+    # Ours has two more numbers for each of the nine gates, whose operators are written out.
+    normalised = sum(t.shape[3] for t in outputs if t.shape[1] > 1)
     assert parameters(graph) == 2_542_856 - normalised + 2 * 9
 
 
@@ -175,5 +175,5 @@ def test_odd_sizes_halve_as_same_padding_does(size):
 def test_the_documents_table_is_what_its_command_prints():
     command = [sys.executable, "benchmarks/zoo.py"]
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
-    assert done.stdout in (ROOT / "docs" / "zoo.md").read_text()
+    result = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
+    assert result.stdout in (ROOT / "docs" / "zoo.md").read_text()

@@ -1,7 +1,7 @@
-"""The operators: one definition a kind (`OpDef`), a file a family; everything else derives from it.
+"""The operators: one definition (`OpDef`) per kind, one file per family. Everything else derives from these.
 
-A new operator is a kind of `graph.types.OpKind`, a definition in its family's file, and the arithmetic that
-the definition names.
+A new operator needs a kind in `graph.types.OpKind`, a definition in its family's file, and the arithmetic
+that the definition names.
 """
 
 from buildtool.graph.ops import conv, lookups, moves, pairs, recurrent, reductions
@@ -24,25 +24,25 @@ def _with(trait: Trait) -> frozenset[OpKind]:
     return frozenset(kind for kind, one in DEFS.items() if trait in one.traits)
 
 
-# No code runs, input and output share one buffer.
+# No code runs: input and output share one buffer.
 ALIAS_KINDS = _with(Trait.ALIAS)
-# Functions of one element of 8 bits, to 8 bits: a table of 256 bytes says all.
+# Functions from one 8-bit element to 8 bits, so a table of 256 bytes can compute them.
 TABLE_KINDS = _with(Trait.TABLE)
-# Truth values of the order of two operands.
+# Comparisons of two operands, with truth values as results.
 COMPARISONS = _with(Trait.COMPARISON)
-# Functions of the elements at one place of several operands, which broadcast as numpy does.
+# Functions of the elements at one place of several operands, which broadcast as in numpy.
 PAIR_KINDS = _with(Trait.PAIR)
-# Operators whose output pixel depends on the inputs' pixels at its place alone.
+# Operators whose output pixel depends only on the inputs' pixels at the same place.
 PIXEL_KINDS = _with(Trait.PIXEL)
 # Operators whose output pixel depends on a window of the first input, which moves by a whole stride.
 SLIDING_KINDS = _with(Trait.SLIDING)
 # The same where the window does not move by a whole stride: operators that enlarge or shrink by any ratio.
 UNEVEN_KINDS = _with(Trait.UNEVEN)
-# The definitions by the ONNX operators that are read as them.
+# ONNX operator -> the definition that it is read as.
 ONNX: dict[str, OpDef] = {name: one for one in DEFS.values() for name in one.onnx}
-# Operators that update state where it lies: operand -> the output that is its new value, the same bytes.
+# Operators that update state in place: operand -> the output that is its new value, in the same bytes.
 STATEFUL = {kind: one.state for kind, one in DEFS.items() if one.state}
-# Names that a kernel catalogue may use in place of a list of operators.
+# Names that a kernel catalogue may use instead of a list of operators.
 CLASSES: dict[str, tuple[OpKind, ...]] = {
     "@lookup": tuple(kind for kind in DEFS if kind in TABLE_KINDS),
     "@comparison": tuple(kind for kind in DEFS if kind in COMPARISONS),
@@ -51,9 +51,9 @@ CLASSES: dict[str, tuple[OpKind, ...]] = {
 
 
 def varying(graph: Graph, op: Op) -> int | None:
-    """The position of the only operand of `op` that decides its output's bytes, one for one; else None.
+    """Returns the position of the operand whose bytes alone determine the output's, byte by byte; else None.
 
-    TABLE_KINDS have one, and PAIR_KINDS whose other operands are constants of one element.
+    TABLE_KINDS have such an operand, and so do PAIR_KINDS whose other operands are one-element constants.
     """
     op = op.as_seen
     if op.kind in TABLE_KINDS:

@@ -18,19 +18,19 @@ from buildtool.graph.ops.types import NO_UINT8, CallForm, Int16, OpDef, Plain, S
 from buildtool.graph.quantrules import LARGEST_RATIO, QuantError, per_tensor, ratio
 from buildtool.graph.types import DType, Graph, Op, OpKind
 
-_LARGEST_WIDE = 2.0**7  # of 64-bit sums, as LiteRT's multiplication demands
+_LARGEST_WIDE = 2.0**7  # factor of 64-bit sums, which LiteRT's multiplication demands
 
 
-def _bias(shapes: list[Shape], op: Op, channels: int) -> None:
-    demand(len(shapes) == 3, f"{len(shapes)} inputs, expected 3 (bias -1 where there is none)")
+def _check_bias(shapes: list[Shape], op: Op, channels: int) -> None:
+    demand(len(shapes) == 3, f"{len(shapes)} inputs, expected 3 (-1 for a bias that is absent)")
     if op.inputs[2] >= 0:
         demand(shapes[2] == (channels,), f"the bias has shape {list(shapes[2])}, expected [{channels}]")
 
 
 def _conv_shape(op: Op, attrs: g.ConvAttrs, shapes: list[Shape], channels: int) -> Shape:
-    """The output of a convolution with `channels` output channels."""
+    """Returns the output shape of a convolution with `channels` output channels."""
     demand(min(attrs.dilation) >= 1, f"dilation {list(attrs.dilation)} is not positive")
-    _bias(shapes, op, channels)
+    _check_bias(shapes, op, channels)
     extent = [dilated_extent(k, d) for k, d in zip(shapes[1][1:3], attrs.dilation, strict=True)]
     return (shapes[0][0], *spatial(shapes[0], attrs, extent), channels)
 
@@ -65,7 +65,7 @@ def _transpose_conv_shape(op: Op, shapes: list[Shape], outputs: list[Shape]) -> 
     check_window(attrs)
     demand(attrs.dilation == (1, 1), "a transposed convolution has no dilation")
     demand(x[3] == cin, f"{x[3]} input channels, the filter has {cin}")
-    _bias(shapes, op, cout)
+    _check_bias(shapes, op, cout)
     demand(len(outputs[0]) == 4, "the output must have 4 dimensions")
     demand(attrs.pad.top < kh and attrs.pad.left < kw, "the padding is larger than the kernel")
     return (x[0], *outputs[0][1:3], cout)
@@ -75,7 +75,7 @@ def _fully_connected_shape(op: Op, shapes: list[Shape], _outputs: list[Shape]) -
     demand(len(shapes) == 3 and len(shapes[1]) == 2, "the filter must have 2 dimensions")
     x, (cout, cin) = shapes[0], shapes[1]
     demand(len(x) >= 1 and x[-1] == cin, f"input {list(x)} does not end in the filter's {cin} inputs")
-    _bias(shapes, op, cout)
+    _check_bias(shapes, op, cout)
     keeps = attributes(op, g.FullyConnectedAttrs).keep_num_dims
     return (*x[:-1], cout) if keeps else (math.prod(x[:-1]), cout)
 
@@ -91,9 +91,9 @@ def _matmul_shape(op: Op, shapes: list[Shape], _outputs: list[Shape]) -> Shape:
 
 
 def _weighted_types(graph: Graph, op: Op) -> None:
-    """CONV_2D and its kin: activation, filter (int8, zero points 0), bias (int32) or -1.
+    """CONV_2D and other layers with weights: activation, filter (int8, zero points 0), bias (int32) or -1.
 
-    Of int16 activations the bias is int64: the reader has widened one of int32.
+    With int16 activations the bias is int64: the reader widens one of int32.
     """
     x, weights = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]]
     wide = x.dtype is DType.INT16 and op.kind is not OpKind.TRANSPOSE_CONV
@@ -113,12 +113,12 @@ def _weighted_types(graph: Graph, op: Op) -> None:
         ratio(source.scale * scale / out.scale, weights, _LARGEST_WIDE if wide else LARGEST_RATIO)
     if op.inputs[2] >= 0:
         bias = graph.tensors[op.inputs[2]]
-        wanted = DType.INT64 if wide else DType.INT32
-        if bias.dtype is not wanted or bias.data is None:
-            raise QuantError(f"the bias must be an {wanted} constant", bias)
+        expected = DType.INT64 if wide else DType.INT32
+        if bias.dtype is not expected or bias.data is None:
+            raise QuantError(f"the bias must be an {expected} constant", bias)
 
 
-# An operator with weights and perhaps a bias.
+# An operator with weights and an optional bias.
 _layer = partial(
     OpDef,
     int16=Int16.READ,

@@ -1,4 +1,4 @@
-"""Functions of one element (of int8 a table of 256 bytes says all), of a pixel's channels, and of types."""
+"""Functions of one element (for int8, tables of 256 bytes), of a pixel's channels, and type conversions."""
 
 import math
 from functools import partial
@@ -26,11 +26,11 @@ _NO_QUANTIZE = {
 
 
 def _lookup_shape(_op: Op, shapes: list[Shape], _outputs: list[Shape]) -> Shape:
-    demand(shapes[1] == (256,), f"a table of shape {list(shapes[1])}, expected [256]")
+    demand(shapes[1] == (256,), f"the table has shape {list(shapes[1])}, expected [256]")
     return shapes[0]
 
 
-def _of_rows_shape(op: Op, shapes: list[Shape], _outputs: list[Shape]) -> Shape:
+def _channelwise_shape(op: Op, shapes: list[Shape], _outputs: list[Shape]) -> Shape:
     demand(len(shapes[0]) >= 1, f"{op.kind} needs at least one dimension")
     return shapes[0]
 
@@ -50,15 +50,15 @@ def _root_scales(graph: Graph, op: Op) -> None:
 
 
 def _log_softmax_scales(graph: Graph, op: Op) -> None:
-    """LOG_SOFTMAX: steps of the input are counted in 2^-26, more than one and at most 30 bits."""
+    """LOG_SOFTMAX: a step of the input, counted in units of 2^-26, is above 1 and has at most 30 bits."""
     (x,), _ = quants(graph, op)
     if not 2.0**-26 < x.scale < 16.0:
-        text = f"a log softmax of values of scale {x.scale:g}, which has to be above 2^-26 and below 16"
+        text = f"the scale of a log softmax's input is {x.scale:g}, but must be above 2^-26 and below 16"
         raise QuantError(text, graph.tensors[op.inputs[0]])
 
 
 def _softmax_types(graph: Graph, op: Op) -> None:
-    """SOFTMAX of int8, of int16, or of int8 to int16."""
+    """SOFTMAX from int8 to int8, from int16 to int16, or from int8 to int16."""
     source, out = graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]]
     if (source.dtype, out.dtype) != (DType.INT8, DType.INT16):
         quantrules.int16_too(graph, op)
@@ -69,7 +69,7 @@ def _softmax_types(graph: Graph, op: Op) -> None:
 
 
 def _lookup_types(graph: Graph, op: Op) -> None:
-    """LOOKUP: bytes stand for bytes, by a constant of int8; scales take no part."""
+    """LOOKUP: maps bytes to bytes by an int8 constant. Scales have no effect."""
     source, table, out = (graph.tensors[t] for t in (*op.inputs, *op.outputs))
     for tensor in (source, out):
         check_type(tensor, DType.BOOL if tensor.dtype is DType.BOOL else DType.INT8)
@@ -78,7 +78,7 @@ def _lookup_types(graph: Graph, op: Op) -> None:
 
 
 def _cast_types(graph: Graph, op: Op) -> None:
-    """CAST among integers moves values, whatever scales the tensors have, or none."""
+    """CAST between integers copies the values. Scales have no effect and may be missing."""
     for t in (op.inputs[0], op.outputs[0]):
         if graph.tensors[t].dtype not in (DType.INT8, DType.INT16, DType.INT32):
             raise QuantError(f"a CAST of {graph.tensors[t].dtype}", graph.tensors[t])
@@ -108,7 +108,7 @@ def _dequantize_types(graph: Graph, op: Op) -> None:
 _FLOAT, _UNARY = "activation:float_table", "elementwise:unary"
 _NO_INT16 = Int16.NOT_IN_LITERT
 
-# A table of a function of one byte.
+# A function of one byte, computed by a table.
 _function = partial(
     OpDef,
     shape=geometry.same,
@@ -124,7 +124,7 @@ _byte_clamp = partial(
     _clamp, written=Plain(1, ""), types=quantrules.int8_activations, int16=_NO_INT16, wide=""
 )
 # Functions of all channels of a pixel.
-_of_rows = partial(OpDef, shape=_of_rows_shape, call=CallForm.ONE_TO_ONE, traits=Trait.PIXEL)
+_channelwise = partial(OpDef, shape=_channelwise_shape, call=CallForm.ONE_TO_ONE, traits=Trait.PIXEL)
 
 DEFS = (
     _wide(
@@ -200,7 +200,7 @@ DEFS = (
         case="denied",
     ),
     _function(
-        OpKind.LOOKUP,  # only the rewrite makes it; its table, by the bit patterns, is its second operand
+        OpKind.LOOKUP,  # made by the rewrite; the second operand is its table, indexed by bit patterns
         shape=_lookup_shape,
         types=_lookup_types,
         case="looked_up",
@@ -236,7 +236,7 @@ DEFS = (
         written=Plain(2),
         types=_dequantize_types,
     ),
-    _of_rows(
+    _channelwise(
         OpKind.SOFTMAX,
         reference="softmax:softmax",
         int16=Int16.READ,
@@ -247,7 +247,7 @@ DEFS = (
         case="softmax",
         onnx={"Softmax": "elementwise:softmax"},
     ),
-    _of_rows(
+    _channelwise(
         OpKind.L2_NORMALIZATION,
         reference="softmax:l2_normalization",
         decode="pointwise:l2_normalization",
@@ -257,7 +257,7 @@ DEFS = (
         case="normalised",
         no_uint8="LiteRT's uint8 kernel rounds at another place",
     ),
-    _of_rows(
+    _channelwise(
         OpKind.LOG_SOFTMAX,
         reference="softmax:log_softmax",
         int16=_NO_INT16,

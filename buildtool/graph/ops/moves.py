@@ -1,8 +1,8 @@
-"""Operators that put elements elsewhere and change none: paddings, slices, concatenations, blocks, ...
+"""Operators that move elements without changing them: paddings, slices, concatenations, blocks, ...
 
-For some no code runs, input and output share one buffer: the output is the input's bytes under another shape.
-Planning makes two more of slices and concatenations (see `partviews`): a VIEW is some channels of the input's
-pixels, and each input of a JOINED is some channels of the output's.
+Some of them run no code: input and output share one buffer, and the output is the same bytes with another
+shape. Planning turns slices and concatenations into two more (see `partviews`): a VIEW is some channels of
+its input's pixels, and each input of a JOINED is some channels of its output's pixels.
 """
 
 import math
@@ -31,15 +31,16 @@ def _transpose_shape(op: Op, shapes: list[Shape], _outputs: list[Shape]) -> Shap
     if isinstance(op.attrs, g.ShuffleAttrs):
         groups = op.attrs.groups
         demand(len(shapes[0]) == 4, f"a shuffle of {len(shapes[0])} dimensions")
-        demand(groups > 0 and shapes[0][3] % groups == 0, f"{groups} groups of {shapes[0][3]} channels")
+        text = f"{shapes[0][3]} channels do not divide into {groups} groups"
+        demand(groups > 0 and shapes[0][3] % groups == 0, text)
         return shapes[0]
     perm, x = attributes(op, g.TransposeAttrs).perm, shapes[0]
     demand(sorted(perm) == list(range(len(x))), f"{list(perm)} does not permute {len(x)} dimensions")
     return tuple(x[p] for p in perm)
 
 
-def _joins(axis: int, parts: list[Shape], whole: Shape) -> None:
-    """Demands that `parts` laid side by side along `axis` are `whole`."""
+def _check_parts(axis: int, parts: list[Shape], whole: Shape) -> None:
+    """Demands that `parts`, joined along `axis`, have the shape `whole`."""
     for part in parts:
         fits = len(part) == len(whole) and (*part[:axis], whole[axis], *part[axis + 1 :]) == whole
         demand(fits, f"shape {list(part)} is not part of {list(whole)} along axis {axis}")
@@ -52,14 +53,14 @@ def _concatenation_shape(op: Op, shapes: list[Shape], outputs: list[Shape]) -> S
     axis, first = axis_of(op, len(shapes[0])), shapes[0]
     if not outputs:
         outputs = [(*first[:axis], sum(shape[axis] for shape in shapes), *first[axis + 1 :])]
-    _joins(axis, shapes, outputs[0])
+    _check_parts(axis, shapes, outputs[0])
     return outputs[0]
 
 
 def _split_shape(op: Op, shapes: list[Shape], outputs: list[Shape]) -> Shape:
     demand(len(outputs) >= 1, "a split without outputs")
     axis = axis_of(op, len(shapes[0]))
-    _joins(axis, outputs, shapes[0])
+    _check_parts(axis, outputs, shapes[0])
     demand(len({s[axis] for s in outputs}) == 1, "the parts of a split differ in size")
     return outputs[0]
 
@@ -67,15 +68,15 @@ def _split_shape(op: Op, shapes: list[Shape], outputs: list[Shape]) -> Shape:
 def _slice_shape(op: Op, shapes: list[Shape], outputs: list[Shape]) -> Shape:
     attrs, x = attributes(op, g.SliceAttrs), shapes[0]
     entries = (attrs.begin, attrs.stride, attrs.extent)
-    demand(all(len(e) == len(x) for e in entries), "one begin, stride and extent a dimension are needed")
+    demand(all(len(e) == len(x) for e in entries), "each dimension needs a begin, a stride and an extent")
     for n, begin, stride, extent in zip(x, *entries, strict=True):
         last = begin + (extent - 1) * stride
         demand(extent >= 1 and stride != 0, "an empty slice")
         demand(0 <= begin < n and 0 <= last < n, f"elements {begin}..{last} of a dimension of {n}")
     if op.kind is OpKind.SLICE or not outputs:
         return attrs.extent
-    kept = [n for n in attrs.extent if n != 1]
-    demand([n for n in outputs[0] if n != 1] == kept, f"output {list(outputs[0])} from {list(attrs.extent)}")
+    output, expected = ([n for n in shape if n != 1] for shape in (outputs[0], attrs.extent))
+    demand(output == expected, f"output {list(outputs[0])} from {list(attrs.extent)}")
     return outputs[0]
 
 
@@ -90,7 +91,7 @@ def _gather_shape(op: Op, shapes: list[Shape], _outputs: list[Shape]) -> Shape:
     attrs, x = attributes(op, g.GatherAttrs), shapes[0]
     demand(0 <= attrs.axis < len(x), f"axis {attrs.axis} of {len(x)} dimensions")
     size = x[attrs.axis]
-    demand(len(attrs.indices) >= 1, "nothing is gathered")
+    demand(len(attrs.indices) >= 1, "there are no indices to gather")
     demand(all(0 <= i < size for i in attrs.indices), f"an index is outside a dimension of {size}")
     return (*x[: attrs.axis], len(attrs.indices), *x[attrs.axis + 1 :])
 
@@ -113,12 +114,12 @@ def _batch_blocks_shape(op: Op, shapes: list[Shape], _outputs: list[Shape]) -> S
     attrs, x = attributes(op, g.BatchBlockAttrs), shapes[0]
     count = len(attrs.block)
     demand(len(attrs.edges) == count < len(x), f"{count} blocks for {len(x)} dimensions")
-    demand(min(attrs.block) >= 1 and all(min(e) >= 0 for e in attrs.edges), "a negative edge, or no block")
+    demand(min(attrs.block) >= 1 and all(min(e) >= 0 for e in attrs.edges), "a negative edge or empty block")
     squares = math.prod(attrs.block)
     sides = []
     for n, block, (before, after) in zip(x[1:], attrs.block, attrs.edges, strict=False):
         if op.kind is OpKind.BATCH_TO_SPACE_ND:
-            demand(n * block > before + after, f"{before} + {after} elements cropped of {n * block}")
+            demand(n * block > before + after, f"{before} + {after} elements cropped from {n * block}")
             sides.append(n * block - before - after)
         else:
             padded = n + before + after
@@ -142,7 +143,8 @@ def _concatenation_scales(graph: Graph, op: Op) -> None:
     out = graph.tensors[op.outputs[0]].quant
     for t in op.inputs:
         if not same_quantization(graph.tensors[t].quant, out):
-            raise QuantError("quantised otherwise than the concatenation's output", graph.tensors[t])
+            text = "its quantisation differs from that of the concatenation's output"
+            raise QuantError(text, graph.tensors[t])
 
 
 # Strided copies of elements.
@@ -165,7 +167,7 @@ _squares = partial(
     call=CallForm.ONE_TO_ONE,
     case="squares",
 )
-# SPACE_TO_BATCH_ND, BATCH_TO_SPACE_ND: the rewrite makes other operators of them.
+# SPACE_TO_BATCH_ND, BATCH_TO_SPACE_ND: the rewrite replaces them by other operators.
 _batch_blocks = partial(
     OpDef,
     shape=_batch_blocks_shape,
@@ -175,7 +177,7 @@ _batch_blocks = partial(
 )
 _alias = partial(OpDef, types=quantrules.check_moved_types, traits=Trait.ALIAS)
 _shaped = partial(_alias, shape=_alias_shape, reference="shape:reshape", int16=Int16.READ)
-_READ = "movement:reshape"  # from ONNX
+_READ = "movement:reshape"  # the ONNX reader
 
 DEFS = (
     _padded(

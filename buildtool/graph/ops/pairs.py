@@ -1,4 +1,4 @@
-"""Functions of the elements at one place of several operands, which broadcast as numpy does."""
+"""Functions of the elements at one place of several operands, which broadcast as in numpy."""
 
 from functools import partial
 
@@ -8,7 +8,7 @@ from buildtool.graph.ops.types import NO_UINT8, CallForm, Int16, OpDef, Plain, S
 from buildtool.graph.quantrules import QuantError, check_type, per_tensor, quants, ratio
 from buildtool.graph.types import DType, Graph, Op, OpKind, WidenedAttrs
 
-_LARGEST_QUOTIENT = 2.0**22  # of DIV: beyond it LiteRT's shift turns negative
+_LARGEST_QUOTIENT = 2.0**22  # factor of DIV: with a larger one LiteRT's shift becomes negative
 
 
 def _pair_shape(op: Op, shapes: list[Shape], _outputs: list[Shape]) -> Shape:
@@ -19,9 +19,9 @@ def _pair_shape(op: Op, shapes: list[Shape], _outputs: list[Shape]) -> Shape:
     demand(len(shapes) == 3, f"{len(shapes)} inputs, expected 3")
     whole, narrow, filling = shapes
     demand(len(whole) > 0 and whole[:-1] == narrow[:-1], f"shapes {list(whole)} and {list(narrow)}")
-    behind = whole[-1] - narrow[-1] - attrs.before
-    demand(min(attrs.before, behind) >= 0, f"{narrow[-1]} channels from {attrs.before} on of {whole[-1]}")
-    demand(filling == (max(attrs.before, behind),), f"a filling of shape {list(filling)}")
+    after = whole[-1] - narrow[-1] - attrs.before
+    demand(min(attrs.before, after) >= 0, f"{narrow[-1]} channels from {attrs.before} on of {whole[-1]}")
+    demand(filling == (max(attrs.before, after),), f"a filling of shape {list(filling)}")
     return whole
 
 
@@ -36,8 +36,8 @@ def _prelu_shape(_op: Op, shapes: list[Shape], _outputs: list[Shape]) -> Shape:
     return shapes[0]
 
 
-def _compared_types(graph: Graph, op: Op) -> None:
-    """EQUAL and its kin: int8 (EQUAL and NOT_EQUAL truth values, too) to truth values."""
+def _comparison_types(graph: Graph, op: Op) -> None:
+    """Comparisons: int8 to truth values. EQUAL and NOT_EQUAL also take truth values."""
     check_type(graph.tensors[op.outputs[0]], DType.BOOL)
     operands = [graph.tensors[t] for t in op.inputs]
     unordered = op.kind in (OpKind.EQUAL, OpKind.NOT_EQUAL)
@@ -45,20 +45,20 @@ def _compared_types(graph: Graph, op: Op) -> None:
         return
     for tensor in operands:
         if per_tensor(tensor, DType.INT8).scale >= 1:  # the reference kernel shifts by a negative distance
-            text = "compared elements of a scale of 1 or more, for which LiteRT has no result"
+            text = "compares elements with a scale of 1 or more, for which LiteRT's result is undefined"
             raise QuantError(text, tensor)
 
 
-def _selected_types(graph: Graph, op: Op) -> None:
-    """SELECT_V2: truth values choose among elements of one type, which stay as they are."""
+def _select_types(graph: Graph, op: Op) -> None:
+    """SELECT_V2: truth values choose between elements of one type, which are copied."""
     condition, *others = (graph.tensors[t] for t in (*op.inputs, *op.outputs))
     check_type(condition, DType.BOOL)
     for tensor in others:
         check_type(tensor, DType.BOOL if others[0].dtype == DType.BOOL else DType.INT8)
 
 
-def _sums_scales(graph: Graph, op: Op) -> None:
-    """ADD, SUB: TFLite scales both operands to twice the larger scale, times 2^-20; factors below 1."""
+def _sum_scales(graph: Graph, op: Op) -> None:
+    """ADD, SUB: TFLite scales both operands to twice the larger scale, times 2^-20. Factors are below 1."""
     (a, b, *_), out = quants(graph, op)
     total = graph.tensors[op.outputs[0]]
     steps = 1 << (15 if total.dtype is DType.INT16 else 20)
@@ -93,23 +93,23 @@ _arithmetic = partial(
 )
 _extreme = partial(_plain, written=Plain(2, "MaximumMinimumOptions"))
 _comparison = partial(
-    _plain, reference="pairs:compare", written=Plain(2), types=_compared_types, traits=Trait.COMPARISON
+    _plain, reference="pairs:compare", written=Plain(2), types=_comparison_types, traits=Trait.COMPARISON
 )
-# Of truth values.
+# Operators on truth values.
 _logical = partial(_plain, written=Plain(1), types=quantrules.truth_values, int16=Int16.NOT_IN_LITERT)
 
 DEFS = (
     _arithmetic(
         OpKind.ADD,
         reference="elementwise:add_sub",
-        quant=_sums_scales,
+        quant=_sum_scales,
         numpy="add",
         onnx={"Add": "elementwise:elementwise", "Sum": "elementwise:sum_operands"},
     ),
     _arithmetic(
         OpKind.SUB,
         reference="elementwise:add_sub",
-        quant=_sums_scales,
+        quant=_sum_scales,
         numpy="subtract",
         onnx={"Sub": "elementwise:elementwise"},
     ),
@@ -158,7 +158,7 @@ DEFS = (
         decode="pointwise:select_v2",
         also=(Spelling("SELECT", "pointwise:select"),),
         written=Plain(1),
-        types=_selected_types,
+        types=_select_types,
         case="select",
         operands=3,
     ),

@@ -8,16 +8,17 @@ from buildtool.graph.types import Graph, LstmInput, Op, OpKind
 
 
 def _shift_shape(op: Op, shapes: list[Shape], outputs: list[Shape]) -> Shape:
-    demand(len(shapes) == 2 and shapes[0] == outputs[0], "a shift whose output has another shape")
+    demand(len(shapes) == 2 and shapes[0] == outputs[0], "a shift's output must have its state's shape")
     axis = axis_of(op, len(shapes[0]))
     rest = [(a, b) for d, (a, b) in enumerate(zip(*shapes, strict=False)) if d != axis]
     fits = len(shapes[1]) == len(shapes[0]) and all(a == b for a, b in rest)
-    demand(fits and shapes[1][axis] < shapes[0][axis], f"{list(shapes[1])} into {list(shapes[0])}")
+    text = f"values of shape {list(shapes[1])} cannot be shifted into {list(shapes[0])}"
+    demand(fits and shapes[1][axis] < shapes[0][axis], text)
     return shapes[0]
 
 
 def _state_types(graph: Graph, op: Op) -> None:
-    """READ_VARIABLE, ASSIGN_VARIABLE, SHIFT: bytes of any one type, whatever they stand for."""
+    """READ_VARIABLE, ASSIGN_VARIABLE, SHIFT: all tensors have one type, which may be any type."""
     out = graph.tensors[op.outputs[0]]
     for t in op.inputs:
         if graph.tensors[t].dtype != out.dtype:

@@ -1,4 +1,4 @@
-"""Several elements become one: pools, means, extremes and their places, along axes; and resizing."""
+"""Operators that reduce several elements to one (pools, means, extremes, positions of extremes); resizing."""
 
 from functools import partial
 
@@ -33,18 +33,18 @@ def _resize_shape(_op: Op, shapes: list[Shape], outputs: list[Shape]) -> Shape:
 
 
 def _pool_scales(graph: Graph, op: Op) -> None:
-    """Pools keep the scale (TFLite's tolerance) and the zero point."""
+    """Demands that a pool keeps the scale (within TFLite's tolerance) and the zero point."""
     (a,), out = quants(graph, op)
     if abs(a.scale - out.scale) > 1.0e-6 or a.zero_point != out.zero_point:
         raise QuantError(
-            "a pool's output is quantised otherwise than its input", graph.tensors[op.outputs[0]]
+            "a pool's output and input have different quantisations", graph.tensors[op.outputs[0]]
         )
 
 
 def _reduction_shape(op: Op, shapes: list[Shape], _outputs: list[Shape]) -> Shape:
     attrs, x = attributes(op, MeanAttrs), shapes[0]
     axes = attrs.axes
-    demand(axes == tuple(sorted(set(axes))) and len(axes) > 0, f"axes {list(axes)}")
+    demand(axes == tuple(sorted(set(axes))) and len(axes) > 0, f"axes {list(axes)} are not ascending")
     demand(axes[0] >= 0 and axes[-1] < len(x), f"axes {list(axes)} of {len(x)} dimensions")
     return tuple(1 if i in axes else n for i, n in enumerate(x) if attrs.keep_dims or i not in axes)
 
@@ -55,7 +55,7 @@ def _arg_shape(op: Op, shapes: list[Shape], _outputs: list[Shape]) -> Shape:
 
 
 def _arg_types(graph: Graph, op: Op) -> None:
-    """ARG_MAX, ARG_MIN: places are integers of 32 or 64 bits."""
+    """ARG_MAX, ARG_MIN: positions are integers of 32 or 64 bits."""
     per_tensor(graph.tensors[op.inputs[0]], DType.INT8)
     out = graph.tensors[op.outputs[0]]
     if out.dtype not in (DType.INT32, DType.INT64):
@@ -63,14 +63,14 @@ def _arg_types(graph: Graph, op: Op) -> None:
 
 
 def product_step(graph: Graph, op: Op) -> float:
-    """REDUCE_PROD: the factor of every step, for the last product to have the output's scale."""
+    """Returns REDUCE_PROD's factor for each step, so that the last product has the output's scale."""
     (x,), out = quants(graph, op)
     count = graph.tensors[op.inputs[0]].elements // graph.tensors[op.outputs[0]].elements
     return float(x.scale / out.scale ** (1 / count))
 
 
 def _product_scales(graph: Graph, op: Op) -> None:
-    ratio(product_step(graph, op), graph.tensors[op.outputs[0]], 2.0**7)  # LiteRT shifts by no more
+    ratio(product_step(graph, op), graph.tensors[op.outputs[0]], 2.0**7)  # the limit of LiteRT's shift
 
 
 _pool = partial(
@@ -117,7 +117,7 @@ _reduced = partial(
     call=CallForm.REDUCED,
 )
 _extreme = partial(_reduced, reference="reduction:extreme", quant=quantrules.check_same_quant, case="extreme")
-# The place of an extreme.
+# The position of an extreme.
 _place = partial(
     OpDef,
     shape=_arg_shape,

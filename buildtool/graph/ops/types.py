@@ -1,8 +1,8 @@
-"""The definition of an operator: one `OpDef` a kind, from which everything else derives.
+"""The definition of an operator: one `OpDef` per kind, from which everything else derives.
 
-Rules that need nothing heavy (shapes, types, quantisation) are functions. Functions that compute with numpy
-or read files are named, "module:function" of their package, and imported by `load` at their first use: a
-command that plans neither executes a network nor writes one.
+Rules that are quick to import (shapes, types, quantisation) are functions. Functions that compute with numpy
+or read files are given by name, "module:function" of their package. `load` imports them at their first use,
+as a command that plans neither executes a network nor writes one.
 """
 
 import enum
@@ -15,17 +15,17 @@ from buildtool.graph.quantrules import int8_activations
 from buildtool.graph.types import Attrs, Graph, Op, OpKind, Quantization
 
 Shape: TypeAlias = tuple[int, ...]
-# The first output's shape from the attributes and the inputs' shapes; what these leave open is as in the
-# outputs' own shapes, the last argument, [] where these are not known yet. Raises GeometryError.
+# (operator, the inputs' shapes, the outputs' shapes) -> the first output's shape. The outputs' shapes decide
+# what attributes and inputs leave open; they are [] where they are not known yet. Raises GeometryError.
 ShapeRule: TypeAlias = Callable[[Op, list[Shape], list[Shape]], Shape]
-# Raises QuantError unless the tensors' types, or scales, are usable.
+# Raises QuantError unless the tensors' types or scales are usable.
 QuantRule: TypeAlias = Callable[[Graph, Op], None]
 
 NO_UINT8 = "LiteRT's kernel takes no uint8"
 
 
 class Trait(enum.Flag):
-    """Classes of operators; a table and a pair are functions of one pixel, too."""
+    """Classes of operators. TABLE and PAIR include PIXEL: they are functions of one pixel, too."""
 
     NONE = 0
     ALIAS = enum.auto()
@@ -43,7 +43,7 @@ class Trait(enum.Flag):
 
 
 class Int16(enum.Enum):
-    """Whether a TFLite operator is read with int16 activations; if not, whether LiteRT could run it."""
+    """Whether a TFLite operator is read with int16 activations and, if not, whether LiteRT could run it."""
 
     READ = enum.auto()
     NOT_HERE = enum.auto()
@@ -53,11 +53,11 @@ class Int16(enum.Enum):
 class CallForm(enum.StrEnum):
     """How the emitted code calls a kernel."""
 
-    ONE_TO_ONE = "one to one"  # a view in, a view out, a window
+    ONE_TO_ONE = "one to one"  # an input view, an output view, a window
     ROWS = "rows"  # a dense layer: one row of pixels
     SEVERAL = "several"  # views of operands that broadcast
-    COPIES = "copies"  # strided copies, one a part
-    FILLED = "filled"  # a filling, then copies
+    COPIES = "copies"  # strided copies, one per part
+    FILLED = "filled"  # fills the output, then copies
     MIRRORED = "mirrored"
     REDUCED = "reduced"  # a walk over the kept dimensions, and one over the reduced ones
     GATHERED = "gathered"
@@ -68,7 +68,7 @@ class CallForm(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Spelling:
-    """A TFLite operator that is read as the kind: its name; its decoder, of `tflite`, (OpView) -> None."""
+    """A TFLite operator that is read as a kind: its name, and its decoder in `tflite`, (OpView) -> None."""
 
     name: str
     decode: str
@@ -76,17 +76,18 @@ class Spelling:
 
 
 def option_table(kind: str) -> str:
-    """The name that the option table of an operator mostly has: LeakyReluOptions of LEAKY_RELU."""
+    """Returns the usual name of an operator's option table: LeakyReluOptions for LEAKY_RELU."""
     return "".join(word.capitalize() for word in kind.split("_")) + "Options"
 
 
 @dataclass(frozen=True)
 class Plain:
-    """How a file has an operator whose parameters, if it has any, are fields of its option table.
+    """The form of an operator in a file, where its parameters, if any, are fields of its option table.
 
-    Its version, its table's name ("": none; None: as the kind's), and the fields: field -> attribute of
-    `attrs`. A file without the table has the attributes' defaults, or is malformed where it is `needed`.
-    `parameters`: int32 constants behind the operands, role -> attribute; a function of their own reads them.
+    `options` is the table's name ("": no table; None: the usual name), and `fields` maps its fields to
+    attributes of `attrs`. Without the table the attributes have their defaults, or, where it is `needed`, the
+    file is malformed. `parameters` are int32 constants after the operands, role -> attribute; the operator's
+    own decoder reads them.
     """
 
     version: int
@@ -97,70 +98,71 @@ class Plain:
     parameters: Mapping[str, str] = field(default_factory=dict)
 
     def table(self, kind: OpKind) -> str:
-        """The name of the option table, "" for none."""
+        """Returns the name of the option table, "" where there is none."""
         return option_table(kind) if self.options is None else self.options
 
 
 @dataclass(frozen=True)
 class OpDef:
-    """One kind of operator; functions are named as "module:function" of a package of `graph`."""
+    """One kind of operator. Functions in a package of `graph` are given by name, "module:function"."""
 
     kind: OpKind
-    # The rule of its shapes; None for kinds that only planning makes, and where `whole` checks everything.
+    # Computes its shapes. None for kinds that only planning makes, and where `whole` checks everything.
     shape: ShapeRule | None
-    # Its arithmetic, of `reference`, (Graph, Op, values) -> values.
+    # Its arithmetic, in `reference`: (Graph, Op, values) -> values.
     reference: str
-    # The decoder of the TFLite operator of its name, of `tflite` (see `Spelling`); "": one that is written as
-    # `Plain` is read as that, and any other not at all. Whether with int16; other operators that become it.
+    # The decoder in `tflite` of the TFLite operator with its name (see `Spelling`). With "" the operator is
+    # read as `written` says where that is a `Plain`, and otherwise not at all.
     decode: str = ""
     int16: Int16 = Int16.NOT_HERE
+    # Other TFLite operators that are read as it.
     also: tuple[Spelling, ...] = ()
-    # How it is written: `Plain`, or of `tflite`, (Lowering, Op) -> FileOp; None: it has no form in .tflite,
-    # or one that is made with the state that it is part of.
+    # How it is written: a `Plain`, or a function in `tflite`, (Lowering, Op) -> FileOp. None where it has no
+    # form in .tflite, or is written with the state that it belongs to.
     written: Plain | str | None = None
-    # The ONNX operators that are read as it (and as other kinds) -> the rule, of `onnx`,
+    # ONNX operators that are read as it (and as other kinds) -> the function in `onnx` that reads them,
     # (Context, Node) -> list[Value].
     onnx: Mapping[str, str] = field(default_factory=dict)
-    # The types that it takes.
+    # Checks the types that it takes.
     types: QuantRule = int8_activations
     # The quantisation that its int8 output always has.
     output: Quantization | None = None
-    # Which scales it takes, where there is more to say.
+    # Checks the scales, where there is more to check.
     quant: QuantRule | None = None
-    # The one check of shapes, types and scales, of `graph`, (Graph, Op) -> None; "": the three above.
+    # A function in `graph`, (Graph, Op) -> None, that checks shapes, types and scales in place of the above.
     whole: str = ""
-    # Why a network of uint8 must not have it; "": it computes the same as in int8.
+    # Why it must not occur in a uint8 network. "": it computes the same as in int8.
     no_uint8: str = ""
-    # The arithmetic of int16 and int32, of `reference`, where it is another.
+    # The arithmetic of int16 and int32, in `reference`, where it differs.
     wide: str = ""
-    # Of a table: the function of one byte, of `reference`.
+    # For a table: the function of one byte, in `reference`.
     byte: str = ""
-    # The function of two integers, of numpy, by which shapes are computed.
+    # numpy's function of two integers, which computes shapes.
     numpy: str = ""
-    # The form of its kernel's call; None: no kernel.
+    # How its kernel is called. None: it has no kernel.
     call: CallForm | None = None
-    # The strided copies that it is made of, of `graph`, (Graph, Op) -> list[Copy]; of elements.
+    # A function in `graph`, (Graph, Op) -> list[Copy]: its strided copies, in elements.
     copies: str = ""
-    # The function of `api.checking.cases` that puts it into a random network; "": none is drawn.
+    # The function in `api.checking.cases` that adds it to a random network. "": random networks lack it.
     case: str = ""
-    # Of an operator from one type of integers to another: the bits before and after it in random networks.
+    # For a conversion of integer types: (bits before, bits after) in random networks.
     conversions: tuple[tuple[int, int], ...] = ()
     traits: Trait = Trait.NONE
-    # How many operands it has, None for any number, and those that may be absent.
+    # The number of operands (None: any number), and the operands that may be absent.
     operands: int | None = 1
     optional: frozenset[int] = frozenset()
-    # Operands that are brought up to date in place -> the outputs that are their new values.
+    # Operands that it updates in place -> the outputs that are their new values.
     state: Mapping[int, int] = field(default_factory=dict)
 
     @property
     def read(self) -> tuple[Spelling, ...]:
-        """The TFLite operators that become it."""
+        """The TFLite operators that are read as this kind."""
         decode = self.decode or ("opview:plain" if isinstance(self.written, Plain) else "")
         own = (Spelling(self.kind, decode, self.int16),) if decode else ()
         return (*own, *self.also)
 
 
 def load(package: str, name: str) -> Any:  # a function: its type is the field's that names it
-    """The function `name`, "module:function", of the package buildtool.`package`."""
+    """Imports and returns the function `name`, "module:function", of the package buildtool.`package`."""
     module, _, function = name.partition(":")
     return getattr(importlib.import_module(f"buildtool.{package}.{module}"), function)

@@ -58,7 +58,7 @@ def test_a_board_without_cycles_has_no_time(board: str, unit: str) -> None:
 
 
 def test_both_limits_on_the_cost_are_one_too_many() -> None:
-    with pytest.raises(UsageError, match="limits the same as max_cost"):
+    with pytest.raises(UsageError, match="sets the same limit as max_cost"):
         ask("plan", max_ms=100, max_cost=1000)
 
 
