@@ -1,8 +1,8 @@
 """What a build system has to know to build a network: files, sources, flags, commands, dependencies.
 
-The answer is the same for every front. It plans nothing and reads no model: a network's library holds every
-kernel that the board can run, of which the linker takes what is used; the files' names follow from the
-network's.
+The answer is the same for every front. It plans nothing and reads no model: the group `kernels` has every
+kernel that the board can run, and a file that is emitted names those that the network calls; the files' names
+follow from the network's.
 """
 
 from __future__ import annotations
@@ -115,12 +115,14 @@ def _emitted_place(name: str) -> Place:
 
 def _sources(roots: _Roots, files: Iterable[Path], folders: bool = False) -> list[Source]:
     """Object names are the files' names; with the folder where `folders` asks, or two share a name."""
+    from buildtool.target.kernels import object_name
+
     listed = list(files)
     stems = [path.stem for path in listed]
 
     def called(path: Path) -> str:
         apart = folders or stems.count(path.stem) > 1
-        return f"{path.parent.name}/{path.stem}.o" if apart else f"{path.stem}.o"
+        return object_name(path) if apart else f"{path.stem}.o"
 
     return [{"file": roots.place(path), "object": called(path), "reads": []} for path in listed]
 
@@ -148,7 +150,7 @@ def _files(net: str, board: Board, flashing: Flashing) -> NetworkFiles:
     """The files of a network of this name, whatever it computes and however it runs."""
     from buildtool.firmware.flashfiles import suffixes
 
-    emitted = (".c", ".h", ".plan", "_arena.json", "_quantization.h", "_weights.S", "_weights.bin")
+    emitted = (".c", ".h", ".plan", "_arena.json", "_kernels.txt", "_quantization.h", "_weights.S", "_weights.bin")
     endings = suffixes(board, flashing.formats, signed=flashing.sign is not None)
     return {
         "net": net,
@@ -159,6 +161,7 @@ def _files(net: str, board: Board, flashing: Flashing) -> NetworkFiles:
         "map": f"{net}.map",
         "binaries": [net + ending for ending in endings],
         "report": "sizes.txt",
+        "kernels": f"{net}_kernels.txt",
         "weights": f"{net}_weights.bin",
         "symbol": f"{net}_weights",
         "reserve": "-DNN_WEIGHTS_RESERVED",

@@ -21,7 +21,7 @@ from buildtool.graph.secondpass import repeated_ops
 from buildtool.graph.types import Graph, Op, OpKind
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.types import BufferKind, Move, Plan, Region, Step
-from buildtool.target.kernels import source_files
+from buildtool.target.kernels import apart, object_name, source_files
 from buildtool.target.types import KernelVariant, Role, Routine, Target
 
 
@@ -77,6 +77,7 @@ def emit(
         f"{net}_quantization.h": quantization(network),
         f"{net}.c": source,
         f"{net}_weights.S": _weights_assembly(net, image),
+        f"{net}_kernels.txt": "\n".join(map(object_name, [*kernel_sources(plan, target), *apart()])),
         "harness_net.h": harness(network),
     }
     encoded = {path: (text + "\n").encode() for path, text in files.items()}

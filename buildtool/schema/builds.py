@@ -65,7 +65,8 @@ class Tools(TypedDict):
 class NetworkFiles(TypedDict):
     """What is made of a network: `emitted` by the request `emit`, the rest by the build and its commands.
 
-    `binaries`: the files for flash that are asked for. `weights`: the weight image among the emitted files.
+    `binaries`: the files for flash that are asked for. `kernels`: the emitted file that names, a line each, the
+    objects of the group `kernels` that the network needs. `weights`: the weight image among the emitted files.
     `apart`: whether it lies in a memory of its own. Then a build should link the program with `reserve` as a
     flag for the assembly, and put the image where `symbol` is: other weights then need no link.
     """
@@ -78,6 +79,7 @@ class NetworkFiles(TypedDict):
     map: str
     binaries: list[str]
     report: str
+    kernels: str
     weights: str
     symbol: str
     reserve: str

@@ -48,6 +48,11 @@ def all_kernel_sources(target: Target) -> list[Path]:
     return [*source_files(target, [*target.kernels, *target.routines]), *apart()]
 
 
+def object_name(path: Path) -> str:
+    """The object of a kernel's source, in a folder for the objects of all kernels."""
+    return f"{path.parent.name}/{path.stem}.o"
+
+
 def is_runtime(path: Path) -> bool:
     """Whether a source is of the runtime, which is part of every firmware."""
     return path.parent == kernels_root() / "runtime"

@@ -12,6 +12,7 @@ folder.
 from __future__ import annotations
 
 import atexit
+import contextlib
 import functools
 import hashlib
 import itertools
@@ -32,6 +33,7 @@ from SCons.Action import Action
 from SCons.Errors import UserError
 from SCons.Node.FS import get_default_fs
 from SCons.PathList import PathList
+from SCons.Scanner import ScannerBase as Scanner
 from SCons.Subst import Literal
 from SCons.Tool import Tool, createObjBuilders
 from SCons.Tool.cxx import CXXSuffixes
@@ -226,12 +228,13 @@ def neural_network(env, model, directory=None, name=None, plan="", **planning):
     request |= {"options": planning} | ({"plan": locked.path} if locked else {})
     emitted = _emit(own, directory.Dir("src"), request, [node for node in (source, locked) if node])
     objects = _objects(own, "network", directory.Dir("obj"), emitted)
-    if "BOARD_KERNELS" not in env:  # every kernel that the board can run, made once for all its networks
-        env["BOARD_KERNELS"] = _objects(_own(env), "kernels", env["BOARD_WORK"].Dir("kernels"))
-    kernels = env["BOARD_KERNELS"]
-    library = own.StaticLibrary(directory.File(files["library"]), [*objects, *kernels])
-    env.OnlyAsRecorded(library)
-    reserve = functools.partial(_reserving, own, directory, emitted, objects, kernels)
+    if "BOARD_KERNELS" not in env:  # every kernel that the board can run, for all its networks
+        nodes = _objects(_own(env), "kernels", env["BOARD_WORK"].Dir("kernels"))
+        names = [source["object"] for source in _group(answer, "kernels")["sources"]]
+        env["BOARD_KERNELS"] = dict(zip(names, nodes, strict=True))
+    own["NETWORK_KERNELS"] = env["BOARD_KERNELS"]
+    library = _archive(own, directory.File(files["library"]), objects, emitted[files["kernels"]])
+    reserve = functools.partial(_reserving, own, directory, emitted, objects)
     group = _group(answer, "network")
     include = [_node(own, answer, place, env.fs.Dir, emitted) for place in group["includes"]]
     slots = {key: asked[key] for key in ("model", "board", "cmsis_nn") if key in asked}
@@ -500,7 +503,29 @@ def _identity(command, variables, ldflags) -> str:
     return f"of digest {found.digest[:16]}" if found else "which does not say what it runs"
 
 
-def _reserving(own, directory, emitted, objects, kernels):
+def _archive(own, target, objects, listed):
+    """The library of some objects and of the kernels that the network calls. Which ones these are is known
+    when the file `listed` has been emitted: SCons finds them in it as it finds the headers of a source.
+    """
+
+    def words(target, source, env, for_signature):
+        return [_Word(node.path) for node in [*objects, *_called(own, listed)]]
+
+    scanner = Scanner(lambda node, env, path: _called(own, node) if node is listed else [])
+    action = Action("$AR $ARFLAGS $TARGET $NETWORK_OBJECTS", "$ARCOMSTR")
+    made = own.Command(target, [*objects, listed], action, source_scanner=scanner, NETWORK_OBJECTS=words)
+    return own.OnlyAsRecorded(made)
+
+
+def _called(own, listed):
+    """The objects of the kernels that an emitted file names; none where there is no such file yet."""
+    with contextlib.suppress(OSError):
+        names = Path(listed.get_abspath()).read_text(encoding="utf-8").split()
+        return [own["NETWORK_KERNELS"][name] for name in names if name in own["NETWORK_KERNELS"]]
+    return []
+
+
+def _reserving(own, directory, emitted, objects):
     """The library of a network with room in place of the weights."""
     answer: answers.DescribeAnswer = own["BOARD_ANSWER"]
     files = _network(answer)
@@ -512,9 +537,9 @@ def _reserving(own, directory, emitted, objects, kernels):
         _node(own, answer, weights["file"], own.fs.File, emitted),
         ASPPFLAGS=[*own["ASPPFLAGS"], *_words([files["reserve"]])],
     )
-    library = own.StaticLibrary(directory.File(f"lib{files['net']}_reserving.a"), [*code, *room, *kernels])
-    own.OnlyAsRecorded([room, library])
-    return library
+    own.OnlyAsRecorded(room)
+    target = directory.File(f"lib{files['net']}_reserving.a")
+    return _archive(own, target, [*code, *room], emitted[files["kernels"]])
 
 
 def _linker_script(env, script: answers.Script | None, work):
