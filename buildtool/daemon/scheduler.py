@@ -180,7 +180,7 @@ class Scheduler:
         """The regular checks: silent and idle workers, preparations."""
         for worker in list(self.pool.workers):
             if worker.is_silent(now, self._silence_seconds):
-                self._drop_worker(worker, "the process that planned this said nothing for long")
+                self._drop_worker(worker, "the process that planned this sent nothing for long")
         for worker in self.pool.list_idle(now):
             self.pool.remove(worker)
         if not self.jobs:

@@ -62,7 +62,7 @@ def test_the_symbols_bytes_are_the_weights_and_no_others_change(machine):
 @pytest.mark.parametrize(
     ("symbol", "size", "said"),
     [
-        ("net_weights", 15, "has 16 bytes reserved at 'net_weights', and the weights have 15"),
+        ("net_weights", 15, "has 16 bytes reserved at 'net_weights', but the weight image has 15"),
         ("net_weights", 0, "16 bytes reserved"),
         ("net_weight", 16, "no symbol 'net_weight'"),
         ("net_weights_", 16, "no symbol"),
