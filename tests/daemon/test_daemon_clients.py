@@ -179,7 +179,7 @@ def test_requests_wait_within_a_number_and_a_size(pairs):
         client.job = None if client.job is not None else client.job
     for client in pairs.clients:
         client.asked_bytes = 1 << 20
-    assert "too large together" in pairs.clients.refusal(asking)
+    assert "together are too large" in pairs.clients.refusal(asking)
 
 
 # ---- a daemon ----------------------------------------------------------------------------------------

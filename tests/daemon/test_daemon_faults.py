@@ -51,7 +51,7 @@ def test_a_daemon_that_is_killed_in_mid_request_costs_time_and_no_build(tmp_path
         eventually(lambda: not any(map(is_running, workers)))
         assert through_the_door(capsys) == (False, [])
         assert daemon.pid != pid
-        assert "without a word" in daemon.status()["last_end"]
+        assert "without a message" in daemon.status()["last_end"]
 
 
 @pytest.mark.slow
