@@ -160,7 +160,7 @@ def test_a_daemon_that_nobody_asks_ends_unless_an_editor_holds_it(tmp_path):
         assert is_running(pid) and daemon.status()["leases"] == 1
         link.close()
         eventually(lambda: not is_running(pid))
-        assert "nobody asked" in daemon.at.said()["ended"]
+        assert "no request came" in daemon.at.said()["ended"]
         assert not daemon.at.address.exists()
 
 
