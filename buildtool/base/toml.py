@@ -45,7 +45,7 @@ def _read(path: Path, what: str) -> bytes:
     with path.open("rb") as file:
         data = file.read(_MOST_BYTES + 1)
     if len(data) > _MOST_BYTES:
-        raise TargetError(f"the {what} has more than {_MOST_BYTES:,} bytes", path=str(path))
+        raise TargetError(f"the {what} has more than {_MOST_BYTES} bytes", path=str(path))
     return data
 
 

@@ -1,4 +1,4 @@
-"""What a compiler is: files whose names have spaces, and the libraries that its programs load."""
+"""The identity of a compiler: files whose names have spaces, and the libraries that its programs load."""
 
 import os
 import subprocess
@@ -13,7 +13,7 @@ CC = find_host_compiler()
 
 
 def digest_of(command, **variables):
-    """That of the identity, asked of the compiler itself."""
+    """Returns the digest of the identity, without the cache of `identify`."""
     found = compiler.identify.__wrapped__([str(command)], {"PATH": os.environ["PATH"], **variables})
     assert found is not None
     return found.digest
@@ -27,7 +27,7 @@ SAID = ("Reading specs from {}", "Configuration file: {}", "COLLECT_GCC={}", ' "
     [
         *(f"cat >&2 <<'END'\n{line}\nEND" for line in SAID),
         "echo ' {} -quiet -v empty.c' >&2",  # as GCC prints what it runs
-        'false && "{}"\nexit 0',  # the script names it itself
+        'false && "{}"\nexit 0',  # only the script names the file
     ],
 )
 def test_a_file_whose_name_has_spaces_is_seen(tmp_path, script):
@@ -45,7 +45,7 @@ def test_a_file_whose_name_has_spaces_is_seen(tmp_path, script):
 
 @pytest.fixture
 def loading(tmp_path):
-    """A compiler that loads a library of its folder `lib`."""
+    """A compiler that loads a library from its folder `lib`."""
     for name in ("lib", "first"):
         (tmp_path / name).mkdir()
     (tmp_path / "cc.c").write_text("int flag(void);\nint main(void) { return flag(); }\n")

@@ -1,4 +1,4 @@
-"""Digests of files that were read before: read again wherever the file may have changed."""
+"""Digests of files that were read before: a file is read again wherever it may have changed."""
 
 import hashlib
 import mmap
@@ -22,7 +22,7 @@ def cache(tmp_path, monkeypatch):
 
 
 class Clock:
-    """The time as `Digests` asks for it: `ahead` of the files' own, so that they are at rest."""
+    """The time that `Digests` reads: `ahead` of the files' times, so that the files are at rest."""
 
     def __init__(self):
         self.ahead = 10 * MAPPED_NS
@@ -39,7 +39,7 @@ def clock(monkeypatch):
 
 
 class Reads:
-    """Which files were read."""
+    """Records which files were read."""
 
     def __init__(self):
         self.paths: list[str] = []
@@ -61,7 +61,7 @@ def reads():
 
 
 def asked(path, reads):
-    """The digest as a process of its own would get it."""
+    """Returns the digest that a new process would get."""
     seen = Digests("here")
     digest = seen.digest(str(path), reads)
     seen.save()
@@ -73,12 +73,12 @@ def test_a_file_at_rest_is_read_once_and_a_changed_one_again(path, reads, clock)
     assert len(reads.paths) == 1
     path.write_bytes(b"two")  # as long as before
     assert asked(path, reads) == hashlib.sha256(b"two").hexdigest()
-    Digests("elsewhere").digest(str(path), reads)  # another scope knows nothing of it
+    Digests("elsewhere").digest(str(path), reads)  # another scope has no record of it
     assert len(reads.paths) == 3
 
 
 def test_the_same_times_and_size_do_not_hide_another_content(tmp_path, clock):
-    """Archives and tools that copy put old times on files; the time of the inode is the system's own."""
+    """Unpacking and copying may set old mtimes. Only the system sets the ctime."""
     path, reads = tmp_path / "file", Reads()
     for content in (b"one", b"two"):
         path.write_bytes(content)
@@ -111,7 +111,7 @@ def test_a_file_that_changes_while_it_is_read_is_not_remembered(path, clock):
 
     seen = Digests("here")
     seen.digest(str(path), slow)
-    assert seen.digest(str(path), lambda _: "md5 of it", "md5") == "md5 of it"  # kinds are kept apart
+    assert seen.digest(str(path), lambda _: "md5 of it", "md5") == "md5 of it"  # each kind has its own record
     assert seen.digest(str(path)) == hashlib.sha256(b"three").hexdigest()
 
 
@@ -169,7 +169,7 @@ def test_a_damaged_record_is_no_record(path, reads, clock, cache, data):
 
 
 def test_a_time_of_a_whole_second_proves_nothing(path, clock):
-    """Images of file systems have one time for all files: that of the next one may be the same."""
+    """An image of a file system gives all files the same time, and the next image may have the same time."""
     there = path.stat()
 
     times = {"st_mtime_ns": there.st_mtime_ns, "st_ctime_ns": 1_500_000_000_000_000_000}
@@ -178,18 +178,18 @@ def test_a_time_of_a_whole_second_proves_nothing(path, clock):
 
 
 def store(file, content):
-    """A store to memory, which no call tells the system of."""
+    """Stores to memory, without a system call."""
     file[: len(content)] = content
 
 
 def test_a_second_store_through_a_memory_map_is_seen(tmp_path, clock):
-    """Between two stores to one page no time changes, until the system has written the page."""
+    """After a first store, further stores change no time until the system has written the page."""
     path, reads = tmp_path / "file", Reads()
     path.write_bytes(b"zero")
     with path.open("r+b") as file, mmap.mmap(file.fileno(), 4) as mapped:
         store(mapped, b"one.")
         before = path.stat()
-        clock.ahead = MAPPED_NS // 2  # a build some seconds later, which finds it at rest
+        clock.ahead = MAPPED_NS // 2  # a build some seconds later, for which the file is at rest
         assert asked(path, reads) == hashlib.sha256(b"one.").hexdigest()
         store(mapped, b"two.")
         assert path.stat().st_mtime_ns == before.st_mtime_ns

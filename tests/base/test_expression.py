@@ -31,7 +31,7 @@ NAMES = {"kh": 3, "kw": 5, "cin": 16, "zero": 0}
         (" ( 1 )\n", 1),
         ("zero and 1 / zero", False),  # short circuit, as Python
         ("kh if kh else 1 / zero", 3),
-        ("(1 / zero if zero else 2) + (1 / zero if zero else 2)", 4),  # written twice, but not taken
+        ("(1 / zero if zero else 2) + (1 / zero if zero else 2)", 4),  # these branches are not taken
         ("(kh * kw) + (kh * kw) * (1 + kh * kw)", 255),
         ("(kw < 3) + (kh < 3) + 2 * (kh < 4) + 4 * (kh < 4)", 6),
         ("(kw % 3 == 2 and kh) + (kw % 3 == 2 and kh)", 2),  # a condition is True or False
@@ -68,7 +68,7 @@ def test_everything_but_arithmetic_and_divisions_by_zero_are_refused(expression)
 
 
 def _pairs(inner):
-    """Expressions with what Python is to make of them: conditions are True or False here."""
+    """Expressions, each with an equal one in Python, where conditions have to be made True or False."""
     forms = [f"({{0}} {op} {{1}})" for op in ("+", "-", "*", "//", "%", "<", "==")]
     forms += ["({0} if {1} else {0})", "max({0}, {1}, {0})"]
     return st.one_of(

@@ -1,4 +1,4 @@
-"""Plain values: what is made of a dataclass reads back, by position and by name, and nothing else does."""
+"""Plain values of dataclasses can be read back, by position and by name. Other values are refused."""
 
 import enum
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""The client: what it imports, and how it and its service live and die."""
+"""The client, its child process, and how both end."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""Weights are put where a symbol of a linked program says, and nothing else of the program changes."""
+"""A weight image is written where a symbol of a linked program says. Nothing else in the program changes."""
 
 import contextlib
 import functools
@@ -38,7 +38,7 @@ net_room:
 
 @functools.cache
 def program(machine, text=SOURCE):
-    """An ELF file for the machine."""
+    """Returns an ELF file for the machine."""
     with tempfile.TemporaryDirectory() as name:
         source, made = Path(name, "room.s"), Path(name, "room.o")
         source.write_text(text.replace("%", "@") if "arm" not in machine else text)
@@ -89,10 +89,10 @@ def test_damaged_images_are_refused_or_keep_their_length(machine):
 
 
 def test_a_static_variable_of_the_same_name_is_left_alone():
-    """Symbols that no other file sees come first in a table; a program that has nothing else is refused."""
+    """Local symbols come first in a table. The global one counts; several local ones are refused."""
     mine = '.section .mine, "a", %progbits\nnet_weights:\n.space 16\n.size net_weights, 16\n'
     other = '.section .yours, "a", %progbits\nother:\n.space 16\n.size other, 16\n'
-    # an assembler keeps one symbol of a name, a linker any number: the name is put over another
+    # an assembler writes one symbol per name, a linker any number: this writes the name over another one
     text = SOURCE.replace("net_weights", "net_weightz") + mine + other
     linked = bytearray(program("arm-none-eabi", text))
     table = ELFFile(io.BytesIO(bytes(linked))).get_section_by_name(".symtab")

@@ -1,4 +1,4 @@
-"""One build at a time in a folder: who waits, who does not, and which builds count as cut off."""
+"""One build at a time in a folder: which builds wait, and which count as killed."""
 
 import os
 import signal
@@ -21,7 +21,7 @@ turn.end()
 
 
 def holder(folder, said="has it 0\n"):
-    """A process that takes the turn and keeps it until its input is closed."""
+    """Starts a process that takes the lock and holds it until its input is closed."""
     pipe = subprocess.PIPE
     started = subprocess.Popen([sys.executable, "-c", HOLDS, str(folder)], stdin=pipe, stdout=pipe, text=True)
     assert started.stdout.readline() == said
@@ -68,7 +68,7 @@ def test_a_killed_holder_frees_the_turn_and_is_known_from_then_on(tmp_path):
 
 def test_a_build_within_a_build_does_not_wait(tmp_path):
     turn = turns.take(str(tmp_path), lambda pid: pytest.fail(f"waits for {pid}"))
-    # through a shell, as a command of a build runs
+    # through a shell, as build systems run commands
     words = ["sh", "-c", '"$0" -c "$1" "$2"; exit $?', sys.executable, HOLDS, str(tmp_path)]
     assert subprocess.check_output(words, stdin=subprocess.DEVNULL, timeout=60) == b"has it 0\n"
     turn.end()

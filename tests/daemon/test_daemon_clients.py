@@ -1,4 +1,4 @@
-"""All clients together: what they may leave unread, who makes room, and that status and stop get through."""
+"""All clients together: unread bytes, disconnecting clients, and room for "status" and "stop"."""
 
 import contextlib
 import os
@@ -28,13 +28,13 @@ def framed(request):
 
 @pytest.fixture
 def sockets():
-    """Called with a daemon: another connection to it that has said hello, and more."""
+    """A function that opens a connection to a daemon, and sends hello and further messages."""
     with contextlib.ExitStack() as stack:
         yield lambda daemon, *messages: stack.enter_context(dialled(daemon, HELLO, *messages))
 
 
 class Pairs:
-    """Connections without a daemon; `clock` is theirs."""
+    """Connections without a daemon, with their `clock`."""
 
     def __init__(self, stack):
         self.clock, self._stack = Clock(), stack
@@ -56,7 +56,7 @@ def pairs():
 
 
 def all_there_is(ours):
-    """Bytes that can be read now."""
+    """Returns the bytes that can be read now."""
     found = b""
     with contextlib.suppress(BlockingIOError):
         while part := ours.recv(1 << 20):
@@ -186,7 +186,7 @@ def test_requests_wait_within_a_number_and_a_size(pairs):
 
 
 def peak(pid):
-    """The most memory that a process has had, in bytes."""
+    """Returns the peak memory of a process in bytes."""
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     return next(int(line.split()[1]) << 10 for line in lines if line.startswith("VmHWM"))
 
@@ -199,7 +199,7 @@ def test_twelve_clients_that_ask_for_much_and_read_nothing_take_little_memory(tm
         greedy = [sockets(daemon, *[{"request": EMIT}] * 55) for _ in range(12)]
         eventually(lambda: daemon.counts()["requests"] >= 1 + len(greedy))
         answers = 0
-        for ours in greedy[:2]:  # whoever reads after all gets all of it
+        for ours in greedy[:2]:  # a client that reads late still gets everything
             decoder = Decoder()
             while answers < 55:
                 answers += sum("answer" in message for message in decoder.feed(ours.recv(1 << 18)))
@@ -240,7 +240,7 @@ def test_status_and_stop_get_through_a_crowd_that_waits_for_answers(tmp_path, so
         for ours in many:
             ours.close()
         eventually(lambda: not daemon.at_work())
-        assert daemon.counts()["planned"] < MOST_WAITING // 2  # most were given up before they were begun
+        assert daemon.counts()["planned"] < MOST_WAITING // 2  # most were given up before they began
         assert upkeep.daemon_command("stop")[0] == {"stopped": [pid]}
         assert not is_running(pid)
 
@@ -279,7 +279,7 @@ def test_stop_does_not_say_stopped_while_the_process_lives(tmp_path, monkeypatch
         pid = daemon.pid
         os.kill(pid, signal.SIGSTOP)
         with monkeypatch.context() as patch:
-            patch.setattr(upkeep, "_signal", lambda *about: None)  # as of a process that cannot end
+            patch.setattr(upkeep, "_signal", lambda *about: None)  # like a process that cannot end
             with pytest.raises(ToolError, match=f"process {pid} .* is still there"):
                 upkeep.daemon_command("stop")
         assert is_running(pid)

@@ -1,4 +1,4 @@
-"""What happens to the daemon: each time the caller has its answer, in bounded time, and nothing is left."""
+"""Faults of the daemon: the caller always gets its answer in bounded time, and nothing is left behind."""
 
 import errno
 import json
@@ -31,7 +31,7 @@ ZOO = {"kind": "zoo"}
 
 
 def through_the_door(capsys, request=BOARDS):
-    """Whether an answer came from here, and what was said."""
+    """Returns whether the answer came from this process, and the lines printed."""
     here = []
     found = door.ask(request, lambda asked: here.append(1) or handle(asked), mode=door.Mode.AUTO)
     assert json.dumps(found) == json.dumps(handle(request))
@@ -179,7 +179,7 @@ def test_alive_is_who_holds_the_lock_and_nobody_else_is_killed(tmp_path, monkeyp
     at = places.endpoint().prepared()
     record = {"pid": os.getpid(), "start": "1", "ended": ""}
     at.record.write_text(json.dumps(record))
-    assert not at.is_alive()  # whatever process has that number
+    assert not at.is_alive()  # another process may have that PID
     at.lock.touch()
     assert not at.is_alive()
     monkeypatch.setattr(upkeep, "SILENT_SECONDS", 0.2)
@@ -236,7 +236,7 @@ def test_a_daemon_of_older_code_ends_when_a_newer_one_starts_and_leaves_nothing(
     with running(tmp_path) as daemon:
         daemon.link().close()
         retire_others(Endpoint("0" * 16, daemon.at.folder), daemon.at.said()["code"])
-        assert daemon.ask(BOARDS)  # of the same code, with another cache perhaps
+        assert daemon.ask(BOARDS)  # it has the same code, and may have another cache
         retire_others(Endpoint("0" * 16, daemon.at.folder), "newer code")
         eventually(daemon.is_over)
         assert "newer code" in daemon.at.said()["ended"]
@@ -245,7 +245,7 @@ def test_a_daemon_of_older_code_ends_when_a_newer_one_starts_and_leaves_nothing(
 
 
 def as_a_stranger(address):
-    """What another user hears at a socket: the bytes of an answer, or the error's number."""
+    """Returns what another user gets at a socket: the number of bytes of an answer, or the error's name."""
     read, write = os.pipe()
     pid = os.fork()
     if not pid:
@@ -276,7 +276,7 @@ def test_another_user_can_neither_reach_the_socket_nor_speak_to_it():
     try:
         with running(folder) as daemon:
             daemon.link().close()
-            assert as_a_stranger(daemon.at.address) == "EACCES"  # by the folder
+            assert as_a_stranger(daemon.at.address) == "EACCES"  # because of the folder
             for path in (folder, daemon.at.folder, daemon.at.address):
                 path.chmod(0o777)
             assert as_a_stranger(daemon.at.address) in ("heard 0", "ECONNRESET", "EPIPE")

@@ -1,4 +1,4 @@
-"""Frames and entries that nobody should send: a small part of `python -m benchmarks.fuzz_daemon`."""
+"""Hostile frames and entries: a small part of `python -m benchmarks.fuzz_daemon`."""
 
 import importlib.util
 import struct

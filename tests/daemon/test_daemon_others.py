@@ -1,4 +1,4 @@
-"""Plugins of others that are no packages: no digest covers their code, so nothing outlives a request."""
+"""Foreign plugins that are single modules: no digest covers their code, so nothing outlives a request."""
 
 import pytest
 from daemons import eventually, running
@@ -23,7 +23,7 @@ plugin = Plugin()
 
 
 def installed(folder, board, size):
-    """A distribution with one board."""
+    """Installs a distribution with one board."""
     (folder / "theirs-1.0.dist-info").mkdir(parents=True, exist_ok=True)
     (folder / "theirs-1.0.dist-info" / "METADATA").write_text("Name: theirs\nVersion: 1.0\n")
     entry = "[buildtool.targets]\ntheirs = theirs_of_a_test:plugin\n"

@@ -1,4 +1,4 @@
-"""What the daemon answers: as the caller's own process does, once for equal requests, two boards at once."""
+"""The daemon answers as the caller's own process does: equal requests once, two boards at the same time."""
 
 import os
 import signal
@@ -64,7 +64,7 @@ def located(files, request):
 
 
 def limited(files, ram):
-    """A request that no other test makes, by its limit."""
+    """Returns a request that no other test sends, because of its limit."""
     options = {"ram": ram}
     return located(files, {"kind": "plan", "model": "net.tflite", "board": "cortex-m4", "options": options})
 
@@ -143,7 +143,7 @@ def test_one_of_two_clients_may_go_and_the_last_one_takes_the_work_with_it(files
     first, second = daemon.asking(limited(files, 9001)), daemon.asking(limited(files, 9001))
     (worker,) = daemon.at_work()
     first.link._socket.shutdown(2)
-    eventually(lambda: daemon.status()["clients"] == 2)  # the second, and whoever asks
+    eventually(lambda: daemon.status()["clients"] == 2)  # the second, and the one that asks for the status
     assert daemon.at_work() == [worker]
     second.link._socket.shutdown(2)
     eventually(lambda: not is_running(worker))

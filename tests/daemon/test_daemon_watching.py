@@ -1,4 +1,4 @@
-"""Files that change: the next answer is prepared and comes from memory; a touch prepares nothing."""
+"""Changed files: the next answer is prepared and comes from memory. A touch prepares nothing."""
 
 import os
 import time
@@ -32,7 +32,7 @@ def project(tmp_path):
 
 
 def settled(daemon):
-    """What the daemon has counted once it has nothing left to do."""
+    """Returns the daemon's counts once it has nothing left to do."""
     eventually(lambda: all(w["doing"] == "idle" for w in daemon.status()["workers"]))
     return daemon.counts()
 
@@ -46,11 +46,11 @@ def test_a_saved_files_next_answer_is_prepared_and_comes_from_memory(tmp_path, p
     with running(tmp_path, BUILDTOOL_DAEMON_AHEAD=PLENTY) as daemon:
         daemon.ask(located(project))
         watched = daemon.status()["watched"]
-        assert set(watched["files"]) > set(map(str, project.iterdir()))  # and the board that they extend
+        assert set(watched["files"]) > set(map(str, project.iterdir()))  # also the board that they extend
         assert watched["without_events"] == {}
 
         def saved(save):
-            """What has been prepared, and answered from memory, because of a save."""
+            """Returns how many answers a save has prepared, and how many came from memory."""
             before = settled(daemon)
             seen = changes(daemon)
             save()
@@ -83,13 +83,13 @@ def test_a_saved_files_next_answer_is_prepared_and_comes_from_memory(tmp_path, p
         (project / "net.tflite").unlink()
         (project / "net.tflite").write_bytes(b"not a model")
         eventually(lambda: changes(daemon) > seen)
-        (project / "net.tflite").write_bytes(small(8))  # the error that was prepared is nobody's answer
+        (project / "net.tflite").write_bytes(small(8))  # the prepared error answers no request
         assert daemon.ask(located(project))["model"] == "net"
 
 
 @pytest.fixture
 def at_once(monkeypatch):
-    """Every look is one at sizes and times, and nothing is waited for."""
+    """Every check looks at sizes and times, and nothing waits."""
     monkeypatch.setattr(watching, "LOOK_SECONDS", 0.0)
     monkeypatch.setattr(watching, "SETTLE_SECONDS", 0.0)
 

@@ -1,4 +1,4 @@
-"""The cache under the commands: whatever its folder is, the output is the same; and what people may ask."""
+"""Commands give the same output whatever the state of the cache's folder is; commands about the cache."""
 
 import json
 import os
@@ -81,11 +81,8 @@ def test_a_folder_that_cannot_be_used_changes_no_output(model, kept, capsys, mon
 
 @pytest.mark.parametrize("most_bytes", [0, 4000])
 def test_a_disk_that_is_full_changes_no_output(model, kept, capsys, monkeypatch, most_bytes):
-    """No file may have more bytes: what the system says then is what it says of a full disk.
-
-    With 4,000, entries have room.
-    """
-    monkeypatch.setenv("COLUMNS", "100")  # else as wide as the terminal that one of the two has
+    """The limit on file sizes gives the error of a full disk. Entries fit into 4,000 bytes."""
+    monkeypatch.setenv("COLUMNS", "100")  # otherwise the width would depend on the terminal
     cold = planned(capsys, model, "--no-cache")
     code = """
 import resource, signal, sys

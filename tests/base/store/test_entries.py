@@ -1,4 +1,4 @@
-"""Entries as bytes and as files: whatever happens to them, what comes back is right, or a miss."""
+"""Entries as bytes and as files: whatever happens to them, a read gives the right bytes or nothing."""
 
 import errno
 import os
@@ -117,7 +117,7 @@ def test_what_is_no_plain_file_of_a_right_size_is_not_read(disk, tmp_path, kind,
 
 @pytest.mark.parametrize("who", ["group", "everybody", "stranger"])
 def test_an_entry_that_somebody_else_may_have_written_is_put_aside(disk, monkeypatch, who):
-    """Whoever could write to the folder once has left it there, with a right key and a right checksum."""
+    """An earlier user with access to the folder may have left it there, with a valid key and checksum."""
     disk.write("plans", KEY, PAYLOAD)
     file_of(disk).chmod({"group": 0o660, "everybody": 0o606}.get(who, 0o600))
     assert disk.trouble == ""
@@ -142,7 +142,7 @@ def test_a_disk_that_refuses_keeps_nothing_and_fails_nothing(disk, code, monkeyp
     disk.write("plans", OTHER, PAYLOAD)
 
     def refuse(path, data):
-        path.write_bytes(data[:5])  # as a disk does that is full half way
+        path.write_bytes(data[:5])  # as a disk does that becomes full
         raise OSError(code, os.strerror(code))
 
     monkeypatch.setattr(disks, "_write", refuse)
@@ -169,7 +169,7 @@ def test_a_read_only_folder_serves_what_it_has(disk):
 
 
 def test_half_written_files_of_killed_processes_are_removed_once_they_are_old(disk):
-    """Or from the future, as after a clock was set back."""
+    """The same holds for files from the future, after the clock was set back."""
     disk.write("plans", KEY, PAYLOAD)
     folder = file_of(disk).parent
     young, old, later = (folder / f".{KEY[:16]}-1-{number:08x}.part" for number in range(3))

@@ -1,4 +1,4 @@
-"""Keys of what is kept: what changes them, what does not, and that no plan from disk is used unchecked."""
+"""Keys of entries: what changes them, and what does not. Every plan from disk is checked before use."""
 
 import dataclasses
 import shutil
@@ -46,7 +46,7 @@ def models(tmp_path_factory):
 
 
 def asked(folder, path, kind="plan", use="on", code=CODE, board="cortex-m4", **options):
-    """An answer of a session of its own over the cache in `folder`; by level, what was found and what not."""
+    """Returns the answer of a new session over the cache in `folder`, and hits and misses by namespace."""
     cache = Cache(folder, code)
     flush, counts = cache.flush, {}
     cache.flush = lambda: (counts.update(cache.counts()), flush())
@@ -84,7 +84,7 @@ def test_every_thing_that_a_plan_depends_on_changes_its_key(models, tmp_path):
     for model, changed in [("wider", {}), *(("net", {name: value}) for name, value in others.items())]:
         _, counts = asked(tmp_path, models / f"{model}.tflite", **changed)
         kept, planned = plans(counts)
-        assert kept == 0 < planned, changed  # several where a front has points that are planned on the way
+        assert kept == 0 < planned, changed  # several plans where the search places points of a front
         made += planned
         assert len(entries(tmp_path)) == made, changed
 
@@ -168,7 +168,7 @@ def test_an_entry_of_another_form_is_planned_anew(models, tmp_path, content):
 
 def test_bytes_of_any_kind_in_place_of_any_entry_change_no_answer(models, tmp_path):
     rng = np.random.default_rng(7)
-    for kind in ("front", "emit"):  # which plans as well
+    for kind in ("front", "emit"):  # emitting plans as well
         cold, _ = asked(tmp_path, models / "net.tflite", kind)
         files = [path for path in tmp_path.rglob("*") if path.is_file() and len(path.name) == 62]
         assert files
