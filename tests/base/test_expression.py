@@ -102,13 +102,13 @@ def test_results_that_are_not_finite_and_deep_nesting_are_refused():
 
 def test_an_unknown_name_is_named_with_the_closest_also_in_a_branch_that_is_not_taken():
     assert evaluate("1 if kh else chin", NAMES) == 1
-    for judge, expression, name, known in (
+    for function, expression, name, known in (
         (evaluate, "kh + chin", "name 'chin'", "cin"),
         (check, "alignn(kh, 2)", "function 'alignn'", "align"),
         (check, "1 if kh else chin", "name 'chin'", "cin"),
     ):
         with pytest.raises(TargetError, match=f"unknown {name}") as caught:
-            judge(expression, NAMES if judge is evaluate else frozenset(NAMES))
+            function(expression, NAMES if function is evaluate else frozenset(NAMES))
         assert caught.value.hint == f"did you mean '{known}'?"
 
 

@@ -27,7 +27,7 @@ OF_NO_ACCOUNT = (  # the build system tracks the C of kernels and boards
 )
 
 
-def made_up(folder, monkeypatch):
+def make_checkout(folder, monkeypatch):
     """Makes a checkout, and beside it a distribution that offers boards."""
     entry = "[buildtool.targets]\na = theirs_package.code:plugin\n"
     files = {**dict.fromkeys((*DECIDING, "others/theirs_package/__init__.py"), "")}
@@ -41,7 +41,7 @@ def made_up(folder, monkeypatch):
 @pytest.fixture(autouse=True)
 def checkout(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    made_up(tmp_path / "one", monkeypatch)
+    make_checkout(tmp_path / "one", monkeypatch)
     return tmp_path / "one"
 
 
@@ -49,7 +49,7 @@ def test_where_the_code_is_has_no_part_in_it(tmp_path, monkeypatch):
     assert home() == str(ROOT)
     before = code_digest()
     monkeypatch.undo()
-    made_up(tmp_path / "two", monkeypatch)
+    make_checkout(tmp_path / "two", monkeypatch)
     assert code_digest() == before
 
 

@@ -80,7 +80,7 @@ def test_another_compiler_behind_an_unchanged_script_is_asked_about_anew(service
     assert service.asked == 2
 
 
-def _disguised(path, text):
+def _overwrite(path, text):
     """Writes other content of the same size into the same file, and restores its mtime."""
     before = path.stat()
     assert before.st_size == len(text)
@@ -88,7 +88,7 @@ def _disguised(path, text):
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
 
 
-def _with_its_time(folder, new):
+def _add_file(folder, new):
     """Makes a new file in a folder and restores the folder's mtime, as `tar` does when it unpacks."""
     before = folder.stat()
     new.write_text("")
@@ -105,8 +105,8 @@ CHANGES = {
     "file of the library": lambda f: (f / "library/new.c").write_text(""),
     "plugin": lambda f: (f / "plugin/code.py").write_text("A = 2\n"),
     "data of the plugin": lambda f: (f / "plugin/script.ld.in").write_text("MEMORY {}\n"),
-    "compiler of the same size and time": lambda f: _disguised(f / "real/cc", "#!/bin/sh\n# xx\n"),
-    "folder whose time was set back": lambda f: _with_its_time(f / "bin", f / "bin/clang-30"),
+    "compiler of the same size and time": lambda f: _overwrite(f / "real/cc", "#!/bin/sh\n# xx\n"),
+    "folder whose time was set back": lambda f: _add_file(f / "bin", f / "bin/clang-30"),
 }
 
 
@@ -181,10 +181,10 @@ def test_a_bad_entry_is_a_missing_one(service, tmp_path):
 
 def test_the_services_own_answer_comes_back_byte_for_byte(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", PATH)
-    asked = []
+    requests = []
 
     def service(request):
-        asked.append(request)
+        requests.append(request)
         return handle({**request})
 
     request = {"kind": "describe", "board": "host"}
@@ -192,4 +192,4 @@ def test_the_services_own_answer_comes_back_byte_for_byte(tmp_path, monkeypatch)
         fetch_description(request, str(tmp_path), code_digest(), Digests("test"), service) for _ in "12"
     ]
     assert msgpack.packb(answers[0]) == msgpack.packb(answers[1])
-    assert asked == [request]
+    assert requests == [request]

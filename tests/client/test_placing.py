@@ -40,11 +40,11 @@ net_room:
 def program(machine, text=SOURCE):
     """Returns an ELF file for the machine."""
     with tempfile.TemporaryDirectory() as name:
-        source, made = Path(name, "room.s"), Path(name, "room.o")
+        source, object_file = Path(name, "room.s"), Path(name, "room.o")
         source.write_text(text.replace("%", "@") if "arm" not in machine else text)
-        command = [needs_tool("clang"), f"--target={machine}", "-c", str(source), "-o", str(made)]
+        command = [needs_tool("clang"), f"--target={machine}", "-c", str(source), "-o", str(object_file)]
         subprocess.run(command, check=True)
-        return made.read_bytes()
+        return object_file.read_bytes()
 
 
 @pytest.mark.parametrize("machine", MACHINES)

@@ -28,14 +28,14 @@ class Checkout:
 
     def command(self, *words):
         paths = os.pathsep.join(map(str, (self.home, self.home / "plugins")))
-        done = subprocess.run(
+        result = subprocess.run(
             [sys.executable, "-P", "-m", "buildtool", *words, "--json"],
             cwd=self.folder,
             env=os.environ | {"PYTHONPATH": paths},
             capture_output=True,
             text=True,
         )
-        return json.loads(done.stdout)
+        return json.loads(result.stdout)
 
     def planned(self, board="cortex-m4"):
         return self.command("front", "net.tflite", "--board", board, "--daemon", "require")
@@ -52,11 +52,11 @@ class Checkout:
 
 @pytest.fixture
 def checkout(tmp_path):
-    found = Checkout(tmp_path)
+    edited = Checkout(tmp_path)
     try:
         with running(tmp_path, BUILDTOOL_DAEMON_AHEAD=PLENTY):
-            yield found
-            found.command("daemon", "stop", "--all")
+            yield edited
+            edited.command("daemon", "stop", "--all")
     finally:
         for path in (tmp_path / "state").glob("*.json"):
             pid = json.loads(path.read_text())["pid"]
@@ -64,7 +64,7 @@ def checkout(tmp_path):
                 os.kill(pid, 9)
 
 
-def alive():
+def list_running():
     """Returns the PIDs of all daemons."""
     return {at.process()[0] for at in places.every() if at.is_alive()}
 
@@ -104,16 +104,16 @@ def test_code_that_is_saved_again_and_again_leaves_no_daemon_that_nobody_asks(ch
     text = checkout.answers.read_text()
     checkout.edit(f"{text}# once\n")
     eventually(lambda: not is_running(first))
-    (second,) = eventually(alive)
+    (second,) = eventually(list_running)
     eventually(lambda: checkout.status().get("answers") == 1)
     checkout.edit(f"{text}# twice\n")  # no request came to the second one
     eventually(lambda: not is_running(second))
     time.sleep(1)  # a successor would have started
-    assert alive() == set()
+    assert list_running() == set()
     assert checkout.planned()["board"] == "cortex-m4"
     third = checkout.status()["pid"]
     checkout.edit(text)  # a request came to this one
-    eventually(lambda: not is_running(third) and alive())
+    eventually(lambda: not is_running(third) and list_running())
 
 
 @pytest.mark.slow

@@ -165,8 +165,8 @@ def test_a_later_save_takes_the_place_of_an_earlier_one_and_the_number_is_bounde
         bench.add(digest=digest)
         bench.add(digest=digest, options={"ram": 4096})
         bench.add(digest=digest, ahead=True)
-    left = [(one.ahead, one.job.request["model"]["sha256"]) for one in bench.preparer.waiting]
-    assert left == [(False, "3"), (False, "3"), (True, "3")]
+    rows = [(one.ahead, one.job.request["model"]["sha256"]) for one in bench.preparer.waiting]
+    assert rows == [(False, "3"), (False, "3"), (True, "3")]
     for number in range(100):
         bench.add(f"{number}.tflite")
     assert len(bench.preparer.waiting) == preparing.MOST_WAITING
@@ -196,12 +196,12 @@ def prepares(daemon):
 def test_what_is_prepared_has_the_lowest_priority(tmp_path, request_of):
     with running(tmp_path) as daemon:
         daemon.ask(request_of())
-        low = eventually(lambda: prepares(daemon))
-        eventually(lambda: os.sched_getscheduler(low) == os.SCHED_IDLE)
-        assert os.getpriority(os.PRIO_PROCESS, low) == 19
-        (other,) = set(daemon.workers()) - {low}
+        pid = eventually(lambda: prepares(daemon))
+        eventually(lambda: os.sched_getscheduler(pid) == os.SCHED_IDLE)
+        assert os.getpriority(os.PRIO_PROCESS, pid) == 19
+        (other,) = set(daemon.workers()) - {pid}
         assert os.sched_getscheduler(other) == os.SCHED_OTHER
-        group = Path(f"/proc/{low}/autogroup")  # "/autogroup-7 nice 19"; empty or missing without groups
+        group = Path(f"/proc/{pid}/autogroup")  # "/autogroup-7 nice 19"; empty or missing without groups
         eventually(lambda: not group.exists() or group.read_text().split()[2:] in ([], ["19"]))
 
 
@@ -209,15 +209,15 @@ def test_what_is_prepared_has_the_lowest_priority(tmp_path, request_of):
 def test_what_is_prepared_ends_when_a_person_asks(tmp_path, request_of):
     with running(tmp_path, BUILDTOOL_DAEMON_AHEAD=PLENTY) as daemon:
         daemon.ask(request_of())
-        low = eventually(lambda: prepares(daemon))
-        assert os.sched_getscheduler(low) == os.SCHED_OTHER
+        pid = eventually(lambda: prepares(daemon))
+        assert os.sched_getscheduler(pid) == os.SCHED_OTHER
         eventually(lambda: daemon.status()["preparing"]["waiting"] == 0)
-        os.kill(low, signal.SIGSTOP)  # so that it stays at work
+        os.kill(pid, signal.SIGSTOP)  # so that it stays at work
         request = request_of(16)
         eventually(lambda: any(w["doing"] == "preparing" for w in daemon.status()["workers"]))
         assert daemon.ask(request)["model"] == "net"
-        assert low not in daemon.workers()
-        eventually(lambda: not is_running(low))
+        assert pid not in daemon.workers()
+        eventually(lambda: not is_running(pid))
         counts = daemon.counts()
         assert (counts["planned"], counts["prepared"], counts["crashes"]) == (2, 0, 0)
 
@@ -243,10 +243,10 @@ def test_a_limit_that_was_looked_ahead_at_is_found_in_the_cache(tmp_path):
 def test_a_process_that_prepares_and_is_killed_costs_nobody_anything(tmp_path, request_of):
     with running(tmp_path, BUILDTOOL_DAEMON_AHEAD=PLENTY) as daemon:
         daemon.ask(request_of())
-        low = eventually(lambda: prepares(daemon))
-        os.kill(low, signal.SIGKILL)
-        eventually(lambda: low not in daemon.workers())
+        pid = eventually(lambda: prepares(daemon))
+        os.kill(pid, signal.SIGKILL)
+        eventually(lambda: pid not in daemon.workers())
         request = request_of(16)
         assert msgpack.packb(daemon.ask(request)) == msgpack.packb(service.handle(request))
         assert daemon.counts()["faults"] == 0
-        assert eventually(lambda: prepares(daemon)) != low
+        assert eventually(lambda: prepares(daemon)) != pid

@@ -34,8 +34,8 @@ def test_the_memo_does_not_grow_for_ever_and_its_newest_entries_stay(folder, mon
         disk.keep("digests", key, b"content")
         (entry,) = folder.glob(f"digests/*/{key[2:]}")
         os.utime(entry, (number, number))
-    kept = [number for number, key in enumerate(KEYS) if disk.recall("digests", key)]
-    assert kept == list(range(kept[0], 30)) and 8 <= len(kept) <= 11
+    numbers = [number for number, key in enumerate(KEYS) if disk.recall("digests", key)]
+    assert numbers == list(range(numbers[0], 30)) and 8 <= len(numbers) <= 11
 
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setenv("HOME", "")  # without a home nothing is kept
