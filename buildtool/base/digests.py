@@ -183,9 +183,7 @@ class Digests:
 
 
 def sha256(path: str, most: float = math.inf) -> str:
-    """Returns the SHA-256 (hex) of a file. Raises OSError above `most` bytes, and for anything but a regular
-    file: reading a pipe would block.
-    """
+    """Returns the SHA-256 (hex) of a regular file. Raises OSError for others, and above `most` bytes."""
     digest = hashlib.sha256()
     no_wait = getattr(os, "O_NONBLOCK", 0)
     with open(path, "rb", opener=lambda name, flags: os.open(name, flags | no_wait)) as file:

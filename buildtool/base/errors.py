@@ -201,9 +201,7 @@ def to_data(error: BuildtoolError) -> ErrorData:
 
 
 def from_data(data: Mapping[str, Any]) -> BuildtoolError:
-    """Returns the exception that `to_data` described; its code gives the class. Values of wrong types become
-    text.
-    """
+    """Returns the exception that `to_data` described. Its code gives the class; odd values become text."""
     classes = {cls.code: cls for cls in BuildtoolError.__subclasses__()}
     code = str(data.get("code", "")) or BuildtoolError.code
     error = classes.get(code, BuildtoolError)(str(data.get("text", "")))

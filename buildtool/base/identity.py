@@ -75,9 +75,7 @@ def code_folders() -> list[str]:
 
 
 def below(folder: str, suffixes: tuple[str, ...]) -> list[str]:
-    """Returns the files below `folder` that have one of the suffixes, and the C that planning runs there.
-    The paths are relative and sorted.
-    """
+    """Returns the sorted relative paths of files with one of the suffixes, and of C that planning runs."""
     files = []
     for place, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if name != "__pycache__"]

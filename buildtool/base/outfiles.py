@@ -193,8 +193,7 @@ def _report_errors(path: Path) -> Iterator[None]:
 
 def depfile(target: str, files: Iterable[str]) -> bytes:
     """Returns the rule `target: files` for Make, Ninja and CMake, with one file per line, sorted. Raises
-    UsageError for a line break in a name. Semicolons and brackets stay: Make, which reads them as syntax, has
-    no escape for them.
+    UsageError for a line break in a name. Make has no escape for semicolons and brackets.
     """
     lines = [_escape(target) + ":", *(_escape(name) for name in sorted(set(files)))]
     return (" \\\n  ".join(lines) + "\n").encode(errors="surrogateescape")

@@ -77,8 +77,7 @@ def fields_of(kind: type) -> tuple[tuple[str, Any, Any], ...]:
 
 def from_plain(value: Any, kind: Any, where: str) -> Any:
     """Returns the value of the type `kind` (a field's annotation, or a TypedDict) that `to_plain` turned into
-    `value`. Raises Mismatch, with the place, for anything else, also for integers of over 64 bits and floats
-    that are not finite.
+    `value`. Raises Mismatch for others, also for integers of over 64 bits and floats that are not finite.
     """
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if origin is tuple or origin is list:
@@ -163,9 +162,7 @@ Reader = Callable[[Any, str], Any]  # value in the table, dotted key -> the fiel
 
 @dataclasses.dataclass(frozen=True)
 class Kind:
-    """What a value must be. `words` describes it, `read` replaces the reader of its type, and `wrong` returns
-    what is wrong with a value ("": nothing).
-    """
+    """What a value must be: in words, with its own reader, and a function that returns what is `wrong`."""
 
     words: str = ""
     read: Reader | None = None
@@ -228,9 +225,7 @@ class Slot(NamedTuple):
 
 @cache
 def slots(kind: type) -> tuple[Slot, ...]:
-    """Returns the keys of a dataclass's table, in the order of its fields. Fields of a base class belong to
-    another table.
-    """
+    """Returns the keys of a dataclass's table, in the order of its fields, without those of a base class."""
     keys, kinds, entries = fields_with_mark(kind, Key), fields_with_mark(kind, Kind), list[Slot]()
     with_factory = {f.name for f in dataclasses.fields(kind) if f.default_factory is not dataclasses.MISSING}
     for name, hint, default in fields_of(kind):

@@ -18,8 +18,8 @@ _AT = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
 
 
 def read_toml(path: Path, what: str, data: bytes | None = None) -> dict[str, Any]:
-    """Returns the file's top-level table. Messages call the file `what`. `data` is its content, if it has
-    been read already. Raises TargetError.
+    """Returns the top-level table of a file, which messages call `what`. `data` is its content, if known.
+    Raises TargetError.
     """
     text = ""
     try:

@@ -112,9 +112,7 @@ class Work:
         return tuple(account.spent)
 
     def pay(self, spent: Iterable[Spent]) -> bool:
-        """Pays for a remembered value. Returns False, and changes nothing, where the budget would have ended
-        before the value was finished.
-        """
+        """Pays for a remembered value. False, and nothing changes, if the budget would have cut it short."""
         left, parts = self.left, list(spent)
         is_paid = any(account.is_paid for account in self._open)
         for one in parts:

@@ -188,9 +188,7 @@ def started(at: Endpoint) -> socket.socket | None:
 
 
 def _connect_running(at: Endpoint) -> socket.socket | None:
-    """Returns a connection to the daemon that holds the lock, or None without one. Raises AbsentError if it
-    accepts no client.
-    """
+    """Returns a connection to the daemon that holds the lock, or None. Raises AbsentError if it is full."""
     deadline = time.monotonic() + CONNECT_SECONDS
     while at.is_alive():
         connection = at.connect(CONNECT_SECONDS)

@@ -44,9 +44,7 @@ class FileDigests(Memo[str]):
 
 
 class Kept(NamedTuple):
-    """An answer's frame, and path and digest of each file that it depends on. Files whose digests are in the
-    request are left out.
-    """
+    """An answer's frame, and path and digest of each file behind it whose digest is not in the request."""
 
     frame: bytes
     inputs: tuple[tuple[str, str], ...]

@@ -94,9 +94,7 @@ class Worker:
                 pipe.close()
 
     def wait(self, *, patient: bool = True) -> int | None:
-        """Waits until it is gone; returns its exit status and records its CPU time. If not `patient`, returns
-        None where it is still there.
-        """
+        """Returns its exit status and records its CPU time. None if it is there and this is not `patient`."""
         try:
             pid, status, used = os.wait4(self.pid, 0 if patient else os.WNOHANG)
         except ChildProcessError:

@@ -83,9 +83,7 @@ class Preparer:
         return next((worker for worker in self._pool.workers if worker.prepares), None)
 
     def add(self, job: Job, *, ahead: bool = False) -> None:
-        """Adds a preparation, which begins as soon as the budget allows it. There is one look ahead per
-        network and board.
-        """
+        """Adds a preparation, which begins as soon as the budget allows it. A network has one look ahead."""
         if self._share <= 0:
             return
         subject = job.about if ahead else _subject(job.request, job.environment)

@@ -130,9 +130,7 @@ class Scheduler:
                 self._begin(job)
 
     def _finish(self, job: Job, frame: bytes, message: Mapping[str, Any]) -> None:
-        """Sends an answer to all clients that wait for it, and remembers it. `message` is the worker's
-        message.
-        """
+        """Sends an answer to all clients that wait for it, and remembers it. `message` is from the worker."""
         self.jobs.pop(job.key, None)
         if job.cache == "renew":  # older answers must not be used again
             self.forget()

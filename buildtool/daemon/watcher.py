@@ -39,9 +39,7 @@ class Events:
         self._observer: BaseObserver | None = None
 
     def listen(self, folder: str, heard: Callable[[set[str]], None], *, below: bool = False) -> str:
-        """Calls `heard` with paths that change in a folder, or `below` it. Returns why this is impossible, ""
-        if it works.
-        """
+        """Calls `heard` with paths that change in a folder, or `below` it. Returns why it cannot, or ""."""
         kind = file_system(folder)
         if kind in FOREIGN:
             return f"its file system ({kind}) sends no events"
