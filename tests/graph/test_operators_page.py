@@ -51,11 +51,11 @@ def test_a_refusal_gives_the_reason_of_the_page(code):
 
 
 def test_an_operator_of_another_data_type_is_refused_for_the_reason_of_the_page():
-    assert "| SQRT | read | refused: LiteRT's kernel takes no uint8 |" in page()
+    assert "| SQRT | read | refused: LiteRT's kernel does not support uint8 |" in page()
     sheet = Sheet()
     x = sheet.add(Tensor((8,), "uint8"))
     y = sheet.apply("SQRT", [x], (8,), dtype="uint8")
-    with pytest.raises(UnsupportedError, match="LiteRT's kernel takes no uint8"):
+    with pytest.raises(UnsupportedError, match="LiteRT's kernel does not support uint8"):
         read_model(sheet.bytes([x], [y]))
 
 
@@ -90,5 +90,5 @@ def test_the_page_is_right_about_litert_and_int16(kind):
         run(sheet.bytes([x], [y]), [np.full((1, 2, 2, 4), 9, np.int16)])
         reason = "no kernel here"
     except (RuntimeError, ValueError):
-        reason = "LiteRT's kernel takes no int16"
+        reason = "LiteRT's kernel does not support int16"
     assert table()[kind]["int16"] == reason

@@ -12,6 +12,7 @@ from samplefiles import mixed
 
 from buildtool.base.errors import BuildtoolError, ModelError, UnsupportedError
 from buildtool.graph.rewrite import rewrite
+from buildtool.graph.tflite import reader
 from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.types import Graph
 
@@ -153,6 +154,16 @@ def test_a_constant_must_have_as_many_bytes_as_its_shape_says() -> None:
     data = write([x, short, y], [FileOperator("ADD", [0, 1], [2], "AddOptions")], [0], [2])
     with pytest.raises(ModelError, match="has 100 bytes"):
         read_model(data)
+
+
+@pytest.mark.parametrize("fault", [AttributeError, KeyError, RecursionError, MemoryError])
+def test_a_fault_of_the_reader_is_not_reported_as_a_damaged_file(fault, monkeypatch) -> None:
+    def fail(_graph: Graph) -> None:
+        raise fault("a fault of the program")
+
+    monkeypatch.setattr(reader, "check_graph", fail)
+    with pytest.raises(fault, match="a fault of the program"):
+        read_model(mixed())
 
 
 def test_a_vector_longer_than_the_file_is_refused_at_its_length() -> None:

@@ -1,5 +1,6 @@
 """State between invokes: reading, settling, and sequences of invokes that equal LiteRT's."""
 
+import tracemalloc
 from dataclasses import replace
 
 import numpy as np
@@ -188,17 +189,19 @@ REFUSED = {
     "variable 'layer/ring' is of type float32": {"values": FLOATS},
     "has two types: int16 [1, 4, 3] and int8 [1, 4, 3]": {"values": _value(dtype=np.int16)},
     "has two types: int8 [1, 3, 3] and int8 [1, 4, 3]": {"values": _value((1, 3, 3))},
-    "subgraph 1, #2 RELU: CALL_ONCE runs more than assignments of constants": {
+    "subgraph 1, #2 RELU: CALL_ONCE does more than assign constants to variables": {
         "other": ([*WHOLE[0], FileTensor((1, 4, 3))], [*WHOLE[1], FileOperator("RELU", [1], [2])])
     },
-    "a variable's first value is computed": {"other": initialising({"layer/ring": FileTensor((1, 4, 3))})},
-    "CALL_ONCE of subgraph 7; the file has 2": {
+    "the initial value of a variable is not a constant": {
+        "other": initialising({"layer/ring": FileTensor((1, 4, 3))})
+    },
+    "CALL_ONCE runs subgraph 7; the file has 2": {
         "ops": (replace(ONCE, options={"InitSubgraphIndex": 7}), *RING_OPS[1:])
     },
     # LiteRT finds no value at its first invoke
-    "variable 'layer/ring' has its first value too late": {"ops": (*RING_OPS[1:3], ONCE, *RING_OPS[3:])},
+    "CALL_ONCE initialises variable 'layer/ring' too late": {"ops": (*RING_OPS[1:3], ONCE, *RING_OPS[3:])},
     "type uint8": {"tensors": ring_tensors("uint8"), "values": _value(dtype=np.uint8)},
-    "names no variable": {"ops": (*RING_OPS[:2], NAMELESS, *RING_OPS[3:])},
+    "does not name a variable": {"ops": (*RING_OPS[:2], NAMELESS, *RING_OPS[3:])},
 }
 
 
@@ -207,11 +210,23 @@ def test_an_unsound_state_is_refused(words):
     text = _refused(**REFUSED[words])
     assert words in text
     assert "_experimental_variable_quantization" not in text or "uint8" not in words
-    assert "CALL_ONCE come before" in text or "too late" not in words
+    assert "put CALL_ONCE before" in text or "too late" not in words
+
+
+def test_a_huge_variable_tensor_is_refused_without_allocating():
+    huge = FileTensor((1, 1 << 28), variable=True)
+    model = write([huge, FileTensor((1, 1 << 28))], [FileOperator("RELU", [0], [1])], [1], [1])
+    tracemalloc.start()
+    try:
+        with pytest.raises(ModelError):
+            read_model(model)
+        assert tracemalloc.get_traced_memory()[1] < 1 << 22
+    finally:
+        tracemalloc.stop()
 
 
 def test_a_variable_tensor_with_a_value_is_refused():
-    with pytest.raises(UnsupportedError, match="a value in the file, which LiteRT does not load"):
+    with pytest.raises(UnsupportedError, match="has a value in the file; LiteRT ignores such a value"):
         kept = FileTensor((1, 4), data=np.zeros((1, 4), np.int8), variable=True)
         add = FileOperator("ADD", [0, 1], [2], "AddOptions", version=2)
         read_model(write([FileTensor((1, 4)), kept, FileTensor((1, 4))], [add], [0], [2]))
