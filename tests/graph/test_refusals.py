@@ -30,12 +30,12 @@ def test_two_hundred_operators_are_a_few_lines():
 
 def test_each_cause_has_a_cure_of_its_own():
     cases = [  # operator, its custom code, type of its input, word of the cause, word of the cure
-        ("RELU", "", "uint8", "uint8", "anew with int8 quantisation"),
+        ("RELU", "", "uint8", "uint8", "again with int8 quantisation"),
         ("HARD_SWISH", "", "int16", "int16", "in place of EXPERIMENTAL_TFLITE"),
         ("RELU", "", "float32", "float32", "quantise the network after training"),
         ("CUSTOM", "Mine", "int8", "a custom operator", "built-in operators"),
         ("CUSTOM", "FlexErf", "int8", "(flex)", "SELECT_TF_OPS"),
-        ("BIDIRECTIONAL_SEQUENCE_LSTM", "", "int8", "with state", "its state as inputs and outputs"),
+        ("BIDIRECTIONAL_SEQUENCE_LSTM", "", "int8", "with state", "make its state an input and an output"),
         ("ATAN2", "", "int8", "not supported", "use one of"),
     ]
     tensors, operators = [], []

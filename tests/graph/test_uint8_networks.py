@@ -153,7 +153,7 @@ def test_operators_without_an_int8_form_are_refused() -> None:
                       after=lambda s: [s.ints(13, 17)], out=MOVE)  # fmt: skip
     with pytest.raises(UnsupportedError, match="interpolates in floats"):
         read_model(bilinear)
-    with pytest.raises(UnsupportedError, match="a uint8 input or output without a scale"):
+    with pytest.raises(UnsupportedError, match="a uint8 network input or output without scale"):
         read_model(
             single("RESHAPE", IMAGE, "ReshapeOptions", out={"scale": None}, after=lambda s: [s.ints(*IMAGE)])
         )
@@ -163,7 +163,7 @@ def test_a_cast_takes_the_numbers_and_is_refused() -> None:
     s = Sheet()
     x, y = s.tensor(IMAGE), s.add(FileTensor(IMAGE, "int16"))
     s.operators.append(FileOperator("CAST", [x], [y], "CastOptions", {"InDataType": 3, "OutDataType": 7}))
-    with pytest.raises(UnsupportedError, match="CAST of uint8: it takes the stored numbers"):
+    with pytest.raises(UnsupportedError, match="CAST in uint8: it takes the stored numbers"):
         read_model(s.bytes([x], [y]))
 
 
