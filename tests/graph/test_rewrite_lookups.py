@@ -186,5 +186,5 @@ def test_a_lookup_without_a_table_is_refused():
 
 
 def test_a_lookup_is_not_written_to_a_file():
-    with pytest.raises(UnsupportedError, match="LOOKUP has no form"):
+    with pytest.raises(UnsupportedError, match="no operator for LOOKUP"):
         write_model(_damaged())
