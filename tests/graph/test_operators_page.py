@@ -1,4 +1,4 @@
-"""The page of TFLite's operators follows from the reader's tables, and is right."""
+"""The page of TFLite's operators agrees with the reader's tables and with LiteRT."""
 
 import numpy as np
 import pytest
@@ -78,7 +78,7 @@ _WIDE_FORMS = {  # constant operands, options, the output's shape and type
 
 @pytest.mark.parametrize("kind", _WIDE_FORMS)
 def test_the_page_is_right_about_litert_and_int16(kind):
-    """An operator without int16 here is `no kernel here` where LiteRT runs it, else LiteRT's lack."""
+    """The page says `no kernel here` if LiteRT runs the operator in int16, otherwise that LiteRT cannot."""
     constants, options_class, options, shape = _WIDE_FORMS[kind]
     sheet = Sheet()
     x = sheet.add(Tensor((1, 2, 2, 4), "int16", scale=0.01))

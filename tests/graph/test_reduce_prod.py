@@ -18,7 +18,7 @@ from buildtool.zoo.drawn import NetBuilder, quant
 
 
 def product(net, x, axes, keep, factor, zero_point=0):
-    """The product of `x` over axes; each step multiplies by about `factor`."""
+    """Adds a REDUCE_PROD of `x` whose every step multiplies by about `factor`."""
     shape = net.shape(x)
     count = math.prod(shape[a] for a in axes)
     logarithm = count * (math.log(net.scale(x)) - math.log(factor))
@@ -28,7 +28,7 @@ def product(net, x, axes, keep, factor, zero_point=0):
 
 @st.composite
 def products(draw):
-    """Any axes of any shape; factors from those that leave nothing to those whose sums wrap around."""
+    """Draws a product over any axes of any shape. Small factors give 0, and large ones wrap around."""
     net = NetBuilder(draw(seeds))
     shape = draw(st.lists(st.sampled_from((1, 2, 3, 5, 7, 8, 17)), min_size=1, max_size=5))
     axes = tuple(sorted(draw(st.sets(st.integers(0, len(shape) - 1), min_size=1))))
@@ -48,7 +48,7 @@ def test_products_equal_litert(graph, seed, pattern):
     check(graph, inputs_for(graph, seed, pattern))
 
 
-def test_a_factor_that_the_shift_does_not_hold_is_refused():
+def test_a_factor_beyond_the_shift_is_refused():
     net = NetBuilder(0)
     graph = net.graph([product(net, net.input((1, 4)), (1,), False, 128.5)])
     with pytest.raises(UnsupportedError, match="a requantisation factor of 128"):
@@ -56,7 +56,7 @@ def test_a_factor_that_the_shift_does_not_hold_is_refused():
 
 
 def network():
-    """Products over rows and columns, over channels, and over all."""
+    """Returns products over rows and columns, over channels, over columns, and over all."""
     net = NetBuilder(3)
     x = net.input((1, 5, 7, 9))
     return net.graph([product(net, x, axes, True, 1 / 45) for axes in ((1, 2), (3,), (2,), (1, 2, 3))])
@@ -70,4 +70,4 @@ def test_firmware_equals_litert(board, tmp_path):
     request = {"kind": "validate", "model": str(model), "board": board, "reference": "litert", "inputs": 3}
     answer = handle(request | {"tensors": True, "seed": 1, "options": {}})
     assert answer["exact"], answer["first_difference"]
-    assert answer["output_values"] > 50  # different ones
+    assert answer["output_values"] > 50  # different values

@@ -1,4 +1,4 @@
-"""The schema package imports only the used modules, and shows the same as with all of them."""
+"""The schema package only imports the modules that are used, and has the same names as the whole package."""
 
 import subprocess
 import sys

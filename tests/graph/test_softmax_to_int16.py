@@ -1,4 +1,4 @@
-"""SOFTMAX of int8 to int16, and QUANTIZE of that to int32, as keyword spotters end: LiteRT's own values."""
+"""SOFTMAX from int8 to int16, then QUANTIZE to int32, as at the end of keyword spotters, equal LiteRT."""
 
 import numpy as np
 import pytest
@@ -36,8 +36,8 @@ def test_shares_are_litert_s(seed) -> None:
     x = rng.integers(-128, 128, (4, count)).astype(np.int8)
     x[0] = x[0, 0]
     graph = read_model(data)
-    got, expected = execute(graph, [x]), run(data, [x])
-    for t, value in got.items():
+    values, expected = execute(graph, [x]), run(data, [x])
+    for t, value in values.items():
         index = graph.tensors[t].source.index
         if index:
             assert np.array_equal(value, expected[index]), index

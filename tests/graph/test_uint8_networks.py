@@ -1,4 +1,4 @@
-"""Networks of uint8, the scheme before int8, equal LiteRT's uint8 kernels."""
+"""uint8 networks (the scheme before int8) equal LiteRT's uint8 kernels."""
 
 import numpy as np
 import pytest
@@ -44,10 +44,10 @@ def convolution(kind: str, zero: int, least: int = 0, most: int = 255, activatio
 @pytest.mark.parametrize("zero", [0, 128, 151, 255])
 def test_filters_with_a_zero_point(kind, zero) -> None:
     least = max(zero - 128, 0)
-    for most, held in ((min(zero + 127, 255), True), (255, zero == 128)):
-        graph = assert_equals_litert(convolution(kind, zero, least if held else 0, most))
+    for most, fits in ((min(zero + 127, 255), True), (255, zero == 128)):
+        graph = assert_equals_litert(convolution(kind, zero, least if fits else 0, most))
         marked = [isinstance(op.attrs, AsUint8) for op in graph.ops]
-        assert sum(marked) == int(not held)
+        assert sum(marked) == int(not fits)
     assert [graph.tensors[t].dtype for t in (*graph.inputs, *graph.outputs)] == [DType.UINT8] * 2
 
 
@@ -69,7 +69,7 @@ def pad(s: Sheet) -> list[int]:
 
 
 def filled() -> bytes:
-    """A constant that FILL makes, added."""
+    """Returns an ADD of the input and the constant output of FILL."""
     s = Sheet()
     x, value, y = s.tensor(IMAGE), s.tensor((), data=np.array(77, np.uint8)), s.tensor(IMAGE)
     s.operators.append(FileOperator("FILL", [s.ints(*IMAGE), value], [y], "FillOptions", {}))
@@ -127,8 +127,8 @@ def test_joined_tensors_are_rescaled_in_floats(seed) -> None:
                 scale=scale, zero=77)  # fmt: skip
     data, every = s.bytes(inputs, [y]), np.arange(256, dtype=np.uint8).reshape(1, 16, 16, 1)
     graph = read_model(data)
-    got = execute(graph, [every] * 3)[graph.outputs[0]]
-    assert np.array_equal(got, run(data, [every] * 3)[y])
+    result = execute(graph, [every] * 3)[graph.outputs[0]]
+    assert np.array_equal(result, run(data, [every] * 3)[y])
 
 
 def transposed(zero: int) -> bytes:
@@ -159,7 +159,7 @@ def test_operators_without_an_int8_form_are_refused() -> None:
         )
 
 
-def test_a_cast_takes_the_numbers_and_is_refused() -> None:
+def test_a_cast_of_stored_numbers_is_refused() -> None:
     s = Sheet()
     x, y = s.tensor(IMAGE), s.add(FileTensor(IMAGE, "int16"))
     s.operators.append(FileOperator("CAST", [x], [y], "CastOptions", {"InDataType": 3, "OutDataType": 7}))
@@ -167,8 +167,8 @@ def test_a_cast_takes_the_numbers_and_is_refused() -> None:
         read_model(s.bytes([x], [y]))
 
 
-def test_int8_parts_of_a_network_stay_as_they_are() -> None:
-    """Behind QUANTIZE an int8 average rounds as int8 averages do, and int8's operators are read."""
+def test_int8_parts_of_a_network_do_not_change() -> None:
+    """After QUANTIZE, an int8 average rounds as in int8 networks, and ABS, which uint8 lacks, is read."""
     s = Sheet()
     x = s.tensor(IMAGE, 0.7, 131)
     y = s.apply("ADD", [x, x], IMAGE, "AddOptions", {}, scale=0.7, zero=100)
@@ -186,8 +186,8 @@ def test_int8_parts_of_a_network_stay_as_they_are() -> None:
     assert_equals_litert(s.bytes([x], [y]))
 
 
-def test_a_filter_of_two_operators_is_kept_once() -> None:
-    """Of two convolutions, and as an operand of an addition."""
+def test_a_filter_of_two_operators_is_stored_once() -> None:
+    """Two convolutions and an addition read it."""
     s, options = Sheet(), {"StrideH": 1, "StrideW": 1}
     x, w = s.tensor((1, 1, 5, 4), 0.05, 131), s.weights((4, 1, 1, 4), 131, 40)
     y, quant = x, {"scale": 0.05, "zero": 120}
@@ -202,28 +202,28 @@ def test_a_filter_of_two_operators_is_kept_once() -> None:
 
 
 def edges(x: float, w: float, y: float) -> np.ndarray:
-    """Sums that float32's product of two scales and that of double precision requantise to other values."""
+    """Returns sums whose result depends on the precision of the scales' product: float32 or double."""
     sums = np.arange(-int(100 * y / (x * w)), int(100 * y / (x * w)))
     products = float(np.float32(x) * np.float32(w)), x * w
-    found = (multiply_by_quantized_multiplier(sums, *quantize_multiplier(p / y)) for p in products)
-    return sums[np.not_equal(*found)]
+    results = (multiply_by_quantized_multiplier(sums, *quantize_multiplier(p / y)) for p in products)
+    return sums[np.not_equal(*results)]
 
 
-@pytest.mark.parametrize("wide", [False, True], ids=["a filter that int8 holds", "one that it does not"])
+@pytest.mark.parametrize("wide", [False, True], ids=["a filter that fits int8", "one that does not"])
 @pytest.mark.parametrize("kind", ["CONV_2D", "DEPTHWISE_CONV_2D"])
 def test_scales_of_input_and_filter_are_multiplied_in_floats(kind, wide) -> None:
-    """Biases are the sums at which that is seen; of a public network, and of scales that are drawn."""
-    rng, tried = np.random.default_rng(1), 0
+    """The biases are sums with different results, for scales of a public network and drawn scales."""
+    rng, cases = np.random.default_rng(1), 0
     for scales in ((0.023528477, 0.006837657, 0.023528477), *rng.uniform(0.002, 0.03, (2000, 3))):
         x_scale, w_scale, y_scale = map(float, np.float32(scales))
         sums = edges(x_scale, w_scale, y_scale)[:7]
-        if not len(sums) or tried == 6:
+        if not len(sums) or cases == 6:
             continue
         s, zero = Sheet(), 200 if wide else 131
         x = s.tensor((1, 2, 2, 8), x_scale, 128)
         depthwise = kind == "DEPTHWISE_CONV_2D"
         filters = np.full((1, 1, 1, 8) if depthwise else (8, 1, 1, 8), zero, np.uint8)
-        filters.reshape(-1)[[7, -1]] = 0 if wide else zero  # of the last channel, whose bias is another
+        filters.reshape(-1)[[7, -1]] = 0 if wide else zero  # only in the last channel, which has another bias
         w = s.tensor(filters.shape, w_scale, zero, filters)
         bias = np.zeros(8, np.int32)
         bias[: len(sums)] = sums
@@ -233,5 +233,5 @@ def test_scales_of_input_and_filter_are_multiplied_in_floats(kind, wide) -> None
         y = s.apply(kind, [x, w, b], (1, 2, 2, 8), table, options, scale=y_scale, zero=128)
         graph = assert_equals_litert(s.bytes([x], [y]))
         assert any(isinstance(op.attrs, AsUint8) for op in graph.ops) == wide
-        tried += 1
-    assert tried == 6
+        cases += 1
+    assert cases == 6

@@ -40,9 +40,9 @@ def execute(
 ) -> dict[int, Values]:
     """Runs the graph once; returns the value of every activation tensor (also of inputs) by index.
 
-    `inputs` are in the order of `graph.inputs`. `held` are the states at the start of the invoke, in the
-    order of `graph.states`; by default they have their initial values. Raises UsageError if a value does not
-    have the type and shape of its tensor.
+    `inputs` are in the order of `graph.inputs`. `held` are the states at the start, in the order of
+    `graph.states` (default: their initial values). Raises UsageError if a value does not have its tensor's
+    type and shape.
     """
     if len(inputs) != len(graph.inputs):
         raise UsageError(f"the network has {len(graph.inputs)} inputs, but got {len(inputs)} values")
@@ -90,10 +90,7 @@ def execute_op(graph: Graph, op: Op, values: dict[int, Values]) -> list[Values]:
 
 
 def _find_rule(graph: Graph, op: Op) -> str:
-    """Returns the name of the function that computes an operator.
-
-    Some kinds have another function for wide integers.
-    """
+    """Returns the name of the function that computes an operator; it may differ for wide integers."""
     definition = DEFS[op.kind]
     source, out = (graph.tensors[t].dtype for t in (op.inputs[0], op.outputs[0]))
     widens = op.kind is OpKind.SOFTMAX and source is DType.INT8

@@ -188,10 +188,7 @@ def negate(graph: Graph, op: Op, x: Int64, limits: Limits) -> Int64:
 
 
 def root(graph: Graph, op: Op, x: Int64, limits: Limits) -> Int64:
-    """Computes SQRT in float32, rounded down.
-
-    For values below 0 LiteRT stops with an error; here they give the least output.
-    """
+    """Computes SQRT in float32, rounded down. Below 0, where LiteRT fails, it returns the least output."""
     scale, out = _read_scales(graph, op)
     real = np.float32(scale) * np.maximum(x, 0).astype(np.float32)
     y = np.trunc(np.sqrt(real) / np.float32(out.scale)).astype(np.int64) + out.zero_point
@@ -199,10 +196,7 @@ def root(graph: Graph, op: Op, x: Int64, limits: Limits) -> Int64:
 
 
 def inverse_square_root(graph: Graph, op: Op, x: Int64, limits: Limits) -> Int64:
-    """Computes RSQRT in integers. 0 gives the greatest output.
-
-    For values below 0 LiteRT stops with an error; here they give the least output.
-    """
+    """Computes RSQRT in integers: the greatest output at 0, the least below 0, where LiteRT fails."""
     scale, out = _read_scales(graph, op)
     multiplier, shift = quantize_multiplier(1 / (float(np.sqrt(np.float32(scale))) * out.scale))
     factor, factor_shift = inverse_root(np.maximum(x, 0))

@@ -38,10 +38,7 @@ def channel_scales(graph: Graph, op: Op) -> list[float]:
 
 
 def _add_bias(sums: Numbers, inputs: list[Values]) -> Int64:
-    """Returns the sums plus the bias. The last dimension is the output channel.
-
-    For int8 activations they are modulo 2^32, because LiteRT adds in int32.
-    """
+    """Returns the sums (output channels last) plus the bias; for int8 modulo 2^32, as in LiteRT's int32."""
     total = np.asarray(sums, np.int64)
     most = inputs[1].size // max(total.shape[-1], 1) * _LARGEST_PRODUCT
     if len(inputs) > 2:
@@ -76,10 +73,7 @@ def _find_exact_float(op: Op, x: Values, terms: int) -> type[np.float32] | type[
 def _make_windows(
     x: Int64, attrs: ConvAttrs, kernel: tuple[int, int], out: tuple[int, ...], dtype: npt.DTypeLike
 ) -> Numbers:
-    """Returns the windows of the padded activations `x`, which are minus their zero point.
-
-    The shape is (batch, rows, columns, channels, kernel rows, kernel columns).
-    """
+    """Pads; returns windows (batch, rows, columns, channels, kernel rows, kernel columns)."""
     pad = attrs.pad
     border = ((0, 0), (pad.top, max(pad.bottom, 0)), (pad.left, max(pad.right, 0)), (0, 0))
     padded = np.pad(x.astype(dtype), border)  # 0: the zero point

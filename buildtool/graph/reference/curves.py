@@ -61,10 +61,7 @@ class _Word:
         return np.asarray(np.clip(a << np.asarray(bits, np.int64), -self.one - 1, self.one))
 
     def exp_of_last_quarter(self, a: Int64) -> Int64:
-        """Returns exp of fractions in [-1/4, 0) by a Taylor series of degree 4 around -1/8.
-
-        With 16 bits the sum saturates.
-        """
+        """Returns exp of [-1/4, 0) by a Taylor series of degree 4 around -1/8. With 16 bits it saturates."""
         around = self.constant(_EXP_MINUS_EIGHTH)
         x = a + self.constant(_EIGHTH)
         x2 = self.mul(x, x)
@@ -75,10 +72,7 @@ class _Word:
         return total if self.bits == 32 else np.asarray(np.minimum(total, self.one))
 
     def exp_of_negative(self, a: Int64, integer_bits: int) -> Int64:
-        """Returns exp of numbers <= 0, as a fraction.
-
-        It is the exp of the part in the last quarter, times one factor for each higher binary digit.
-        """
+        """Returns exp of numbers <= 0: exp of the last quarter times one factor per higher binary digit."""
         fraction_bits = self.bits - 1 - integer_bits
         quarter = 1 << (fraction_bits - 2)
         in_quarter = (a & (quarter - 1)) - quarter
@@ -134,10 +128,7 @@ def _one_over_one_plus(x: Int64) -> Int64:
 
 
 def reciprocal(x: Int64) -> tuple[Int64, Int64]:
-    """Returns (factor, bits) for integers x > 0: 1 / x = factor * 2^(-31 - bits).
-
-    The factor is a Q0.31 number in [1/2, 1].
-    """
+    """Returns (Q0.31 factor in [1/2, 1], bits) for integers x > 0: 1 / x = factor * 2^(-31 - bits)."""
     zeros = _leading_zeros(x)
     return _one_over_one_plus((x << zeros) - (1 << 31)), 31 - zeros
 

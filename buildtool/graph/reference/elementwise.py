@@ -29,10 +29,10 @@ def add_factors(graph: Graph, op: Op) -> tuple[Factor, Factor, Factor]:
 def add_sub(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
     """Computes ADD and SUB."""
     if isinstance(op.attrs, WidenedAttrs):  # adds the missing channels to the second operand
-        whole, narrow, filling = inputs
-        after = whole.shape[-1] - narrow.shape[-1] - op.attrs.before
+        wide, narrow, filling = inputs
+        after = wide.shape[-1] - narrow.shape[-1] - op.attrs.before
         sides = [(0, 0)] * (narrow.ndim - 1) + [(op.attrs.before, after)]
-        inputs = [whole, np.pad(narrow, sides, constant_values=filling[0])]
+        inputs = [wide, np.pad(narrow, sides, constant_values=filling[0])]
     *factors, out = add_factors(graph, op)
     left = ADD_LEFT_SHIFTS[graph.tensors[op.outputs[0]].dtype]
     a, b = (

@@ -1,7 +1,6 @@
 """Elementwise operators of several operands: maxima, differences, quotients, comparisons, SELECT.
 
-The operands are int8 or truth values (one byte, 0 or 1); they broadcast as in numpy. ADD, SUB and MUL are in
-`elementwise`.
+The operands are int8 or truth values (one byte, 0 or 1) and broadcast. ADD, SUB and MUL: see `elementwise`.
 """
 
 import numpy as np
@@ -64,10 +63,7 @@ def squared_difference(graph: Graph, op: Op, inputs: list[Values]) -> list[Value
 
 
 def quotient_factor(graph: Graph, op: Op) -> Factor:
-    """Returns DIV's (multiplier, shift) for the quotient of the operands minus their zero points.
-
-    The ratio of the scales is in float32.
-    """
+    """Returns DIV's (multiplier, shift) for operands minus their zero points, computed in float32."""
     first, second = (np.float32(quantization(graph, op, t).scale) for t in op.inputs)
     return quantize_multiplier(
         float(first / (second * np.float32(tensors.output_quantization(graph, op).scale)))
@@ -77,9 +73,9 @@ def quotient_factor(graph: Graph, op: Op) -> Factor:
 def divide(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
     """Computes DIV with a reciprocal.
 
-    LiteRT stops with an error at a divisor of 0; here it gives the end of the range. For a very small
-    quotient the reference kernel shifts by 32 bits or more, which C leaves undefined. x86-64 and AArch64 take
-    the distance modulo 32. The result here is the same, or 0 if the attributes say so.
+    LiteRT fails at a divisor of 0; here it gives the end of the range. For a very small quotient the
+    reference kernel shifts by 32 bits or more, which C leaves undefined: x86-64 and AArch64 take the distance
+    modulo 32. The result here is the same, or 0 if the attributes say so.
     """
     a, b = (centre(graph, op, i, inputs[i]) for i in range(2))
     attrs = attributes(op, QuotientAttrs)
@@ -112,10 +108,7 @@ def comparison_operands(graph: Graph, op: Op) -> tuple[tuple[int, int, int], tup
 
 
 def compare(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
-    """Computes EQUAL, LESS, ... of operands in steps of 1/256.
-
-    The steps are rounded, so different values with a small scale can be equal.
-    """
+    """Computes EQUAL, LESS, ... in rounded steps of 1/256, so close values may be equal."""
     scaled = []
     for value, (zero_point, *factor) in zip(inputs, comparison_operands(graph, op), strict=True):
         steps = (value.astype(np.int64) - zero_point) << COMPARISON_LEFT_SHIFT

@@ -19,9 +19,8 @@ LSTM: one step of one sequence. x is its input and h the state of its output. Ev
     hidden = clamp8(requantise(output gate * tanh(cell)) + hidden zero point)
     h = y  = hidden, or clamp8(requantise(projection * hidden + bias) + zero point), then clipped
 
-Without an input gate, `input` is 1 - forget. Zero points are folded into the biases. The peephole of the
-output gate reads the new cell. Quotients are rounded, halves away from zero. The cell's scale is a power of
-two.
+Without an input gate, `input` is 1 - forget. Zero points are folded into the biases. The output gate's
+peephole reads the new cell. Quotients are rounded, halves away from 0. The cell's scale is a power of two.
 
 In three points the kernel differs from what one would expect, and this module follows it. Before a
 projection, the hidden zero point has the opposite sign. Peepholes reach only as many cells as there are
@@ -127,14 +126,11 @@ class Gate:
 
 @dataclass(frozen=True)
 class Lstm:
-    """The integer parameters of an LSTM.
-
-    `gates` are in the order of GATES. The input gate is None if it is 1 - forget. A clip of 0 means no clip.
-    """
+    """An LSTM's integers. Gates are in the order of GATES; an input gate of None is 1 - forget."""
 
     gates: tuple[Gate | None, Gate, Gate, Gate]
     cell_bits: int  # the cell's scale is 2^-cell_bits
-    cell_clip: int
+    cell_clip: int  # 0: no clip
     hidden_factor: Factor
     hidden_zero_point: int
     projection: Product | None
@@ -262,9 +258,9 @@ def _compute_step(net: Lstm, x: Int64, h: Int64, cell: Int64) -> tuple[Int64, In
     forget = logistic(_sum_gate(forget_gate, x, h, cell))
     candidate = tanh(_sum_gate(cell_gate, x, h, cell), GATE_INTEGER_BITS)
     admitted = 32767 - forget if input_gate is None else logistic(_sum_gate(input_gate, x, h, cell))
-    kept = rounding_divide_by_pot(forget * cell, 15)
+    remaining = rounding_divide_by_pot(forget * cell, 15)
     added = rounding_divide_by_pot(admitted * candidate, 30 - net.cell_bits)
-    cell = _clamp16(kept + added)
+    cell = _clamp16(remaining + added)
     if net.cell_clip:
         cell = np.clip(cell, -net.cell_clip, net.cell_clip)
     exposed = logistic(_sum_gate(output_gate, x, h, cell))
@@ -282,8 +278,8 @@ def _compute_step(net: Lstm, x: Int64, h: Int64, cell: Int64) -> tuple[Int64, In
 def lstm(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
     """Computes all steps of x; returns the output, the new state of the output, and the new cell.
 
-    As in the kernel, if the first dimension of x is time, each step computes all sequences at once. Otherwise
-    the sequences are computed one after the other.
+    As in the kernel, the sequences of a batch run together if `x` is time-major, otherwise one after the
+    other.
     """
     net, time_major = lstm_of(graph, op), attributes(op, LstmAttrs).time_major
     places = [place for place in LstmInput if op.inputs[place] >= 0]

@@ -1,7 +1,4 @@
-"""MEAN, REDUCE_MAX, REDUCE_MIN and REDUCE_PROD over any axes, ARG_MAX, ARG_MIN and pools.
-
-They compute 8-bit elements, and some of them 16-bit elements.
-"""
+"""MEAN, REDUCE_MAX, REDUCE_MIN, REDUCE_PROD, ARG_MAX, ARG_MIN and pools, of 8 bits and some of 16 bits."""
 
 import math
 
@@ -68,10 +65,7 @@ def arg_extreme(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
 
 
 def _make_windows(x: Int64, attrs: PoolAttrs, out: tuple[int, ...], fill: int) -> Int64:
-    """Returns the windows of the input, padded with `fill`.
-
-    The shape is (batch, rows, columns, channels, kernel rows, kernel columns).
-    """
+    """Pads with `fill`; returns windows (batch, rows, columns, channels, kernel rows, kernel columns)."""
     # Windows of the last rows and columns may reach past the explicit padding.
     need = [(out[i + 1] - 1) * attrs.stride[i] + attrs.kernel[i] for i in range(2)]
     before = (attrs.pad.top, attrs.pad.left)

@@ -1,8 +1,7 @@
 """SOFTMAX, LOG_SOFTMAX and L2_NORMALIZATION over the last dimension, in integers.
 
-LiteRT's reference kernel of SOFTMAX only uses integers. Its optimised kernel uses floats and gives other
-results. Qm.n below is a signed 32-bit number with m integer and n fractional bits. A C kernel needs one
-table,
+LiteRT's reference SOFTMAX uses integers (its optimised kernel uses floats and gives other results). Qm.n is a
+signed 32-bit number with m integer and n fractional bits. A C kernel needs one table,
 
     exponentials[d] = exp(-d * input scale * beta) as Q0.31, d = largest element - element, 0..255
 

@@ -77,8 +77,8 @@ def softmax(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
     total = exps.sum(-1, keepdims=True)
     bits = np.frexp(total.astype(np.float64))[1].astype(np.int64)  # number of bits in each sum
     headroom = 32 - bits
-    whole = ((total << (headroom - 1)) + (1 << 13)) >> 14  # from 65536 for 1 to 131072 for 2
-    factor = interpolate(np.clip(whole - 32768 - 65536, *HALVES), reciprocal_table())
+    scaled = ((total << (headroom - 1)) + (1 << 13)) >> 14  # from 65536 for 1 to 131072 for 2
+    factor = interpolate(np.clip(scaled - 32768 - 65536, *HALVES), reciprocal_table())
     right = 31 - headroom
     y = (exps * factor + (np.int64(1) << (right - 1))) >> right
     return [np.clip(y, 0, 32767).astype(np.int16)]
@@ -127,10 +127,7 @@ def tanh(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
 
 
 def _look_up_sigmoid(graph: Graph, op: Op, inputs: list[Values], bits: int, most: int) -> tuple[Int64, Int64]:
-    """Returns the inputs x in steps of 1 / 12288, and the sigmoid of |x| from the table.
-
-    An entry of the table covers 2^bits steps. Beyond the table the value is `most`.
-    """
+    """Returns x in steps of 1 / 12288, and the sigmoid of |x|: one entry per 2^bits steps, then `most`."""
     multiplier, right = sigmoid_factor(quantization(graph, op, op.inputs[0]).scale)
     x = (inputs[0].astype(np.int64) * multiplier + (1 << right >> 1)) >> right
     place, table = np.abs(x), sigmoid_table()

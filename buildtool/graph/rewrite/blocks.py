@@ -1,10 +1,9 @@
 """SPACE_TO_BATCH_ND and BATCH_TO_SPACE_ND: become dilated convolutions where possible, otherwise copies.
 
-Older converters write dilated convolutions with these operators. SPACE_TO_BATCH_ND divides an image into
-several: image (i, j) has every b-th row from i on and every b-th column from j on. A convolution of these
-images is a dilated convolution of the whole image, and BATCH_TO_SPACE_ND restores the order of rows and
-columns. Row r of image i reads rows (r + k) * b + i of the padded image; so does row r * b + i of the dilated
-convolution. Paddings are added, crops are subtracted.
+Older converters write dilated convolutions so. SPACE_TO_BATCH_ND divides an image into several: image (i, j)
+has every b-th row from i on and every b-th column from j on. A convolution of these is a dilated convolution
+of the whole image, and BATCH_TO_SPACE_ND restores the order. Row r of image i reads rows (r + k) * b + i of
+the padded image; so does row r * b + i of the dilated convolution. Paddings are added, crops are subtracted.
 """
 
 from dataclasses import replace
@@ -81,10 +80,7 @@ def _dilate(draft: Draft, node: Node) -> None:
 
 
 def _make_image(draft: Draft, node: Node) -> None:
-    """Turns an operator on (batch, elements, channels) into one on images of one row or one column.
-
-    It takes the form of the convolution next to it, so that the aliases between them cancel.
-    """
+    """Turns an operator on (batch, elements, channels) into one on 2D images, in the neighbour's form."""
     attrs, inner, neighbour = _attrs(node), node.outputs[0], draft.only_reader(node.outputs[0])
     if node.kind is OpKind.BATCH_TO_SPACE_ND:
         inner, neighbour = node.inputs[0], draft.producer(node.inputs[0])

@@ -73,7 +73,7 @@ class Draft:
     def alone(self, node: Node, *, free: bool = False) -> Graph:
         """Returns a graph of this operator only. Its input is the first operand, as tensor 0.
 
-        With `free`, this operand loses its value. Other operands keep their values, even if they are the same
+        With `free`, this operand loses its value; other operands keep theirs, even if they are the same
         tensor.
         """
         op = node.op()

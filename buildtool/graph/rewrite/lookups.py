@@ -94,10 +94,7 @@ def fuse_activations(draft: Draft) -> None:
 
 
 def _can_fuse(draft: Draft, before: Node, node: Node) -> bool:
-    """Returns whether `before` can clamp instead of `node`.
-
-    It can if the quantisations are the same, `node` is the only reader, and all 256 results are equal.
-    """
+    """Whether `before` can clamp: same quantisation, no other reader of it, and all 256 results equal."""
     middle, attrs, out = node.inputs[0], before.attrs, draft.tensors[node.outputs[0]]
     if not isinstance(attrs, _Clamping) or attrs.activation != Activation.NONE:
         return False
@@ -130,8 +127,8 @@ class _Function:
 def look_up(draft: Draft) -> None:
     """Turns every function of one byte into a LOOKUP if it has several operators or reads one tensor twice.
 
-    One operator of a tensor and a constant stays, and so do functions of sums only. So the lookup is not
-    slower than the operators on any board. The choice only depends on the network's structure, not on the
+    One operator of a tensor and a constant stays, and so do functions of sums only: a lookup must not be
+    slower than what it replaces, on any board. The choice depends on the network's structure, not on the
     table.
     """
     places = {id(node): place for place, node in enumerate(draft.nodes)}
@@ -166,9 +163,8 @@ def _varying_inputs(draft: Draft, node: Node) -> Iterable[int]:
 def _find_function(draft: Draft, last: Node, places: dict[int, int]) -> _Function | None:
     """Returns the largest function of one int8 tensor that `last` ends, None if there is none.
 
-    Other operators must not read its intermediate tensors. Of the tensors whose producers are not yet part of
-    the function, the one with the last producer is next: by then all its readers have been examined. `places`
-    are the positions of the nodes in execution order.
+    Nothing else may read its intermediate tensors. The next tensor is the one with the last producer in
+    execution order (`places`): by then all its readers have been examined.
     """
     nodes, pending = [last], set(_varying_inputs(draft, last))
     function = None

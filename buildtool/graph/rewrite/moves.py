@@ -95,8 +95,7 @@ def slice_channels(draft: Draft) -> None:
 def shuffle_channels(draft: Draft) -> None:
     """Turns RESHAPE, TRANSPOSE and RESHAPE that shuffle channels into one operator, which can run row by row.
 
-    The first RESHAPE makes the groups of channels a dimension. The TRANSPOSE swaps this dimension with the
-    channels of a group.
+    The first RESHAPE splits the channels into (groups, channels of a group); the TRANSPOSE swaps the two.
     """
     for node in draft.each(OpKind.TRANSPOSE):
         before, after = draft.producer(node.inputs[0]), draft.only_reader(node.outputs[0])

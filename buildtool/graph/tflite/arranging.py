@@ -83,8 +83,7 @@ def reverse_v2(view: OpView) -> None:
 def gather(view: OpView) -> None:
     """Decodes GATHER (x, indices), as a slice if the indices have equal distances.
 
-    With leading dimensions in common (batch_dims), the dimensions up to the axis become one. Then the indices
-    are places in that dimension.
+    With batch_dims, the dimensions up to the axis become one, and the indices are places in it.
     """
     x, indices = view.input(0), _indices(view)
     options, axis, common = view.op.options(tflite.GatherOptions), 0, 0
@@ -139,10 +138,7 @@ def _check_indices(indices: _Ints, size: int) -> None:
 
 
 def _gather(view: OpView, shape: tuple[int, ...], axis: int, indices: _Ints) -> None:
-    """Adds operators that take elements along `axis` of the input.
-
-    The input is reshaped to `shape` first. The result is reshaped to the output's shape.
-    """
+    """Takes elements along `axis` of the input in `shape`; reshapes them to the output's shape."""
     source, result = view.operand(0), (*shape[:axis], indices.size, *shape[axis + 1 :])
     if shape != view.input(0).shape:
         source = view.then(OpKind.RESHAPE, source, shape)
@@ -160,10 +156,7 @@ def tile(view: OpView) -> None:
 
 
 def broadcast_to(view: OpView) -> None:
-    """Decodes BROADCAST_TO (x, shape) as a TILE that repeats dimensions of size 1.
-
-    Missing leading dimensions are added first.
-    """
+    """Decodes BROADCAST_TO (x, shape) as a TILE, after a RESHAPE if dimensions are missing."""
     x, target = view.input(0), view.ints(1)
     shape = (1,) * (len(target) - len(x.shape)) + x.shape
     fits = len(shape) == len(target) and all(n in (1, size) for n, size in zip(shape, target, strict=True))
@@ -177,10 +170,7 @@ def broadcast_to(view: OpView) -> None:
 
 
 def batch_blocks(view: OpView) -> None:
-    """Decodes SPACE_TO_BATCH_ND (x, block, paddings) and BATCH_TO_SPACE_ND (x, block, crops).
-
-    SPACE_TO_BATCH_ND pads with the output's zero point.
-    """
+    """Decodes SPACE_TO_BATCH_ND, which pads with the output's zero point, and BATCH_TO_SPACE_ND."""
     block, flat, rank = view.ints(1), view.ints(2), len(view.input(0).shape)
     if len(flat) != 2 * len(block) or rank not in (3, 4) or len(block) != rank - 2:
         raise ModelError(f"block {list(block)} and {len(flat)} paddings or crops for {rank} dimensions")

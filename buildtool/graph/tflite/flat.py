@@ -1,8 +1,7 @@
 """Reads the tables of a .tflite file within bounds, without interpreting them.
 
-The reader has a budget of bytes in proportion to the file's size. Every vector is charged to the budget
-before it is read, and every table is read once. So no file makes us allocate more than a constant times its
-size.
+Every vector is charged to a budget in proportion to the file's size before it is read, and every table is
+read once. So no file makes us allocate more than a constant times its size.
 Low-level exceptions of the accessors pass through; `reader.read_model` turns them into ModelError.
 """
 

@@ -135,11 +135,10 @@ def strided_slice(view: OpView) -> None:
 
 
 def strided_spec(view: OpView) -> tuple[SliceAttrs, tuple[int, ...]]:
-    """Returns the attributes and the output shape of a STRIDED_SLICE.
+    """Returns the attributes and the output shape of a STRIDED_SLICE, resolved as in TFLite.
 
-    Begins, ends and masks are resolved as in TFLite. An ellipsis stands for all missing dimensions. A new
-    axis does not use a dimension of the input. Begins and ends are clamped to the dimension, as in Python.
-    A shrunk axis takes one element and is removed.
+    An ellipsis stands for all missing dimensions; a new axis uses no dimension of the input. Begins and ends
+    are clamped to the dimension, as in Python. A shrunk axis takes one element and is removed.
     """
     shape = view.input(0).shape
     ranges: list[range] = []
@@ -163,10 +162,7 @@ def strided_spec(view: OpView) -> tuple[SliceAttrs, tuple[int, ...]]:
 
 
 def _dimensions(view: OpView, rank: int) -> list[tuple[slice | None, bool]]:
-    """Returns (slice, whether the dimension is removed) for each dimension of input and output.
-
-    The ellipsis and missing dimensions are written out. The slice is None for a new axis.
-    """
+    """Returns (slice or None for a new axis, whether it is removed) per dimension, without ellipsis."""
     begin, end, strides = view.ints(1), view.ints(2), view.ints(3)
     options = view.options(tflite.StridedSliceOptions)
     if not len(begin) == len(end) == len(strides) or len(begin) > 16:
@@ -267,10 +263,7 @@ def write_slice(low: Lowering, op: Op) -> FileOp:
 
 
 def write_strided_slice(low: Lowering, op: Op) -> FileOp:
-    """Writes STRIDED_SLICE. Begin, end and strides are tensors in the file.
-
-    Masks name the axes that are removed, and those that end at the end of the dimension.
-    """
+    """Writes STRIDED_SLICE: three tensors, and masks for removed axes and for ends at the end."""
     attrs = attributes(op, SliceAttrs)
     shrunk = _find_removed_dims(attrs.extent, low.graph.tensors[op.outputs[0]].shape, op)
     strides = [1 if i in shrunk else step for i, step in enumerate(attrs.stride)]

@@ -1,9 +1,8 @@
 """The network while it is read from a .tflite file, and its state: variables and tensors marked as variable.
 
 READ_VARIABLE becomes a tensor: the one that was assigned last, or the variable's value at the start of the
-invoke. So the graph does not contain the operators that name, read and assign variables (`graph.states`
-describes state in memory). CALL_ONCE runs a subgraph that assigns constants to variables. A subgraph that
-does anything else is refused.
+invoke. So the graph has no operators for variables (`graph.states` describes state in memory). CALL_ONCE runs
+a subgraph that assigns constants to variables; anything else in it is refused.
 """
 
 import math
@@ -78,10 +77,7 @@ def _convert_tensor(raw: RawTensor) -> Tensor:
 
 @dataclass
 class _Variable:
-    """A resource variable. Its value is the tensor `before` at the start of the invoke, and now `now`.
-
-    Either is -1 while the variable does not have such a value.
-    """
+    """A resource variable. Its value is tensor `before` when the invoke starts, then `now`; -1: no value."""
 
     name: str
     initial: RawTensor | None = None
@@ -146,8 +142,8 @@ class Variables:
         if value.shape == result.shape and same_quantization(value.quant, result.quant):
             network.places[op.outputs[0]] = variable.now
         else:
-            shaped = network.place(op.outputs[0])
-            network.ops.append(Op(OpKind.RESHAPE, (variable.now,), (shaped,), index=op.index))
+            reshaped = network.place(op.outputs[0])
+            network.ops.append(Op(OpKind.RESHAPE, (variable.now,), (reshaped,), index=op.index))
 
     def _call_once(self, op: RawOperator) -> None:
         """Reads the initial values from the subgraph that CALL_ONCE runs."""
@@ -184,10 +180,7 @@ class Variables:
         variable.initial = value
 
     def read_marked(self, raw: RawTensor, number: int) -> int:
-        """Returns the graph's tensor with the present value of a tensor that is marked as variable.
-
-        `number` is the graph's tensor for its value at the start of the invoke.
-        """
+        """Returns the present value of a tensor marked as variable; its first one is the graph's `number`."""
         if raw.index not in self._marked:
             if raw.is_constant:
                 text = "a variable tensor has a value in the file; LiteRT ignores such a value"

@@ -1,8 +1,7 @@
 """Writes arena offsets into a .tflite file, as metadata that TensorFlow Lite Micro reads.
 
-The metadata entry `OfflineMemoryAllocation` refers to a buffer of int32 values: a version, the number of
-subgraphs, the number of tensors, and one arena offset per tensor. An offset of -1 means that the runtime
-places the tensor, or that the tensor needs no place.
+The entry `OfflineMemoryAllocation` refers to a buffer of int32: a version, the number of subgraphs, the
+number of tensors, and an arena offset per tensor, which is -1 if the runtime places it or it needs no place.
 """
 
 import struct
@@ -83,10 +82,7 @@ def with_offsets(data: bytes, offsets: Sequence[int]) -> bytes:
 
 
 def _put_root(prefix: _Prefix, model: Any) -> dict[int, int]:
-    """Appends the file header and the root table.
-
-    Returns, by field, the places of the offsets that are still 0.
-    """
+    """Appends the file header and the root table; returns the places of the offsets that are still 0."""
     places = {field: _find_target(model._tab, field) for field in range(1, _FIELDS)}
     root = prefix.put(0)
     prefix.put_bytes(b"TFL3")
@@ -134,10 +130,7 @@ def _find_target(table: Any, field: int) -> int:
 
 
 def _put_vector(prefix: _Prefix, hole: int, old: Sequence[Any]) -> int:
-    """Appends a vector of the tables `old` and one new table.
-
-    Returns the place of the offset of the new table.
-    """
+    """Appends a vector of `old` and one new table; returns the place of the new table's offset."""
     prefix.point(hole)
     prefix.put(len(old) + 1)
     for table in old:

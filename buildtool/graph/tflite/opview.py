@@ -86,10 +86,7 @@ class OpView:
         return options
 
     def ints(self, position: int) -> tuple[int, ...]:
-        """Returns the values of an integer parameter as a flat tuple.
-
-        Refuses a parameter whose value depends on the network's input data.
-        """
+        """Returns an integer parameter, flattened. Refuses one that depends on the network's input data."""
         tensor = self.input(position)
         if tensor.dtype not in ("int32", "int64"):
             raise ModelError(f"a parameter must be int32 or int64, not {tensor.dtype}", tensor=tensor.name)
@@ -157,10 +154,7 @@ class OpView:
     def then(
         self, kind: OpKind, source: int, shape: tuple[int, ...], attrs: Attrs | None = None, like: int = -1
     ) -> int:
-        """Adds an operator that turns `source` into a new tensor of `shape`; returns the new tensor.
-
-        Its type and quantisation are those of the graph's tensor `like`, or of `source` if `like` is -1.
-        """
+        """Adds an operator that makes a tensor of `shape`, else like `like` (or `source`); returns it."""
         model = self.network.tensors[like if like >= 0 else source]
         name = f"{model.name}/{self.op.index}.{self._added}"
         self._added += 1

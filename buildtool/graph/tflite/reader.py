@@ -114,8 +114,8 @@ def _refuse_operator(op: RawOperator) -> NoReturn:
         raise UnsupportedError("an operator with state", hint=hint)
     if op.code in support.NO_INT8:
         raise UnsupportedError("the operator has no int8 form", hint=support.NO_INT8[op.code])
-    known = ", ".join(sorted(BUILTIN_NAMES[code] for code in support.SPELLINGS))
-    raise UnsupportedError("the operator is not supported", hint=f"use one of {known}")
+    names = ", ".join(sorted(BUILTIN_NAMES[code] for code in support.SPELLINGS))
+    raise UnsupportedError("the operator is not supported", hint=f"use one of {names}")
 
 
 def _check_types(op: RawOperator, tensors: list[RawTensor]) -> None:

@@ -42,10 +42,7 @@ def svdf(view: OpView) -> None:
 
 
 def lstm(view: OpView) -> None:
-    """Decodes UNIDIRECTIONAL_SEQUENCE_LSTM.
-
-    It has 24 operands. Files from before layer normalisation have 20.
-    """
+    """Decodes UNIDIRECTIONAL_SEQUENCE_LSTM, of 24 operands, or 20 from before layer normalisation."""
     options = view.options(tflite.UnidirectionalSequenceLSTMOptions)
     _check_ends(view)
     if len(view.op.inputs) not in (LstmInput.INPUT_NORM, len(LstmInput)):
@@ -76,10 +73,7 @@ def _emit(view: OpView, attrs: Attrs, operands: int) -> None:
 
 
 def _read_intermediates(view: OpView) -> tuple[Quantization, tuple[float, ...]]:
-    """Returns the quantisation of the hidden product, and the scales of the gates' sums.
-
-    The scales are only present with layer normalisation.
-    """
+    """Returns the hidden product's quantisation; with layer normalisation also the gates' scales."""
     places = view.file.intermediates(view.op)
     if len(places) != _INTERMEDIATES:
         text = f"{len(places)} intermediate tensors, expected {_INTERMEDIATES}: for a kernel with 8-bit cells"

@@ -49,10 +49,7 @@ STATEFUL = {
 
 
 def table() -> dict[str, dict[str, str]]:
-    """Returns, by operator name and data type, the reason for a refusal, "" if the operator is read.
-
-    Every built-in operator of the schema is present.
-    """
+    """Returns, by operator and data type, the reason for a refusal, "" if the operator is read."""
     named = sorted((name, code) for code, name in BUILTIN_NAMES.items())
     return {name: {str(dtype): reason(code) for dtype, reason in TYPES.items()} for name, code in named}
 
@@ -105,10 +102,10 @@ def page() -> str:
     titles = ["operator", *map(str, TYPES)]
     lines = [titles, ["---"] * len(titles)]
     for name, reasons in table().items():
-        cells, seen = [name], {""}  # the same reason is printed once per row
+        cells, printed = [name], {""}  # the same reason is printed once per row
         for reason in reasons.values():
-            cells.append("read" if not reason else "refused" if reason in seen else f"refused: {reason}")
-            seen.add(reason)
+            cells.append("read" if not reason else "refused" if reason in printed else f"refused: {reason}")
+            printed.add(reason)
         lines.append(cells)
     return _HEAD + "".join(f"| {' | '.join(line)} |\n" for line in lines)
 

@@ -57,7 +57,7 @@ class Shifted:
         self._originals = {t: tensor for t, tensor in enumerate(self.tensors) if tensor.dtype == DType.UINT8}
         edges = self._originals.keys() & {*inputs, *outputs}
         filtered = g.ConvAttrs | g.FullyConnectedAttrs  # their second operand is a filter
-        read = {t for op in ops for t in op.inputs[:1] + op.inputs[1 + isinstance(op.attrs, filtered) :]}
+        operands = {t for op in ops for t in op.inputs[:1] + op.inputs[1 + isinstance(op.attrs, filtered) :]}
         written = {t for op in ops for t in op.outputs}
         for t, tensor in self._originals.items():
             if t in edges:
@@ -66,7 +66,7 @@ class Shifted:
                     raise UnsupportedError(text, tensor=tensor.name, hint=ANEW)
                 name = f"{tensor.name}/int8"
                 self._twins[t] = self.add(replace(_shift(tensor), name=name, source=None))
-            elif t in read | written:
+            elif t in operands | written:
                 self.tensors[t] = _shift(tensor)
         self.ops += [_quantize(t, self._twins[t]) for t in dict.fromkeys(inputs) if t in edges]
         for op in ops:
@@ -99,11 +99,7 @@ class Shifted:
         self.ops.append(replace(op, inputs=inputs, outputs=outputs, attrs=attrs))
 
     def _shift_filter(self, op: Op, inputs: tuple[int, ...], attrs: Attrs) -> tuple[tuple[int, ...], Attrs]:
-        """Returns the operands and attributes with an int8 filter.
-
-        It is the filter minus its zero point if that fits int8. Otherwise it is shifted by 128 and keeps a
-        zero point.
-        """
+        """Returns the operands and attributes with the filter minus its zero point, where that fits int8."""
         weights = self._originals.get(op.inputs[1])
         if weights is None or weights.data is None or weights.quant is None:
             return inputs, attrs  # the consistency check says what is wrong
@@ -130,10 +126,9 @@ class Shifted:
     def _scale_in_floats(self, op: Op, scale: float) -> float:
         """Returns the scale of the filter that gives the multiplier of LiteRT's uint8 kernels.
 
-        The uint8 kernels multiply the scales of input and filter in float32
-        (GetQuantizedConvolutionMultipler), the int8 kernels in double precision
-        (PopulateConvolutionQuantizationParams). The multipliers may differ by one unit. That changes a result
-        whose first rounding is close to a tie.
+        These multiply the scales in float32 (GetQuantizedConvolutionMultipler), int8 kernels in double
+        precision (PopulateConvolutionQuantizationParams). The multipliers may differ by one unit, which
+        changes results whose first rounding is close to a tie.
         """
         source, out = (self.tensors[t].quant for t in (op.inputs[0], op.outputs[0]))
         if source is None or out is None or not source.scale:

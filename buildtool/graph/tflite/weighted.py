@@ -23,10 +23,7 @@ Pair = tuple[int, int]  # rows, columns
 
 
 def _read_window(view: OpView, options: Accessor, size: Pair, kernel: Pair) -> dict[str, Any]:
-    """Returns the attributes of a window: stride, padding, activation, and dilation if the options have it.
-
-    `size` and `kernel` are the rows and columns of the input and of the window.
-    """
+    """Returns a window's stride, padding, activation, and dilation if the options have it."""
     padding, stride, dilation = options.Padding(), (int(options.StrideH()), int(options.StrideW())), (1, 1)
     fields: dict[str, Any] = {"stride": stride}
     if hasattr(options, "DilationHFactor"):
@@ -49,10 +46,9 @@ def _add_layer(view: OpView, kind: OpKind, attrs: Attrs, places: tuple[int, int,
 
 
 def _convert_bias(view: OpView, index: int, x: int) -> int:
-    """Brings a bias into the graph's form; returns its `index`.
+    """Gives a bias such as (1, 1, 1, C) the shape (C,), and int64 for int16 activations; returns `index`.
 
-    A shape such as (1, 1, 1, C) becomes (C,). The type becomes int64 if the activations are int16. The axis
-    of the scales becomes 0: the file may name another axis, because LiteRT does not read it.
+    The axis of its scales becomes 0. The file may name another axis, because LiteRT does not read it.
     """
     tensors = view.network.tensors
     if index >= 0 and (data := tensors[index].data) is not None:
@@ -105,10 +101,7 @@ def transpose_conv(view: OpView) -> None:
 
 
 def fully_connected(view: OpView) -> None:
-    """Decodes FULLY_CONNECTED. The filter has the layout OI.
-
-    TFLite flattens the input implicitly. Here a RESHAPE does it: to rows as long as a row of the filter.
-    """
+    """Decodes FULLY_CONNECTED (filter OI). A RESHAPE flattens the input, as TFLite does implicitly."""
     options, network = view.options(tflite.FullyConnectedOptions), view.network
     if options.WeightsFormat() != tflite.FullyConnectedOptionsWeightsFormat.DEFAULT:
         view.refuse("shuffled weights", "re-export with the default weight format of the CPU")
@@ -179,10 +172,9 @@ def _find_size(tensor: Tensor) -> Pair:
 def _window_options(
     attrs: g.ConvAttrs | g.PoolAttrs, source: Tensor, out: Tensor, kernel: Pair, **more: OptionValue
 ) -> dict[str, OptionValue]:
-    """Returns the option fields of a window over `source`.
+    """Returns a window's option fields. Padding is -1 if neither VALID nor SAME has the same pads.
 
-    Padding is VALID or SAME if one of them gives the same pads, otherwise -1. `kernel` includes the dilation.
-    `more` holds the fields between stride and activation.
+    `kernel` includes the dilation. `more` holds fields between stride and activation.
     """
     before, outputs, size = (attrs.pad.top, attrs.pad.left), _find_size(out), _find_size(source)
     windows = list(zip(size, kernel, attrs.stride, strict=True))
@@ -196,10 +188,7 @@ def _window_options(
 
 
 def _pad_input(low: Lowering, op: Op, pad: Pad, *, least: bool = False) -> int:
-    """Adds a PAD before an operator whose padding is neither SAME nor VALID; returns the padded tensor.
-
-    With `least`, it pads with the least value of the type, otherwise with the zero point.
-    """
+    """Adds a PAD before an operator, of the zero point or the `least` value; returns the padded tensor."""
     source = low.graph.tensors[op.inputs[0]]
     paddings = [[0, 0], [pad.top, pad.bottom], [pad.left, pad.right], [0, 0]]
     shape = tuple(n + sum(p) for n, p in zip(source.shape, paddings, strict=True))
@@ -264,10 +253,7 @@ def write_fully_connected(low: Lowering, op: Op) -> FileOp:
 
 
 def write_pool(low: Lowering, op: Op) -> FileOp:
-    """Writes AVERAGE_POOL_2D and MAX_POOL_2D.
-
-    A MAX_POOL_2D whose padding is neither SAME nor VALID gets a PADV2 with the least value before it.
-    """
+    """Writes AVERAGE_POOL_2D and MAX_POOL_2D; a PADV2 of least values does other paddings of the latter."""
     attrs, tensors, inputs = attributes(op, g.PoolAttrs), low.graph.tensors, op.inputs
     source, out, kernel = tensors[op.inputs[0]], tensors[op.outputs[0]], attrs.kernel
     options = _window_options(attrs, source, out, kernel, FilterHeight=kernel[0], FilterWidth=kernel[1])

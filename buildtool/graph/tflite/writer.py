@@ -75,10 +75,7 @@ def _lower_op(low: Lowering, op: Op) -> FileOp:
 
 
 def _begin_states(low: Lowering) -> None:
-    """Adds the operators that name and read every resource variable.
-
-    The state of SVDF and LSTM becomes tensors that are marked as variable.
-    """
+    """Adds VAR_HANDLE and READ_VARIABLE per variable; states of SVDF and LSTM are marked tensors."""
     graph, names = low.graph, set[str]()
     operands = {
         op.inputs[operand]
@@ -240,10 +237,7 @@ class _File:
         return int(builder.EndVector())
 
     def _add_buffers(self, tensors: Sequence[Tensor]) -> tuple[list[int], list[int]]:
-        """Adds all buffers; returns (buffer tables, buffer number of each tensor).
-
-        Buffer 0 is empty; activations have it.
-        """
+        """Adds all buffers; returns their tables, and the number per tensor (0 for activations: empty)."""
         tables, numbers = [self._add_table("Buffer")], []
         for tensor in tensors:
             numbers.append(0 if tensor.data is None else len(tables))
