@@ -84,13 +84,13 @@ def widened_sums(draw):
     wide = draw(st.booleans())
     net = (WideNetBuilder if wide else NetBuilder)(draw(seeds))
     height, width, channels = (draw(st.integers(1, 5)) for _ in range(3))
-    before, behind = draw(st.tuples(st.integers(0, 5), st.integers(0, 5)).filter(any))
+    before, after = draw(st.tuples(st.integers(0, 5), st.integers(0, 5)).filter(any))
     x = net.input((1, height, width, channels))
-    whole = net.input((1, height, width, before + channels + behind))
+    other = net.input((1, height, width, before + channels + after))
     value = draw(st.one_of(st.just(net.tensors[x].quant.zero_point), st.integers(-128, 127)))
-    paddings = ((0, 0), (0, 0), (0, 0), (before, behind))
-    padded = net.move(OpKind.PAD, x, net.shape(whole), g.PadAttrs(paddings, value=value))
-    operands = draw(st.permutations([padded, whole]))
+    paddings = ((0, 0), (0, 0), (0, 0), (before, after))
+    padded = net.move(OpKind.PAD, x, net.shape(other), g.PadAttrs(paddings, value=value))
+    operands = draw(st.permutations([padded, other]))
     return net.graph([net.elementwise(OpKind.ADD, *operands, draw(st.sampled_from(list(Activation))))])
 
 

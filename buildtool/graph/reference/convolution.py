@@ -117,7 +117,7 @@ def depthwise_conv_2d(graph: Graph, op: Op, inputs: list[Values]) -> list[Values
 
 
 def transpose_conv(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
-    """Computes TRANSPOSE_CONV. Every input pixel adds its products to a full result; then the pads go."""
+    """Computes TRANSPOSE_CONV. Every input pixel adds its products to the result before pads are cut off."""
     attrs = attributes(op, ConvAttrs)
     batch, height, width, channels = graph.tensors[op.outputs[0]].shape
     weights = _centre_filter(graph, op, inputs[1])

@@ -83,6 +83,8 @@ def _read_operator(network: Network, op: RawOperator) -> None:
         return
     if op.code not in support.SPELLINGS:
         _refuse_operator(op)
+    if not op.outputs:
+        raise ModelError("the operator has no output")
     definition, spelling = support.SPELLINGS[op.code]
     _refuse_variable(network.file, op.outputs)
     mentioned = [network.file.tensor(t) for t in (*op.inputs, *op.outputs) if t >= 0]
