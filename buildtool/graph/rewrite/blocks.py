@@ -2,9 +2,9 @@
 
 Older converters write dilated convolutions with them. SPACE_TO_BATCH_ND divides an image into several: image
 (i, j) has every b-th row from i on and every b-th column from j on. A convolution of these is a dilated
-convolution of the whole image, and BATCH_TO_SPACE_ND restores the order. Row r of image i reads rows (r + k)
-* b + i of the padded image; so does row r * b + i of the dilated convolution. Paddings are added, crops are
-subtracted.
+convolution of the whole image, and BATCH_TO_SPACE_ND restores the order. Row r of image i reads the rows
+(r + k) * b + i of the padded image, as row r * b + i of the dilated convolution does. Paddings are added,
+crops are subtracted.
 """
 
 from dataclasses import replace

@@ -180,7 +180,7 @@ class Variables:
         variable.initial = value
 
     def read_marked(self, raw: RawTensor, number: int) -> int:
-        """Returns the present value of a tensor marked as variable; its first one is the graph's `number`."""
+        """Returns the present value of a tensor that is marked as variable. Its first value is `number`."""
         if raw.index not in self._marked:
             if raw.is_constant:
                 text = "a variable tensor has a value in the file; LiteRT ignores such a value"

@@ -15,7 +15,7 @@ NAME = b"OfflineMemoryAllocation"
 VERSION = 1
 ALIGNMENT = 16  # bytes; constants in the file are aligned to this, so the prefix must be too
 
-MAX_METADATA = 256  # metadata entries in a file
+MAX_METADATA = 256  # most metadata entries in a file
 
 _FIELDS = 8  # number of fields in the schema's Model table
 _BUFFERS, _METADATA = 4, 6  # numbers of two of these fields

@@ -214,7 +214,7 @@ def write_convolution(low: Lowering, op: Op) -> FileOp:
     if isinstance(attrs, g.DepthwiseAttrs):
         options["DepthMultiplier"] = attrs.depth_multiplier
         return FileOp("DEPTHWISE_CONV_2D", 3, inputs, op.outputs, "DepthwiseConv2DOptions", options)
-    if len(inputs) == 2:  # LiteRT demands a bias of a quantised CONV_2D only: zeros
+    if len(inputs) == 2:  # LiteRT only demands a bias of CONV_2D: zeros
         quant, zeros = None, np.zeros(weights.shape[0], np.int64 if source.dtype is DType.INT16 else np.int32)
         if source.quant is not None and weights.quant is not None:
             factor = np.float32(source.quant.scale)
@@ -253,7 +253,7 @@ def write_fully_connected(low: Lowering, op: Op) -> FileOp:
 
 
 def write_pool(low: Lowering, op: Op) -> FileOp:
-    """Writes AVERAGE_POOL_2D and MAX_POOL_2D; a PADV2 of least values does other paddings of the latter."""
+    """Writes AVERAGE_POOL_2D and MAX_POOL_2D. Other paddings of a maximum become a PADV2 of least values."""
     attrs, tensors, inputs = attributes(op, g.PoolAttrs), low.graph.tensors, op.inputs
     source, out, kernel = tensors[op.inputs[0]], tensors[op.outputs[0]], attrs.kernel
     options = _window_options(attrs, source, out, kernel, FilterHeight=kernel[0], FilterWidth=kernel[1])
