@@ -214,7 +214,7 @@ def write_convolution(low: Lowering, op: Op) -> FileOp:
     if isinstance(attrs, g.DepthwiseAttrs):
         options["DepthMultiplier"] = attrs.depth_multiplier
         return FileOp("DEPTHWISE_CONV_2D", 3, inputs, op.outputs, "DepthwiseConv2DOptions", options)
-    if len(inputs) == 2:  # LiteRT only demands a bias of CONV_2D: zeros
+    if len(inputs) == 2:  # in LiteRT, a quantised CONV_2D must have a bias: zeros
         quant, zeros = None, np.zeros(weights.shape[0], np.int64 if source.dtype is DType.INT16 else np.int32)
         if source.quant is not None and weights.quant is not None:
             factor = np.float32(source.quant.scale)
