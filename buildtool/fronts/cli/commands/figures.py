@@ -48,7 +48,7 @@ def sizes(args: argparse.Namespace) -> Result:
         if getattr(args, name) and not args.diff:
             option = spell_name(name)
             raise UsageError(
-                f"{option} needs --diff, the firmware image to compare with", hint=f"leave {option} out"
+                f"{option} needs --diff and an earlier firmware image", hint=f"leave {option} out"
             )
     answer: SizesAnswer = ask(args)
     level = f"level: {answer['level_text']}"

@@ -51,7 +51,7 @@ boards = shows(
         ),
         (
             "buildtool target check acme -b acme-demo --cases 50 -o failed",
-            "More networks on one board, and keeps those that fail.",
+            "More networks; keeps those that fail.",
         ),
     ),
     begins="checking kernels",

@@ -18,7 +18,7 @@ from buildtool.fronts.cli.commands import Own, Result, command
         Own(("action",), "What to do.", choices=("start", "stop", "restart", "status", "logs")),
         Own(
             ("--all",),
-            "With stop and status: also the daemons of other versions of buildtool and other caches.",
+            "With stop and status: also daemons of other versions and caches.",
         ),
     ),
     examples=(("buildtool daemon status", "Whether one runs, and what it does."),),

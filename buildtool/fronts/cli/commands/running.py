@@ -82,7 +82,7 @@ profile = shows(
     examples=(
         (
             "buildtool debug wake.tflite -b cortex-m4 -o session",
-            "Then run the line that it prints in another terminal.",
+            "Then run its line in another terminal.",
         ),
     ),
     begins="planning",
