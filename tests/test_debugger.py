@@ -148,7 +148,7 @@ def test_a_taken_port_a_server_that_fails_and_a_small_stack_are_told(taken, tmp_
         with pytest.raises(ToolError, match=said):
             debugger.serve({"server": [program], "port": free_port()}, tmp_path)
     stack = {"function": "wake_invoke", "needed": 300, "reserved": 256}
-    assert "takes up to 300 bytes of stack" in debugger._stack(stack)
+    assert "takes up to 300 bytes of stack" in debugger._stack_problem(stack)
     assert debugger._stack({**stack, "needed": 256}) == ""
 
 
