@@ -149,7 +149,7 @@ def test_a_taken_port_a_server_that_fails_and_a_small_stack_are_told(taken, tmp_
             debugger.serve({"server": [program], "port": free_port()}, tmp_path)
     stack = {"function": "wake_invoke", "needed": 300, "reserved": 256}
     assert "takes up to 300 bytes of stack" in debugger._stack_problem(stack)
-    assert debugger._stack({**stack, "needed": 256}) == ""
+    assert debugger._stack_problem({**stack, "needed": 256}) == ""
 
 
 @pytest.mark.slow
