@@ -141,7 +141,7 @@ def test_weights_that_bind_are_named():
     text = plan.text(answer)
     peak = answer["peak"]
     assert peak["weights_bind"] == (peak["live_bytes_without_weights"] < peak["live_bytes"]) is True
-    assert f"their buffers bind: all else takes {peak['live_bytes_without_weights']:,} bytes" in text
+    assert f"their buffers bind: everything else takes {peak['live_bytes_without_weights']:,} bytes" in text
     assert f"weights {peak['parts']['weights']:,}" in text
     assert "buffers bind" not in plan.text(planned(**STREAMED))
 
