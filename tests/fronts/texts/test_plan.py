@@ -275,7 +275,7 @@ def profile_answer(macs, once):
 def test_a_profile_has_executed_work_and_f_where_work_is_repeated():
     text = profile.text(profile_answer((150, 100), (100, 100)))
     assert re.search(r"first .* 150  1\.500", text) and re.search(r"total .* 250  1\.250", text)
-    assert "F 1.250 of the 200 of the network run layer by layer" in text
+    assert "F 1.250 times the 200 of the network run layer by layer" in text
     plain = profile.text(profile_answer((100, 100), (100, 100)))
     assert "1.000" not in plain and "  F  " not in plain
 
