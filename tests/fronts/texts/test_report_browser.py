@@ -125,7 +125,7 @@ def test_streamed_regions_open_into_their_steps(browser: Browser, pages: Path) -
         browser.run("document.querySelector('#steps input').focus()")
         keys(browser, "HOME", "ARROW_RIGHT", "ARROW_RIGHT")
         op, y0, y1, x0, x1 = steps[2]
-        name = made["operators"][op]["name"] if op >= 0 else "a row of the image"
+        name = made["operators"][op]["name"] if op >= 0 else "a row of the input image"
         (said,) = texts(browser, "#steps .said:not(.aside)")
         rows = f"row {y0}" if y1 - y0 == 1 else f"rows {y0} to {y1 - 1}"
         assert said.startswith(
