@@ -206,7 +206,7 @@ def report(error: Exception, argv: Sequence[str]) -> BuildtoolError:
 
 def write_sarif(
     argv: Sequence[str],
-    found: Sequence[BuildtoolError],
+    errors: Sequence[BuildtoolError],
     status: int,
     answer: Mapping[str, Any] | None = None,
 ) -> None:
@@ -222,4 +222,4 @@ def write_sarif(
     from buildtool.fronts.texts import sarif
 
     path = Path(name)
-    write_files({path.name: sarif.log(found, __version__, status, answer).encode()}, path.parent)
+    write_files({path.name: sarif.log(errors, __version__, status, answer).encode()}, path.parent)

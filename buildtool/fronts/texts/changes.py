@@ -17,46 +17,46 @@ MOST_ROWS = 40  # shown layers or regions of a table
 MOST_SIZES = 200  # shown lines of the tree of sizes
 
 
-def text(found: Changes, exceeded: Sequence[str], depth: int = builds.DEPTH) -> str:
+def text(changes: Changes, exceeded: Sequence[str], depth: int = builds.DEPTH) -> str:
     """Returns tables of the totals, regions, layers and sizes that differ, and the exceeded limits.
 
     `depth`: the number of levels of the tree of sizes to show.
     """
     failures = [f"LIMIT EXCEEDED: {limit}" for limit in exceeded]
-    if found.is_equal:
+    if changes.is_equal:
         return "\n".join(["nothing changed", *failures])
-    rows = [list(_cells(change)) for change in found.totals]
-    lines = [_headline(found), "", table.table(["figure", "before", "after", "change", "%"], rows)]
-    for title, changes in (("region", found.regions), ("layer", found.layers)):
-        if changes:
-            body = [[plain(row.name), row.how, plain(_change_words(row))] for row in changes[:MOST_ROWS]]
-            lines += ["", table.table([title, "how", "what"], body), *_count_hidden(changes)]
-    if found.sizes:
-        shown, hidden = _tree(found, depth)
+    rows = [list(_cells(change)) for change in changes.totals]
+    lines = [_headline(changes), "", table.table(["figure", "before", "after", "change", "%"], rows)]
+    for title, differing in (("region", changes.regions), ("layer", changes.layers)):
+        if differing:
+            body = [[plain(row.name), row.how, plain(_change_words(row))] for row in differing[:MOST_ROWS]]
+            lines += ["", table.table([title, "how", "what"], body), *_count_hidden(differing)]
+    if changes.sizes:
+        shown, hidden = _tree(changes, depth)
         tree: list[list[table.Cell]] = [[plain(name), *numbers] for name, *numbers in shown]
         lines += ["", table.table(["memory, and what is in it", "before", "after", "change"], tree), *hidden]
     return "\n".join([*lines, *(["", *failures] if failures else [])])
 
 
-def markdown(found: Changes, exceeded: Sequence[str], depth: int = builds.DEPTH) -> str:
+def markdown(changes: Changes, exceeded: Sequence[str], depth: int = builds.DEPTH) -> str:
     """Returns the same as Markdown."""
-    failures, title = [f"LIMIT EXCEEDED: {limit}" for limit in exceeded], f"**{_escape(_headline(found))}**"
-    if found.is_equal:
+    failures, title = [f"LIMIT EXCEEDED: {limit}" for limit in exceeded], f"**{_escape(_headline(changes))}**"
+    if changes.is_equal:
         return "\n\n".join([f"{title}: nothing changed", *failures])
     lines = [title, "", "| figure | before | after | change |"]
     lines.append("| --- | ---: | ---: | ---: |")
-    for change in found.totals:
+    for change in changes.totals:
         name, before, after, growth, percent = _cells(change)
         text = table.cell(growth) if percent is None else f"{table.cell(growth)} ({percent} %)"
         lines.append(f"| {_escape(str(name))} | {table.cell(before)} | {table.cell(after)} | {text} |")
-    for kind, changes in (("region", found.regions), ("layer", found.layers)):
-        if changes:
+    for kind, differing in (("region", changes.regions), ("layer", changes.layers)):
+        if differing:
             lines += ["", f"| {kind} | how | what |", "| --- | --- | --- |"]
-            for row in changes[:MOST_ROWS]:
+            for row in differing[:MOST_ROWS]:
                 lines.append(f"| {_escape(row.name)} | {row.how} | {_escape(_change_words(row))} |")
-            lines += [f"\n{line}" for line in _count_hidden(changes)]
-    if found.sizes:
-        shown, hidden = _tree(found, depth)
+            lines += [f"\n{line}" for line in _count_hidden(differing)]
+    if changes.sizes:
+        shown, hidden = _tree(changes, depth)
         lines += [
             "",
             "| memory, and what is in it | before | after | change |",
@@ -73,15 +73,15 @@ def markdown(found: Changes, exceeded: Sequence[str], depth: int = builds.DEPTH)
 Line = tuple[str, int | None, int | None, str]
 
 
-def _tree(found: Changes, depth: int) -> tuple[list[Line], list[str]]:
+def _tree(changes: Changes, depth: int) -> tuple[list[Line], list[str]]:
     """Returns the lines of the tree of sizes to show, and a line with the number of the others."""
-    nodes = builds.tree_lines(found.sizes, depth)
+    nodes = builds.tree_lines(changes.sizes, depth)
     lines = [(name, node.before, node.after, f"{node.growth:+,}") for name, node in nodes]
     return lines[:MOST_SIZES], _count_hidden(lines, MOST_SIZES)
 
 
-def _headline(found: Changes) -> str:
-    before, after = plain(found.before.about), plain(found.after.about)
+def _headline(changes: Changes) -> str:
+    before, after = plain(changes.before.about), plain(changes.after.about)
     return after if before == after else f"{before} -> {after}"
 
 

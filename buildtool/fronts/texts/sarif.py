@@ -30,13 +30,13 @@ RULES = {
 
 
 def log(
-    found: Sequence[BuildtoolError], version: str, status: int, answer: Mapping[str, Any] | None = None
+    errors: Sequence[BuildtoolError], version: str, status: int, answer: Mapping[str, Any] | None = None
 ) -> str:
     """Returns the log of a command that ended with `status`.
 
     An `answer` whose output is not within its bounds is a result too.
     """
-    results = [_result(error) for error in found]
+    results = [_result(error) for error in errors]
     if answer is not None and answer.get("within_bounds") is False:
         results.append(_difference(answer))
     names = sorted({result["ruleId"] for result in results})
@@ -45,7 +45,7 @@ def log(
         result["ruleIndex"] = names.index(result["ruleId"])
     run = {
         "tool": {"driver": {"name": "buildtool", "version": version, "rules": rules}},
-        "invocations": [{"executionSuccessful": not found, "exitCode": status}],
+        "invocations": [{"executionSuccessful": not errors, "exitCode": status}],
         "columnKind": "unicodeCodePoints",
         "results": results,
     }
