@@ -133,7 +133,7 @@ def test_a_namesake_is_told_once_in_every_command(tmp_path):
     words = [sys.executable, "-m", "buildtool", "plan", "ds_cnn", "--board", "host", "--json"]
     done = subprocess.run(words, env=env, capture_output=True, text=True, check=True)
     assert json.loads(done.stdout)["board"] == "host"
-    assert done.stderr.count("warning:") == done.stderr.count("package 'buildtool' (0.2.9)") == 1
+    assert done.stderr.count("warning:") == done.stderr.count("package named 'buildtool' (0.2.9)") == 1
     done = subprocess.run(words, capture_output=True, text=True, check=True)
     assert "warning:" not in done.stderr
 
