@@ -124,7 +124,7 @@ def _buffers(answer: PlanAnswer) -> str:
             "from step": lambda b: b["first"],
             "to step": lambda b: b["last"],
             "holds": lambda b: b["kind"],
-            "of": lambda b: owner(answer, b),
+            "layer": lambda b: owner(answer, b),
         },
     )
 

@@ -281,7 +281,7 @@ def memory(answer: PlanAnswer) -> str:
         fullest.append((run, max(members, key=lambda i: (answer["regions"][i]["live_bytes"], -i))))
     used = [u for u in USES if any(u in answer["regions"][i]["parts"] for _, i in fullest)]
     shares = any(answer["regions"][i]["shared_bytes"] for _, i in fullest)
-    titles = ["region", "live", "of it", *("sums" if use == "accumulators" else use for use in used)]
+    titles = ["region", "live", "share", *("sums" if use == "accumulators" else use for use in used)]
     titles += ["shared"] if shares else []
     rows: list[list[Cell]] = []
     for run, i in fullest:
@@ -301,7 +301,7 @@ def peak_table(answer: PlanAnswer) -> str:
     """Returns a table of the largest buffers in the fullest step."""
     peak = _peak(answer)
     buffers = peak["buffers"]
-    titles = ["bytes", "of it", "holds", "of", "kept", "from byte", "from step", "to step"]
+    titles = ["bytes", "share", "holds", "layer", "part", "from byte", "from step", "to step"]
     rows: list[list[Cell]] = []
     for entry in buffers[:MOST_AT_PEAK]:
         b = answer["buffers"][entry["buffer"]]
@@ -319,7 +319,7 @@ def peak_table(answer: PlanAnswer) -> str:
 
 def largest(answer: PlanAnswer) -> str:
     """Returns a table of the largest buffers of every streamed region, with their place and lifetime."""
-    titles = ["region", "holds", "of", "kept", "bytes", "from byte", "from step", "to step"]
+    titles = ["region", "holds", "layer", "part", "bytes", "from byte", "from step", "to step"]
     rows: list[list[Cell]] = []
     for index, region in enumerate(answer["regions"]):
         if not region["streamed"]:
