@@ -103,7 +103,7 @@ def debug(args: argparse.Namespace) -> Result:
 
 
 @command(
-    "Builds test firmware that answers over UART or RTT, and writes it to a board's flash.",
+    "Builds test firmware that answers over a link (such as UART or RTT) and writes it to a board's flash.",
     positional=("model",),
     own=(out("DIR", "The folder for the firmware image, which other tools can use too.", required=True),),
     examples=(
