@@ -126,7 +126,9 @@ class _Parser(argparse.ArgumentParser):
 
 def parser() -> _Parser:
     """Returns the parser of the whole command line, with a parser for each command."""
-    whole = _Parser(prog="buildtool", description="Turns trained int8 networks into microcontroller firmware.")
+    whole = _Parser(
+        prog="buildtool", description="Turns trained int8 networks into microcontroller firmware."
+    )
     # `main.run` answers both before it looks for a command.
     whole.add_argument(
         VERSION, action="store_true", help="print the version, the package and its folder, and exit"
