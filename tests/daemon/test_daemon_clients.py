@@ -279,8 +279,8 @@ def test_stop_does_not_say_stopped_while_the_process_lives(tmp_path, monkeypatch
         pid = daemon.pid
         os.kill(pid, signal.SIGSTOP)
         with monkeypatch.context() as patch:
-            patch.setattr(upkeep, "_signal", lambda *about: None)  # like a process that cannot end
-            with pytest.raises(ToolError, match=f"process {pid} .* is still there"):
+            patch.setattr(upkeep, "_signal", lambda *about: None)  # as of a process that cannot end
+            with pytest.raises(ToolError, match=f"process {pid} .* still runs"):
                 upkeep.daemon_command("stop")
         assert is_running(pid)
         assert upkeep.daemon_command("stop")[0] == {"stopped": [pid]}
@@ -301,5 +301,5 @@ def test_stop_finds_a_daemon_that_ended_meanwhile_and_tells_of_those_for_another
             answer, text, status = upkeep.daemon_command("stop")
         assert (answer, status) == ({"stopped": []}, 0)
         assert text == "no daemon was running for this code and this cache; 1 runs for another: see --all"
-        monkeypatch.setattr(upkeep, "_tell", killed)
+        monkeypatch.setattr(upkeep, "_send_control", killed)
         assert upkeep.daemon_command("stop")[0] == {"stopped": [pid]}

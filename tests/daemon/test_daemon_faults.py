@@ -185,11 +185,11 @@ def test_alive_is_who_holds_the_lock_and_nobody_else_is_killed(tmp_path, monkeyp
     monkeypatch.setattr(upkeep, "SILENT_SECONDS", 0.2)
     with hold_lock(at.lock, wait=False) as mine:
         assert mine is not None and at.is_alive()
-        with pytest.raises(ToolError, match="its process is not known"):
+        with pytest.raises(ToolError, match="its process number is not known"):
             upkeep.daemon_command("stop")
         for damaged in ("", "[]", '{"pid": "x", "start": 5}', "\0"):
             at.record.write_text(damaged)
-            with pytest.raises(ToolError, match="its process is not known"):
+            with pytest.raises(ToolError, match="its process number is not known"):
                 upkeep.daemon_command("stop")
     assert not at.is_alive()
     assert process(os.getpid())[1] not in ("", "1")
