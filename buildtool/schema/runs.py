@@ -309,10 +309,10 @@ class DebugAnswer(LevelAnswer):
 
     `files` go into the folder: the firmware's input, and the firmware image with its sources where none
     was given. `image` is the firmware image's name there, or the given path. `server` is the command that
-    serves the image to a debugger, to be run in the folder. It is empty where the debugger starts the
-    image itself. `debuggers` are the programs that can be used, the best first. `sources` are their
-    arguments that say where the sources are. `commands` say in GDB's language where the server is and
-    where to stop. `outputs` are the files that the firmware writes.
+    serves the firmware image to a debugger, to be run in the folder. It is empty where the debugger
+    starts the firmware itself. `debuggers` are the programs that can be used, the best first. `sources`
+    are GDB commands that say where the sources are. `commands` are GDB commands that connect to the
+    server and set a breakpoint. `outputs` are the files that the firmware writes.
     """
 
     net: str

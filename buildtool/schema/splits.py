@@ -88,8 +88,8 @@ class SplitAnswer(TypedDict):
     """A network that was split for a board; only the command has this answer, not the service.
 
     `structure` is the factor of each block, and what branches read. `drop` is the accuracy lost against
-    the original on the test images, in points. `misses` says why a goal is missed ("": none is). `prices`
-    are those of all structures that were considered. `settings` are those of the training.
+    the original on the test images, in percentage points. `misses` says why a goal is missed ("": none
+    is). `prices` are those of all structures that were considered. `settings` are those of the training.
     """
 
     network: str

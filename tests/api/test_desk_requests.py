@@ -20,12 +20,12 @@ RUN = {"kind": "validate", "model": "ds_cnn", "board": "cortex-m4"}
     [
         ({"flashed": True}, "--flashed: it has no effect in an emulator"),
         ({"tool": "pyocd"}, "--tool: it has no effect in an emulator"),
-        ({"wire": "serial:/dev/ttyACM0"}, "reached by the UART that it has"),
+        ({"wire": "serial:/dev/ttyACM0"}, "an emulator has its own UART"),
         ({"wire": "rtt"}, "no emulator has RTT"),
         ({"wire": "usb"}, "'usb' is not one of serial, rtt, semihosting"),
         ({"wire": "semihosting:x", "on": "board"}, "has no port"),
         ({"on": "desk"}, "'desk' is not one of emulator, board"),
-        ({"on": "board", "flashed": True, "tensors": True}, "an image of its own is built"),
+        ({"on": "board", "flashed": True, "tensors": True}, "needs another firmware image"),
     ],
 )
 def test_what_has_no_effect_is_refused(more, said):

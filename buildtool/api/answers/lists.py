@@ -1,4 +1,4 @@
-"""The answers that list what there is: operators and their kernels, boards, networks by name."""
+"""The answers that list operators and their kernels, boards, and networks by name."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def ops(request: Ops, session: Session) -> answers.OpsAnswer:
-    """Which operators run, and by which kernel, on the cores of every known board."""
+    """The operators that run on the cores of all known boards, and their kernels."""
     from buildtool.graph.ops import ALIAS_KINDS
     from buildtool.graph.partviews import VIEW_KINDS
     from buildtool.graph.tflite import support
@@ -40,7 +40,7 @@ def ops(request: Ops, session: Session) -> answers.OpsAnswer:
             "kernels": {target.board.name: kernels(kind, target) for target in targets},
         }
         for kind in OpKind
-        if kind not in VIEW_KINDS and (of_model is None or kind in of_model)  # planning alone makes views
+        if kind not in VIEW_KINDS and (of_model is None or kind in of_model)  # only planning makes views
     ]
     listed: list[answers.TfliteOperator] = []
     if request.model is None:
@@ -72,7 +72,7 @@ def boards(_request: Boards, _session: Session) -> answers.BoardsAnswer:
 
 
 def zoo(request: Zoo, _session: Session) -> answers.ZooAnswer | answers.ZooFile:
-    """The networks that buildtool can build by name; with `model`, that one's file."""
+    """The networks that buildtool can make by name; with `model`, the file of that network."""
     from buildtool import zoo as networks
     from buildtool.plan.models import spec_name
 

@@ -1,4 +1,4 @@
-"""Analysis of networks that are not for firmware: ONNX and Darknet files, any element type."""
+"""Memory figures of ONNX and Darknet files of any element type, for which there is no firmware."""
 
 from __future__ import annotations
 

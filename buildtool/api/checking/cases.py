@@ -1,7 +1,7 @@
-"""Random small networks, each around one operator of a kind, for the kernels of a catalogue.
+"""Random small networks for the kernels of a catalogue, each around one operator of a kind.
 
-The sizes are those at which kernels go wrong: odd ones, one, and just beside the multiples that vector units
-and unrolled loops work in. Weights and inputs use the whole range of int8.
+The sizes are those at which kernels often fail: odd sizes, 1, and sizes next to the multiples of vector units
+and unrolled loops. Weights and inputs use the whole range of int8.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ T = TypeVar("T")
 
 
 def pick(draw: Draw, choices: Sequence[T]) -> T:
-    """One of some values."""
+    """One of `choices`."""
     return choices[int(draw.integers(len(choices)))]
 
 
 def chance(draw: Draw, one_in: int) -> bool:
-    """True once in so many times."""
+    """True once in `one_in` draws, on average."""
     return int(draw.integers(one_in)) == 0
 
 
@@ -46,7 +46,7 @@ def _swap(draw: Draw, x: int, other: int) -> tuple[int, int]:
 
 
 def _conv(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
-    """A convolution of `x`, whose window fits into it where nothing is padded."""
+    """A convolution of `x`; its window fits into `x` where there is no padding."""
     _, height, width, depth = net.shape(x)
     kernel, dilation = pick(draw, KERNELS), (1, 1)
     if chance(draw, 6):
@@ -91,7 +91,7 @@ def _dense(net: NetBuilder, draw: Draw, x: int, _kind: OpKind) -> int:
 
 
 def _elementwise(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
-    """`x` with another tensor, with a constant, with itself, or with one that is broadcast."""
+    """`x` with another tensor, a constant, itself, or a tensor that is broadcast."""
     shape = list(net.shape(x))
     how = int(draw.integers(6))
     if how == 0:
@@ -108,7 +108,7 @@ def _elementwise(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
 
 
 def _other(net: NetBuilder, draw: Draw, x: int) -> int:
-    """A second operand: a tensor, a constant, or either with one pixel, one channel or one element."""
+    """A second operand: a tensor or a constant, whole or with one pixel, one channel or one element."""
     shape = list(net.shape(x))
     shapes: list[Sequence[int]] = [(1,), (1, 1, 1, shape[3]), (*shape[:3], 1), shape, shape]
     other = pick(draw, shapes)
@@ -116,7 +116,7 @@ def _other(net: NetBuilder, draw: Draw, x: int) -> int:
 
 
 def _pair_of(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
-    """An extreme, a comparison, ...; truth values where the operator takes them."""
+    """An operator of two operands, such as an extreme or a comparison; truth values where it takes them."""
     other = _other(net, draw, x)
     if kind in (OpKind.LOGICAL_AND, OpKind.LOGICAL_OR):
         truth = net.tensor((1,), None, DType.BOOL, np.array([chance(draw, 2)]))
@@ -162,7 +162,7 @@ def _concatenation(net: NetBuilder, draw: Draw, x: int, _kind: OpKind) -> int:
 
 
 def _split(net: NetBuilder, draw: Draw, x: int, _kind: OpKind) -> int:
-    """The last part; nobody needs the others."""
+    """The last part of a split; the others are not used."""
     shape = net.shape(x)
     ways = [(count, axis) for axis in (3, 1, 2) for count in (2, 3, 4) if shape[axis] % count == 0]
     count, axis = pick(draw, ways) if ways else (1, 3)
@@ -187,7 +187,7 @@ def _resize(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
 
 
 def _convert(net: NetBuilder, draw: Draw, kind: OpKind, shape: Sequence[int]) -> int:
-    """A QUANTIZE or CAST from one type of integers to another, fed by an input of its own."""
+    """A QUANTIZE or CAST from one integer type to another, with an input of its own."""
     source, result = (DType(f"int{bits}") for bits in pick(draw, DEFS[kind].conversions))
     if source is DType.INT32:
         half = net.input(shape, DType.INT16)
@@ -208,7 +208,7 @@ def _gather(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
 
 
 def _squares(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
-    """The input is cut to whole blocks first."""
+    """SPACE_TO_DEPTH or DEPTH_TO_SPACE; the input is cut to whole blocks first."""
     batch, rows, columns, depth = net.shape(x)
     block = pick(draw, (2, 2, 3, 4))
     if kind is OpKind.DEPTH_TO_SPACE:
@@ -221,7 +221,7 @@ def _squares(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
 
 
 def _product(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
-    """The scale leaves values: neither all zero nor all at the ends."""
+    """A product whose scale keeps the results from being all zero or all at the limits."""
     axes = pick(draw, ((3,), (1,), (2,), (2, 3), (1, 3), (1, 2, 3)))
     count = math.prod(net.shape(x)[a] for a in axes)
     logarithm = count * math.log(net.scale(x) * draw.uniform(20, 60)) - math.log(40)
@@ -238,13 +238,13 @@ def _matmul(net: NetBuilder, draw: Draw, x: int, _kind: OpKind) -> int:
 
 
 def _svdf(net: NetBuilder, draw: Draw, x: int, _kind: OpKind) -> int:
-    """Over the means of the channels."""
+    """An SVDF of the channels' means."""
     memory = pick(draw, (1, 2, 5, 8, 9, 16))
     return svdf(net, net.mean(x), pick(draw, CHANNELS), rank=pick(draw, (1, 1, 2, 3)), memory=memory)
 
 
 def _lstm(net: NetBuilder, draw: Draw, x: int, _kind: OpKind) -> int:
-    """Over the columns of the mean row, with any of its parts."""
+    """An LSTM over the columns of the mean row, with any of its optional parts."""
     cells = pick(draw, CHANNELS[:12])
     return lstm(
         net,
@@ -309,19 +309,21 @@ _ADDING: dict[str, Adding] = {
     "transpose_conv": _transpose_conv,
     "unary": lambda net, _, x, kind: net.unary(kind, x),
 }
-# How each kind is added to a network: as its definition says.
-ADDING = {kind: _ADDING[found.case] for kind, found in DEFS.items() if found.case}
-# Kinds that int16 activations may go through, and that have kernels.
+# kind -> the function that adds an operator of the kind to a network
+ADDING = {kind: _ADDING[definition.case] for kind, definition in DEFS.items() if definition.case}
+# Kinds with kernels that int16 activations may go through.
 WIDE = tuple(
     kind
-    for kind, found in DEFS.items()
-    if found.call is not None and any(spelling.int16 is Int16.READ for spelling in found.read)
+    for kind, definition in DEFS.items()
+    if definition.call is not None and any(spelling.int16 is Int16.READ for spelling in definition.read)
 )
 
 
 def network(kind: OpKind, seed: int, among: bool, wide: bool = False) -> Graph:
-    """A network with an operator of `kind`, the same for the same numbers; `among`: between others, so that
-    it can run row by row; `wide`: in int16, or between types of integers. Rewrites may fold some kinds.
+    """Returns a network with an operator of `kind`; equal arguments give equal networks.
+
+    `among`: it is between other operators, so that it can run row by row. `wide`: it is in int16, or
+    converts between integer types. Rewrites may fold some kinds.
     """
     builder = WideNetBuilder if wide else NetBuilder
     draw, net = np.random.default_rng(seed), builder(seed, f"{kind.lower()}_{seed}")
