@@ -120,7 +120,7 @@ def test_wrong_options_are_refused(options, says):
 def test_boards_other_models_and_sizes_that_a_network_cannot_take_are_refused():
     with pytest.raises(UsageError, match="no board runs"):
         handle({"kind": "analyze", "model": str(CFG / "yolov1.cfg"), "boards": ["host"]})
-    with pytest.raises(UsageError, match="it is for ONNX and Darknet files"):
+    with pytest.raises(UsageError, match="it is only for ONNX and Darknet files"):
         handle({"kind": "analyze", "model": "ds_cnn", "options": {"batch": 2}})
     with pytest.raises(ModelError, match="do not fit"):
         analysed(lightonnx.path("vgg19"), size="448")
