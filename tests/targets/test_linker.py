@@ -69,7 +69,7 @@ def test_an_overflow_is_told_in_the_board_s_terms(tool, memory, size, role, tmp_
     assert error is not None
     assert f"memory '{memory}' ({role}) of board 'cortex-m4'" in error.text
     if role == "arena":  # 4096 of arena and two guards
-        assert "128 bytes too small: 4224 needed, 4K there" in error.text
+        assert "128 bytes too small: it needs 4224 and has 4K" in error.text
 
 
 def test_other_linker_errors_are_not_explained():
