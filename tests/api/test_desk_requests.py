@@ -51,7 +51,7 @@ def test_a_description_for_the_desk_has_the_firmware_that_answers_over_the_board
     assert "NN_CYCLES" in desk["tools"]["defines"] and "NN_CYCLES" not in plain["tools"]["defines"]
     assert {"-DWIRE_BASE=1073760256u", "-DNN_WIRE"} <= set(desk["tools"]["cflags"])
     assert "rtt.c" in harness(handle({**asked, "wire": "rtt"}))
-    with pytest.raises(UsageError, match="answers over no wire"):
+    with pytest.raises(UsageError, match="cannot answer over a link"):
         handle({"kind": "describe", "board": "host", "on": "board"})
     with pytest.raises(UsageError, match="names no serial port"):
         handle({"kind": "describe", "board": "esp32-c3", "wire": "serial"})

@@ -78,7 +78,7 @@ def test_a_board_of_other_figures_builds_the_same_and_one_of_less_memory_refuses
 
 
 def test_a_board_without_a_kernel_refuses():
-    words = "does not hold on board 'cortex-m55', it was made for 'cortex-m4': .* no kernel 'conv2d_dsp'"
+    words = "is not valid on board 'cortex-m55' .it was made for 'cortex-m4'.: .* no kernel 'conv2d_dsp'"
     with pytest.raises(PlanError, match=words) as caught:
         by_plan(lock(), board="cortex-m55")
     assert caught.value.path == "net.plan"
@@ -105,7 +105,7 @@ def test_a_kernel_that_needs_more_scratch_refuses_and_one_of_other_costs_does_no
 
 
 def test_another_network_is_told_by_its_first_operator_that_differs():
-    words = "operator 0 is CONV_2D 1x32x32x16 .*, in the plan's network it is CONV_2D 1x25x5x64"
+    words = "operator 0 is CONV_2D 1x32x32x16 .*, but CONV_2D 1x25x5x64 .* in the plan's network"
     with pytest.raises(PlanError, match=words):
         by_plan(lock(), model="resnet8")
 
@@ -120,8 +120,8 @@ def test_another_network_is_told_by_its_first_operator_that_differs():
         ({"max_cost": 1000}, r"cost was .* cycles \(.* ms\), 1,000 cycles \(0.04 ms\) is allowed"),
         ({"max_ms": 0.04}, r"cost was .* cycles \(.* ms\), 1,000 cycles \(0.04 ms\) is allowed"),
         ({"max_flash": "1K"}, "1,024 are allowed"),
-        ({"image": "resident"}, "has image stream, resident is asked for"),
-        ({"image": "overwritable"}, "has image stream, overwritable is asked for"),
+        ({"image": "resident"}, "has image stream, but the request says resident"),
+        ({"image": "overwritable"}, "has image stream, but the request says overwritable"),
     ],
 )
 def test_a_plan_beyond_what_is_asked_for_is_refused(options, words):

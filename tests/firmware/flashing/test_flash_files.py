@@ -193,7 +193,7 @@ def test_what_a_board_cannot_be_flashed_with_is_refused():
     with pytest.raises(UsageError, match="the UF2 family number of board 'cortex-m4' is not known") as caught:
         check_formats(load_board("cortex-m4"), [Format.UF2])
     assert "uf2_family" in caught.value.hint
-    with pytest.raises(UsageError, match="programs of this machine, and not flashed"):
+    with pytest.raises(UsageError, match="is a program of this machine and is not flashed"):
         check_formats(load_board("host"), [Format.HEX])
     with pytest.raises(UsageError, match="has no slot for MCUboot"):
         check_formats(load_board("nucleo-f412zg"), [Format.BIN], signed=True)

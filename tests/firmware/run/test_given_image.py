@@ -111,7 +111,7 @@ def test_an_image_with_other_contents_is_refused(subject):
 def test_a_plan_of_another_network_or_board_and_other_files_are_refused(subject):
     for data, words in (
         (build(OTHER)[".plan"], "another network"),
-        (handle({"kind": "plan", "model": NET, "board": "cortex-m4"})["plan"], "does not hold on board"),
+        (handle({"kind": "plan", "model": NET, "board": "cortex-m4"})["plan"], "is not valid on board"),
         (b"", "not a locked plan"),
         (build(NET)[".plan"][:-1], "not a plan"),
     ):
