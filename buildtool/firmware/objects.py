@@ -253,8 +253,7 @@ class _Text:
 
 @dataclass(frozen=True)
 class Reads:
-    """The files that a compilation reads (name and digest, in a fixed order), and the names in their texts.
-    """
+    """The files that a compilation reads (name and digest, in a fixed order), and the names in them."""
 
     files: tuple[tuple[str, str], ...]
     names: frozenset[str]
@@ -312,8 +311,7 @@ def _read(path: Path) -> _Text:
 
 
 def _walk(waiting: list[tuple[str, Path]], folders: Sequence[Path]) -> Iterator[tuple[str, Path, _Text]]:
-    """Yields the files of `waiting` and the files of `folders` that they include, directly or not, once each.
-    """
+    """Yields `waiting` and the files of `folders` that they include, directly or not, once each."""
     seen: set[Path] = set()
     while waiting:
         name, path = waiting.pop()

@@ -193,7 +193,7 @@ def test_what_is_no_plan_is_refused(bad):
 
 def test_a_plan_that_lies_is_found_out():
     """Two buffers that are alive at the same time at the same place."""
-    with pytest.raises(BuildtoolError, match="does not hold"):
+    with pytest.raises(BuildtoolError, match="is not valid"):
         by_edited(lambda content: [one.update(offset=0) for one in content["plan"]["buffers"]])
 
 

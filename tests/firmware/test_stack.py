@@ -135,7 +135,7 @@ def test_the_header_gives_no_less_than_the_linked_code_takes_and_the_build_says_
 def test_firmware_that_may_take_more_stack_than_there_is_is_neither_built_nor_run(tmp_path):
     board = own_board(tmp_path, "stack_bytes = 256")
     for kind in ("build", "profile"):
-        with pytest.raises(PlanError, match=r"bytes of stack .*gives it 256") as refused:
+        with pytest.raises(PlanError, match=r"bytes of stack .*reserves 256") as refused:
             handle({"kind": kind, "model": "autoencoder", "board": board})
         assert any("stack_bytes" in hint.text for hint in refused.value.hints)
 
