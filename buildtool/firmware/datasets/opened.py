@@ -196,7 +196,7 @@ def _list_files(root: str, left_out: File | None) -> tuple[tuple[str, ...], tupl
         inner = [name for name in tops if (folder / name).is_dir()]
         if inner and len(inner) < len(tops):
             stray = next(name for name in tops if name not in inner)
-            text = f"the folder has folders of classes, but also files, such as '{stray}'"
+            text = f"beside the folders of classes, the folder has files, such as '{stray}'"
             raise UsageError(
                 text, path=root, hint="move them away: a file without a class is not part of a data set"
             )
@@ -245,6 +245,6 @@ def _check_names(names: tuple[str, ...], folders: list[str], path: str) -> None:
         raise UsageError(f"the class '{twice}' is named twice", path=path)
     unknown = next((name for name in folders if name not in names), None)
     if unknown is not None:
-        text = f"there is a folder of the class '{unknown}', but the file does not name this class"
+        text = f"the file does not name the class '{unknown}', which has a folder"
         line = "one class per line, in the order of the network's output"
         raise UsageError(text, path=path, hint=did_you_mean(unknown, list(names)[:20]) or line)

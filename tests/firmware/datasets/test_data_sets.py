@@ -175,7 +175,7 @@ def test_a_pixel_becomes_its_real_value_in_steps_of_the_scale(rule, scale, zero)
 
 def test_a_range_that_is_not_of_pixels_is_asked_about_and_means_of_other_channels_are_refused():
     black = npz(x=np.zeros((1, 4, 6, 3), np.uint8))
-    with pytest.raises(UsageError, match=r"holds values from -12\.8 to 12\.7") as caught:
+    with pytest.raises(UsageError, match=r"takes values from -12\.8 to 12\.7") as caught:
         open_set(network(scale=0.1, zero=0), black)
     assert caught.value.option == "normalise" and "normalise=signed" in caught.value.hint
     with pytest.raises(UsageError, match="2 means, and the input has 3 channels"):

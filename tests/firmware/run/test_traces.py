@@ -78,5 +78,5 @@ def test_only_what_was_computed_is_compared(graph):
 
 
 def test_a_file_that_litert_refuses_is_told_so(graph):
-    with pytest.raises(ToolError, match="LiteRT does not run the network"):
+    with pytest.raises(ToolError, match="LiteRT cannot run the network"):
         referrer(Reference.LITERT, b"no network at all", graph, graph)([], False)
