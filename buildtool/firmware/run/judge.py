@@ -194,7 +194,7 @@ class _Child:
             is_right, answer = pickle.load(self._process.stdout)
         except (EOFError, OSError, pickle.UnpicklingError):
             how = self._end()
-            text = f"said nothing for {PATIENCE_SECONDS:g} s and {how}" if is_late.is_set() else how
+            text = f"did not answer for {PATIENCE_SECONDS:g} s and {how}" if is_late.is_set() else how
             raise ToolError(f"LiteRT {text}", hint=_INSTEAD) from None
         finally:
             ending.cancel()

@@ -140,10 +140,8 @@ def _rows(
     rows: list[LayerProfile] = []
     ran, counts = run.counted, counting.counted.issues if counting else {}
     for position, alive, work in (entry for region in summary.regions for entry in region.operators):
-        op, issues = (
-            planned.graph.ops[position],
-            _issues_of(counts.get(position), work.macs, planned.target.board),
-        )
+        op = planned.graph.ops[position]
+        issues = _issues_of(counts.get(position), work.macs, planned.target.board)
         cycles, parts = ran.cycles.get(position) if ran.total_cycles is not None else None, None
         if timing is not None:  # `parts` stays None for an operator that runs no code
             parts = timing.parts.get(position, Parts() if position in ran.counts else None)

@@ -95,7 +95,7 @@ def test_an_image_with_other_contents_is_refused(subject):
     for old, new, words in (
         (weights, damaged, "weights are damaged"),
         (weights, bytes(len(weights)), "no weights of this network"),
-        (b"buildtool network", b"something network", "no network of buildtool's"),
+        (b"buildtool network", b"something network", "no network of buildtool"),
         (b"buildtool test firmware 1", b"buildtool test firmware 2", "not a test firmware"),  # an application
         (good, b"", "not an ELF image"),
         (good, b"no ELF", "not an ELF image"),

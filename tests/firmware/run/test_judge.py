@@ -95,7 +95,7 @@ def test_onnx_is_judged_by_our_executor_and_it_says_so(tmp_path):
     path.write_bytes(export(built("ds_cnn"), Style()).SerializeToString())
     told, equal = judged(str(path))
     assert equal
-    assert told["text"] == OWN and told["why"].startswith("LiteRT reads no ONNX; --reference litert takes")
+    assert told["text"] == OWN and told["why"].startswith("LiteRT reads no ONNX; --reference litert uses")
     told, equal = judged(str(path), Reference.LITERT)
     assert equal
     assert (told["text"], told["why"]) == (KERNELS, "")
@@ -166,7 +166,7 @@ def test_a_judge_that_was_stopped_is_not_waited_for_for_ever(monkeypatch):
         judge.hear(model, source, graph, every=True)
         monkeypatch.setattr(judging_module, "PATIENCE_SECONDS", 0.2)
         judge._child._process.send_signal(signal.SIGSTOP)
-        with pytest.raises(ToolError, match=r"LiteRT said nothing for 0\.2 s and was ended by signal 9"):
+        with pytest.raises(ToolError, match=r"LiteRT did not answer for 0\.2 s and was ended by signal 9"):
             judge.refer(draw_inputs(graph, 1, 3)[0], False)
 
 

@@ -52,11 +52,11 @@ def test_wrong_traces_are_errors(graph):
     whole = _record(out, 0, range(16))
     for data, sets, words in (
         (_record(out, 9, range(8)), 1, "outside its tensor"),
-        (whole + _record(out, 4, [4, 5, 7]), 1, "computed twice differs"),
-        (_record(out, 4, range(4, 10)) + _record(out, 8, range(9, 17)), 1, "computed twice differs"),
+        (whole + _record(out, 4, [4, 5, 7]), 1, "computed twice has different values"),
+        (_record(out, 4, range(4, 10)) + _record(out, 8, range(9, 17)), 1, "computed twice has different values"),
         (whole * 3, 2, "incomplete"),
         (_record(99, 0, range(8)), 1, "incomplete"),
-        (whole + _record(out, 0, range(8)), 2, "same parts"),
+        (whole + _record(out, 0, range(8)), 2, "different parts"),
         (whole[:-1], 1, "cut off"),
         (whole + whole[:5], 1, "cut off"),
     ):
