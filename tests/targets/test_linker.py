@@ -165,4 +165,4 @@ def test_a_stack_that_is_too_small_names_the_operator_and_its_kernel(base, kerne
         handle({"kind": "validate", "model": str(model), "board": board})
     assert f"while kernel '{kernel}' computed CONV_2D" in caught.value.text
     assert caught.value.operator.startswith("#0 CONV_2D")
-    assert caught.value.hint == "the board's file gives the stack 512 bytes"
+    assert caught.value.hint == "the board's file reserves 512 bytes of stack"

@@ -173,7 +173,7 @@ def test_a_network_with_several_inputs_and_outputs_has_its_classes_in_one_of_the
     assert answer["exact"] and [fed["how"] for fed in answer["fed"]] == ["int8 as they are"] * 2
     boxes, row, single = (graph.tensors[t].name for t in graph.outputs)
     assert answer["accuracy"]["output"] == row and answer["accuracy"]["firmware"]["inputs"] == 3
-    for name, said in ((boxes, "no single row"), (single, "a single value"), ("no", "has no output 'no'")):
+    for name, said in ((boxes, "not a single row"), (single, "a single value"), ("no", "has no output 'no'")):
         with pytest.raises(UsageError, match=said) as caught:
             handle({**asked, "scores": name, "reference_only": True})
         assert caught.value.option == "scores"
