@@ -104,9 +104,9 @@ class _Roots:
     def places(self, path: Path) -> list[Place]:
         """The places of a file and of the link to it, which may point to another file later."""
         place = self.place(path)
-        named = os.path.normpath(path.absolute())
-        is_link = os.path.realpath(named) != named and (not place["root"] or path.is_symlink())
-        return [place, {"root": "", "path": named}] if is_link else [place]
+        link = os.path.normpath(path.absolute())
+        is_link = os.path.realpath(link) != link and (not place["root"] or path.is_symlink())
+        return [place, {"root": "", "path": link}] if is_link else [place]
 
 
 def _emitted_place(name: str) -> Place:

@@ -71,20 +71,20 @@ def bound(sources: Sources, plan: Plan, target: Target, compiler: str) -> Footpr
     entries = recorded_sizes(target.board.core)
     if plan.loads or not entries:
         return None
-    chosen = [entry for entry in entries if entry.compiler == compiler]
-    if not chosen and not compiler:
+    rows = [entry for entry in entries if entry.compiler == compiler]
+    if not rows and not compiler:
         first = next(iter(target.board.toolchains), "")
-        chosen = [entry for entry in entries if entry.toolchain == first][-1:]
-    chosen = chosen or list(entries)
+        rows = [entry for entry in entries if entry.toolchain == first][-1:]
+    rows = rows or list(entries)
     code = Counter[str]()
-    for entry in chosen:
+    for entry in rows:
         own = _code(sources, plan, target, entry)
         if own is None:
             return None
         code |= Counter(own)
-    variables = max(entry.variables for entry in chosen)
+    variables = max(entry.variables for entry in rows)
     uses = _uses(plan, target, len(sources.image.data), code, variables, _guard_bytes(target.board))
-    return Footprint(" or ".join(entry.compiler for entry in chosen), False, uses)
+    return Footprint(" or ".join(entry.compiler for entry in rows), False, uses)
 
 
 def estimate(sources: Sources, plan: Plan, target: Target) -> Footprint | None:
@@ -234,8 +234,8 @@ def _code(sources: Sources, plan: Plan, target: Target, entry: Recorded) -> dict
     names = [f"{path.parent.name}/{path.name}" for path in kernels]
     if any(name not in entry.code for name in names):
         return None
-    called = ["", *(c.symbol for c in (*target.named(plan.kernels), *plan_routines(plan, target)) if c)]
-    helpers = {name for symbol in called for name in entry.helpers.get(symbol, ())}
+    symbols = ["", *(c.symbol for c in (*target.named(plan.kernels), *plan_routines(plan, target)) if c)]
+    helpers = {name for symbol in symbols for name in entry.helpers.get(symbol, ())}
     helpers |= {"memmove"} & set(entry.support) if plan.moves else set()
     own = _network_code(sources, entry)
     around = entry.firmware + (_UNROLLED if min(plan.arenas) <= _TINY_ARENA else 0)
@@ -257,13 +257,13 @@ def _uses(
     for name, size in zip(board.holders, plan.arenas, strict=False):
         gaps = _GAPS if name == board.data else 0
         arenas.append((name, {needs.ARENA: size, needs.AROUND: _AROUND_ARENA, needs.ALIGNMENT: gaps}))
-    for memory, named in (
+    for memory, sizes in (
         (board.code, dict(code)),
         (board.weights, {needs.WEIGHTS: weights}),
         (board.data, {**_data_parts(board, guard, variables), needs.STATE: plan.state_bytes}),
         *arenas,
     ):
-        parts.setdefault(memory, Counter()).update(named)
+        parts.setdefault(memory, Counter()).update(sizes)
     if weights_follow_firmware(board):
         place = board.image.code_start + sum(code.values())
         gap = boundary(board.memory(board.weights), place) - sum(code.values())

@@ -57,10 +57,10 @@ class Output(NamedTuple):
     bytes: int
 
 
-def map_text(elf: File, named: File | None) -> str:
+def map_text(elf: File, map_file: File | None) -> str:
     """The text of the map of a firmware image: the given one, or one in the image's folder ("": none)."""
-    if named is not None:
-        return named.read("the map", _MOST_BYTES).decode("utf-8", "replace")
+    if map_file is not None:
+        return map_file.read("the map", _MOST_BYTES).decode("utf-8", "replace")
     if elf.data is not None:
         return ""
     path = Path(elf.path)

@@ -83,19 +83,19 @@ def plan_model(
     loaded = load_target(chosen_target, session)
     network = load_network(spec, session)
     prepared = prepare(network, loaded, options, session)
-    chosen = choose(prepared)
+    choice = choose(prepared)
     return Planned(
         network.model,
         network.source,
-        prepared.graph_for(chosen.index, chosen.plan),
-        prepared.target.with_firmware(chosen.firmware),
-        chosen.plan,
+        prepared.graph_for(choice.index, choice.plan),
+        prepared.target.with_firmware(choice.firmware),
+        choice.plan,
         chosen_target,
         options,
         session,
         prepared.order_status,
-        chosen.factor,
-        chosen.ended,
+        choice.factor,
+        choice.ended,
     )
 
 

@@ -62,8 +62,8 @@ class Origins:
     @classmethod
     def of(cls, choice: TargetChoice, target: Target) -> Origins:
         """The origins of a target that was loaded for a choice."""
-        named = choice.board if isinstance(choice.board, str) else choice.board.path
-        return cls(target, registry.plugin(target.board), registry.board_chain(named))
+        path = choice.board if isinstance(choice.board, str) else choice.board.path
+        return cls(target, registry.plugin(target.board), registry.board_chain(path))
 
     def files(self) -> list[Path]:
         """The board's files, the code and data of other distributions, and files that libraries read.
@@ -89,8 +89,8 @@ class Origins:
 
     def folders(self, library: str = "") -> dict[str, Path]:
         """All folders of code by name: buildtool's, others', and the user's `library`."""
-        named = {"library": Path(library)} if library else {}
-        return {**ours(), **self.foreign(), **named}
+        users = {"library": Path(library)} if library else {}
+        return {**ours(), **self.foreign(), **users}
 
 
 def ours() -> dict[str, Path]:

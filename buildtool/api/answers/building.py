@@ -44,8 +44,8 @@ def emit(request: Emit, session: Session) -> EmitAnswer:
     from buildtool.target.kernels import include_folder, kernel_includes
 
     planned, sources, files = sources_of(request, session)
-    named = (request.model, request.lock.file if request.lock else None)
-    given = [file.path for file in named if isinstance(file, File) and file.data is None]
+    inputs = (request.model, request.lock.file if request.lock else None)
+    paths = [file.path for file in inputs if isinstance(file, File) and file.data is None]
     return {
         "net": sources.net,
         "files": files,
@@ -53,7 +53,7 @@ def emit(request: Emit, session: Session) -> EmitAnswer:
         "kernel_sources": [str(path) for path in kernel_sources(planned.plan, planned.target)],
         "include": str(include_folder()),
         "kernel_includes": [str(path) for path in kernel_includes(planned.target)],
-        "depends": [*given, *map(str, Origins.of(request.target, planned.target).files())],
+        "depends": [*paths, *map(str, Origins.of(request.target, planned.target).files())],
         "notes": notes(planned),
     }
 

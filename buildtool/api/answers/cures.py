@@ -121,10 +121,10 @@ class Cure:
     found: Fitting
 
 
-def cures(network: Network, asked: TargetChoice, lacking: Fitting, session: Session) -> list[Cure]:
+def cures(network: Network, choice: TargetChoice, lacking: Fitting, session: Session) -> list[Cure]:
     """Returns at most SHOWN ways to make a network fit, the cheapest first.
 
-    `asked` is the target of the request, and `lacking` its plan, which does not fit.
+    `choice` is the target of the request, and `lacking` its plan, which does not fit.
     """
     options = lacking.prepared.options
     helping: list[Cure] = []
@@ -132,7 +132,7 @@ def cures(network: Network, asked: TargetChoice, lacking: Fitting, session: Sess
     untried = (s for s in _settings(lacking) if not any(c.settings.items() <= s.items() for c in helping))
     for settings in islice(untried, MOST_TRIES):
         session.tell(f"trying settings: {', '.join(f'{k}={v}' for k, v in settings.items())}")
-        cure = _try_settings(network, asked, options, settings, session)
+        cure = _try_settings(network, choice, options, settings, session)
         if cure is not None:
             helping.append(cure)
     helping.sort(key=lambda cure: (cure.found.price["cost"], cure.found.plan.macs, list(cure.settings)))

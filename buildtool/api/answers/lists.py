@@ -42,17 +42,17 @@ def ops(request: Ops, session: Session) -> answers.OpsAnswer:
         for kind in OpKind
         if kind not in VIEW_KINDS and (of_model is None or kind in of_model)  # only planning makes views
     ]
-    listed: list[answers.TfliteOperator] = []
+    tflite: list[answers.TfliteOperator] = []
     if request.model is None:
-        listed = [{"operator": name, "refused": refused} for name, refused in support.table().items()]
-    return {"boards": [t.board.name for t in targets], "operators": table, "tflite": listed}
+        tflite = [{"operator": name, "refused": refused} for name, refused in support.table().items()]
+    return {"boards": [t.board.name for t in targets], "operators": table, "tflite": tflite}
 
 
 def boards(_request: Boards, _session: Session) -> answers.BoardsAnswer:
     """The known boards and their memories."""
     from buildtool.target.registry import board_names, load_board
 
-    listed: list[answers.BoardEntry] = [
+    rows: list[answers.BoardEntry] = [
         {
             "name": board.name,
             "title": board.title,
@@ -68,7 +68,7 @@ def boards(_request: Boards, _session: Session) -> answers.BoardsAnswer:
         }
         for board in map(load_board, board_names())
     ]
-    return {"boards": listed}
+    return {"boards": rows}
 
 
 def zoo(request: Zoo, _session: Session) -> answers.ZooAnswer | answers.ZooFile:

@@ -65,10 +65,10 @@ def check(request: Asked, session: Session) -> CheckAnswer:
         target = registry.make_target(load_board(board))
         offers = getattr(plugin, "kernel_families", None)
         offered = {folder.path.name for folder in offers()} if offers else set()
-        wanted = (offered & {family.name for family in target.families}) or set(target.board.core.families)
+        families = (offered & {family.name for family in target.families}) or set(target.board.core.families)
         registry.toolchain(target, request.toolchain)  # fails early where there is no compiler
         for kernel in target.kernels:
-            if kernel.sources[0].partition("/")[0] in wanted:
+            if kernel.sources[0].partition("/")[0] in families:
                 kernels.append(_check_kernel(kernel, target, board, request, session))
     if not kernels:
         text = f"the boards of the plugin '{request.plugin}' have no kernels from its own families"
@@ -159,10 +159,10 @@ def _run(case: Case, board: Named, request: Asked, session: Session) -> tuple[Fa
     Returns the failure or None, and the number of values that were compared.
     """
     choice, inputs = TargetChoice(board, request.toolchain), Inputs(None, INPUTS, request.seed)
-    wanted = Validate(model=case.file, target=choice, options=_WAYS[case.way], inputs=inputs, tensors=True)
+    validate = Validate(model=case.file, target=choice, options=_WAYS[case.way], inputs=inputs, tensors=True)
     values = 0
     try:
-        answer = validation(wanted, session)
+        answer = validation(validate, session)
         values, first = answer["output_values"], answer["first_difference"]
         if answer["exact"]:
             return None, values

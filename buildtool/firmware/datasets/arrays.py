@@ -213,14 +213,14 @@ def input_values(data: bytes, tensor: Tensor, path: str) -> Array:
 # ---- inputs of a request -------------------------------------------------------------------------------
 
 
-def inputs_of(wanted: Inputs, graph: Graph, in_sequence: int = 1) -> list[list[Array]]:
+def inputs_of(inputs: Inputs, graph: Graph, in_sequence: int = 1) -> list[list[Array]]:
     """Returns the inputs of a request: those of a file, or random ones.
 
     By default there is one, or `in_sequence` of them for a network with state.
     """
-    if wanted.file is not None:
-        return from_file(graph, wanted.file)
-    return draw_inputs(graph, wanted.count or (in_sequence if graph.states else 1), wanted.seed)
+    if inputs.file is not None:
+        return from_file(graph, inputs.file)
+    return draw_inputs(graph, inputs.count or (in_sequence if graph.states else 1), inputs.seed)
 
 
 def draw_inputs(graph: Graph, count: int, seed: int) -> list[list[Array]]:

@@ -74,12 +74,12 @@ def referrer(which: Reference, model: bytes, source: Graph, graph: Graph) -> Ref
 def _numpy(graph: Graph) -> Referrer:
     from buildtool.graph.reference import execute, initially, next_held
 
-    held = initially(graph)
+    state = initially(graph)
 
     def refer(inputs: Sequence[Array], reset: bool) -> dict[int, Array]:
-        nonlocal held
-        values = execute(graph, inputs, initially(graph) if reset else held)
-        held = next_held(graph, values)
+        nonlocal state
+        values = execute(graph, inputs, initially(graph) if reset else state)
+        state = next_held(graph, values)
         return dict(values)
 
     return refer
@@ -161,20 +161,20 @@ def computed(mask: bytes, tensor: Tensor) -> npt.NDArray[np.bool_]:
 def difference(
     graph: Graph,
     input_set: int,
-    got: Mapping[int, bytes],
+    tensors: Mapping[int, bytes],
     expected: Mapping[int, Array],
     partial: Mapping[int, bytes] = _WHOLE,
 ) -> list[Difference]:
-    """Returns every tensor of `got` (tensor index -> raw bytes) that differs, in the plan's order.
+    """Returns every tensor of `tensors` (tensor index -> raw bytes) that differs, in the plan's order.
 
     `partial` has, for tensors that were not computed as a whole, 1 for every computed byte.
     """
     rows = []
     producers = graph.producers()
-    for t in (t for t in got if t in expected):
+    for t in (t for t in tensors if t in expected):
         tensor = graph.tensors[t]
         right = np.ascontiguousarray(expected[t]).reshape(-1).view(tensor.dtype.value)
-        actual = np.frombuffer(got[t], tensor.dtype.value)
+        actual = np.frombuffer(tensors[t], tensor.dtype.value)
         if actual.size != right.size:
             text = f"{actual.size} elements were returned, {right.size} were expected"
             raise ToolError(text, tensor=tensor.name)

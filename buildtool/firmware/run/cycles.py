@@ -140,10 +140,10 @@ def parts_answer(parts: Parts) -> CycleParts:
     return cast(CycleParts, parts._asdict())
 
 
-def estimate(timing: Timing, counted: RunResult, board: Board) -> CycleEstimate:
+def estimate(timing: Timing, run: RunResult, board: Board) -> CycleEstimate:
     """The estimate of a run as part of an answer."""
-    assert board.pipeline is not None and counted.executed is not None
-    waits = [wait for work in counted.executed.work.values() for wait in work.waited]
+    assert board.pipeline is not None and run.executed is not None
+    waits = [wait for work in run.executed.work.values() for wait in work.waited]
     roles = dict.fromkeys((board.code, board.data, board.arena, board.weights))
     return {
         "model": timing.identity,

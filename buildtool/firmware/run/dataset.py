@@ -147,9 +147,9 @@ class _Progress:
     def running(self, which: str, began: float, count: int) -> None:
         """Reports that `count` more inputs have been run since the time `began`."""
         paces = {**self._paces, which: self._paces[which].after(began, count)}
-        total, left = paces[which].total, duration(sum(pace.left for pace in paces.values()))
+        total, remaining = paces[which].total, duration(sum(pace.left for pace in paces.values()))
         at = min(paces[which].finished + 1, total)
-        self._session.tell(f"{which}: input {at:,} of {total:,}, {left} left")
+        self._session.tell(f"{which}: input {at:,} of {total:,}, {remaining} left")
 
     def ended(self, which: str, began: float, count: int) -> None:
         """Adds a finished run: `count` inputs since the time `began`."""
@@ -200,23 +200,23 @@ class _Job:
         for place, (at, reset) in enumerate(zip(positions, self.resets(positions), strict=True)):
             began = time.monotonic()
             progress.running("reference", began, 0)
-            arrays, got = runs[place] if runs else (self.read(at), None)
-            self._compare(at, self.judge.refer(arrays, reset), got)
+            arrays, outputs = runs[place] if runs else (self.read(at), None)
+            self._compare(at, self.judge.refer(arrays, reset), outputs)
             progress.ended("reference", began, 1)
 
-    def _compare(self, at: int, expected: Mapping[int, Array], got: dict[int, bytes] | None) -> None:
-        """Compares an input's outputs; `got` is None where only the reference was run."""
+    def _compare(self, at: int, expected: Mapping[int, Array], outputs: dict[int, bytes] | None) -> None:
+        """Compares an input's outputs; `outputs` is None where only the reference was run."""
         t = None if self.output is None else self.graph.outputs[self.output]
         if t is not None:
             self.by_reference[at] = prediction(expected[t])
-        if got is None:
+        if outputs is None:
             return
-        self.differences += difference(self.graph, at, got, expected)
-        self.values = self.values or [set() for _ in got]
-        for values, raw in zip(self.values, got.values(), strict=True):
+        self.differences += difference(self.graph, at, outputs, expected)
+        self.values = self.values or [set() for _ in outputs]
+        for values, raw in zip(self.values, outputs.values(), strict=True):
             values.update(raw)
         if t is not None:
-            self.by_firmware[at] = prediction(np.frombuffer(got[t], self.graph.tensors[t].dtype.value))
+            self.by_firmware[at] = prediction(np.frombuffer(outputs[t], self.graph.tensors[t].dtype.value))
 
 
 def dataset_validation(request: ValidateData, session: Session) -> DatasetAnswer:

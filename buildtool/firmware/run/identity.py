@@ -132,9 +132,8 @@ def _check_weights(data: bytes, weights: WeightImage) -> None:
     if not others:
         text = "the firmware image has no weights of this network"
         raise ToolError(text, hint="link the emitted NAME_weights.S with it")
-    listed = ", ".join(f"{crc:08x}" for crc in others)
+    sums = ", ".join(f"{crc:08x}" for crc in others)
     raise ToolError(
-        "the firmware image has other weights than the model: "
-        f"expected CRC-32 {expected:08x}, found {listed}",
+        f"the firmware image has other weights than the model: expected CRC-32 {expected:08x}, found {sums}",
         hint="build the image again from this model (touch the model if the build has nothing to do)",
     )

@@ -225,7 +225,7 @@ def _serve(source: IO[bytes], sink: IO[bytes]) -> None:
         return answer(False, f"LiteRT cannot be loaded: {' '.join(str(error).split())}")
     answer(True, str(getattr(ai_edge_litert, "__version__", "")))
     refer: Referrer | None = None
-    wanted: Sequence[int] | None = None
+    tensors: Sequence[int] | None = None
     while True:
         try:
             message = pickle.load(source)
@@ -233,12 +233,12 @@ def _serve(source: IO[bytes], sink: IO[bytes]) -> None:
             return None
         try:
             if refer is None:
-                model, file, graph, wanted = message
+                model, file, graph, tensors = message
                 refer = referrer(Reference.LITERT, model, file, graph)
                 answer(True, None)
                 continue
             values = refer(*message)
-            answer(True, {t: values[t] for t in (values if wanted is None else wanted) if t in values})
+            answer(True, {t: values[t] for t in (values if tensors is None else tensors) if t in values})
         except BuildtoolError as error:
             answer(False, error.text)
 

@@ -31,6 +31,6 @@ def reality_of_build(board: Board, own: VendorBuild | None) -> Reality:
     return run if run.level in (Level.HOST, Level.MODEL) else Reality(Level.COMPILED, "compiled")
 
 
-def reality_answer(found: Reality) -> LevelAnswer:
+def reality_answer(run: Reality) -> LevelAnswer:
     """The level as part of an answer."""
-    return {"level": str(found.level), "level_text": found.text}
+    return {"level": str(run.level), "level_text": run.text}

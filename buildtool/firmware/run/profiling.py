@@ -116,7 +116,7 @@ def _is_exact(
     judge.hear(planned.model, planned.source, planned.graph, every=False)
     expected = [judge.refer(one, True) for one in inputs]
     outputs = [*enumerate(plain.outputs), (0, run.outputs[0])]
-    return not any(difference(planned.graph, n, got, expected[n]) for n, got in outputs)
+    return not any(difference(planned.graph, n, values, expected[n]) for n, values in outputs)
 
 
 def _timing(run: Outcome, timer: Timer | str, planned: Planned) -> tuple[Timing | None, str]:

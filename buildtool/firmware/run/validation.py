@@ -165,16 +165,16 @@ def operator_bounds(
     """
     graph = planned.graph
     deviations = [_Deviation() for _ in graph.ops]
-    held = initially(graph)
+    states = initially(graph)
     for number, one in enumerate(inputs):
         planned.session.tell(f"checking every operator on input {number + 1} of {len(inputs)}")
         trace = run.traces[number] if run.traces else {}  # empty where the network computes nothing
         if resets is None or resets[number]:
-            held = initially(graph)
+            states = initially(graph)
         befores = (state.before for state in graph.states)
-        values = dict(zip((*graph.inputs, *befores), (*one, *held), strict=True))
+        values = dict(zip((*graph.inputs, *befores), (*one, *states), strict=True))
         _compare(graph, values, trace, run.partial, deviations)
-        held = next_held(graph, values)
+        states = next_held(graph, values)
     rows: list[OperatorBound] = []
     kernels = planned.target.named(planned.plan.kernels)
     for op, kernel, deviation in zip(graph.ops, kernels, deviations, strict=True):

@@ -114,14 +114,14 @@ class Stacks:
             return None if _bytes_at(self._sections, address, 1) else 0
         body = self._body(address)
         path = (*path, address)
-        called = [self._need(target, path) for target in sorted(body.calls)]
+        needs = [self._need(target, path) for target in sorted(body.calls)]
         if body.is_indirect:  # a call by address does not lead back to a function of the path
             pointed = (t for t in sorted(self._pointer_targets(path)) if self._called(t).isdisjoint(path))
-            called += [self._need(target, path) for target in pointed]
+            needs += [self._need(target, path) for target in pointed]
         tails = [self._need(target, path) for target in sorted(body.tails)]
         total = None
-        if not body.unknown and None not in called and None not in tails:
-            total = max(body.frame + max((n for n in called if n), default=0), *(n or 0 for n in tails), 0)
+        if not body.unknown and None not in needs and None not in tails:
+            total = max(body.frame + max((n for n in needs if n), default=0), *(n or 0 for n in tails), 0)
         # A result that depends on the callers, which may have computed the called address, is not kept.
         if len(path) == 1 or not any(self._body(inner).is_indirect for inner in self._called(address)):
             self._needs[address] = total

@@ -44,7 +44,7 @@ def test_code_counts_and_the_bytes_that_are_missing_are_those_that_the_linker_na
     found = verdict(board)
     (need,) = (need for need in found["needs"] if need["memory"] == "flash")
     assert not found["fits"]
-    with pytest.raises(ToolError, match=rf"is {need['excess']} bytes too small: {need['required']} needed"):
+    with pytest.raises(ToolError, match=rf"is {need['excess']} bytes too small: it needs {need['required']}"):
         build(board)
 
 
