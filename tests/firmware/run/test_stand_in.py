@@ -1,4 +1,4 @@
-"""Boards whose chip no emulator has: a machine with the same core stands in where something is run here."""
+"""Boards without an emulator of their chip: runs use a machine with the same core."""
 
 import pytest
 from buildtool_plugins.baremetal.probe import debug_server

@@ -1,4 +1,4 @@
-"""Traces: parts of tensors put together, what nobody needed left out, everything else compared."""
+"""Traces: parts of tensors are joined, parts that no operator needs are left out, the rest is compared."""
 
 import struct
 
@@ -22,7 +22,7 @@ def graph():
 
 
 def _read(data, sets, graph):
-    """The outcome of a firmware that wrote this trace."""
+    """The outcome of firmware that wrote this trace."""
     report = f"sets={sets}\nguard_ok=1\narena_high_water=8\n".encode()
     outputs = bytes(16 * sets)
     files = {"trace.bin": data, "report.txt": report, "output.bin": outputs}
