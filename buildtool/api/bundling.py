@@ -49,16 +49,16 @@ def answer(request: Bundle, session: Session) -> BundleAnswer:
     planned, sources, emitted = sources_of(request, session)
     own = {file: data for file, data in emitted.items() if file != _HARNESS}
     compiled = [*kernel_sources(planned.plan, planned.target), *apart()]
-    kernels, headers = _kernel_files(planned.target, own.values(), compiled)
+    kernels, headers = _find_kernel_files(planned.target, own.values(), compiled)
     licensed, texts = licenses(planned.target, {**kernels, **headers})
     files = {f"{NETWORKS}/{sources.net}/{file}": data for file, data in own.items()}
     files |= {file: path.read_bytes() for file, path in {**kernels, **headers}.items()} | texts
     name = request.name or planned.model.name
-    network = _network(name, planned, sources, list(kernels), list(headers), licensed, list(files))
+    network = _describe_network(name, planned, sources, list(kernels), list(headers), licensed, list(files))
     return {"net": sources.net, "network": network, "files": files}
 
 
-def _network(
+def _describe_network(
     name: str,
     planned: Planned,
     sources: Sources,
@@ -81,9 +81,9 @@ def _network(
         "defines": list(core.defines),
         "plan": digest(plan),
         "arena_bytes": plan.arenas[0],
-        **_other_memory(plan),
-        "arena_alignment": _macro(text, "ARENA_ALIGNMENT") or plan.alignment,
-        "stack_bytes": _macro(text, "STACK_BYTES"),
+        **_count_other_memory(plan),
+        "arena_alignment": _read_macro(text, "ARENA_ALIGNMENT") or plan.alignment,
+        "stack_bytes": _read_macro(text, "STACK_BYTES"),
         "weights_bytes": len(sources.image.data),
         "streamed": f" {net}_set_row_source(" in text,
         "loaded": bool(plan.loads),
@@ -99,7 +99,7 @@ def _network(
     }
 
 
-def _other_memory(plan: Plan) -> SecondArena:
+def _count_other_memory(plan: Plan) -> SecondArena:
     keys: SecondArena = {}
     if plan.second_at:
         keys["second_arena_bytes"] = plan.arenas[1]
@@ -108,13 +108,13 @@ def _other_memory(plan: Plan) -> SecondArena:
     return keys
 
 
-def _macro(header: str, name: str) -> int | None:
+def _read_macro(header: str, name: str) -> int | None:
     """The number of a macro in the network's header; None where there is none."""
     match = re.search(rf"(?m)^#define \w+_{name} (\d+)$", header)
     return int(match.group(1)) if match else None
 
 
-def _kernel_files(
+def _find_kernel_files(
     target: Target, own: Iterable[bytes], compiled: list[Path]
 ) -> tuple[dict[str, Path], dict[str, Path]]:
     """The kernels' sources, and all included headers: name in the bundle -> file."""
@@ -159,7 +159,7 @@ def licenses(target: Target, files: Mapping[str, Path]) -> tuple[list[License], 
         rows.append({"spdx": spdx, "text": place, "folders": folders})
 
     if mine:
-        add(_OURS, *_our_license(), sorted(mine))
+        add(_OURS, *_read_our_license(), sorted(mine))
     families = {family.folder: family.name for family in target.families}
     for folder, members in sorted(others.items()):
         first = next(iter(members.values()))
@@ -173,7 +173,7 @@ def licenses(target: Target, files: Mapping[str, Path]) -> tuple[list[License], 
     return rows, texts
 
 
-def _our_license() -> tuple[str, bytes]:
+def _read_our_license() -> tuple[str, bytes]:
     """The SPDX expression and the text of buildtool's license, from its distribution or the checkout."""
     expression, files = "", []
     with contextlib.suppress(importlib.metadata.PackageNotFoundError, KeyError):  # it is not installed

@@ -50,19 +50,19 @@ def answer(request: Describe, session: Session) -> DescribeAnswer:
     return {
         "board": board.name,
         "roots": roots.named,
-        "tools": _tools(tools, target),
+        "tools": _describe_tools(tools, target),
         "script": {"name": script.name, "data": script.data, "flag": script.flag} if script else None,
-        "groups": list(_groups(net, target, tools, harness, roots)),
+        "groups": list(_list_groups(net, target, tools, harness, roots)),
         "library": ["network", "kernels"],
         "image": ["harness", "startup"],
-        "network": _files(net, board, flashing) if net else None,
-        "commands": _commands(choice, flashing),
+        "network": _name_files(net, board, flashing) if net else None,
+        "commands": _list_commands(choice, flashing),
         "depends": [place for path in origins.files() for place in roots.places(path)],
         "digest": session.remember("code digest", (), code_digest),
     }
 
 
-def _groups(
+def _list_groups(
     net: str, target: Target, tools: Toolchain, harness: Harness, roots: _Roots
 ) -> Iterator[SourceGroup]:
     """Yields the groups of sources; `net` is the network's name in C ("": for the board alone)."""
@@ -71,16 +71,16 @@ def _groups(
     def group(name: str, shared: bool, includes: list[Place], sources: list[Source]) -> SourceGroup:
         return {"name": name, "shared": shared, "includes": includes, "sources": sources}
 
-    emitted = _emitted_place("")
+    emitted = _place_emitted("")
     kernels = list(map(roots.place, kernel_includes(target)))
     own = [roots.place(Path(folder)) for folder in tools.includes]
     testing = list(map(roots.place, harness.includes))
-    yield group("kernels", True, kernels, _sources(roots, all_kernel_sources(target), True))
-    yield group("startup", True, [*own, *kernels], _sources(roots, map(Path, tools.objects)))
-    yield group("harness", False, [emitted, *own, *kernels, *testing], _sources(roots, harness.sources))
+    yield group("kernels", True, kernels, _list_sources(roots, all_kernel_sources(target), True))
+    yield group("startup", True, [*own, *kernels], _list_sources(roots, map(Path, tools.objects)))
+    yield group("harness", False, [emitted, *own, *kernels, *testing], _list_sources(roots, harness.sources))
     if net:
-        code: Source = {"file": _emitted_place(f"{net}.c"), "object": f"{net}.o", "reads": []}
-        image, assembly = _emitted_place(f"{net}_weights.bin"), _emitted_place(f"{net}_weights.S")
+        code: Source = {"file": _place_emitted(f"{net}.c"), "object": f"{net}.o", "reads": []}
+        image, assembly = _place_emitted(f"{net}_weights.bin"), _place_emitted(f"{net}_weights.S")
         weights: Source = {"file": assembly, "object": f"{net}_weights.o", "reads": [image]}
         yield group("network", False, [emitted, *kernels], [code, weights])
 
@@ -109,11 +109,11 @@ class _Roots:
         return [place, {"root": "", "path": link}] if is_link else [place]
 
 
-def _emitted_place(name: str) -> Place:
+def _place_emitted(name: str) -> Place:
     return {"root": EMITTED, "path": name}
 
 
-def _sources(roots: _Roots, files: Iterable[Path], folders: bool = False) -> list[Source]:
+def _list_sources(roots: _Roots, files: Iterable[Path], folders: bool = False) -> list[Source]:
     """Object names are file names, with the folder where `folders` is true or two files share a name."""
     paths = list(files)
     stems = [path.stem for path in paths]
@@ -125,7 +125,7 @@ def _sources(roots: _Roots, files: Iterable[Path], folders: bool = False) -> lis
     return [{"file": roots.place(path), "object": object_name(path), "reads": []} for path in paths]
 
 
-def _tools(tools: Toolchain, target: Target) -> Tools:
+def _describe_tools(tools: Toolchain, target: Target) -> Tools:
     libraries = [flag for library in target.libraries for flag in library.cflags]  # to find their headers
     return {
         "name": tools.name,
@@ -144,7 +144,7 @@ def _tools(tools: Toolchain, target: Target) -> Tools:
     }
 
 
-def _files(net: str, board: Board, flashing: Flashing) -> NetworkFiles:
+def _name_files(net: str, board: Board, flashing: Flashing) -> NetworkFiles:
     """The files of a network with this name. They do not depend on what it computes or how it runs."""
     from buildtool.firmware.flashfiles import suffixes
 
@@ -166,7 +166,7 @@ def _files(net: str, board: Board, flashing: Flashing) -> NetworkFiles:
     }
 
 
-def _commands(choice: TargetChoice, flashing: Flashing) -> dict[str, list[str | Slot]]:
+def _list_commands(choice: TargetChoice, flashing: Flashing) -> dict[str, list[str | Slot]]:
     """Buildtool's command lines; `sizes` writes the files for flash and the report to the folder `out`."""
 
     def slot(flag: str, name: str) -> list[str | Slot]:

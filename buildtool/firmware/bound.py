@@ -78,12 +78,12 @@ def bound(sources: Sources, plan: Plan, target: Target, compiler: str) -> Footpr
     rows = rows or list(entries)
     code = Counter[str]()
     for entry in rows:
-        own = _code(sources, plan, target, entry)
+        own = _count_code(sources, plan, target, entry)
         if own is None:
             return None
         code |= Counter(own)
     variables = max(entry.variables for entry in rows)
-    uses = _uses(plan, target, len(sources.image.data), code, variables, _guard_bytes(target.board))
+    uses = _list_uses(plan, target, len(sources.image.data), code, variables, _find_guard_bytes(target.board))
     return Footprint(" or ".join(entry.compiler for entry in rows), False, uses)
 
 
@@ -98,9 +98,9 @@ def estimate(sources: Sources, plan: Plan, target: Target) -> Footprint | None:
     board, entry = target.board, next(iter(read(*LIKENED)[1]), None)
     if entry is None or board.code != board.arena:
         return None
-    own = _network_code(sources, entry)
+    own = _estimate_network_code(sources, entry)
     code = _liken(kernel_sources(plan, target), max(int(own), _LEAST_NETWORK), target, entry)
-    uses = _uses(plan, target, len(sources.image.data), code, entry.variables, 0)
+    uses = _list_uses(plan, target, len(sources.image.data), code, entry.variables, 0)
     return Footprint(f"{LIKENED_FACTOR:g} times RV32IMAC", False, uses)
 
 
@@ -119,7 +119,7 @@ def _liken(paths: Sequence[Path], own: int, target: Target, entry: Recorded) -> 
     return code
 
 
-def _network_code(sources: Sources, entry: Recorded) -> float:
+def _estimate_network_code(sources: Sources, entry: Recorded) -> float:
     """The bytes of code and constants of the emitted C files."""
     numbers = features("\n".join(sources.files[name].decode() for name in sources.c_files))
     return sum(entry.network[name] * n for name, n in zip(FEATURES, numbers, strict=True))
@@ -171,14 +171,16 @@ def firmware(
     entries = read(*LIKENED)[1] if is_estimated(target) else recorded_sizes(board.core)
     parts = {name: Counter({needs.AROUND: _AROUND_ARENA}) for name in arena_memories(board)}
     variables = max((entry.variables for entry in entries), default=0)
-    parts.setdefault(board.data, Counter()).update(_data_parts(board, _guard_bytes(board), variables))
+    parts.setdefault(board.data, Counter()).update(
+        _list_data_parts(board, _find_guard_bytes(board), variables)
+    )
     if board.data in board.holders:
         parts[board.data][needs.ALIGNMENT] = _GAPS
     if board.weights in board.holders:
         kernels = catalogue.select_all(target, graph)
         parts.setdefault(board.weights, Counter())[needs.WEIGHTS] = image_layout(graph, kernels).size
     if board.code in board.holders:
-        code = _code_beside(graph, target, plan, session)
+        code = _count_code_beside(graph, target, plan, session)
         parts.setdefault(board.code, Counter()).update(code)
     rows = []
     for memory, each in parts.items():
@@ -190,17 +192,17 @@ def firmware(
     return tuple(rows)
 
 
-def _data_parts(board: Board, guard: int, variables: int) -> dict[str, int]:
+def _list_data_parts(board: Board, guard: int, variables: int) -> dict[str, int]:
     """The parts of firmware in the memory of data, besides an arena and state."""
     return {needs.STACK: board.stack_bytes, needs.GUARD: guard, f"{needs.VARIABLES} of all": variables}
 
 
-def _guard_bytes(board: Board) -> int:
+def _find_guard_bytes(board: Board) -> int:
     """The bytes below the stack that detect its overflow."""
     return int(getattr(registry.plugin(board), "guard_bytes", lambda _: 0)(board))
 
 
-def _code_beside(
+def _count_code_beside(
     graph: Graph, target: Target, plan: Plan | None, session: Session | None
 ) -> Mapping[str, int]:
     """The firmware's code in the arena's memory, by owner; empty where no size is known."""
@@ -208,7 +210,7 @@ def _code_beside(
     if plan is not None:
         footprint = foreseen(graph, plan, target, session)
         of_code = footprint.use(board.code).parts if footprint else ()
-        others = {needs.ARENA, needs.AROUND, needs.STATE, needs.WEIGHTS, *_data_parts(board, 0, 0)}
+        others = {needs.ARENA, needs.AROUND, needs.STATE, needs.WEIGHTS, *_list_data_parts(board, 0, 0)}
         code = {part.name: part.bytes for part in of_code if part.name not in others}
         if needs.ALIGNMENT in code and board.data == board.code:
             code[needs.ALIGNMENT] -= _GAPS  # these gaps count with the variables
@@ -225,7 +227,7 @@ def _code_beside(
     }
 
 
-def _code(sources: Sources, plan: Plan, target: Target, entry: Recorded) -> dict[str, int] | None:
+def _count_code(sources: Sources, plan: Plan, target: Target, entry: Recorded) -> dict[str, int] | None:
     """Code and constants by owner; None if a kernel is not recorded."""
     from buildtool.emit.sources import kernel_sources, plan_routines
 
@@ -237,7 +239,7 @@ def _code(sources: Sources, plan: Plan, target: Target, entry: Recorded) -> dict
     symbols = ["", *(c.symbol for c in (*target.named(plan.kernels), *plan_routines(plan, target)) if c)]
     helpers = {name for symbol in symbols for name in entry.helpers.get(symbol, ())}
     helpers |= {"memmove"} & set(entry.support) if plan.moves else set()
-    own = _network_code(sources, entry)
+    own = _estimate_network_code(sources, entry)
     around = entry.firmware + (_UNROLLED if min(plan.arenas) <= _TINY_ARENA else 0)
     around += _SECOND if plan.second_at else 0
     return {
@@ -248,7 +250,7 @@ def _code(sources: Sources, plan: Plan, target: Target, entry: Recorded) -> dict
     }
 
 
-def _uses(
+def _list_uses(
     plan: Plan, target: Target, weights: int, code: Counter[str], variables: int, guard: int
 ) -> tuple[MemoryUse, ...]:
     board = target.board
@@ -260,7 +262,7 @@ def _uses(
     for memory, sizes in (
         (board.code, dict(code)),
         (board.weights, {needs.WEIGHTS: weights}),
-        (board.data, {**_data_parts(board, guard, variables), needs.STATE: plan.state_bytes}),
+        (board.data, {**_list_data_parts(board, guard, variables), needs.STATE: plan.state_bytes}),
         *arenas,
     ):
         parts.setdefault(memory, Counter()).update(sizes)

@@ -118,7 +118,7 @@ def link_footprint(sources: Sources, plan: Plan, target: Target, toolchain: Tool
     shares: dict[str, Counter[str]] = {}  # output section -> bytes by owner
     for share in image.shares:
         shares.setdefault(share.output, Counter())[owners.get(share.file, needs.FIRMWARE)] += share.bytes
-    return Footprint(image.compiler, True, _uses(image, target.board, shares, plan.arenas))
+    return Footprint(image.compiler, True, _list_uses(image, target.board, shares, plan.arenas))
 
 
 def link_anyway(
@@ -146,7 +146,7 @@ def roomy(toolchain: Toolchain) -> Toolchain:
     return replace(toolchain, script=LinkerScript(script.name, _LENGTH.sub(_ROOMY, script.data), script.flag))
 
 
-def _uses(
+def _list_uses(
     image: LinkedImage, board: Board, shares: Mapping[str, Mapping[str, int]], arenas: Sequence[int]
 ) -> tuple[MemoryUse, ...]:
     ends: dict[str, int] = {}

@@ -149,9 +149,9 @@ class Signing:
             *("--header-size", str(boot.header_bytes), "--pad-header", "--align", str(boot.align)),
             *("--slot-size", str(boot.slot_bytes), "--version", self.version),
         ]
-        return Piece(slot, self._imgtool(words, binary(code, slot + boot.header_bytes)))
+        return Piece(slot, self._run_imgtool(words, binary(code, slot + boot.header_bytes)))
 
-    def _imgtool(self, words: list[str], code: bytes) -> bytes:
+    def _run_imgtool(self, words: list[str], code: bytes) -> bytes:
         """Runs imgtool on the code and returns its file; ToolError with the last line of its output."""
         with scratch() as name:
             folder = Path(name)
@@ -236,7 +236,7 @@ def flash_files(
     check_formats(board, formats, signed=signing is not None)
     if board.is_native:
         return {}
-    weights, code = _parts(data, board)
+    weights, code = _read_parts(data, board)
     whole = [*code, *weights]
     parts = {FlashPart.ALL: whole, FlashPart.WEIGHTS: weights, FlashPart.CODE: code}
     if signing:
@@ -273,7 +273,7 @@ def _write(name: Format, part: FlashPart, pieces: list[Piece], board: Board) -> 
     return binary([piece for piece in own if lies_in(memory, piece.address)], start)
 
 
-def _parts(data: bytes, board: Board) -> tuple[list[Piece], list[Piece]]:
+def _read_parts(data: bytes, board: Board) -> tuple[list[Piece], list[Piece]]:
     """Returns the weights, and everything else that is flashed.
 
     Code lies in a memory that keeps it (on an emulated board this may be RAM), or in none of the board's

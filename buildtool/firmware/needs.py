@@ -97,18 +97,18 @@ def needs(plan: Plan, target: Target, image_bytes: int, options: PlanOptions) ->
     board = target.board
     weights = board.memory(board.weights)
     first, *second = (
-        _arena_need(board, name, size, plan.state_bytes)
+        _count_arena_need(board, name, size, plan.state_bytes)
         for name, size in zip(board.holders, plan.arenas, strict=False)
     )
     return (
         first,
         Need("flash", weights.name, image_bytes, weights_room(board), (Part(WEIGHTS, image_bytes),)),
         *second,
-        *_limits(plan, target, image_bytes, options),
+        *_list_limits(plan, target, image_bytes, options),
     )
 
 
-def _arena_need(board: Board, name: str, size: int, state: int) -> Need:
+def _count_arena_need(board: Board, name: str, size: int, state: int) -> Need:
     """The need of a memory with an arena of `size` bytes, and what is reserved besides."""
     memory = board.memory(name)
     required = memory.size - board.room(name, state) + size
@@ -136,10 +136,10 @@ def needs_of(
             parts, required = (*parts, Part(RESERVED, reserved - required)), reserved
         kind = "RAM" if memory.kind is MemoryKind.RAM else "flash"
         rows.append(Need(kind, name, required, memory.size, parts))
-    return (*rows, *_limits(plan, target, image_bytes, options))
+    return (*rows, *_list_limits(plan, target, image_bytes, options))
 
 
-def _limits(plan: Plan, target: Target, image_bytes: int, options: PlanOptions) -> list[Need]:
+def _list_limits(plan: Plan, target: Target, image_bytes: int, options: PlanOptions) -> list[Need]:
     """The needs of the given limits for the arena and the weight image."""
     board, rows = target.board, []
     if options.ram is not None:

@@ -105,7 +105,7 @@ class _CachedObjects:
         plain = tuple(flag for flag in flags if not flag.startswith("-DNN_"))
         if plain not in self._identities:
             self._identities[plain] = identify([self._compiler.cc, *plain], environment())
-        files, identity = self._reads(unit), self._identities[plain]
+        files, identity = self._find_reads(unit), self._identities[plain]
         if files is None or identity is None:
             return None
         folders = [unit.source.parent, *unit.includes] if self._compiler.renames else []
@@ -139,14 +139,14 @@ class _CachedObjects:
             is_whole = not files.misses((*self._compiler.flags, *unit.flags), others)
         except OSError:
             return
-        if is_whole and self._reads(unit) == files:  # else the key does not cover all that was compiled
+        if is_whole and self._find_reads(unit) == files:  # else the key does not cover all that was compiled
             recipe.keep(self._session, target.read_bytes(), others)
 
-    def _reads(self, unit: Unit) -> Reads | None:
-        return reads(unit.source, list(_include_folders(self._compiler, unit)))
+    def _find_reads(self, unit: Unit) -> Reads | None:
+        return reads(unit.source, list(_list_include_folders(self._compiler, unit)))
 
 
-def _include_folders(compiler: Compiler, unit: Unit) -> Iterator[Path]:
+def _list_include_folders(compiler: Compiler, unit: Unit) -> Iterator[Path]:
     """Yields the folders of the unit's headers, without the compiler's own and the source's folder."""
     yield from unit.includes
     for flag, after in itertools.pairwise((*compiler.flags, *unit.flags, "")):

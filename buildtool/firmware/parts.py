@@ -53,8 +53,8 @@ def parts(data: bytes, board: Board, nets: Sequence[str], table: str = "") -> Pa
     """
     elf = open_elf(data)
     sections = list_sections(elf)
-    shares = _shares(table, sections)
-    by_section = _pieces_by_section(elf, sections, shares)
+    shares = _read_shares(table, sections)
+    by_section = _split_sections(elf, sections, shares)
     every = [piece for own in by_section.values() for piece in own]
     owners = _Owners(nets, every)
     rows = Counter[tuple[str, ...]]()
@@ -67,10 +67,10 @@ def parts(data: bytes, board: Board, nets: Sequence[str], table: str = "") -> Pa
     places = {memory: place for place, memory in enumerate(dict.fromkeys(key[0] for key in rows))}
     ordered = sorted(rows.items(), key=lambda row: (places[row[0][0]], -row[1], row[0]))
     source = "map" if shares else "symbols" if any(piece.file for piece in every) else ""
-    return Parts([_part(*key, size=size) for key, size in ordered], source)
+    return Parts([_make_part(*key, size=size) for key, size in ordered], source)
 
 
-def _pieces_by_section(
+def _split_sections(
     elf: Any, sections: Sequence[Placed], shares: dict[tuple[str, int], list[Share]]
 ) -> dict[int, list[Piece]]:
     """Index of a section -> its pieces."""
@@ -85,13 +85,13 @@ def _pieces_by_section(
         if files and section.is_code:
             naming = [replace(s, file=files.file(s.address) or s.file) for s in naming]
         of_map = shares.get((section.name, section.address), [])
-        own = pieces(section.address, section.size, _content(elf, section), naming, of_map)
+        own = pieces(section.address, section.size, _read_content(elf, section), naming, of_map)
         assert sum(piece.end - piece.begin for piece in own) == section.size, section
         rows[section.index] = own
     return rows
 
 
-def _part(
+def _make_part(
     memory: str, section: str, kind: str, owner: str, library: str, file: str, symbol: str, *, size: int
 ) -> SizePart:
     return {
@@ -106,7 +106,7 @@ def _part(
     }
 
 
-def _shares(table: str, sections: Sequence[Placed]) -> dict[tuple[str, int], list[Share]]:
+def _read_shares(table: str, sections: Sequence[Placed]) -> dict[tuple[str, int], list[Share]]:
     """Section -> its shares in the map; empty where the map is of another image."""
     in_map = {(one.name, one.address): one.bytes for one in outputs(table)} if table else {}
     if not sections or any(in_map.get((s.name, s.address)) != s.size for s in sections):
@@ -117,7 +117,7 @@ def _shares(table: str, sections: Sequence[Placed]) -> dict[tuple[str, int], lis
     return {(s.name, s.address): by_name.get(s.name, []) for s in sections}
 
 
-def _content(elf: Any, section: Placed) -> bytes:
+def _read_content(elf: Any, section: Placed) -> bytes:
     """The bytes of a section; empty if it only takes memory."""
     if not section.is_stored or section.index < 0:
         return b""
@@ -140,19 +140,19 @@ class _Owners:
         by_file: dict[tuple[str, str], set[str]] = {}
         for piece in every:
             if piece.file:
-                by_file.setdefault((piece.library, piece.file), set()).add(self._by_name(piece.symbol))
-        self._files = {file: self._of_file(file[1], owners) for file, owners in by_file.items()}
+                by_file.setdefault((piece.library, piece.file), set()).add(self._find_by_name(piece.symbol))
+        self._files = {file: self._find_of_file(file[1], owners) for file, owners in by_file.items()}
 
     def of(self, section: Placed, piece: Piece) -> str:
         """The owner of a piece of a section."""
-        by_name = self._by_name(piece.symbol)
+        by_name = self._find_by_name(piece.symbol)
         if by_name != APPLICATION:
             return by_name
         if section.name in _OWN_SECTIONS:
             return NETWORK
         return self._files.get((piece.library, piece.file), APPLICATION)
 
-    def _by_name(self, symbol: str) -> str:
+    def _find_by_name(self, symbol: str) -> str:
         """The owner by a symbol's name, or by an object's section in brackets, which often ends with one."""
         for name in (symbol, *symbol.strip("()").split(".")):
             if any(name == net or name.startswith(f"{net}_") for net in self._nets):
@@ -161,7 +161,7 @@ class _Owners:
                 return NETWORK if name in ("nn_weights", "nn_arena", "nn_state") else KERNELS
         return APPLICATION
 
-    def _of_file(self, file: str, owners: set[str]) -> str:
+    def _find_of_file(self, file: str, owners: set[str]) -> str:
         stem = PurePosixPath(file).name.partition(".")[0]
         if any(stem in (net, f"{net}_weights") for net in self._nets):
             return NETWORK
@@ -270,11 +270,11 @@ class _Section:
             first, last = max(0, bisect_right(self.begins, low) - 1), bisect_left(self.begins, high)
             for begin, until, share in _cover(low, high, self.shares[first:last]):
                 if share is None and self.shares:
-                    yield self._unnamed(begin, until)
+                    yield self._make_unnamed(begin, until)
                 else:
-                    yield from self._pieces_by_labels(begin, until, share)
+                    yield from self._split_by_labels(begin, until, share)
 
-    def _pieces_by_labels(self, low: int, high: int, share: Share | None) -> Iterator[Piece]:
+    def _split_by_labels(self, low: int, high: int, share: Share | None) -> Iterator[Piece]:
         """Yields the bytes of a share, from one symbol without a size to the next."""
         first, last = (bisect_left(self.labels, at, key=lambda s: s.address) for at in (low, high))
         ends = [*(s.address for s in self.labels[first + 1 : last]), high]
@@ -283,11 +283,11 @@ class _Section:
             if symbol is not None:
                 yield self._of(symbol, begin, end)
             elif share is None:
-                yield self._unnamed(begin, end)
+                yield self._make_unnamed(begin, end)
             else:
                 yield Piece(begin, end, *origin(share.file), f"({share.section})")
 
-    def _unnamed(self, low: int, high: int) -> Piece:
+    def _make_unnamed(self, low: int, high: int) -> Piece:
         """Bytes of no object: padding if there is a map, or if they are zeros."""
         part = self.content[low - self.address : high - self.address]
         is_empty = high - low <= _MOST_PADDING and not any(part)

@@ -118,18 +118,18 @@ def read_plan(spec: Named, choice: TargetChoice, file: File, session: Session) -
     data = file.read("the plan", MOST_PLAN_BYTES)
     try:
         locked = from_text(data) if is_text(data) else Locked(from_bytes(data), "", ())
-        graph = _order_for(locked.plan, network.graph)
-        _check(locked, graph, target)
+        graph = _find_order(locked.plan, network.graph)
+        _check_plan(locked, graph, target)
     except PlanError as error:
         raise error.at(path=file.path) from None
     target = target.with_firmware(own_firmware(firmware, graph, locked.plan, target, session))
     return Planned(network.model, network.source, graph, target, locked.plan, choice, PlanOptions(), session)
 
 
-def _check(locked: Locked, graph: Graph, target: Target) -> None:
+def _check_plan(locked: Locked, graph: Graph, target: Target) -> None:
     """PlanError unless the plan is legal for the current network and target."""
     if locked.plan.topology != topology_digest(graph):
-        raise PlanError(f"the plan is for another network: {_difference(locked, graph)}", hint=_AGAIN)
+        raise PlanError(f"the plan is for another network: {_find_difference(locked, graph)}", hint=_AGAIN)
     try:
         check(locked.plan, graph, target, made_for_it=False)
     except PlanError as error:
@@ -139,7 +139,7 @@ def _check(locked: Locked, graph: Graph, target: Target) -> None:
         raise PlanError(what, operator=error.operator, tensor=error.tensor, hint=_AGAIN) from None
 
 
-def _difference(locked: Locked, graph: Graph) -> str:
+def _find_difference(locked: Locked, graph: Graph) -> str:
     """Describes a difference between the plan's network and this one."""
     if not locked.operators:
         return "its topology differs"
@@ -171,9 +171,9 @@ def _find_excess(plan: Plan, options: PlanOptions, target: Target, image: Image 
     return ""
 
 
-def _order_for(plan: Plan, graph: Graph) -> Graph:
+def _find_order(plan: Plan, graph: Graph) -> Graph:
     """The graph in the order of the plan's operators, with its second passes and views, or as it is."""
-    for ordered in _orders(graph):
+    for ordered in _list_orders(graph):
         try:
             form = with_views(with_second_passes(ordered, plan.second_passes), plan.views)
         except PlanError:
@@ -183,7 +183,7 @@ def _order_for(plan: Plan, graph: Graph) -> Graph:
     return graph
 
 
-def _orders(graph: Graph) -> Iterator[Graph]:
+def _list_orders(graph: Graph) -> Iterator[Graph]:
     """Yields every form that planning may have chosen: with sliced fusions, and in the orders of searches."""
     yield graph
     yield with_sliced_fusions(graph)

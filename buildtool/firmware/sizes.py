@@ -47,11 +47,11 @@ def open_elf(data: bytes) -> Any:
         for _ in (*elf.iter_sections(), *elf.iter_segments()):
             pass  # reads all, as some of a damaged image cannot be read
     except (ELFError, ConstructError, ValueError, OverflowError) as error:
-        raise ToolError(f"not an ELF image: {error}", hint=_instead(data)) from None
+        raise ToolError(f"not an ELF image: {error}", hint=_suggest_file(data)) from None
     return elf
 
 
-def _instead(data: bytes) -> str:
+def _suggest_file(data: bytes) -> str:
     """Returns a hint for a file that is not an ELF image."""
     if data.startswith(b"\x7fELF"):
         return "link it again: it is damaged or cut short"
@@ -138,10 +138,10 @@ def list_sections(elf: Any) -> list[Placed]:
                 load = next(inside, -1)
             kinds = bool(flags & _WRITABLE), index, bool(flags & _EXECUTABLE)
             sections.append(Placed(section.name, address, size, load, *kinds))
-    return sections if elf.num_sections() else list(_segments(elf))
+    return sections if elf.num_sections() else list(_list_segments(elf))
 
 
-def _segments(elf: Any) -> Iterator[Placed]:
+def _list_segments(elf: Any) -> Iterator[Placed]:
     """Yields the loaded segments of an image whose sections were removed."""
     for number, segment in enumerate(elf.iter_segments("PT_LOAD")):
         address, stored, size = (int(segment[key]) for key in ("p_vaddr", "p_filesz", "p_memsz"))
@@ -200,7 +200,7 @@ def symbols(elf: Any) -> list[Symbol]:
         names, data = elf.get_section(table["sh_link"]).data(), table.data()
     except Exception:  # pyelftools raises many kinds of errors for a damaged table
         return []
-    every = list(_read(elf, data, names))
+    every = list(_read_symbols(elf, data, names))
     # A global symbol has no file, but a local one at the same place, the mark of its code, may have one.
     files = {(s.section, s.address): s.file for s in every if s.file}
     # ".L": the compiler's labels; "$t", "$d.4", "$xrv32i": marks where code or data begins.
@@ -208,18 +208,18 @@ def symbols(elf: Any) -> list[Symbol]:
     return [s if s.file else replace(s, file=files.get((s.section, s.address), "")) for s in others]
 
 
-def _read(elf: Any, data: bytes, names: bytes) -> Iterator[Symbol]:
+def _read_symbols(elf: Any, data: bytes, names: bytes) -> Iterator[Symbol]:
     """Yields all named symbols, also the marks of code and data."""
     is_arm, file = elf["e_machine"] == "EM_ARM", ""
     thread_local = (int(s["sh_addr"]) for s in elf.iter_sections() if s["sh_flags"] & _THREAD_LOCAL)
     thread_base = min(thread_local, default=0)  # values of thread-local symbols count from here
-    for name_at, address, size, info, section in _lines(elf, data):
+    for name_at, address, size, info, section in _read_entries(elf, data):
         kind, binding = info & 15, info >> 4
         if kind == _FILE:
-            file = _name(names, name_at)
+            file = _read_name(names, name_at)
         if binding != _LOCAL:
             file = ""  # local symbols come first, file by file
-        name = _name(names, name_at) if kind in _NAMED and 0 < section <= _LAST_SECTION else ""
+        name = _read_name(names, name_at) if kind in _NAMED and 0 < section <= _LAST_SECTION else ""
         if not name:
             continue
         is_thumb = is_arm and kind in (_FUNC, _IFUNC) and address & 1  # the bit is not part of the address
@@ -227,7 +227,7 @@ def _read(elf: Any, data: bytes, names: bytes) -> Iterator[Symbol]:
         yield Symbol(name, begin, size, section, binding != _LOCAL, file)
 
 
-def _lines(elf: Any, data: bytes) -> Iterator[tuple[int, int, int, int, int]]:
+def _read_entries(elf: Any, data: bytes) -> Iterator[tuple[int, int, int, int, int]]:
     """Yields (place of the name, value, size, type and binding, section) of each entry of a table."""
     is_long = elf.elfclass == 64
     layout = struct.Struct(("<" if elf.little_endian else ">") + ("IBBHQQ" if is_long else "IIIBBH"))
@@ -239,7 +239,7 @@ def _lines(elf: Any, data: bytes) -> Iterator[tuple[int, int, int, int, int]]:
         yield name, value, size, info, section
 
 
-def _name(names: bytes, at: int) -> str:
+def _read_name(names: bytes, at: int) -> str:
     end = names.find(b"\0", at)
     return names[at : end if end >= 0 else None].decode("utf-8", "replace")
 
@@ -258,7 +258,7 @@ class DebugFiles:
         try:
             info = elf.get_section_by_name(".debug_info")
             if info is not None and 0 < info["sh_size"] <= _MOST_BYTES:
-                self._ranges = sorted(_ranges(elf.get_dwarf_info()))
+                self._ranges = sorted(_read_ranges(elf.get_dwarf_info()))
         except Exception:  # pyelftools raises many kinds of errors for damaged debug information
             self._ranges = []
         self._begins = [begin for begin, _, _ in self._ranges]
@@ -269,7 +269,7 @@ class DebugFiles:
         return self._ranges[index][2] if index >= 0 and address < self._ranges[index][1] else ""
 
 
-def _ranges(dwarf: Any) -> Iterator[tuple[int, int, str]]:
+def _read_ranges(dwarf: Any) -> Iterator[tuple[int, int, str]]:
     """Yields (first address, end, file's name) of each part of each compilation unit."""
     lists = dwarf.range_lists()
     for unit in dwarf.iter_CUs():
@@ -282,14 +282,14 @@ def _ranges(dwarf: Any) -> Iterator[tuple[int, int, str]]:
         if at is not None and lists is not None:
             base = low.value if low is not None else 0
             yield from (
-                (begin, end, file) for begin, end in _list_ranges(lists, at, unit, base) if begin < end
+                (begin, end, file) for begin, end in _read_range_list(lists, at, unit, base) if begin < end
             )
         elif low is not None and high is not None:
             end = high.value if high.form == "DW_FORM_addr" else low.value + high.value
             yield low.value, end, file
 
 
-def _list_ranges(lists: Any, at: Any, unit: Any, base: int) -> Iterator[tuple[int, int]]:
+def _read_range_list(lists: Any, at: Any, unit: Any, base: int) -> Iterator[tuple[int, int]]:
     """Yields (first address, end) of each range of a list."""
     for entry in lists.get_range_list_at_offset(at.value, cu=unit):
         if hasattr(entry, "base_address"):

@@ -42,20 +42,20 @@ def analysis(request: Analyze, session: Session) -> answers.AnalysisAnswer:
         "model": network.model.name,
         "file_bytes": len(network.model.data),
         "operators_in_file": len(network.source.ops),
-        "network": _network(network.graph),
-        "boards": [_verdict(network, choice, request, session) for choice in choices],
+        "network": _describe_network(network.graph),
+        "boards": [_make_verdict(network, choice, request, session) for choice in choices],
     }
 
 
-def _network(graph: Graph) -> answers.NetworkFacts:
+def _describe_network(graph: Graph) -> answers.NetworkFacts:
     bound = live_sum_bound(graph)
     op = graph.ops[bound.position] if graph.ops else None
     constants = {t for o in graph.ops for t in o.inputs if t >= 0 and graph.tensors[t].is_constant}
     return {
         "operators": len(graph.ops),
         "kinds": dict(sorted(Counter(str(o.kind) for o in graph.ops).items())),
-        "inputs": [_interface(graph, t) for t in graph.inputs],
-        "outputs": [_interface(graph, t) for t in graph.outputs],
+        "inputs": [_describe_interface(graph, t) for t in graph.inputs],
+        "outputs": [_describe_interface(graph, t) for t in graph.outputs],
         "macs": total_macs(graph),
         "weight_bytes": sum(graph.tensors[t].size for t in constants),
         "activation_bytes": sum(r.size for r in live_ranges(graph)),
@@ -65,7 +65,7 @@ def _network(graph: Graph) -> answers.NetworkFacts:
     }
 
 
-def _interface(graph: Graph, index: int) -> answers.Interface:
+def _describe_interface(graph: Graph, index: int) -> answers.Interface:
     tensor = graph.tensors[index]
     quant = tensor.quant
     return {
@@ -78,7 +78,7 @@ def _interface(graph: Graph, index: int) -> answers.Interface:
     }
 
 
-def _verdict(
+def _make_verdict(
     network: Network, choice: TargetChoice, request: Analyze, session: Session
 ) -> answers.Verdict | answers.NoPlan:
     """Returns the verdict on a board: exact for a named board, by an upper limit for others.
@@ -118,7 +118,7 @@ def verdict_of(
         "board": target.board.name,
         "title": target.board.title,
         "fits": fitting.fits,
-        "needs": list(map(_need, fitting.needs)),
+        "needs": list(map(_describe_need, fitting.needs)),
         "stack": {"required": stack, "available": target.board.stack_bytes} if stack is not None else None,
         "counted": {
             "how": fitting.count.how,
@@ -134,13 +134,13 @@ def verdict_of(
         "binding_operator": f"{at.place} {graph.op_name(at.op)}" if at.op >= 0 else "",
         "binding_bytes": at.live_bytes,
         "binds": binds,
-        "cures": [_cure(one.settings, one.found, fitting) for one in helping],
-        "smaller": _cure(*smaller, fitting) if smaller else None,
-        "advice": [] if fitting.fits else [hint.data() for hint in _advice(fitting, at.op, helping)],
+        "cures": [_describe_cure(one.settings, one.found, fitting) for one in helping],
+        "smaller": _describe_cure(*smaller, fitting) if smaller else None,
+        "advice": [] if fitting.fits else [hint.data() for hint in _list_advice(fitting, at.op, helping)],
     }
 
 
-def _need(need: Need) -> answers.NeedAnswer:
+def _describe_need(need: Need) -> answers.NeedAnswer:
     return {
         "what": need.what,
         "memory": need.memory,
@@ -151,7 +151,7 @@ def _need(need: Need) -> answers.NeedAnswer:
     }
 
 
-def _cure(settings: Settings, cured: Fitting, original: Fitting) -> answers.Cure:
+def _describe_cure(settings: Settings, cured: Fitting, original: Fitting) -> answers.Cure:
     """A plan that fits, and its price compared with the original plan."""
     board, before = cured.prepared.target.board.name, original.price["cost"]
     same = board == original.prepared.target.board.name
@@ -170,7 +170,7 @@ def _cure(settings: Settings, cured: Fitting, original: Fitting) -> answers.Cure
     }
 
 
-def _advice(fitting: Fitting, position: int, helping: Sequence[Cured]) -> list[Hint]:
+def _list_advice(fitting: Fitting, position: int, helping: Sequence[Cured]) -> list[Hint]:
     """Hints besides the cures: changes of the board's file or the network; without cures, other boards."""
     board, advice = fitting.prepared.target.board, list[Hint]()
     if fitting.stack_excess:

@@ -129,7 +129,9 @@ def cures(network: Network, choice: TargetChoice, lacking: Fitting, session: Ses
     options = lacking.prepared.options
     helping: list[Cure] = []
     # skips settings that contain a cure
-    untried = (s for s in _settings(lacking) if not any(c.settings.items() <= s.items() for c in helping))
+    untried = (
+        s for s in _list_settings(lacking) if not any(c.settings.items() <= s.items() for c in helping)
+    )
     for settings in islice(untried, MOST_TRIES):
         session.tell(f"trying settings: {', '.join(f'{k}={v}' for k, v in settings.items())}")
         cure = _try_settings(network, choice, options, settings, session)
@@ -137,7 +139,7 @@ def cures(network: Network, choice: TargetChoice, lacking: Fitting, session: Ses
             helping.append(cure)
     helping.sort(key=lambda cure: (cure.found.price["cost"], cure.found.plan.macs, list(cure.settings)))
     if len(helping) < SHOWN:
-        helping += _boards(network, lacking, session)
+        helping += _try_boards(network, lacking, session)
     return helping[:SHOWN]
 
 
@@ -172,7 +174,7 @@ def _try_settings(
     return _try_settings(network, asked, options, {**settings, "ram": ram}, session)
 
 
-def _settings(lacking: Fitting) -> Iterator[Settings]:
+def _list_settings(lacking: Fitting) -> Iterator[Settings]:
     """Yields settings that could help on the same board, the likely first."""
     board = lacking.prepared.target.board
     over = [need for need in lacking.needs if need.excess]
@@ -214,7 +216,7 @@ def _settings(lacking: Fitting) -> Iterator[Settings]:
         yield from ({"image": str(Image.STREAM), **settings} for settings in memories)
 
 
-def _boards(network: Network, lacking: Fitting, session: Session) -> Iterator[Cure]:
+def _try_boards(network: Network, lacking: Fitting, session: Session) -> Iterator[Cure]:
     """Yields known boards on which the network fits: the same family first, then by memory."""
     own = lacking.prepared.target.board
     others = [load_board(name) for name in board_names() if name != own.name]

@@ -44,19 +44,19 @@ def facts(planned: Planned) -> BoardFacts:
     return {
         "note": planned.target.board.note,
         "notes": notes(planned),
-        "estimate": _estimate(planned.plan, timeline, planned.target.board),
-        "loading": _loads(planned, timeline),
+        "estimate": _estimate_seconds(planned.plan, timeline, planned.target.board),
+        "loading": _describe_loads(planned, timeline),
     }
 
 
-def _loads(planned: Planned, timeline: Timeline) -> Loading | None:
+def _describe_loads(planned: Planned, timeline: Timeline) -> Loading | None:
     """How constants are loaded into the arena, and whether their buffers make it larger."""
     plan = planned.plan
     if not plan.loads:
         return None
     bare = peak(plan, planned.graph, weights=False, session=planned.session)
     without = bare.bytes if bare else 0
-    starts = _region_starts(timeline)
+    starts = _find_region_starts(timeline)
     loads = [load for _, load in load_steps(timeline, plan.loads, plan.buffers)]
     loaded, once = sum(load.size for load in loads), {load.op: load.size for load in plan.loads}
     return {
@@ -72,17 +72,17 @@ def _loads(planned: Planned, timeline: Timeline) -> Loading | None:
     }
 
 
-def _region_starts(timeline: Timeline) -> dict[int, int]:
+def _find_region_starts(timeline: Timeline) -> dict[int, int]:
     """Operator -> the first step of its region."""
     pairs = zip(timeline.regions, timeline.starts, strict=False)
     return {op: first for region, first in pairs for op in region.ops}
 
 
-def _estimate(plan: Plan, timeline: Timeline, board: Board) -> Estimate | None:
+def _estimate_seconds(plan: Plan, timeline: Timeline, board: Board) -> Estimate | None:
     """The seconds for computing, for loading, and for both where they overlap."""
     if board.estimate is None:
         return None
-    graph, starts = timeline.graph, _region_starts(timeline)
+    graph, starts = timeline.graph, _find_region_starts(timeline)
     rate, bandwidth = board.estimate.macs_per_second, board.memory(board.weights).bandwidth
     clock = _Clock(rate, bandwidth)
     before: dict[int, list[Load]] = {}  # step -> loads that begin before it
@@ -125,7 +125,7 @@ class _Clock:
 
     def begin(self, load: Load, graph: Graph) -> None:
         """Begins to load all constants of an operator, or the first slice of them."""
-        self._load(load.size / _parts(load, graph))
+        self._load(load.size / _count_parts(load, graph))
 
     def _load(self, size: float) -> None:
         self.flash = max(self.flash, self.now) + size / self.bandwidth
@@ -144,7 +144,7 @@ class _Clock:
     def run(self, macs: int, here: Sequence[Load], later: Sequence[Load], graph: Graph) -> None:
         """Computes a region, and loads constants of later regions meanwhile."""
         cut = next((load for load in here if load.channels), None)
-        parts = _parts(cut, graph) if cut else 1
+        parts = _count_parts(cut, graph) if cut else 1
         for part in range(parts):
             more = cut is not None and part + 1 < parts
             if cut is not None and part:
@@ -159,7 +159,7 @@ class _Clock:
                 self._load(cut.size / parts)
 
 
-def _parts(load: Load, graph: Graph) -> int:
+def _count_parts(load: Load, graph: Graph) -> int:
     """The number of parts in which an operator's constants are loaded."""
     if not load.channels:
         return 1
@@ -187,10 +187,10 @@ def memories_of(planned: Planned) -> MemoriesView | None:
     board = planned.target.board
     if not board.second:
         return None
-    touched, speeds = _touched_bytes(planned.plan, planned, board), waits(board)
+    touched, speeds = _count_touched_bytes(planned.plan, planned, board), waits(board)
     waited = sum(size * wait for size, wait in zip(touched, speeds, strict=False))
     sizes = (*planned.plan.arenas, 0)
-    alone = [_alone(planned, name) for name in board.holders]
+    alone = [_plan_alone(planned, name) for name in board.holders]
     costs = [one["cost"] + one["wait_cycles"] for one in alone if one["missing_bytes"] == 0]
     least = min(costs, default=None)
     return {
@@ -212,7 +212,7 @@ def memories_of(planned: Planned) -> MemoriesView | None:
     }
 
 
-def _alone(planned: Planned, name: str) -> AloneView:
+def _plan_alone(planned: Planned, name: str) -> AloneView:
     """The plan with the whole arena in the memory `name`; where none fits, the plan that needs least."""
     board = dataclasses.replace(planned.target.board, arena=name, second="")
     target = dataclasses.replace(planned.target, board=board)
@@ -220,7 +220,7 @@ def _alone(planned: Planned, name: str) -> AloneView:
     plan, waited, error = None, 0.0, ""
     try:
         _, plan = nearest(Prepared("", (graph,), target, planned.options, session=planned.session))
-        (touched,), (wait,) = _touched_bytes(plan, planned, board), waits(board)
+        (touched,), (wait,) = _count_touched_bytes(plan, planned, board), waits(board)
         waited = touched * wait
     except BuildtoolError as refusal:
         error = refusal.text
@@ -236,7 +236,7 @@ def _alone(planned: Planned, name: str) -> AloneView:
     }
 
 
-def _touched_bytes(plan: Plan, planned: Planned, board: Board) -> tuple[int, ...]:
+def _count_touched_bytes(plan: Plan, planned: Planned, board: Board) -> tuple[int, ...]:
     """The bytes that kernels read and write in each memory of the arena."""
     from buildtool.plan.assemble.memories import count_touched_bytes
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def network_analysis(request: AnalyzeNetwork, _session: Session) -> NetworkAnswer:
     """The answer to an `analyze` request about an ONNX or Darknet file."""
     file, options = request.model, request.options
-    flow = _read(read_model_file(file), file.path, options)
+    flow = _read_flow(read_model_file(file), file.path, options)
     if options.operators == "fused":
         flow = fuse(flow)
     flow, figures = footprint(flow, weights=options.weights, order=options.order)
@@ -47,7 +47,7 @@ def network_analysis(request: AnalyzeNetwork, _session: Session) -> NetworkAnswe
     }
 
 
-def _read(data: bytes, spec: str, options: NetworkOptions) -> Flow:
+def _read_flow(data: bytes, spec: str, options: NetworkOptions) -> Flow:
     if spec.lower().endswith(".onnx"):
         from buildtool.graph.onnx.flow import read_onnx
 

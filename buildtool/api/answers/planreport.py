@@ -94,7 +94,7 @@ def _describe_plan(planned: Planned) -> answers.PlanDetails:
         "cost": sum(region.work.cost for region in whole.regions),
         "cost_unit": str(planned.target.cost_unit),
         "regions": [
-            _region(region, summary, graph)
+            _describe_region(region, summary, graph)
             for region, summary in zip(plan.regions, whole.regions, strict=True)
         ],
         "operators": [
@@ -107,7 +107,7 @@ def _describe_plan(planned: Planned) -> answers.PlanDetails:
             "bound_bytes": plan.arena_bound_bytes,
             "above_bound_bytes": plan.arena_bytes - plan.arena_bound_bytes,
         },
-        "peak": _peak(plan, graph, whole),
+        "peak": _find_peak(plan, graph, whole),
     }
 
 
@@ -131,7 +131,7 @@ def work_view(work: Work) -> answers.WorkView:
     return {"macs": work.macs, "macs_once": work.once, "f": work.f, "calls": work.calls, "cost": work.cost}
 
 
-def _region(region: Region, summary: RegionSummary, graph: Graph) -> answers.RegionView:
+def _describe_region(region: Region, summary: RegionSummary, graph: Graph) -> answers.RegionView:
     return {
         "groups": [
             {**group_view(group), **work_view(work)}
@@ -142,21 +142,21 @@ def _region(region: Region, summary: RegionSummary, graph: Graph) -> answers.Reg
         "first_step": summary.first,
         "last_step": summary.last,
         "live_bytes": summary.fullest.bytes,
-        "fullest": _moment(summary.fullest, graph),
+        "fullest": _describe_moment(summary.fullest, graph),
         "parts": {str(use): size for use, size in summary.parts},
         "shared_bytes": summary.shared,
-        "buffers": _buffers(summary.buffers),
+        "buffers": _list_buffers(summary.buffers),
         "delivered_rows": summary.delivered,
         "moved_bytes": summary.moved,
         **work_view(summary.work),
     }
 
 
-def _buffers(live_buffers: Sequence[LiveBuffer]) -> list[answers.LiveBufferView]:
+def _list_buffers(live_buffers: Sequence[LiveBuffer]) -> list[answers.LiveBufferView]:
     return [{"buffer": live.buffer, "use": str(live.use)} for live in live_buffers]
 
 
-def _moment(moment: Moment, graph: Graph) -> answers.MomentView:
+def _describe_moment(moment: Moment, graph: Graph) -> answers.MomentView:
     step = moment.step
     return {
         "step": moment.number,
@@ -167,7 +167,7 @@ def _moment(moment: Moment, graph: Graph) -> answers.MomentView:
     }
 
 
-def _peak(plan: Plan, graph: Graph, whole: Summary) -> answers.Peak | None:
+def _find_peak(plan: Plan, graph: Graph, whole: Summary) -> answers.Peak | None:
     """The fullest step with its live buffers, the largest first."""
     if whole.fullest < 0:
         return None
@@ -175,11 +175,11 @@ def _peak(plan: Plan, graph: Graph, whole: Summary) -> answers.Peak | None:
     live = sorted(summary.at_fullest, key=lambda b: (-plan.buffers[b.buffer].size, b.buffer))
     return {
         "region": whole.fullest,
-        **_moment(summary.fullest, graph),
+        **_describe_moment(summary.fullest, graph),
         "live_bytes": whole.live,
         "parts": {str(use): size for use, size in summary.parts},
         "shared_bytes": summary.shared,
-        "buffers": _buffers(live),
+        "buffers": _list_buffers(live),
         "live_bytes_without_weights": whole.without_weights,
         "weights_bind": any(b.use is Use.WEIGHTS for b in live) and whole.without_weights < whole.live,
     }
@@ -198,7 +198,7 @@ def beside(planned: Planned, all_of_them: bool) -> list[Beside]:
 
     def within(options: PlanOptions, f: float) -> Beside:
         most = max(1.0, f)
-        return _other(planned, replace(options, max_f=most), f"F <= {most:.3f}")
+        return _make_other(planned, replace(options, max_f=most), f"F <= {most:.3f}")
 
     rows: list[Beside] = []
     options = planned.options
@@ -207,18 +207,18 @@ def beside(planned: Planned, all_of_them: bool) -> list[Beside]:
     if planned.plan.strategy != Strategy.LAYERWISE:
         image = Image.OVERWRITABLE if options.image == Image.STREAM else options.image
         whole = replace(free, strategy=Strategy.LAYERWISE, image=image)
-        rows.append(_other(planned, whole, "no work repeated"))
+        rows.append(_make_other(planned, whole, "no work repeated"))
     if all_of_them:
         for strategy in (Strategy.MSF_CNN, Strategy.XCORE_STRIPS):
             other = replace(free, strategy=strategy)
-            least = _other(planned, other, "least arena found")
+            least = _make_other(planned, other, "least arena found")
             rows += [within(other, planned.plan.f), least]
             if "error" not in least:
                 rows.append(within(replace(free, strategy=Strategy.BEST), least["f"]))
     return rows
 
 
-def _other(planned: Planned, options: PlanOptions, setting: str) -> Beside:
+def _make_other(planned: Planned, options: PlanOptions, setting: str) -> Beside:
     # only `best` has fusions in slices
     sliced = fusions(planned.graph) and options.strategy != Strategy.BEST
     graph = rewrite(planned.source) if sliced else planned.graph

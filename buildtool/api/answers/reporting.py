@@ -48,12 +48,12 @@ def report_of(request: Report, session: Session) -> answers.ReportAnswer:
     return {
         **planned_model(planned, layout.size),
         "title": planned.target.board.title,
-        "verdict": _verdict(planned, prepared),
+        "verdict": _make_verdict(planned, prepared),
         "inputs": list(planned.graph.inputs),
         "outputs": list(planned.graph.outputs),
-        "layers": _layers(planned, summary, layout),
-        "steps": _steps(planned),
-        "front": _front(planned, prepared, request.peers),
+        "layers": _list_layers(planned, summary, layout),
+        "steps": _list_steps(planned),
+        "front": _find_front(planned, prepared, request.peers),
         "run": None,
         "linked": None,
         "against": None,
@@ -78,7 +78,7 @@ def _make_plan(request: Report, session: Session) -> tuple[Planned, Prepared]:
     return planned, replace(prepared, target=planned.target)
 
 
-def _verdict(planned: Planned, prepared: Prepared) -> Verdict | NoPlan:
+def _make_verdict(planned: Planned, prepared: Prepared) -> Verdict | NoPlan:
     """Whether it fits, by an upper limit of its code where that decides; no cures are tried."""
     try:
         fitting = fit_plan(prepared, planned.graph, planned.plan, planned.model.name, exactly=False)
@@ -91,7 +91,7 @@ def _verdict(planned: Planned, prepared: Prepared) -> Verdict | NoPlan:
 # ---- layers ------------------------------------------------------------------------------------------
 
 
-def _layers(planned: Planned, summary: Summary, layout: ImageLayout) -> list[answers.ReportLayer]:
+def _list_layers(planned: Planned, summary: Summary, layout: ImageLayout) -> list[answers.ReportLayer]:
     """One row for each operator, in the order of execution."""
     graph, plan = planned.graph, planned.plan
     roots = alias_roots(graph)
@@ -133,7 +133,7 @@ def _layers(planned: Planned, summary: Summary, layout: ImageLayout) -> list[ans
     return rows
 
 
-def _steps(planned: Planned) -> list[answers.RegionSteps]:
+def _list_steps(planned: Planned) -> list[answers.RegionSteps]:
     """The steps of the streamed regions; other regions have one step for each operator."""
     plan, session = planned.plan, planned.session
     timeline = Timeline.of(planned.graph, plan.regions, plan.image, session)
@@ -191,7 +191,7 @@ def fold_repeats(numbers: Sequence[int]) -> list[int]:
 # ---- the front ---------------------------------------------------------------------------------------
 
 
-def _front(planned: Planned, prepared: Prepared, peers: bool) -> answers.ReportFront:
+def _find_front(planned: Planned, prepared: Prepared, peers: bool) -> answers.ReportFront:
     """The front without limits on memory and cost, so that it shows points beyond the limits."""
     unlimited = replace(prepared.options, ram=None, max_cost=None, max_ms=None, max_flash=None, segments="")
     options = replace(unlimited, strategy=Strategy.BEST, objective=Objective.COST)
@@ -205,7 +205,7 @@ def _front(planned: Planned, prepared: Prepared, peers: bool) -> answers.ReportF
     return {
         "available_bytes": prepared.available,
         "limit_bytes": prepared.options.ram,
-        "points": [_point(point, planned) for point in points],
+        "points": [_describe_point(point, planned) for point in points],
         "beside": peers_of(free, peers),
         "search_factor": front_factor(free) if points else 1.0,
         "placing_ended": ended,
@@ -213,7 +213,7 @@ def _front(planned: Planned, prepared: Prepared, peers: bool) -> answers.ReportF
     }
 
 
-def _point(point: Point, planned: Planned) -> answers.ReportPoint:
+def _describe_point(point: Point, planned: Planned) -> answers.ReportPoint:
     plan, target = point.plan, planned.target
     summary = summarize(plan, point.graph, target.named(plan.kernels), target.costs, planned.session)
     runs: list[answers.PointRegion] = [

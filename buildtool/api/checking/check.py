@@ -60,7 +60,7 @@ def check(request: Asked, session: Session) -> CheckAnswer:
     """The answer to a `target` request."""
     plugin = registry.plugin_named(request.plugin)
     kernels: list[CheckedKernel] = []
-    boards = _boards(request)
+    boards = _choose_boards(request)
     for board in boards:
         target = registry.make_target(load_board(board))
         offers = getattr(plugin, "kernel_families", None)
@@ -82,7 +82,7 @@ def check(request: Asked, session: Session) -> CheckAnswer:
     }
 
 
-def _boards(request: Asked) -> list[Named]:
+def _choose_boards(request: Asked) -> list[Named]:
     """The boards to run on: those of the request, or those of the family that run here."""
     boards = {name: registry.load_board(name) for name in registry.board_names()}
     own = [name for name, board in boards.items() if board.family == request.plugin]
@@ -106,10 +106,10 @@ def _check_kernel(
     """Checks a kernel on `request.cases` networks; stops at the first that fails."""
     count, values, among = 0, 0, 0
     failed: FailedCase | None = None
-    for case in _cases(kernel, target, request):
+    for case in _draw_cases(kernel, target, request):
         number = f"network {count + 1} of {request.cases}"
         session.tell(f"{target.board.name}: {kernel.name} for {kernel.op}, {number}")
-        failed, compared = _run(case, board, request, session)
+        failed, compared = _run_case(case, board, request, session)
         count, values, among = count + 1, values + compared, among + (case.way != _WHOLE)
         if failed is not None:
             break
@@ -126,7 +126,7 @@ def _check_kernel(
     }
 
 
-def _cases(kernel: KernelVariant, target: Target, request: Asked) -> Iterator[Case]:
+def _draw_cases(kernel: KernelVariant, target: Target, request: Asked) -> Iterator[Case]:
     """Yields networks for which the board picks the kernel; every second one has several operators."""
     kind = OpKind(kernel.op)
     wide = kernel.types != BYTES and kind in WIDE
@@ -153,7 +153,7 @@ def _cases(kernel: KernelVariant, target: Target, request: Asked) -> Iterator[Ca
                 return
 
 
-def _run(case: Case, board: Named, request: Asked, session: Session) -> tuple[FailedCase | None, int]:
+def _run_case(case: Case, board: Named, request: Asked, session: Session) -> tuple[FailedCase | None, int]:
     """Runs a network on the board and compares every tensor.
 
     Returns the failure or None, and the number of values that were compared.

@@ -58,12 +58,12 @@ def parse_npy(data: bytes, path: str, what: str = "the input") -> Array:
     """
     if data.startswith(b"PK"):
         raise UsageError(f"{what} is an archive of arrays, not one array", path=path, hint=_NPY)
-    head = _header(io.BytesIO(data), len(data), path, what)
+    head = _read_header(io.BytesIO(data), len(data), path, what)
     array = np.frombuffer(data, head.dtype, offset=head.bytes)
     return array.reshape(head.shape, order="F" if head.by_columns else "C")
 
 
-def _header(file: IO[bytes], size: int, path: str, what: str) -> Header:
+def _read_header(file: IO[bytes], size: int, path: str, what: str) -> Header:
     """Reads the header of a .npy file of `size` bytes; then the elements follow in `file`.
 
     UsageError for other files, for arrays that do not contain numbers, and where the size does not match
@@ -132,7 +132,7 @@ def members(file: IO[bytes], path: str, what: str = "the data") -> dict[str, Mem
         for one in entries:
             name = one.filename.removesuffix(".npy")
             with archive.open(one) as opened:
-                head = _header(opened, one.file_size, path, f"the array '{name}'")
+                head = _read_header(opened, one.file_size, path, f"the array '{name}'")
             fields = (head.shape, head.dtype, head.by_columns, head.bytes)
             arrays[name] = Member(*fields, archive, one, path, what)
     return arrays

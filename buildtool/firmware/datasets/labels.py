@@ -57,7 +57,7 @@ def of_array(array: Array | Member, count: int, path: str, classes: Sequence[str
     shape = array.shape
     hint = "labels.argmax(axis=1) if they are one-hot" if len(shape) == 2 and min(shape) > 1 else ""
     if math.prod(shape) != count or hint:
-        raise _wrong_count(f"of shape {shape}", count, path, hint)
+        raise _make_count_error(f"of shape {shape}", count, path, hint)
     if isinstance(array, Member):
         array = array.whole()
     flat = array.reshape(-1)
@@ -89,7 +89,7 @@ def _find_labels(arrays: Mapping[str, Member], path: str) -> Member:
 def _read_words(words: Sequence[str], count: int, path: str, classes: Sequence[str]) -> tuple[int, ...]:
     """The classes by words, one for each input: numbers or names of classes."""
     if len(words) != count:
-        raise _wrong_count(f"{len(words):,}", count, path)
+        raise _make_count_error(f"{len(words):,}", count, path)
     number = {name: index for index, name in enumerate(classes)}
     labels = []
     for place, word in enumerate(words, 1):
@@ -129,6 +129,6 @@ def _read_table(file: File, names: Sequence[str], classes: Sequence[str]) -> tup
     return _read_words([by_name[name] for name in names], len(names), file.path, classes)
 
 
-def _wrong_count(labels: str, count: int, path: str, hint: str = "") -> UsageError:
+def _make_count_error(labels: str, count: int, path: str, hint: str = "") -> UsageError:
     text = f"the labels ({labels}) do not match the {count:,} inputs"
     return UsageError(text, path=path, hint=hint or _KINDS)

@@ -192,7 +192,7 @@ def _list_files(root: str, left_out: File | None) -> tuple[tuple[str, ...], tupl
     folder = Path(root)
     try:
         skipped = left_out.path if left_out is not None and left_out.data is None else ""
-        tops = [name for name in _visible(folder) if str(folder / name) != skipped]
+        tops = [name for name in _list_visible(folder) if str(folder / name) != skipped]
         inner = [name for name in tops if (folder / name).is_dir()]
         if inner and len(inner) < len(tops):
             stray = next(name for name in tops if name not in inner)
@@ -200,7 +200,7 @@ def _list_files(root: str, left_out: File | None) -> tuple[tuple[str, ...], tupl
             raise UsageError(
                 text, path=root, hint="move them away: a file without a class is not part of a data set"
             )
-        names = [f"{top}/{name}" for top in inner for name in _visible(folder / top)] if inner else tops
+        names = [f"{top}/{name}" for top in inner for name in _list_visible(folder / top)] if inner else tops
     except OSError as error:
         text = f"cannot read the folder: {error.strerror}"
         raise UsageError(text, path=root, hint="check the path") from None
@@ -218,7 +218,7 @@ def _list_files(root: str, left_out: File | None) -> tuple[tuple[str, ...], tupl
     return tuple(names), tuple(name.partition("/")[0] if inner else "" for name in names)
 
 
-def _visible(folder: Path) -> list[str]:
+def _list_visible(folder: Path) -> list[str]:
     """The names in a folder, without hidden files."""
     return sorted(path.name for path in folder.iterdir() if not path.name.startswith("."))
 

@@ -52,10 +52,10 @@ def check_image(path: Path) -> None:
     except ToolError:
         raise
     except Exception:
-        raise _not_an_image(str(path)) from None
+        raise _make_image_error(str(path)) from None
 
 
-def _not_an_image(path: str) -> UsageError:
+def _make_image_error(path: str) -> UsageError:
     hint = "a folder of a data set may have only images (PNG, JPEG, BMP, ...) and .npy files"
     return UsageError("the file is not an image, or is damaged", path=path, hint=hint)
 
@@ -83,7 +83,7 @@ def image(data: bytes, tensor: Tensor, how: Resize, path: str) -> Array:
     except UsageError:
         raise
     except Exception:  # Pillow raises many kinds of errors for a damaged file
-        raise _not_an_image(path) from None
+        raise _make_image_error(path) from None
     return np.asarray(resized, np.uint8).reshape(height, width, channels)
 
 

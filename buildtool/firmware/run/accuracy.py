@@ -22,20 +22,20 @@ def scores(graph: Graph, wanted: str) -> tuple[int | None, str]:
         if wanted not in outputs:
             text = f"the network has no output '{wanted}'"
             raise UsageError(text, option="scores", hint=did_you_mean(wanted, outputs))
-        if why := _no_classes(graph.tensors[outputs[wanted]]):
+        if why := _find_mismatch(graph.tensors[outputs[wanted]]):
             raise UsageError(f"the output '{wanted}' {why}", option="scores")
         return outputs[wanted], ""
-    fitting = [t for t in graph.outputs if not _no_classes(graph.tensors[t])]
+    fitting = [t for t in graph.outputs if not _find_mismatch(graph.tensors[t])]
     if len(fitting) == 1:
         return fitting[0], ""
     if fitting:
         names = ", ".join(f"'{graph.tensors[t].name}'" for t in fitting)
         return None, f"several outputs could have the classes ({names}): choose one with --scores"
     first = graph.tensors[graph.outputs[0]]
-    return None, f"the output '{first.name}' {_no_classes(first)}"
+    return None, f"the output '{first.name}' {_find_mismatch(first)}"
 
 
-def _no_classes(tensor: Tensor) -> str:
+def _find_mismatch(tensor: Tensor) -> str:
     """The reason why a tensor has no value for each class; "" if it may have."""
     if tensor.elements < 2:
         return "is a single value, not one for each class"
@@ -78,21 +78,21 @@ def accuracy(
     return {
         "output": tensor.name,
         "of": "firmware" if is_complete else "reference",
-        "firmware": _top1([(labels[i], guess) for i, guess in firmware.items()]) if firmware else None,
-        "reference": _top1(list(zip(labels, reference, strict=True))),
-        "classes": _classes(pairs, classes),
+        "firmware": _count_top1([(labels[i], guess) for i, guess in firmware.items()]) if firmware else None,
+        "reference": _count_top1(list(zip(labels, reference, strict=True))),
+        "classes": _count_classes(pairs, classes),
         "confusion": [
             {"label": label, "predicted": guess, "inputs": n} for (label, guess), n in sorted(pairs.items())
         ],
     }
 
 
-def _top1(pairs: Sequence[tuple[int, int]]) -> Top1:
+def _count_top1(pairs: Sequence[tuple[int, int]]) -> Top1:
     correct = sum(label == guess for label, guess in pairs)
     return {"inputs": len(pairs), "correct": correct, "top1": correct / len(pairs)}
 
 
-def _classes(pairs: Counter[tuple[int, int]], names: Sequence[str]) -> list[ClassFigures]:
+def _count_classes(pairs: Counter[tuple[int, int]], names: Sequence[str]) -> list[ClassFigures]:
     """The figures of every class that is a label or a prediction."""
     labels = Counter(label for label, _ in pairs.elements())
     predicted = Counter(guess for _, guess in pairs.elements())

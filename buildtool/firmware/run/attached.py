@@ -31,12 +31,12 @@ def run_attached(planned: Planned, image: Path, request: RunRequest, attached: O
             flash(how, image)
     planned.session.tell(f"waiting for {board.name}")
     wire = Desk(wire_of(planned.choice, board), attached.port, attached.is_emulated)
-    return cast(RunResult, _method(board, "run_on_board", "on")(board, image, request, wire))
+    return cast(RunResult, _find_method(board, "run_on_board", "on")(board, image, request, wire))
 
 
 def flashing(board: Board, image: Path, tool: str) -> Flashing:
     """Returns the plugin's way to write an image to the board's flash; UsageError if it has none."""
-    return cast(Flashing, _method(board, "flashing", "board")(board, image, tool))
+    return cast(Flashing, _find_method(board, "flashing", "board")(board, image, tool))
 
 
 def takes_binary(how: Flashing, image: Path) -> bool:
@@ -87,7 +87,7 @@ def flash(how: Flashing, image: Path) -> None:
         )
 
 
-def _method(board: Board, name: str, option: str) -> Any:
+def _find_method(board: Board, name: str, option: str) -> Any:
     method = getattr(plugin(board), name, None)
     if method is None:
         text = f"board '{board.name}' cannot be attached to this machine"

@@ -52,26 +52,26 @@ def referrer(which: Reference, model: bytes, source: Graph, graph: Graph) -> Ref
     its own fails (see `judge`).
     """
     if which == Reference.NUMPY:
-        return _numpy(graph)
+        return _make_numpy_referrer(graph)
     places = dict[int, int]()
     if _has_narrow_biases(model, source):
         from buildtool.graph.tflite.writer import write_model
 
         model = write_model(source)
         places = {t.source.index: i for i, t in enumerate(source.tensors) if t.source is not None}
-    interpreter = _open(model, ready=True)
+    interpreter = _open_litert(model, ready=True)
 
     def refer(inputs: Sequence[Array], reset: bool) -> dict[int, Array]:
         nonlocal interpreter
         if reset and graph.states:
             # only a new interpreter resets variables to the values of CALL_ONCE
-            interpreter = _open(model, ready=True)
-        return _litert(interpreter, source, graph, inputs, places)
+            interpreter = _open_litert(model, ready=True)
+        return _run_litert(interpreter, source, graph, inputs, places)
 
     return refer
 
 
-def _numpy(graph: Graph) -> Referrer:
+def _make_numpy_referrer(graph: Graph) -> Referrer:
     from buildtool.graph.reference import execute, initially, next_held
 
     state = initially(graph)
@@ -93,11 +93,13 @@ def _has_narrow_biases(model: bytes, source: Graph) -> bool:
     wide = [t.source.index for t in source.tensors if t.dtype is DType.INT64 and t.source is not None]
     if not wide:
         return False
-    types = {detail["index"]: np.dtype(detail["dtype"]) for detail in _open(model).get_tensor_details()}
+    types = {
+        detail["index"]: np.dtype(detail["dtype"]) for detail in _open_litert(model).get_tensor_details()
+    }
     return any(types.get(index) == np.int32 for index in wide)
 
 
-def _open(model: bytes, *, ready: bool = False) -> Any:
+def _open_litert(model: bytes, *, ready: bool = False) -> Any:
     """LiteRT with its reference kernels, which keeps every tensor; ToolError if it refuses the network.
 
     `ready`: its tensors are allocated, so that it can run.
@@ -119,7 +121,7 @@ def _open(model: bytes, *, ready: bool = False) -> Any:
     return interpreter
 
 
-def _litert(
+def _run_litert(
     interpreter: Any, source: Graph, graph: Graph, inputs: Sequence[Array], places: Mapping[int, int]
 ) -> dict[int, Array]:
     """Every tensor of the file that `graph` still has.

@@ -78,13 +78,13 @@ def time_blocks(executed: Executed, board: Board, timer: Timer, session: Session
     """The cycles of a run whose blocks were counted; ToolError if the model fails."""
     times = block_times(executed.blocks, timer, session)
     pipeline = board.pipeline or Pipeline(timer.identity)
-    parts = {op: _parts(work, times, pipeline) for op, work in executed.work.items()}
+    parts = {op: _sum_parts(work, times, pipeline) for op, work in executed.work.items()}
     taken = sum(ran.taken for work in executed.work.values() for ran in work.ran)
     skipped = {name for time in times for name in time.skipped}
     return Timing(timer.identity, parts, taken, tuple(sorted(skipped)))
 
 
-def _parts(work: Work, times: Sequence[BlockTime], core: Pipeline) -> Parts:
+def _sum_parts(work: Work, times: Sequence[BlockTime], core: Pipeline) -> Parts:
     pipeline = sum((ran.times * times[ran.block].cycles for ran in work.ran), Fraction())
     return Parts(
         pipeline=int(pipeline + Fraction(1, 2)),

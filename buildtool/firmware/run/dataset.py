@@ -72,7 +72,7 @@ class Estimate:
         return self.work / self.rate
 
 
-def _estimate(planned: Planned, attached: OnDesk | None) -> Estimate | None:
+def _estimate_work(planned: Planned, attached: OnDesk | None) -> Estimate | None:
     """The work by the plan; None for an attached board, which has its own speed."""
     if attached is not None and not attached.is_emulated:
         return None
@@ -84,7 +84,7 @@ def _estimate(planned: Planned, attached: OnDesk | None) -> Estimate | None:
     return Estimate(int(planned.plan.cost) + 1, rate)
 
 
-def _count(planned: Planned, firmware: Firmware, first: Sequence[Array], by_plan: Estimate) -> Estimate:
+def _count_work(planned: Planned, firmware: Firmware, first: Sequence[Array], by_plan: Estimate) -> Estimate:
     """The instructions of an input, counted in the emulator; `by_plan` where that is not possible."""
     if reality(planned.target.board).level is not Level.EMULATOR:
         return by_plan
@@ -102,7 +102,7 @@ def through(count: int, each: Estimate | None) -> int:
     return max(1, min(count, int(SAMPLE_SECONDS / each.seconds)))
 
 
-def _share(by: str, count: int, each: Estimate | None) -> Share:
+def _describe_share(by: str, count: int, each: Estimate | None) -> Share:
     has_instructions = each is not None and not each.is_native
     return {
         "by": by,
@@ -240,10 +240,10 @@ def dataset_validation(request: ValidateData, session: Session) -> DatasetAnswer
         if data.through == 0:
             judge.hear(model, source, graph, every=False)
             job.refer(range(len(chosen)), _Progress(session, _Pace(0), _Pace(len(chosen))))
-            share = _share("asked", len(chosen), None)
+            share = _describe_share("asked", len(chosen), None)
         else:
             share = _run_firmware(request, data, job)
-        return _answer(request, data, model.name, job, share, no_accuracy)
+        return _make_answer(request, data, model.name, job, share, no_accuracy)
 
 
 def choose_sequences(count: int, limit: int | None, seed: int, sequence: int) -> list[int]:
@@ -278,15 +278,15 @@ def _run_firmware(request: Validate, data: Data, job: _Job) -> Share:
     job.judge.hear(planned.model, planned.source, planned.graph, every=False)
     job.planned, job.graph, attached = planned, planned.graph, request.desk
     with image_of(request, planned, sources, flags) as firmware:
-        each = _estimate(planned, attached)
+        each = _estimate_work(planned, attached)
         if data.through is None and each and len(job.chosen) * each.seconds > SHORT_SECONDS:
             job.session.tell("counting the instructions of an input")
-            each = _count(planned, firmware, job.read(0), each) if attached is None else each
+            each = _count_work(planned, firmware, job.read(0), each) if attached is None else each
         count = min(data.through or through(len(job.chosen), each), len(job.chosen))
         positions = choose_sequences(len(job.chosen), count, data.wanted.seed, job.sequence)
         seconds = each.seconds if each else 0.0
         progress = _Progress(job.session, _Pace(len(positions), seconds), _Pace(len(job.chosen)))
-        for part in _starts(positions, planned.graph, seconds, job.sequence):
+        for part in _split_starts(positions, planned.graph, seconds, job.sequence):
             inputs, began = [job.read(at) for at in part], time.monotonic()
             progress.running("firmware", began, 0)
             outcome = execute(
@@ -308,10 +308,12 @@ def _run_firmware(request: Validate, data: Data, job: _Job) -> Share:
     job.bounds = bounds_of(
         planned, sources, [job.read(at) for at in positions[:BOUNDED]], request.desk, flags
     )
-    return _share("estimate" if data.through is None else "asked", len(job.chosen), each)
+    return _describe_share("estimate" if data.through is None else "asked", len(job.chosen), each)
 
 
-def _starts(positions: Sequence[int], graph: Graph, seconds: float, sequence: int) -> Iterator[list[int]]:
+def _split_starts(
+    positions: Sequence[int], graph: Graph, seconds: float, sequence: int
+) -> Iterator[list[int]]:
     """Yields the inputs of each start, for about RUN_SECONDS, within the limits; whole sequences."""
     size = sum(graph.tensors[t].size for t in (*graph.inputs, *graph.outputs))
     most = min(MOST_INPUTS, max(1, MOST_BYTES // max(size, 1)))
@@ -325,7 +327,7 @@ def _starts(positions: Sequence[int], graph: Graph, seconds: float, sequence: in
 # ---- the answer ----------------------------------------------------------------------------------------
 
 
-def _answer(
+def _make_answer(
     request: Validate, data: Data, model: str, job: _Job, share: Share, no_accuracy: str
 ) -> DatasetAnswer:
     data_set, graph, planned = job.data, job.graph, job.planned
@@ -351,18 +353,20 @@ def _answer(
         "reference": job.judge.answer(),
         "requantise": str(planned.target.requantise if planned else request.target.requantise),
         "share": share,
-        "firmware": _firmware(planned, job) if planned else None,
+        "firmware": _sum_runs(planned, job) if planned else None,
         "exact": exact,
         "within_bounds": keeps_bounds(job.bounds) if planned and is_rounded(planned) else exact,
         "bounds": job.bounds,
-        "differing": [_differing(job, one) for one in sorted(job.differences, key=lambda d: d.input_set)],
+        "differing": [
+            _describe_difference(job, one) for one in sorted(job.differences, key=lambda d: d.input_set)
+        ],
         "accuracy": measured,
         "no_accuracy": no_accuracy,
         "note": board.note,
     }
 
 
-def _differing(job: _Job, one: Difference) -> DifferingInput:
+def _describe_difference(job: _Job, one: Difference) -> DifferingInput:
     index = job.chosen[one.input_set]  # in the data set
     return {
         "index": index,
@@ -375,7 +379,7 @@ def _differing(job: _Job, one: Difference) -> DifferingInput:
     }
 
 
-def _firmware(planned: Planned, job: _Job) -> ThroughFirmware:
+def _sum_runs(planned: Planned, job: _Job) -> ThroughFirmware:
     """The figures of all runs of the firmware together."""
     outcomes, differences = job.outcomes, job.differences
     stacks = [one.stack_high_water for one in outcomes]

@@ -265,13 +265,13 @@ def _read_report(text: str) -> dict[str, int]:
     try:
         numbers = {name: int(value) for name, _, value in pairs}
     except ValueError:
-        raise _cut_off("report") from None
+        raise _make_damage_error("report") from None
     if numbers.get("sets") and not {"arena_high_water", "guard_ok"} <= numbers.keys():
-        raise _cut_off("report")
+        raise _make_damage_error("report")
     return numbers
 
 
-def _cut_off(file: str) -> ToolError:
+def _make_damage_error(file: str) -> ToolError:
     hint = "check that the folder for temporary files (TMPDIR) is not full"
     return ToolError(f"the firmware's {file} is cut off or damaged", hint=hint)
 
@@ -294,7 +294,7 @@ def _read_records(data: bytes) -> Iterator[Record]:
         tensor, offset, size = struct.unpack("<III", data[place:start]) if start <= len(data) else (0, 0, 0)
         place = start + size
         if place > len(data):
-            raise _cut_off("trace")
+            raise _make_damage_error("trace")
         yield tensor, offset, data[start:place]
 
 

@@ -42,7 +42,7 @@ def debugging(request: Debug, session: Session) -> DebugAnswer:
     files = {INPUT: input_file(planned.graph, inputs, sequences(planned.graph, len(inputs), 0))}
     with image_of(request, planned, sources, emulated=False) as firmware:
         if request.made is None:
-            files |= _build_files(planned, sources, firmware)
+            files |= _list_build_files(planned, sources, firmware)
         image = f"{sources.net}.elf" if request.made is None else str(firmware.elf)
         stacks = stack_report(firmware.elf.read_bytes(), board, [sources.net])
     command = list(server.command)
@@ -71,7 +71,7 @@ def debugging(request: Debug, session: Session) -> DebugAnswer:
     }
 
 
-def _build_files(planned: Planned, sources: Sources, firmware: Firmware) -> dict[str, bytes]:
+def _list_build_files(planned: Planned, sources: Sources, firmware: Firmware) -> dict[str, bytes]:
     """The files of a build for the debugger or its user."""
     net = sources.net
     return {

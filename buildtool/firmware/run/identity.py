@@ -45,7 +45,9 @@ class Linked:
 
 def networks(data: bytes) -> tuple[Linked, ...]:
     """The networks in an image (an ELF file's bytes); ToolError for another file."""
-    return tuple(Linked(**match.groupdict()) for line in _lines(data) if (match := _NETWORK.fullmatch(line)))
+    return tuple(
+        Linked(**match.groupdict()) for line in _read_lines(data) if (match := _NETWORK.fullmatch(line))
+    )
 
 
 def check_image(
@@ -59,9 +61,9 @@ def check_image(
     from buildtool.plan.codec import digest
 
     try:
-        linked = _find(data, digest(plan), weights.layout.hex())
+        linked = _find_network(data, digest(plan), weights.layout.hex())
         _check_weights(data, weights)
-        _check_firmware(_lines(data), over_wire)
+        _check_firmware(_read_lines(data), over_wire)
     except BuildtoolError as error:
         raise error.at(path=path) from None
     return linked
@@ -85,13 +87,13 @@ def _check_firmware(lines: list[str], over_wire: bool) -> None:
     )
 
 
-def _lines(data: bytes) -> list[str]:
+def _read_lines(data: bytes) -> list[str]:
     section = open_elf(data).get_section_by_name(SECTION)
     text = section.data() if section is not None else b""
     return [line.decode("ascii", "replace") for line in text.split(b"\0") if line]
 
 
-def _find(data: bytes, plan: str, layout: str) -> Linked:
+def _find_network(data: bytes, plan: str, layout: str) -> Linked:
     linked = networks(data)
     if network := next((one for one in linked if (one.plan, one.layout) == (plan, layout)), None):
         return network

@@ -61,7 +61,7 @@ class Judge:
             child.start(file, source, graph, None if every else graph.outputs)
         except ToolError as error:
             self._version = child.version
-            self._without_litert(error)
+            self._drop_litert(error)
         self._version = child.version
 
     def refer(self, inputs: Sequence[Array], reset: bool) -> Mapping[int, Array]:
@@ -73,7 +73,7 @@ class Judge:
                 if missing is not None:  # else it would not be compared
                     raise ToolError("LiteRT has no such output", tensor=self._graph.tensors[missing].name)
             except ToolError as error:
-                self._without_litert(error)
+                self._drop_litert(error)
             else:
                 self._by_litert += 1
                 if self._graph.states:
@@ -101,7 +101,7 @@ class Judge:
             "why": self._why,
         }
 
-    def _without_litert(self, error: ToolError) -> None:
+    def _drop_litert(self, error: ToolError) -> None:
         """Uses our executor from now on; raises the error if the request says LiteRT."""
         if self._which is Reference.LITERT:
             raise error
@@ -153,14 +153,14 @@ class _Child:
 
     def start(self, model: bytes, source: Graph, graph: Graph, wanted: Sequence[int] | None) -> None:
         """Makes LiteRT read the network; `wanted` are the needed tensors (None: all)."""
-        self.version = self._answer()
-        self._ask((model, source, graph, wanted))
-        self._answer()
+        self.version = self._receive()
+        self._send((model, source, graph, wanted))
+        self._receive()
 
     def refer(self, inputs: Sequence[Array], reset: bool) -> Mapping[int, Array]:
         """As a `Referrer`."""
-        self._ask((inputs, reset))
-        return cast(Mapping[int, Array], self._answer())
+        self._send((inputs, reset))
+        return cast(Mapping[int, Array], self._receive())
 
     def close(self) -> None:
         """Ends the process."""
@@ -172,14 +172,14 @@ class _Child:
         process.kill()  # it has nothing to clean up
         process.wait()
 
-    def _ask(self, message: object) -> None:
+    def _send(self, message: object) -> None:
         stream = self._process.stdin
         assert stream is not None
         with contextlib.suppress(OSError):  # if the process has ended, `_answer` raises the error
             pickle.dump(message, stream, protocol=5)
             stream.flush()
 
-    def _answer(self) -> Any:
+    def _receive(self) -> Any:
         assert self._process.stdout is not None
         is_late = threading.Event()
 

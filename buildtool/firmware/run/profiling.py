@@ -61,8 +61,8 @@ def profiling(request: Profile, session: Session) -> ProfileAnswer:
         board, plan = planned.target.board, planned.plan
         inputs = inputs_of(request.inputs, planned.graph)
         timer = find_timer(board) if request.desk is None else ""
-        run, plain = _runs(request, planned, sources, inputs, not isinstance(timer, str))
-        timing, no_cycles = _timing(run, timer, planned)
+        run, plain = _run_twice(request, planned, sources, inputs, not isinstance(timer, str))
+        timing, no_cycles = _estimate_timing(run, timer, planned)
         counting = _count_issues(planned, sources, inputs[0]) if request.desk is None else None
         if counting is not None and counting.outputs[0] != run.outputs[0]:
             raise ToolError("the firmware that counts issues has other outputs", hint="please report this")
@@ -70,7 +70,7 @@ def profiling(request: Profile, session: Session) -> ProfileAnswer:
         about = run_answer(
             planned, plain, judge.answer(), exact, bounds_of(planned, sources, inputs, request.desk)
         )
-        rows, measured = _rows(planned, run, timing, counting), run.counted.total_cycles
+        rows, measured = _list_rows(planned, run, timing, counting), run.counted.total_cycles
         total = timing.total.cycles if timing else measured
         return {
             **about,
@@ -82,18 +82,20 @@ def profiling(request: Profile, session: Session) -> ProfileAnswer:
             "estimated_ms": in_ms(timing.total.cycles, board) if timing else None,
             "estimated_by": estimate(timing, run.counted, board) if timing else None,
             "seconds": measured / board.clock_hz if measured is not None and board.clock_hz else None,
-            "issues": _issues(rows, board) if counting else None,
+            "issues": _sum_issues(rows, board) if counting else None,
             "published": beside_published(planned, rows, about["estimate"]),
             "macs": plan.macs,
             "macs_layerwise": plan.macs_layerwise,
             "f": plan.f,
             "flash_bytes": len(sources.image.data),
             "per_operator": rows,
-            "outputs": [_top(planned.graph.tensors[t], plain.outputs[0][t]) for t in planned.graph.outputs],
+            "outputs": [
+                _find_top(planned.graph.tensors[t], plain.outputs[0][t]) for t in planned.graph.outputs
+            ],
         }
 
 
-def _runs(
+def _run_twice(
     request: Profile, planned: Planned, sources: Sources, inputs: list[list[Array]], blocks: bool
 ) -> tuple[Outcome, Outcome]:
     """The run on the first input, which is counted, and the run on all inputs.
@@ -119,7 +121,7 @@ def _is_exact(
     return not any(difference(planned.graph, n, values, expected[n]) for n, values in outputs)
 
 
-def _timing(run: Outcome, timer: Timer | str, planned: Planned) -> tuple[Timing | None, str]:
+def _estimate_timing(run: Outcome, timer: Timer | str, planned: Planned) -> tuple[Timing | None, str]:
     """The estimate of a run's cycles, or the reason why there is none."""
     if isinstance(timer, str):
         return None, run.counted.no_cycles or timer
@@ -131,7 +133,7 @@ def _timing(run: Outcome, timer: Timer | str, planned: Planned) -> tuple[Timing 
         return None, error.text
 
 
-def _rows(
+def _list_rows(
     planned: Planned, run: Outcome, timing: Timing | None, counting: Outcome | None
 ) -> list[LayerProfile]:
     """A row per operator, in the order of execution; multiply-accumulates are the executed ones."""
@@ -141,7 +143,7 @@ def _rows(
     ran, counts = run.counted, counting.counted.issues if counting else {}
     for position, alive, work in (entry for region in summary.regions for entry in region.operators):
         op = planned.graph.ops[position]
-        issues = _issues_of(counts.get(position), work.macs, planned.target.board)
+        issues = _describe_issues(counts.get(position), work.macs, planned.target.board)
         cycles, parts = ran.cycles.get(position) if ran.total_cycles is not None else None, None
         if timing is not None:  # `parts` stays None for an operator that runs no code
             parts = timing.parts.get(position, Parts() if position in ran.counts else None)
@@ -162,13 +164,13 @@ def _rows(
                 "estimated_ms": parts and in_ms(parts.cycles, planned.target.board),
                 "parts": parts and parts_answer(parts),
                 "issues": issues,
-                "uncounted": _why_uncounted(counts, position) if counting and not issues else "",
+                "uncounted": _explain_uncounted(counts, position) if counting and not issues else "",
             }
         )
     return rows
 
 
-def _top(tensor: Tensor, raw: bytes) -> OutputTop:
+def _find_top(tensor: Tensor, raw: bytes) -> OutputTop:
     """The largest values of an output, for a user who knows the right answer."""
     values = np.frombuffer(raw, tensor.dtype.value)
     best = np.argsort(-values.astype(np.int32), kind="stable")[:5]
@@ -197,7 +199,7 @@ def _count_issues(planned: Planned, sources: Sources, inputs: Sequence[Array]) -
         return execute(planned, image, [inputs], count=True)
 
 
-def _issues_of(issues: Issues | None, macs: int, board: Board) -> IssueCount | None:
+def _describe_issues(issues: Issues | None, macs: int, board: Board) -> IssueCount | None:
     """An operator's count; None where its kernel declares no issues."""
     unit = board.vector_unit
     if issues is None or unit is None or not issues.vpu + issues.scalar:
@@ -213,14 +215,14 @@ def _issues_of(issues: Issues | None, macs: int, board: Board) -> IssueCount | N
     }
 
 
-def _why_uncounted(counts: Mapping[int, Issues], position: int) -> str:
+def _explain_uncounted(counts: Mapping[int, Issues], position: int) -> str:
     """Why an operator has no count in a run that counts."""
     if position not in counts:
         return "no code runs for them"
     return "they run plain C, which the model of the vector unit does not count"
 
 
-def _issues(rows: Sequence[LayerProfile], board: Board) -> IssueSummary | None:
+def _sum_issues(rows: Sequence[LayerProfile], board: Board) -> IssueSummary | None:
     """The sum over the counted operators; None where the board has no vector unit."""
     unit = board.vector_unit
     if unit is None:
@@ -256,11 +258,13 @@ def beside_published(
         "source": published.source,
         "seconds": published.milliseconds / 1e3,
         "estimated_seconds": estimate["total_seconds"] if estimate else None,
-        "lines": [_line(part, rows, estimate) for part in published.parts],
+        "lines": [_compare_line(part, rows, estimate) for part in published.parts],
     }
 
 
-def _line(part: PublishedPart, rows: Sequence[LayerProfile], estimate: Estimate | None) -> ProfileLine:
+def _compare_line(
+    part: PublishedPart, rows: Sequence[LayerProfile], estimate: Estimate | None
+) -> ProfileLine:
     own = [row for row in rows if row["operator"] in part.operators]
     macs = sum(row["macs"] for row in own)
     counts = [row["issues"] for row in own]

@@ -65,7 +65,7 @@ def validation(request: Validate, session: Session) -> ValidationAnswer:
         compared = [t for t in (runs[-1].traces or runs[-1].outputs)[0] if t in expected[0]]
         return {
             **run_answer(planned, plain, judge.answer(), not differences, bounds),
-            **_figures(planned.graph, plain, differences),
+            **_count_differences(planned.graph, plain, differences),
             "resets": sum(resets[1:]) if planned.graph.states else 0,
             "tensors_compared": len(compared),
         }
@@ -79,7 +79,7 @@ class _Figures(TypedDict):
     first_difference: DifferenceAnswer | None
 
 
-def _figures(graph: Graph, run: Outcome, differences: Sequence[Difference]) -> _Figures:
+def _count_differences(graph: Graph, run: Outcome, differences: Sequence[Difference]) -> _Figures:
     """Counts over all inputs of a run."""
     outputs = (b"".join(one[t] for one in run.outputs) for t in run.outputs[0])
     order = {t: i for i, t in enumerate(graph.activations())}

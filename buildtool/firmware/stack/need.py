@@ -43,7 +43,7 @@ class Stacks:
         self._entry = self._plain(elf["e_entry"])  # it is not called, but a constant may equal its address
         table = elf.get_section_by_name(".symtab")
         symbols = list(table.iter_symbols()) if table is not None else []
-        self._literals = _literal_ranges(symbols)
+        self._literals = _find_literal_ranges(symbols)
         self.functions: dict[str, int] = {}
         self._sizes: dict[int, int] = {}
         self._names: dict[int, str] = {}
@@ -80,7 +80,7 @@ class Stacks:
 
     def need(self, name: str) -> int | None:
         """The bytes of stack for a call of the function `name`; None if not known."""
-        return self._need(self.functions[name], ())
+        return self._find_need(self.functions[name], ())
 
     def size(self, name: str) -> int:
         """The bytes of code of the function `name`."""
@@ -100,25 +100,31 @@ class Stacks:
                 continue
             sizes[self._names[address]] = self._sizes[address]
             body, path = self._body(address), (*path, address)
-            further = {*body.calls, *body.tails, *(self._pointer_targets(path) if body.is_indirect else ())}
+            further = {
+                *body.calls,
+                *body.tails,
+                *(self._find_pointer_targets(path) if body.is_indirect else ()),
+            }
             waiting += [(target, path) for target in sorted(further)]
         return sizes
 
-    def _need(self, address: int, path: tuple[int, ...]) -> int | None:
+    def _find_need(self, address: int, path: tuple[int, ...]) -> int | None:
         """As `need`, for a function's address; `path` are the functions that are calling it."""
         if address in self._needs:
             return self._needs[address]
         if address in path:
             return None  # recursion
         if address not in self._sizes:
-            return None if _bytes_at(self._sections, address, 1) else 0
+            return None if _read_bytes(self._sections, address, 1) else 0
         body = self._body(address)
         path = (*path, address)
-        needs = [self._need(target, path) for target in sorted(body.calls)]
+        needs = [self._find_need(target, path) for target in sorted(body.calls)]
         if body.is_indirect:  # a call by address does not lead back to a function of the path
-            pointed = (t for t in sorted(self._pointer_targets(path)) if self._called(t).isdisjoint(path))
-            needs += [self._need(target, path) for target in pointed]
-        tails = [self._need(target, path) for target in sorted(body.tails)]
+            pointed = (
+                t for t in sorted(self._find_pointer_targets(path)) if self._called(t).isdisjoint(path)
+            )
+            needs += [self._find_need(target, path) for target in pointed]
+        tails = [self._find_need(target, path) for target in sorted(body.tails)]
         total = None
         if not body.unknown and None not in needs and None not in tails:
             total = max(body.frame + max((n for n in needs if n), default=0), *(n or 0 for n in tails), 0)
@@ -139,21 +145,21 @@ class Stacks:
 
     def _read(self, address: int) -> Body:
         size = self._sizes[address]
-        if not _bytes_at(self._sections, address, 1):
+        if not _read_bytes(self._sections, address, 1):
             return Body(unknown=True)
-        data = _bytes_at(self._sections, address, size)
+        data = _read_bytes(self._sections, address, size)
         code = Code(address, data, _clip_ranges(self._literals, address, address + size))
         if self._machine == "EM_ARM":
             return thumb.read_body(code)
         if self._machine == "EM_XTENSA":
-            return xtensa.read_body(code, self._word)
+            return xtensa.read_body(code, self._read_word)
         return riscv.read_body(code, self._vector_bytes)
 
-    def _word(self, address: int) -> int | None:
-        word = _bytes_at(self._sections, address, 4)
+    def _read_word(self, address: int) -> int | None:
+        word = _read_bytes(self._sections, address, 4)
         return int.from_bytes(word, "little") if len(word) == 4 else None
 
-    def _pointer_targets(self, path: tuple[int, ...]) -> set[int]:
+    def _find_pointer_targets(self, path: tuple[int, ...]) -> set[int]:
         """The functions that the last function of a path of calls may call by address.
 
         A function of the path has computed that address, or the address of a table with it. If there
@@ -161,37 +167,37 @@ class Stacks:
         calls the application back.
         """
         values = set[int]().union(*(self._body(address).taken for address in path))
-        functions = self._among_functions(values)
+        functions = self._keep_functions(values)
         for value in values:
-            table = _bytes_at(self._constants, value, self._objects.get(value, 4))
-            functions |= self._in_data(value, table)
+            table = _read_bytes(self._constants, value, self._objects.get(value, 4))
+            functions |= self._find_in_data(value, table)
         if not functions and not _CALLS_BACK.fullmatch(self._names[path[-1]]):
-            functions = self._in_constants
+            functions = self._constant_targets
         return functions
 
     @functools.cached_property
-    def _in_constants(self) -> set[int]:
+    def _constant_targets(self) -> set[int]:
         """The functions that constant data point to; values of weights do not count."""
         functions = set[int]()
         for start, data in self._constants:
             end = start + len(data)
             edges = [start, *itertools.chain(*_clip_ranges(self._weights, start, end)), end]
             for low, high in zip(edges[::2], edges[1::2], strict=True):
-                functions |= self._in_data(low, data[low - start : high - start])
+                functions |= self._find_in_data(low, data[low - start : high - start])
         return functions
 
-    def _in_data(self, start: int, data: bytes) -> set[int]:
+    def _find_in_data(self, start: int, data: bytes) -> set[int]:
         """The functions that the words of constants point to."""
         places = range(-start % 4, len(data) - 3, 4)
-        return self._among_functions(int.from_bytes(data[at : at + 4], "little") for at in places)
+        return self._keep_functions(int.from_bytes(data[at : at + 4], "little") for at in places)
 
-    def _among_functions(self, values: Iterable[int]) -> set[int]:
+    def _keep_functions(self, values: Iterable[int]) -> set[int]:
         if self._machine == "EM_ARM":
             values = (value & ~_THUMB for value in values if value & _THUMB)
         return {value for value in values if value in self._sizes and value != self._entry}
 
 
-def _bytes_at(sections: Iterable[tuple[int, bytes]], address: int, size: int) -> bytes:
+def _read_bytes(sections: Iterable[tuple[int, bytes]], address: int, size: int) -> bytes:
     """The bytes at an address, fewer at the end of its section; empty outside all sections."""
     for start, data in sections:
         if start <= address < start + len(data):
@@ -204,7 +210,7 @@ def is_known(elf: Any) -> bool:
     return elf["e_machine"] in ("EM_ARM", "EM_RISCV", "EM_XTENSA") and elf.elfclass == 32
 
 
-def _literal_ranges(symbols: list[Any]) -> list[tuple[int, int]]:
+def _find_literal_ranges(symbols: list[Any]) -> list[tuple[int, int]]:
     """The ranges of data in Arm code: from a mapping symbol $d to the next one of code."""
     marks = sorted(
         (int(s["st_value"]), s.name[:2] == "$d")

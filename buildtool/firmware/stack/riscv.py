@@ -72,7 +72,7 @@ class _Reader(Reader):
         elif group == 0b00010:  # c.slli
             self._set(register, self._shift(register, number & 31))
         elif group in (0b00101, 0b10101):  # c.jal, c.j
-            self._jump(RA if group == 0b00101 else 0, at + _compressed_offset(code))
+            self._jump(RA if group == 0b00101 else 0, at + _read_compressed_offset(code))
         elif group == 0b10010 and other == 0 and register:  # c.jr, c.jalr
             self._jump_to_register(RA if code >> 12 & 1 else 0, register)
         elif group == 0b10010 and register != SP:  # c.mv, c.add
@@ -135,7 +135,7 @@ class _Reader(Reader):
         return None
 
 
-def _compressed_offset(code: int) -> int:
+def _read_compressed_offset(code: int) -> int:
     """The offset of c.j and c.jal."""
     places = ((12, 11), (11, 4), (10, 9), (9, 8), (8, 10), (7, 6), (6, 7), (5, 3), (4, 2), (3, 1), (2, 5))
     return signed(sum((code >> source & 1) << to for source, to in places), 12)

@@ -51,9 +51,9 @@ class _Reader(Reader):
         """Reads an instruction; returns the address of the next one, -1 at the end of a path."""
         bits = self.code.bits(at, 3)
         if bits & 15 >= _NARROW:
-            self._narrow(at, bits & 0xFFFF)
+            self._read_narrow(at, bits & 0xFFFF)
             return -1 if bits & 0xFFFF == 0xF00D else at + 2  # ret.n
-        self._full(at, bits)
+        self._read_full(at, bits)
         ends = bits & 0x3F == 6 or (bits & 0xFFF00F == 0 and bits >> 4 & 15 in (8, 10))  # j; ret, jx
         return -1 if ends else at + 3
 
@@ -86,7 +86,7 @@ class _Reader(Reader):
         else:
             self._set(to, self.sum(source, number))
 
-    def _narrow(self, at: int, bits: int) -> None:
+    def _read_narrow(self, at: int, bits: int) -> None:
         """Reads an instruction of 16 bits."""
         group, t, s, r = bits & 15, bits >> 4 & 15, bits >> 8 & 15, bits >> 12
         if group == 8:  # l32i.n
@@ -104,11 +104,11 @@ class _Reader(Reader):
         elif group == 13 and r == 0:  # mov.n
             self._move(t, s)
 
-    def _full(self, at: int, bits: int) -> None:
+    def _read_full(self, at: int, bits: int) -> None:
         """Reads an instruction of 24 bits."""
         group, t, s, r = bits & 15, bits >> 4 & 15, bits >> 8 & 15, bits >> 12 & 15
         if group == 0:
-            self._registers(bits, t, s, r)
+            self._read_registers(bits, t, s, r)
         elif group == 1:  # l32r
             value = self.word((at + 3 & ~3) + signed(bits >> 8 | 0xFFFF0000, 32) * 4 & MASK)
             self._set(t, value)
@@ -131,7 +131,7 @@ class _Reader(Reader):
         elif group in (6, 7):  # other branches
             self.jump(at + 4 + signed(bits >> 16, 8))
 
-    def _registers(self, bits: int, t: int, s: int, r: int) -> None:
+    def _read_registers(self, bits: int, t: int, s: int, r: int) -> None:
         first, second = bits >> 16 & 15, bits >> 20
         if bits >> 12 == 0:  # ret, jx, callx
             self.body.is_indirect |= t in (10, 12)

@@ -58,7 +58,7 @@ def test_nothing_is_compiled_and_the_image_is_left_as_it_is(subject, kind, monke
 
 
 def test_it_is_this_file_that_runs(subject):
-    """Only the image has a wrong layout, with which the code compares that of the weights."""
+    """The code of the image has another layout, with which it compares that of the weights."""
     layout = build(NET)["_weights.bin"][32:48]
     data = subject.elf.read_bytes()
     code = data.replace(layout, bytes(16), data.count(layout))
