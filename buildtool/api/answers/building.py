@@ -73,7 +73,7 @@ def build(request: Build, session: Session) -> BuildAnswer:
 
     planned, sources, files = sources_of(request, session)
     board, net, family = planned.target.board, sources.net, plugin(planned.target.board)
-    signing = _check_signing(request.flashing, board)
+    signing = _read_signing(request.flashing, board)
     with scratch() as folder:
         tools, place = toolchain(planned.choice, planned.target), Path(folder)
         firmware = build_firmware(sources, planned.plan, planned.target, tools, place, tell=session.tell)
@@ -100,7 +100,7 @@ def build(request: Build, session: Session) -> BuildAnswer:
     }
 
 
-def _check_signing(flashing: Flashing, board: Board) -> Signing | None:
+def _read_signing(flashing: Flashing, board: Board) -> Signing | None:
     """The key and version for signed firmware.
 
     UsageError for an unreadable key, and for formats that the board does not have.
@@ -126,7 +126,7 @@ def sizes(request: Sizes, _session: Session) -> SizesAnswer:
     from buildtool.target.choice import load_board
 
     board = load_board(request.board)
-    signing = _check_signing(request.flashing, board)
+    signing = _read_signing(request.flashing, board)
     elf, table = request.elf.read("the image", MOST_IMAGE_BYTES), map_text(request.elf, request.map)
     try:
         nets = [network.net for network in networks(elf)]

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from buildtool.schema.boards import CheckAnswer, CheckedKernel, FailedCase
     from buildtool.target.types import KernelVariant, Target
 
-TRIES = 400  # networks that are drawn for a kernel at most
+TRIES = 400  # the largest number of networks that are drawn for a kernel
 INPUTS = 2  # sets of random values for each network
 _WHOLE = "--strategy layerwise"
 _LITTLE = "--objective ram --max-f 3"

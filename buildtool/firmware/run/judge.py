@@ -175,7 +175,7 @@ class _Child:
     def _send(self, message: object) -> None:
         stream = self._process.stdin
         assert stream is not None
-        with contextlib.suppress(OSError):  # if the process has ended, `_answer` raises the error
+        with contextlib.suppress(OSError):  # if the process has ended, `_receive` raises the error
             pickle.dump(message, stream, protocol=5)
             stream.flush()
 
