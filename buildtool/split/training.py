@@ -25,6 +25,7 @@ from buildtool.split.wanted import Settings
 Progress = Callable[[str], None]
 Reals = npt.NDArray[np.float32]
 _JUDGE_BATCH = 256  # images in a batch that is not learnt
+_UNTRACED_STEPS = 16  # steps that take less time than to trace the network for more
 _SECONDS_BETWEEN = 1.0  # reports of progress
 _SCHEMA = 1  # of what a training goes on from
 _ORDER, _HELD_OUT = 1, 2  # what a random stream is for
@@ -168,7 +169,7 @@ def _compile(keras: Any, model: Any, settings: Settings, steps: int) -> None:
     last, softmax = model.layers[-1], keras.activations.softmax  # whose outputs are probabilities
     has_softmax = isinstance(last, keras.layers.Softmax) or getattr(last, "activation", None) is softmax
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=not has_softmax)
-    model.compile(optimiser, loss, metrics=["accuracy"])
+    model.compile(optimiser, loss, metrics=["accuracy"], run_eagerly=total <= _UNTRACED_STEPS)
     optimiser.build(model.trainable_variables)
 
 

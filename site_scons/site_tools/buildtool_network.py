@@ -514,6 +514,7 @@ def _archive(own, target, objects, listed):
     scanner = Scanner(lambda node, env, path: _called(own, node) if node is listed else [])
     action = Action("$AR $ARFLAGS $TARGET $NETWORK_OBJECTS", "$ARCOMSTR")
     made = own.Command(target, [*objects, listed], action, source_scanner=scanner, NETWORK_OBJECTS=words)
+    own.Clean(made, list(own["NETWORK_KERNELS"].values()))
     return own.OnlyAsRecorded(made)
 
 
