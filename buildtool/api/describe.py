@@ -1,14 +1,8 @@
 """The description of a network for build systems: files, sources, flags, commands, dependencies.
 
-<<<<<<< HEAD
-The answer is the same for every front. It plans nothing and reads no model: the group `kernels` has every
-kernel that the board can run, and a file that is emitted names those that the network calls; the files' names
-follow from the network's.
-=======
-All callers get the same answer. It needs no plan and reads no model. A network's library has every kernel
-that the board can run, and the linker takes those that are used. The names of the files follow from the
-network's name.
->>>>>>> main
+All callers get the same answer. It needs no plan and reads no model. The group `kernels` has every kernel
+that the board can run, and an emitted file lists those that the network calls. The names of the files follow
+from the network's name.
 """
 
 from __future__ import annotations
@@ -119,29 +113,16 @@ def _place_emitted(name: str) -> Place:
     return {"root": EMITTED, "path": name}
 
 
-<<<<<<< HEAD
-def _sources(roots: _Roots, files: Iterable[Path], folders: bool = False) -> list[Source]:
-    """Object names are the files' names; with the folder where `folders` asks, or two share a name."""
-    from buildtool.target.kernels import object_name
-
-    listed = list(files)
-    stems = [path.stem for path in listed]
-
-    def called(path: Path) -> str:
-        apart = folders or stems.count(path.stem) > 1
-        return object_name(path) if apart else f"{path.stem}.o"
-=======
 def _list_sources(roots: _Roots, files: Iterable[Path], folders: bool = False) -> list[Source]:
     """Object names are file names, with the folder where `folders` is true or two files share a name."""
+    from buildtool.target.kernels import object_name
+
     paths = list(files)
     stems = [path.stem for path in paths]
-
-    def object_name(path: Path) -> str:
-        with_folder = folders or stems.count(path.stem) > 1
-        return f"{path.parent.name}/{path.stem}.o" if with_folder else f"{path.stem}.o"
->>>>>>> main
-
-    return [{"file": roots.place(path), "object": object_name(path), "reads": []} for path in paths]
+    apart = [folders or stems.count(stem) > 1 for stem in stems]
+    names = [object_name(path) if far else f"{path.stem}.o" for path, far in zip(paths, apart, strict=True)]
+    pairs = zip(paths, names, strict=True)
+    return [{"file": roots.place(path), "object": name, "reads": []} for path, name in pairs]
 
 
 def _describe_tools(tools: Toolchain, target: Target) -> Tools:
@@ -167,7 +148,8 @@ def _name_files(net: str, board: Board, flashing: Flashing) -> NetworkFiles:
     """The files of a network with this name. They do not depend on what it computes or how it runs."""
     from buildtool.firmware.flashfiles import suffixes
 
-    emitted = (".c", ".h", ".plan", "_arena.json", "_kernels.txt", "_quantization.h", "_weights.S", "_weights.bin")
+    emitted = (".c", ".h", ".plan", "_arena.json", "_kernels.txt", "_quantization.h")
+    emitted += ("_weights.S", "_weights.bin")
     endings = suffixes(board, flashing.formats, signed=flashing.sign is not None)
     return {
         "net": net,
