@@ -322,7 +322,7 @@ def test_a_fault_of_ours_says_what_was_asked_and_how_to_report_it(
     [
         (OSError(28, "No space left on device", "/tmp/x.o"), "/tmp/x.o: error: the system refuses: No space"),
         (PermissionError(13, "Permission denied", "/a"), "/a: error: the system refuses: Permission denied"),
-        (MemoryError(), "error: this takes more memory than there is [MACHINE]"),
+        (MemoryError(), "error: this needs more memory than the machine has [MACHINE]"),
         (FileNotFoundError(2, "No usable temporary directory found in ['/x']"), "(TMPDIR)"),
         (
             BuildtoolError("it broke", path="net.tflite", operator="#3 ADD"),

@@ -79,7 +79,7 @@ def test_help_has_examples_that_the_command_line_takes(command, capsys):
             cli.run([word for word in words if word])
         assert ended.value.code == 0
         said = capsys.readouterr().out
-        assert "exit status:\n  0   It worked" in said
+        assert "exit status:\n  0   Success" in said
     examples = load(command).examples if command else arguments.EXAMPLES
     assert examples
     for line, _ in examples:

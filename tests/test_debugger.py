@@ -141,15 +141,15 @@ def test_a_session_on_this_machine_needs_no_server(tmp_path, capsys):
 
 
 def test_a_taken_port_a_server_that_fails_and_a_small_stack_are_told(taken, tmp_path):
-    with pytest.raises(ToolError, match=f"port {taken} of this machine is taken") as caught:
+    with pytest.raises(ToolError, match=f"port {taken} of this machine is in use") as caught:
         debugger.need_port({"server": ["/bin/true"], "port": taken})
     assert f"port={taken + 1}" in caught.value.hint
     for program, said in (("false", "false ended with exit status 1"), ("/no/server", "cannot be started")):
         with pytest.raises(ToolError, match=said):
             debugger.serve({"server": [program], "port": free_port()}, tmp_path)
     stack = {"function": "wake_invoke", "needed": 300, "reserved": 256}
-    assert "takes up to 300 bytes of stack" in debugger._stack(stack)
-    assert debugger._stack({**stack, "needed": 256}) == ""
+    assert "takes up to 300 bytes of stack" in debugger._stack_problem(stack)
+    assert debugger._stack_problem({**stack, "needed": 256}) == ""
 
 
 @pytest.mark.slow
@@ -157,7 +157,7 @@ def test_a_session_whose_port_is_taken_says_nothing_of_waiting_and_writes_nothin
     out = tmp_path / "out"
     assert cli.run(["debug", NET, "--board", "cortex-m4", "--out", str(out), f"--port={taken}"]) == 1
     said = capsys.readouterr()
-    assert "is taken" in said.err
+    assert "is in use" in said.err
     assert "waiting at" not in said.out  # an editor would connect
     assert not out.exists()
 

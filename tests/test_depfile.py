@@ -137,7 +137,7 @@ def test_a_model_that_is_saved_while_it_is_planned_is_newer_than_the_stamp(tmp_p
 def test_a_plan_is_not_written_over_its_model_nor_sources_over_the_locked_plan(tmp_path, model, capsys):
     locked, network = tmp_path / "net.plan", model.read_bytes()
     assert run(["plan", str(model), "--board", "host", "--out", str(model)]) == 2
-    assert "is read by the command" in capsys.readouterr().err
+    assert "the command reads this file" in capsys.readouterr().err
     assert model.read_bytes() == network
     assert run(["plan", str(model), "--board", "host", "--out", str(locked)]) == 0
     text = locked.read_bytes()

@@ -95,6 +95,6 @@ def test_files_for_flash_of_an_earlier_build_do_not_stay_beside_another_one_s(tm
     save(tmp_path / "net.tflite", 3)
     done = buildtool(tmp_path, *words)
     assert done.returncode == 0, done.stderr
-    assert "removed, of an earlier build: net.hex, net_weights.hex, net_code.hex" in done.stdout
+    assert "removed files of an earlier build: net.hex, net_weights.hex, net_code.hex" in done.stdout
     assert sorted(path.name for path in out.glob("*.hex")) == ["notes.hex"]
     assert (out / "net.bin").is_file() and (out / "net_weights.bin").is_file()

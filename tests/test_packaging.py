@@ -118,7 +118,7 @@ def test_a_wheel_says_where_it_is_from_and_survives_its_namesake(wheel, tmp_path
     )
     status, out, err = said("--version")
     assert (status, out) == (0, known)
-    assert err.count("somebody else's package 'buildtool' (0.2.9)") == 1 and str(other) in err
+    assert err.count("another package named 'buildtool' (0.2.9)") == 1 and str(other) in err
     assert "pip uninstall buildtool" in err
     pip("uninstall", "-y", "buildtool", python=python)
     assert not (site / "buildtool/__init__.py").exists()  # as the page says, ours of that name went with it
@@ -133,7 +133,7 @@ def test_a_namesake_is_told_once_in_every_command(tmp_path):
     words = [sys.executable, "-m", "buildtool", "plan", "ds_cnn", "--board", "host", "--json"]
     done = subprocess.run(words, env=env, capture_output=True, text=True, check=True)
     assert json.loads(done.stdout)["board"] == "host"
-    assert done.stderr.count("warning:") == done.stderr.count("package 'buildtool' (0.2.9)") == 1
+    assert done.stderr.count("warning:") == done.stderr.count("package named 'buildtool' (0.2.9)") == 1
     done = subprocess.run(words, capture_output=True, text=True, check=True)
     assert "warning:" not in done.stderr
 

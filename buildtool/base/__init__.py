@@ -1,1 +1,1 @@
-"""What every room stands on: plain values, and nothing of networks or boards."""
+"""The modules that all other packages use. They know nothing about networks or boards."""

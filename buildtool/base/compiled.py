@@ -1,4 +1,4 @@
-"""The planner's parts in C: plain shared libraries, which a wheel brings and `./dev` builds."""
+"""Loads the planner's parts in C: shared libraries, which a wheel contains and `./dev` builds."""
 
 from __future__ import annotations
 
@@ -12,16 +12,18 @@ from buildtool.base.errors import ToolError
 
 
 def load(module: str, name: str, abi: int, functions: Mapping[str, tuple[Any, ...]]) -> ctypes.CDLL:
-    """The library `_NAME` beside a module's file; `functions`: result and arguments, as ctypes has them.
-    ToolError where no library there has this ABI, which its function `NAME_abi` gives.
+    """Returns the library `_NAME` that lies beside the file of a module.
+
+    `functions` gives the ctypes types of each function's result and arguments. The library's own function
+    `NAME_abi` returns its ABI. Raises ToolError where no library there has the ABI `abi`.
     """
     for suffix in EXTENSION_SUFFIXES:
         try:
             library = ctypes.CDLL(str(Path(module).with_name(f"_{name}{suffix}")))
-            own = getattr(library, f"{name}_abi")
-        except (OSError, AttributeError):  # not there, not loadable here, or not this library
+            own_abi = getattr(library, f"{name}_abi")
+        except (OSError, AttributeError):  # missing, built for another system, or another library
             continue
-        if own() == abi:
+        if own_abi() == abi:
             for function, (result, *arguments) in functions.items():
                 getattr(library, function).restype = result
                 getattr(library, function).argtypes = arguments
@@ -34,6 +36,6 @@ def load(module: str, name: str, abi: int, functions: Mapping[str, tuple[Any, ..
 
 
 def struct(*fields: tuple[Any, str]) -> type[ctypes.Structure]:
-    """A struct of C; `fields`: a type, and the names of the fields in a row that have it, between blanks."""
-    listed = [(name, kind) for kind, names in fields for name in names.split()]
-    return type("struct", (ctypes.Structure,), {"_fields_": listed})
+    """Returns the class of a C struct. Each of `fields` is a type and its fields' names, in one string."""
+    pairs = [(name, kind) for kind, names in fields for name in names.split()]
+    return type("struct", (ctypes.Structure,), {"_fields_": pairs})

@@ -1,4 +1,4 @@
-"""Distinct numbers of an array, without numpy.ma (np.unique imports it in 60 ms); the Pareto front."""
+"""Distinct numbers of an array, without np.unique, which imports numpy.ma in 60 ms; the Pareto front."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 class Distinct(NamedTuple):
-    """The numbers, ascending; of each, the position where it comes first, and how often it comes."""
+    """The distinct numbers in ascending order; the first position and the count of each."""
 
     values: npt.NDArray[Any]
     first: npt.NDArray[np.intp]
@@ -21,7 +21,7 @@ class Distinct(NamedTuple):
 
 
 def distinct(numbers: npt.NDArray[Any]) -> Distinct:
-    """Returns what np.unique returns for an array of one dimension."""
+    """Returns the distinct numbers of a one-dimensional array, as np.unique does."""
     order = np.argsort(numbers, kind="stable")
     ordered = numbers[order]
     begins = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
@@ -30,11 +30,13 @@ def distinct(numbers: npt.NDArray[Any]) -> Distinct:
 
 
 def undominated(items: Iterable[T], key: Callable[[T], tuple[Any, ...]]) -> list[T]:
-    """The items that no other equals or beats in the first two numbers of `key`, by that key."""
-    kept: list[T] = []
+    """Returns the Pareto front of `items`: no other item equals or beats one of them in both of the first two
+    numbers of `key`. The result is sorted by `key`.
+    """
+    front: list[T] = []
     least = math.inf
-    for one in sorted(items, key=key):
-        if key(one)[1] < least:
-            kept.append(one)
-            least = key(one)[1]
-    return kept
+    for item in sorted(items, key=key):
+        if key(item)[1] < least:
+            front.append(item)
+            least = key(item)[1]
+    return front

@@ -1,4 +1,4 @@
-"""The one exception family: what went wrong, where, and what would help."""
+"""The exceptions of buildtool. Each says what went wrong, where, and what would help."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from typing import Any, NamedTuple, TypedDict, cast
 
 Value = str | int | float | bool | None
 _MOST_SHOWN = 60  # characters of a wrong value in a message
-Spelling = Callable[[str, Value], str]  # how a front writes an option with its value
+Spelling = Callable[[str, Value], str]  # writes an option with its value, as one front spells it
 
 
 class HintData(TypedDict):
-    """A hint as plain values: options with the values to give them (None: leave the option out)."""
+    """A hint as plain values. `settings` gives options new values (None: leave the option out)."""
 
     text: str
     settings: dict[str, Value]
 
 
 class ErrorData(TypedDict):
-    """An error as plain values; what is not known is "", or 0 for line and column, which count from 1."""
+    """An error as plain values. Unknown text is "". Line and column count from 1; 0 where unknown."""
 
     code: str
     text: str
@@ -34,39 +34,39 @@ class ErrorData(TypedDict):
 
 
 class Hint(NamedTuple):
-    """One thing that would help: words, or options by request names with values (None: leave it out)."""
+    """One thing that would help: a text, or options (named as in requests) with values (None: omit it)."""
 
     text: str = ""
     settings: tuple[tuple[str, Value], ...] = ()
 
     def spelled(self, spelling: Spelling) -> str:
-        """The hint as one phrase."""
+        """Returns the hint as one phrase."""
         words = " ".join(spelling(option, value) for option, value in self.settings)
         if words and self.text:
             return f"{words} ({self.text})"
         return words or self.text
 
     def data(self) -> HintData:
-        """The hint as plain values."""
+        """Returns the hint as plain values."""
         return {"text": self.text, "settings": dict(self.settings)}
 
 
 def suggest(text: str = "", /, **settings: Value) -> Hint:
-    """A hint that names options with their values, such as ram=4624, and what they give ("F 1.003")."""
+    """Returns a hint that suggests values of options, such as ram=4624, with their effect ("F 1.003")."""
     return Hint(text, tuple(settings.items()))
 
 
 def in_requests(option: str, value: Value) -> str:
-    """An option and its value as in requests and in SCons: ram=4624."""
+    """Returns an option and its value as requests and SCons spell them: ram=4624."""
     return f"without {option}" if value is None else f"{option}={value}"
 
 
 class BuildtoolError(Exception):
-    """An error a user can act on.
+    """An error that a user can act on.
 
-    `code` is a stable upper-case word (for scripts), `path` the file concerned, `line` and `column` where
-    in it (from 1; 0: not known), `operator` the operator (index and name), `tensor` the tensor's name,
-    `option` the option that is wrong (its name in a request), `hints` what would help.
+    `code` is a stable upper-case word for scripts. `path`, `line` and `column` give the place in a file; line
+    and column count from 1, 0 means unknown. `operator` is an operator's index and name, `tensor` a tensor's
+    name, `option` the name of the wrong option in a request. `hints` say what would help.
     """
 
     code = "ERROR"
@@ -95,17 +95,17 @@ class BuildtoolError(Exception):
 
     @property
     def hint(self) -> str:
-        """What would help, as one line; options are spelled as in a request."""
+        """The hints as one line; options are spelled as in a request."""
         return self.help()
 
     def help(self, spelling: Spelling = in_requests) -> str:
-        """What would help, as one line."""
+        """Returns the hints as one line; `spelling` writes the options."""
         return "; ".join(hint.spelled(spelling) for hint in self.hints)
 
     def at(
         self, *, path: str = "", line: int = 0, column: int = 0, operator: str = "", tensor: str = ""
     ) -> BuildtoolError:
-        """Fills in places that were not known where the error was raised; returns self."""
+        """Adds places that were unknown where the error was raised; returns self."""
         if not self.path or self.path == path:
             self.line, self.column = self.line or line, self.column or column
         self.path = self.path or path
@@ -114,10 +114,10 @@ class BuildtoolError(Exception):
         return self
 
     def message(self, spelling: Spelling = in_requests, name: Callable[[str], str] = str) -> str:
-        """`path:line:column: error: text [CODE]`, as compilers write it, and the hints below it.
+        """Returns `path:line:column: error: text [CODE]`, as compilers write it, with the hints below.
 
-        Without a line it is `path: error: ...`; an operator, a tensor and an option stand before the text.
-        `spelling` writes options with their values, `name` an option alone.
+        Without a line it is `path: error: ...`. The operator, tensor and option stand before the text.
+        `spelling` writes an option with its value, `name` an option alone.
         """
         place = f"{self.path}:{self.line}:{self.column or 1}" if self.line and self.path else self.path
         about = [self.operator, self.tensor, name(self.option) if self.option else ""]
@@ -154,57 +154,57 @@ class UsageError(BuildtoolError, code="USAGE"):
 
 
 class MachineError(BuildtoolError, code="MACHINE"):
-    """The machine refuses something: its disk is full, its memory is too small, a file may not be read."""
+    """The machine fails: its disk is full, its memory is too small, or a file may not be read."""
 
 
 class InternalError(BuildtoolError, code="INTERNAL"):
-    """A fault of buildtool itself; `trace`: Python's traceback ("": not known here)."""
+    """A fault in buildtool itself. `trace` is Python's traceback, "" where it is unknown."""
 
     trace = ""
 
 
-# What the system may refuse to anybody: then it is no fault of ours.
+# Errors of the system that are not our fault.
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _LACKING = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN, *_FULL)
 _REFUSED = (errno.EROFS, errno.EACCES, errno.EPERM, errno.ENAMETOOLONG, errno.EIO, errno.ELOOP, errno.ETXTBSY)
 
 
 def from_exception(error: BaseException) -> BuildtoolError:
-    """The error for any exception: itself, a refusal of the machine, or an internal error."""
+    """Returns the error for any exception: itself, a MachineError, or an InternalError."""
     if isinstance(error, BuildtoolError):
         return error
     if isinstance(error, MemoryError):
-        hint = "a machine with more memory, or a smaller network"
-        return MachineError("this takes more memory than there is", hint=hint)
+        hint = "use a machine with more memory, or a smaller network"
+        return MachineError("this needs more memory than the machine has", hint=hint)
     no_folder = isinstance(error, FileNotFoundError) and "temporary directory" in str(error.strerror)
     if isinstance(error, OSError) and (error.errno in (*_LACKING, *_REFUSED) or no_folder):
         path = error.filename if isinstance(error.filename, str) else ""
-        full = error.errno in _FULL or no_folder
-        hint = "free space there, or name another folder for temporary files (TMPDIR)" if full else ""
+        is_full = error.errno in _FULL or no_folder
+        hint = "free space there, or name another folder for temporary files (TMPDIR)" if is_full else ""
         return MachineError(f"the system refuses: {error.strerror}", path=path, hint=hint)
-    import traceback  # costs start-up time, and is for faults alone
+    import traceback  # takes start-up time, and only faults need it
 
     frames = traceback.extract_tb(error.__traceback__)
     where = f" ({os.path.basename(frames[-1].filename)}:{frames[-1].lineno})" if frames else ""  # noqa: PTH119
     internal = InternalError(
         f"internal error: {type(error).__name__}: {error}{where}",
-        hint="this is an error in buildtool: please report it with all of this, and the model if you may",
+        hint="this is an error in buildtool: please report it with this text, and the model if you can",
     )
     internal.trace = "".join(traceback.format_exception(error))
     return internal
 
 
 def to_data(error: BuildtoolError) -> ErrorData:
-    """An error as plain values, for JSON and for the wire."""
+    """Returns an error as plain values, for JSON and for messages between processes."""
     data = {name: getattr(error, name) for name in ErrorData.__annotations__ if name != "hints"}
     return cast(ErrorData, data | {"hints": [hint.data() for hint in error.hints]})
 
 
 def from_data(data: Mapping[str, Any]) -> BuildtoolError:
-    """The exception that `to_data` described, of the class with its code; strange values become text."""
-    known = {cls.code: cls for cls in BuildtoolError.__subclasses__()}
+    """Returns the exception that `to_data` described. Its code gives the class; odd values become text."""
+    classes = {cls.code: cls for cls in BuildtoolError.__subclasses__()}
     code = str(data.get("code", "")) or BuildtoolError.code
-    error = known.get(code, BuildtoolError)(str(data.get("text", "")))
+    error = classes.get(code, BuildtoolError)(str(data.get("text", "")))
     error.code = code
     for name in ("path", "operator", "tensor", "option"):
         setattr(error, name, str(data.get(name, "")))
@@ -216,13 +216,15 @@ def from_data(data: Mapping[str, Any]) -> BuildtoolError:
         if isinstance(hint, Mapping):
             settings = hint.get("settings")
             pairs = settings.items() if isinstance(settings, Mapping) else ()
-            plain = {str(k): v if v is None or isinstance(v, str | int | float) else str(v) for k, v in pairs}
-            error.hints = (*error.hints, Hint(str(hint.get("text", "")), tuple(plain.items())))
+            values = {
+                str(k): v if v is None or isinstance(v, str | int | float) else str(v) for k, v in pairs
+            }
+            error.hints = (*error.hints, Hint(str(hint.get("text", "")), tuple(values.items())))
     return error
 
 
 def described(error: BaseException) -> str:
-    """An error raised by foreign code, and where: "KeyError: 'x' (packing.py, line 19)"."""
+    """Describes an error that foreign code raised, with its place: "KeyError: 'x' (packing.py, line 19)"."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
@@ -231,17 +233,17 @@ def described(error: BaseException) -> str:
 
 
 def shown(value: object) -> str:
-    """A value for a message: as Python writes it, shortened if long."""
+    """Returns a value as Python writes it, shortened if long, for a message."""
     try:
         words = repr(value)
-    except ValueError:  # Python writes no integer of thousands of digits
+    except ValueError:  # Python refuses to write an integer of thousands of digits
         return "a number of thousands of digits"
     return words if len(words) <= _MOST_SHOWN else f"{words[:_MOST_SHOWN]}..."
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """A hint that suggests the closest known word, or lists them all."""
-    import difflib  # for mistakes alone
+    """Returns a hint: the known word that is closest to `word`, or all known words."""
+    import difflib  # only mistakes need it
 
     names = sorted(known)
     close = difflib.get_close_matches(word, names, n=1, cutoff=0.6)

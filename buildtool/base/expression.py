@@ -1,4 +1,4 @@
-"""Arithmetic expressions of kernel catalogues: parsed and checked before anything is computed."""
+"""Arithmetic expressions of kernel catalogues. They are parsed and checked before they are evaluated."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from buildtool.base.errors import TargetError, did_you_mean
 Value = int | bool | float
 Formula = Callable[[Mapping[str, int]], Value]
 
-MAX_LENGTH = 2000  # characters of an expression
-MAX_DEPTH = 40  # of nested operations
-MAX_LITERAL = 1 << 63  # absolute value of a number written in an expression
+MAX_LENGTH = 2000  # upper limit for the characters of an expression
+MAX_DEPTH = 40  # upper limit for nested operations
+MAX_LITERAL = 1 << 63  # the absolute value of a number in an expression is below this
 
 _BINARY = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod)
 _UNARY = (ast.UAdd, ast.USub, ast.Not)
@@ -35,17 +35,17 @@ FUNCTIONS: dict[str, tuple[Callable[..., Value], int, int]] = {
     "min": (min, 2, 8),
     "max": (max, 2, 8),
     "abs": (abs, 1, 1),
-    "ceil_div": (_ceil_div, 2, 2),  # rounded up
-    "align": (_align, 2, 2),  # up to a multiple of the second
+    "ceil_div": (_ceil_div, 2, 2),  # the quotient, rounded up
+    "align": (_align, 2, 2),  # the first, rounded up to a multiple of the second
 }
 
 
 def evaluate(expression: str, variables: Mapping[str, int]) -> Value:
-    """The value of `expression` with names looked up in `variables`.
+    """Returns the value of `expression`, whose names are looked up in `variables`.
 
-    Numbers, names, + - * / // %, comparisons, `and`, `or`, `not`, `x if c else y`, and the
-    functions min, max, abs, ceil_div(a, b), align(a, to). Raises TargetError for anything else, a
-    name that is not in `variables`, a division by zero, or a result that is not finite.
+    An expression has numbers, names, + - * / // %, comparisons, `and`, `or`, `not`, `x if c else y`, and the
+    functions min, max, abs, ceil_div(a, b), align(a, to). Raises TargetError for anything else, a name that
+    is not in `variables`, a division by zero, or a result that is not finite.
     """
     formula = compiled(expression)
     try:
@@ -61,7 +61,9 @@ def evaluate(expression: str, variables: Mapping[str, int]) -> Value:
 
 
 def check(expression: str, names: frozenset[str]) -> bool:
-    """Whether `expression` needs no parentheses. TargetError if it is malformed or uses other names."""
+    """Checks that `expression` is well formed and uses only `names`; raises TargetError otherwise.
+    Returns whether it can stand without parentheses.
+    """
     tree = _parse(expression)
     for node in ast.walk(tree):
         if isinstance(node, ast.Name) and node.id not in names and node.id not in FUNCTIONS:
@@ -70,17 +72,17 @@ def check(expression: str, names: frozenset[str]) -> bool:
 
 
 def _refuse(expression: str, why: str, hint: str = "") -> NoReturn:
-    shown = expression if len(expression) <= 80 else expression[:77] + "..."
-    raise TargetError(f"expression '{shown}': {why}", hint=hint)
+    text = expression if len(expression) <= 80 else expression[:77] + "..."
+    raise TargetError(f"expression '{text}': {why}", hint=hint)
 
 
 def _parse(expression: str) -> ast.expr:
-    """The checked tree."""
+    """Returns the checked syntax tree of an expression."""
     if len(expression) > MAX_LENGTH:
         _refuse(expression, f"longer than {MAX_LENGTH} characters")
     try:
         tree = ast.parse(expression.strip(), mode="eval").body
-    # Deeply nested input ends CPython's parser in one of the last three.
+    # Deeply nested text makes CPython's parser raise one of the last three.
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         _refuse(expression, "not a well-formed expression")
     _check_node(tree, expression, 0)
@@ -88,7 +90,7 @@ def _parse(expression: str) -> ast.expr:
 
 
 def _check_node(node: ast.AST, expression: str, depth: int) -> None:
-    """Refuses every node that is not arithmetic: what is left may be executed."""
+    """Refuses every node that is not arithmetic. A tree that passes is safe to execute."""
     if depth > MAX_DEPTH:
         _refuse(expression, f"nested deeper than {MAX_DEPTH}")
     children: list[ast.expr] = []
@@ -122,10 +124,10 @@ def _check_node(node: ast.AST, expression: str, depth: int) -> None:
 
 @lru_cache(maxsize=1024)
 def compiled(expression: str) -> Formula:
-    """What `evaluate` computes, as a function of the variables that is many times faster.
+    """Returns a function of the variables that computes what `evaluate` does, many times faster.
 
-    It is bytecode of the checked tree, in which names are looked up in the variables alone. It checks neither
-    names nor divisions nor results, as the catalogue's reader has.
+    It is bytecode of the checked tree, and looks names up in the variables only. It does not check names,
+    divisions or results: the catalogue's reader has done that.
     """
     function = ast.parse("lambda variables: 0", mode="eval")
     assert isinstance(function.body, ast.Lambda)
@@ -133,21 +135,21 @@ def compiled(expression: str) -> Formula:
     space: dict[str, object] = {"__builtins__": {}, "bool": bool}
     space.update((name, function) for name, (function, _, _) in FUNCTIONS.items())
     code = compile(ast.fix_missing_locations(function), "<expression>", "eval")
-    return cast(Formula, eval(code, space))  # of checked nodes alone
+    return cast(Formula, eval(code, space))  # safe: all nodes were checked
 
 
 class _Names(ast.NodeTransformer):
-    """Changes a checked tree: names are looked up in `variables`, conditions are True or False."""
+    """Changes a checked tree so that names are looked up in `variables`, and conditions are True or False."""
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
-        """Looks a variable up."""
+        """Replaces a name by a look-up in `variables`."""
         return ast.Subscript(ast.Name("variables", ast.Load()), ast.Constant(node.id), ast.Load())
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
-        """Makes a condition True or False: in Python it would be its last operand."""
-        joined = ast.BoolOp(node.op, [self.visit(value) for value in node.values])
-        return ast.Call(ast.Name("bool", ast.Load()), [joined], [])
+        """Makes a condition True or False. Python would return one of its operands."""
+        condition = ast.BoolOp(node.op, [self.visit(value) for value in node.values])
+        return ast.Call(ast.Name("bool", ast.Load()), [condition], [])
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
-        """Keeps the name of one of the functions."""
+        """Changes the arguments of a call, but not the function's name."""
         return ast.Call(node.func, [self.visit(argument) for argument in node.args], [])

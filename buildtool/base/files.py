@@ -1,4 +1,4 @@
-"""Files that a request names: bytes, or an absolute path with the digest that the client saw."""
+"""Files that a request names: bytes, or an absolute path with the digest that the client computed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ from buildtool.base.errors import ModelError, UsageError
 
 @dataclass(frozen=True)
 class File:
-    """A file: `data` (`path` is only its name), or the content of `path`; `sha256` (hex; "": unknown)."""
+    """A file. Its content is `data`, or where that is None the content of `path`. `sha256` is the digest that
+    the content has to have (hex; "": any).
+    """
 
     path: str
     sha256: str = ""
@@ -23,22 +25,24 @@ class File:
 
     @property
     def stem(self) -> str:
-        """The name without folders and suffix."""
+        """The name of the file without folders and suffix."""
         return Path(self.path).stem
 
     def exists(self) -> bool:
-        """Whether the file is there, or its bytes are."""
+        """Whether the file exists, or its bytes came with the request."""
         return self.data is not None or Path(self.path).exists()
 
     def read(self, what: str, most: int) -> bytes:
-        """The content of `what`, up to `most` bytes (else ModelError); UsageError if it has changed."""
+        """Returns the content; messages call the file `what`. Raises ModelError above `most` bytes, and
+        UsageError where the file cannot be read or its digest differs.
+        """
         with self._errors(what):
             if self.data is not None:
                 data = self.data
             else:
                 self._check(most)
                 with Path(self.path).open("rb") as file:
-                    data = file.read(most + 1)  # it may have grown
+                    data = file.read(most + 1)  # it may have grown since the check
             if len(data) > most:
                 raise self._too_large(most)
         self._compare(what, hashlib.sha256(data).hexdigest() if self.sha256 else "")
@@ -56,14 +60,14 @@ class File:
             raise UsageError(f"cannot read {what}: this is not a path", path=repr(self.path)) from None
 
     def _compare(self, what: str, sha256: str) -> None:
-        """Raises UsageError where the content is not what the client saw."""
+        """Raises UsageError where the content is not the one that the client read."""
         if self.sha256 and sha256 != self.sha256:
             text = f"{what} changed after the request was made: its digest differs"
             raise UsageError(text, path=self.path, hint="send the request again")
 
     @contextlib.contextmanager
     def opened(self, what: str, most: int) -> Iterator[IO[bytes]]:
-        """The content of `what` as an open file; the errors are those of `read`."""
+        """Yields the file, opened for reading. Raises the errors of `read`."""
         if self.data is not None:
             yield io.BytesIO(self.read(what, most))
             return
@@ -77,10 +81,10 @@ class File:
             yield file
 
     def _check(self, most: int) -> None:
-        """Raises an error for a file that must not be opened, or is too large."""
+        """Raises an error for anything but a regular file, and for a file that is too large."""
         path = Path(self.path)
         size = path.stat().st_size
-        if not path.is_file():  # a pipe's bytes could be read once only, a device's without end
+        if not path.is_file():  # a pipe can be read only once, and a device may never end
             raise UsageError("it is not a regular file", path=self.path, hint="check the path")
         if size > most:
             raise self._too_large(most)
@@ -89,12 +93,12 @@ class File:
         return ModelError(f"the file has more than {most} bytes", path=self.path)
 
 
-Named = str | File  # a network of the zoo or a known board by its name, or a file
+Named = str | File  # the name of a network of the zoo or of a known board, or a file
 
 
 def to_file(value: str | dict[str, Any] | File, suffixes: tuple[str, ...]) -> str | File:
-    """The file that a request's value names, or text of a network or board. Text with one of the `suffixes`,
-    or of an absolute path, is a path, which has to be absolute.
+    """Returns the file that a value of a request names, or the name of a network or board as it is. A text is
+    a path if it has one of the `suffixes` or is absolute. Raises UsageError for a relative path.
     """
     if isinstance(value, File):
         return value

@@ -1,4 +1,4 @@
-"""Locks among processes, where the system has them; processes; temporary folders, locked while in use."""
+"""Locks between processes, where the system has them; states of processes; locked temporary folders."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from pathlib import Path
 
 HAS_LOCKS = os.name == "posix"
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
-FILE = os.O_RDWR | os.O_CREAT | _NO_LINK  # it is made where it is not there
+FILE = os.O_RDWR | os.O_CREAT | _NO_LINK  # a file, which is made if it is missing
 FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0)
-REAL_FOLDER = FOLDER | _NO_LINK  # no link to one
-PREFIX = "buildtool-run-"  # of temporary folders
-YOUNG_SECONDS = 10.0  # of such a folder that is made and may not be locked yet
+REAL_FOLDER = FOLDER | _NO_LINK  # a folder, not a link to one
+PREFIX = "buildtool-run-"  # temporary folders have names with this prefix
+YOUNG_SECONDS = 10.0  # a younger temporary folder may belong to a process that has not locked it yet
 
 
 def lock(handle: int, *, wait: bool, shared: bool = False) -> bool:
-    """Locks an open file; False where another process has the lock. OSError where it has no locks."""
-    import fcntl  # for who locks: a command may need none
+    """Locks an open file; False where another process has the lock. Raises OSError without locks."""
+    import fcntl  # many commands lock nothing
 
     kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
     try:
@@ -31,24 +31,24 @@ def lock(handle: int, *, wait: bool, shared: bool = False) -> bool:
 
 @contextlib.contextmanager
 def hold_lock(path: Path | str, *, wait: bool, flags: int = FILE) -> Iterator[int | None]:
-    """Holds a lock; None where another process has it and nobody is to `wait`, or there are no locks.
-    `flags`: how the file is opened, which may raise OSError.
+    """Holds the lock of a file, and yields the open file. Yields None where another process has the lock and
+    `wait` is False, and where there are no locks. Raises OSError if the file cannot be opened with `flags`.
     """
     if not HAS_LOCKS:
         yield None
         return
     handle = os.open(path, flags, 0o600)
     try:
-        mine = False
+        is_mine = False
         with contextlib.suppress(OSError):
-            mine = lock(handle, wait=wait)
-        yield handle if mine else None
+            is_mine = lock(handle, wait=wait)
+        yield handle if is_mine else None
     finally:
         os.close(handle)
 
 
 def is_locked(path: Path) -> bool:
-    """Whether a process holds a file's lock. The check itself makes nobody wait."""
+    """Whether a process holds a file's lock. The check itself makes no other process wait."""
     if not HAS_LOCKS:
         return False
     try:
@@ -62,7 +62,9 @@ def is_locked(path: Path) -> bool:
 
 
 def process(pid: int) -> tuple[int, str]:
-    """Parent and start of a process on Linux, whose number may be reused; (0, "") if it has ended."""
+    """Returns the parent's PID and the start time of a process on Linux; (0, "") if it has ended. PIDs are
+    reused; a PID and a start time identify one process.
+    """
     try:
         fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
         return (0, "") if fields[0] in "ZX" else (int(fields[1]), fields[19])
@@ -72,8 +74,8 @@ def process(pid: int) -> tuple[int, str]:
 
 @contextlib.contextmanager
 def scratch() -> Iterator[str]:
-    """A temporary folder, locked while it is used. First removes the folders that killed commands left."""
-    import shutil  # for who needs such a folder: a client does not
+    """A temporary folder, locked while it is in use. First removes those that killed commands left behind."""
+    import shutil  # clients need neither
     import tempfile
 
     with contextlib.suppress(OSError), os.scandir(tempfile.gettempdir()) as entries:
@@ -81,12 +83,12 @@ def scratch() -> Iterator[str]:
             if entry.name.startswith(PREFIX):
                 with (
                     contextlib.suppress(OSError),
-                    hold_lock(entry.path, wait=False, flags=REAL_FOLDER) as held,
+                    hold_lock(entry.path, wait=False, flags=REAL_FOLDER) as handle,
                 ):
-                    left = os.fstat(held) if held is not None else None
-                    if left and left.st_uid == os.getuid() and time.time() - left.st_mtime > YOUNG_SECONDS:
+                    info = os.fstat(handle) if handle is not None else None
+                    if info and info.st_uid == os.getuid() and time.time() - info.st_mtime > YOUNG_SECONDS:
                         shutil.rmtree(entry.path, ignore_errors=True)
     with tempfile.TemporaryDirectory(prefix=PREFIX) as name, contextlib.ExitStack() as stack:
-        with contextlib.suppress(OSError):  # without a lock it is never cleared
+        with contextlib.suppress(OSError):  # a folder without a lock is not removed after a crash
             stack.enter_context(hold_lock(name, wait=True, flags=REAL_FOLDER))
         yield name

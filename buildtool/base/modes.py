@@ -1,10 +1,10 @@
-"""The modes of planning: what an option that names one may say. A leaf: the standard library only."""
+"""The values of options that choose a mode. This module imports the standard library only."""
 
 from __future__ import annotations
 
 import enum
 
-MOST_THREADS = 16  # of a core
+MOST_THREADS = 16  # upper limit for the threads of a core
 
 
 class Strategy(enum.StrEnum):
@@ -12,72 +12,72 @@ class Strategy(enum.StrEnum):
 
     BEST = "best"  # the best plan within the limits
     LAYERWISE = "layerwise"  # one operator after the other
-    MSF_CNN = "msf-cnn"  # blocks as msf-CNN chooses them
-    XCORE_STRIPS = "xcore-strips"  # strips of rows as xcore-opt has them
+    MSF_CNN = "msf-cnn"  # blocks, chosen as msf-CNN does
+    XCORE_STRIPS = "xcore-strips"  # strips of rows, as xcore-opt uses them
 
 
 class Objective(enum.StrEnum):
-    """What the plan is chosen to minimise."""
+    """What the plan minimises."""
 
-    COST = "cost"  # the target's estimate
-    RAM = "ram"  # bytes of the arena
+    COST = "cost"  # the cost that the target estimates
+    RAM = "ram"  # the size of the arena
 
 
 class CostUnit(enum.StrEnum):
     """The unit of a cost. Costs of two units are never compared or added."""
 
-    INSTRUCTIONS = "instructions"  # executed ones: no time
-    ISSUES = "issues"  # of one thread of a core with a vector unit
-    CYCLES = "cycles"  # by a published model of the core's pipeline
+    INSTRUCTIONS = "instructions"  # executed instructions, not a time
+    ISSUES = "issues"  # issue slots of one thread, on a core with a vector unit
+    CYCLES = "cycles"  # cycles in a published model of the core's pipeline
 
 
 class Image(enum.StrEnum):
     """What happens to the network's input while it runs."""
 
-    OVERWRITABLE = "overwritable"  # its memory is used again once it is read
-    RESIDENT = "resident"  # it is still there after the invoke
-    STREAM = "stream"  # a call-back delivers it row by row, it is never whole in RAM
+    OVERWRITABLE = "overwritable"  # its memory is reused once it has been read
+    RESIDENT = "resident"  # it is unchanged after the invoke
+    STREAM = "stream"  # a call-back delivers it row by row; RAM never holds all of it
 
 
 class InPlace(enum.StrEnum):
-    """Which operators may write over their dying input."""
+    """Which operators may write their output over an input that nothing reads later."""
 
-    ROWS = "rows"  # all whose kernel works row by row, or element by element
-    ELEMENTWISE = "elementwise"  # the latter only
+    ROWS = "rows"  # those whose kernel works row by row, or element by element
+    ELEMENTWISE = "elementwise"  # those whose kernel works element by element
     NONE = "none"
 
 
 class Order(enum.StrEnum):
-    """In which order operators run."""
+    """The order in which operators run."""
 
-    GIVEN = "given"  # as the file has them
-    BETTER = "better"  # so that less is alive, if a short search finds that and it makes the better plan
-    BEST = "best"  # so that the least is alive that a long search finds, where that makes the better plan
+    GIVEN = "given"  # the order in the file
+    BETTER = "better"  # an order with less live memory, if a short search finds one and the plan is better
+    BEST = "best"  # the order with the least live memory that a long search finds, if the plan is better
 
 
 class WeightsIn(enum.StrEnum):
     """Where the weights are while memory is counted (networks without a board)."""
 
     FLASH = "flash"  # not in RAM
-    LOAD = "load"  # in RAM from their first to their last reader
+    LOAD = "load"  # in RAM, from the first operator that reads them to the last
 
 
 class Counted(enum.StrEnum):
     """Which operators are counted (networks without a board)."""
 
-    SEPARATE = "separate"  # all that the file has
-    FUSED = "fused"  # batch normalisation and activation are part of what is before them
+    SEPARATE = "separate"  # all operators in the file
+    FUSED = "fused"  # batch normalisation and activation count as part of the operator before them
 
 
 class Requantise(enum.StrEnum):
-    """How sums become outputs of eight bits."""
+    """How sums become 8-bit outputs."""
 
-    EXACT = "exact"  # as the reference does, to the bit
-    VPU16 = "vpu16"  # with a vector unit's multipliers of 16 bits, within a bound that is told
+    EXACT = "exact"  # bit for bit as the reference does
+    VPU16 = "vpu16"  # with a vector unit's 16-bit multipliers; the answer gives a bound on the error
 
 
 class Reference(enum.StrEnum):
-    """What a run is compared with."""
+    """The implementation that a run is compared with."""
 
     AUTO = "auto"  # LiteRT where it is installed and computes the network, else buildtool's own executor
     LITERT = "litert"  # LiteRT's reference kernels
@@ -85,73 +85,73 @@ class Reference(enum.StrEnum):
 
 
 class Format(enum.StrEnum):
-    """What the files for flash are written as, beside .elf and .map."""
+    """The formats of files for flash, beside .elf and .map."""
 
     BIN = "bin"  # bytes without addresses
     HEX = "hex"  # Intel HEX
-    UF2 = "uf2"  # blocks for boot loaders that show themselves as a disk
+    UF2 = "uf2"  # blocks for boot loaders that appear as a disk
 
 
 class FlashPart(enum.StrEnum):
-    """The part that a file for flash holds: the end of its name before the format, NET_weights.hex."""
+    """The part that a file for flash contains. It ends the file's name, as in NET_weights.hex."""
 
     ALL = ""
-    SIGNED = "_signed"  # the code, for a boot loader
+    SIGNED = "_signed"  # the signed code, for a boot loader
     WEIGHTS = "_weights"
     CODE = "_code"
 
 
 class Level(enum.StrEnum):
-    """How real a result is: what computed it, the least real first."""
+    """What computed a result, from the farthest from the real board to the board itself."""
 
     HOST = "host"  # the same C, compiled for this machine
-    MODEL = "model"  # the chip's own operations in a model of them, on this machine
-    COMPILED = "compiled"  # made by the chip's own compiler, and not run
-    EMULATOR = "emulator"  # the chip's own code in an emulator of the instruction set: no cycles
-    SIMULATOR = "simulator"  # the chip's own code in the maker's simulator of the chip
-    BOARD = "board"  # on the board itself
+    MODEL = "model"  # a model of the chip's operations, on this machine
+    COMPILED = "compiled"  # the chip's compiler built the code, which was not run
+    EMULATOR = "emulator"  # the chip's code ran in an emulator of the instruction set, which counts no cycles
+    SIMULATOR = "simulator"  # the chip's code ran in the manufacturer's simulator
+    BOARD = "board"  # the board itself
 
 
 class On(enum.StrEnum):
     """Where test firmware runs."""
 
-    EMULATOR = "emulator"  # or this machine, as the board's file says
-    BOARD = "board"  # on the desk
+    EMULATOR = "emulator"  # in an emulator or on this machine: the board's file says which
+    BOARD = "board"  # on the attached board
 
 
 class Resize(enum.StrEnum):
-    """How an image of another size comes to the size of a network's input."""
+    """How a picture of another size is made to fit the network's input."""
 
-    CROP = "crop"  # scaled until it covers the input, and what stands over is cut off on both sides
-    PAD = "pad"  # scaled until it lies within the input, black on both sides
-    STRETCH = "stretch"  # each side scaled by itself
-    EXACT = "exact"  # not at all: other sizes are refused
+    CROP = "crop"  # it is scaled until it covers the input; the rest is cut off on both sides
+    PAD = "pad"  # it is scaled until it lies within the input; both sides become black
+    STRETCH = "stretch"  # width and height are scaled separately
+    EXACT = "exact"  # it is not scaled; pictures of other sizes are refused
 
 
 class Reads(enum.StrEnum):
-    """What the first convolution of a branch reads, where a network is split."""
+    """What the first convolution of a branch reads, in a split network."""
 
     SLICE = "slice"  # its slice of the channels
-    FULL = "full"  # the full map
-    BOTH = "both"  # both are searched
+    FULL = "full"  # all channels
+    BOTH = "both"  # the search tries both
 
 
 class Compared(enum.StrEnum):
-    """Which networks are trained for comparison with a split one."""
+    """Which networks are trained for comparison with a split network."""
 
-    ALL = "all"  # the original trained as long, one factor smaller, naive, shared
+    ALL = "all"  # the original, trained as long, and the splits "one factor smaller", "naive" and "shared"
     NONE = "none"
 
 
 class Optimiser(enum.StrEnum):
-    """What changes a network's weights, where one is trained."""
+    """The optimiser that trains a network."""
 
-    SGD = "sgd"  # momentum of 0.9, Nesterov
+    SGD = "sgd"  # with Nesterov momentum of 0.9
     ADAM = "adam"
 
 
 class Flip(enum.StrEnum):
-    """Which images are mirrored left to right, where a network is trained."""
+    """Which training images are mirrored left to right."""
 
     HALF = "half"
     NONE = "none"

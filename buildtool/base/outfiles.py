@@ -1,4 +1,4 @@
-"""Writes the files that a command was asked for: a set gets its names together, or what was there stays."""
+"""Writes the output files of a command: either all of them, or none, and then the old files stay."""
 
 from __future__ import annotations
 
@@ -14,33 +14,33 @@ from buildtool.base.locks import FOLDER, hold_lock
 from buildtool.base.modes import FlashPart, Format
 
 _ELF = b"\x7fELF"
-_ARENA = "_arena.json"  # ends the name of the file that says which network the others are of
+_ARENA = "_arena.json"  # the end of the name of the file that names the network
 
 
 def write(files: Mapping[str, bytes], folder: Path) -> list[str]:
-    """Writes files below `folder`; their names, sorted. UsageError for what cannot be written.
+    """Writes files below `folder`; returns their names, sorted. Raises UsageError if one cannot be written.
 
-    They are written beside their names first: a full disk leaves what was there before. Several processes
-    may write into one folder at once; the last one's set is what remains.
+    It first writes temporary files beside them, so a full disk leaves the old files as they were. Several
+    processes may write into one folder at once: all files of the last one remain.
     """
-    token = f".buildtool-{os.getpid()}-{os.urandom(4).hex()}"  # of this process alone
+    token = f".buildtool-{os.getpid()}-{os.urandom(4).hex()}"  # no other process uses it
     with contextlib.ExitStack() as clean, contextlib.ExitStack() as undo:
         parts: dict[Path, Path] = {}
         for name, data in files.items():
             path = folder / name
-            with _writing(path):
+            with _report_errors(path):
                 parts[path] = path.parent / f"{token}-{len(parts)}.part"
                 _write_part(path, parts[path], data, undo)
         with alone(folder):
             for path, part in parts.items():
-                with _writing(path):
+                with _report_errors(path):
                     _publish(path, part, clean, undo)
         undo.pop_all()
     return sorted(files)
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Puts one file in place, whole or not at all; of two that write, the last one wins. Raises OSError."""
+    """Writes one file, all of it or nothing. If two processes write it, the last one wins. Raises OSError."""
     part = path.with_name(f".buildtool-{os.getpid()}-{os.urandom(4).hex()}-0.part")
     try:
         with part.open("xb") as file:
@@ -53,44 +53,44 @@ def write_whole(path: Path, data: bytes) -> None:
 
 
 def write_changed(files: Mapping[str, bytes], folder: Path) -> list[str]:
-    """As `write`, but files that already have their content stay as they are; the names of those written."""
+    """Writes the files whose content differs, as `write` does; returns their names."""
     changed = {name: data for name, data in files.items() if not holds(folder / name, data)}
     return write(changed, folder) if changed else []
 
 
 def outdated_files(files: Mapping[str, bytes], folder: Path) -> list[str]:
-    """The files for flash that an earlier build of these networks left in a folder, and `files` has not:
-    they would be flashed beside firmware that is not theirs.
+    """Returns the files for flash in `folder` that an earlier build of these networks wrote, and that are not
+    among `files`. Flashed together with the new firmware, they would not fit to it.
     """
-    built = [name for name in files if name.endswith(_ARENA) and (folder / name).is_file()]
+    arenas = [name for name in files if name.endswith(_ARENA) and (folder / name).is_file()]
     endings = [f"{part}.{kind}" for part in FlashPart for kind in Format]
-    names = [name.removesuffix(_ARENA) + ending for name in built for ending in endings]
+    names = [name.removesuffix(_ARENA) + ending for name in arenas for ending in endings]
     return [name for name in names if name not in files and (folder / name).is_file()]
 
 
 def keep_inputs(written: Iterable[tuple[Path, bytes | None]], read: Iterable[str]) -> None:
-    """UsageError where a command would write a file that it reads, or write one twice; `written`: paths with
-    their content, as far as it is known: a file that has it already loses nothing.
+    """Raises UsageError where a command would overwrite a file that it reads, or write a file twice.
+    `written` gives paths with their content (None: unknown). An input that has this content already is fine.
     """
-    kept = {os.path.realpath(name) for name in read}
+    inputs = {os.path.realpath(name) for name in read}
     names = set[str]()
     for path, data in written:
         try:
             name = os.path.realpath(path)
-        except ValueError:  # a null character; who writes it says so
+        except ValueError:  # a null character: writing the file will report it
             continue
-        if name in kept and (data is None or not holds(path, data)):
-            text, hint = "this file is read by the command, and would be lost", "write to another one"
+        if name in inputs and (data is None or not holds(path, data)):
+            text, hint = "the command reads this file and would overwrite it", "write to another file"
             raise UsageError(text, path=str(path), hint=hint)
         if name in names:
-            text, hint = "two files are to be written by this name", "give each a name of its own"
+            text, hint = "the command would write two files with this name", "give each its own name"
             raise UsageError(text, path=str(path), hint=hint)
         names.add(name)
 
 
 def keep_networks(files: Mapping[str, bytes], folder: Path) -> None:
-    """UsageError where `files` would replace those of another network in `folder` that has the same name in
-    C. A file that cannot be read, or that names no network, keeps nothing from being written.
+    """Raises UsageError where `files` would replace those of another network in `folder` that has the same
+    name in C. A file that cannot be read, or that names no network, may be replaced.
     """
     for name, data in files.items():
         if name.endswith(_ARENA):
@@ -101,13 +101,13 @@ def keep_networks(files: Mapping[str, bytes], folder: Path) -> None:
 
 
 def refuse_another(old: str | None, new: str, folder: Path, net: str) -> None:
-    """Raises UsageError where `old` (None: there is none) is another network than `new`; both are `net`."""
+    """Raises UsageError where the networks `old` (None: no network) and `new`, called `net` in C, differ."""
     if old not in (None, new):
         raise UsageError(
-            f"the folder has the network '{old}', and '{new}' is called '{net}' in C as well: "
-            "its files would replace the other's",
+            f"the folder contains the network '{old}', which has the same C name '{net}' as '{new}': "
+            "the new files would replace the old ones",
             path=str(folder),
-            hint="name the new one (--name), write it to a folder of its own, or remove the old one's files",
+            hint="name the new one (--name), write it to another folder, or remove the old one's files",
         )
 
 
@@ -120,30 +120,30 @@ def holds(path: Path, data: bytes) -> bool:
 
 
 def _write_part(path: Path, part: Path, data: bytes, undo: contextlib.ExitStack) -> None:
-    """Writes `data` to the file `part` beside `path`, whose folders are made; `undo` removes them all."""
+    """Writes `data` to the file `part` beside `path`, and makes missing folders; `undo` removes both."""
     folder, missing = path.parent, list[Path]()
     while not folder.exists() and folder != folder.parent:
         missing.append(folder)
         folder = folder.parent
     for folder in reversed(missing):
         folder.mkdir(exist_ok=True)
-        undo.callback(_quietly, folder.rmdir)  # unless somebody else has put something there
+        undo.callback(_quietly, folder.rmdir)  # it stays if another process has put something there
     if path.is_dir():
         raise IsADirectoryError(0, "Is a directory")
-    # a device, a pipe or a socket, or a link that stands for an open file (/dev/stdout)
+    # a device, a pipe, a socket, or a link to an open file (/dev/stdout)
     is_open = path.is_symlink() and str(path.readlink()).startswith("/proc/")
     if is_open or (path.exists() and not path.is_file()):
-        raise OSError(0, "a device or a pipe, and a file would take its place")
+        raise OSError(0, "this is a device or a pipe, which a file would replace")
     undo.callback(_quietly, part.unlink)
     with part.open("xb") as file:
         file.write(data)
     if data.startswith(_ELF):
         mode = part.stat().st_mode
-        part.chmod(mode | (mode & 0o444) >> 2)  # users who may read a program may run it
+        part.chmod(mode | (mode & 0o444) >> 2)  # those who may read a program may run it
 
 
 def _publish(path: Path, part: Path, clean: contextlib.ExitStack, undo: contextlib.ExitStack) -> None:
-    """Renames a part to its own name. A file of this name gets a second name first; `undo` puts it back."""
+    """Renames `part` to `path`. A file that is there gets a second name, from which `undo` restores it."""
     old = part.with_suffix(".old")
     is_there = path.is_symlink() or path.exists()
     if is_there:
@@ -159,23 +159,23 @@ def _publish(path: Path, part: Path, clean: contextlib.ExitStack, undo: contextl
 
 
 def _quietly(step: Callable[..., object], *about: object) -> None:
-    """Does a step, and ignores what the system refuses."""
+    """Runs a step and ignores errors of the system."""
     with contextlib.suppress(OSError):
         step(*about)
 
 
 @contextlib.contextmanager
 def alone(folder: Path) -> Iterator[None]:
-    """Only one process at a time renames files in a folder, where the system has locks."""
-    with contextlib.ExitStack() as held:
+    """A context in which no other process renames files in a folder, where the system has locks."""
+    with contextlib.ExitStack() as stack:
         with contextlib.suppress(OSError):
-            held.enter_context(hold_lock(folder, wait=True, flags=FOLDER))
+            stack.enter_context(hold_lock(folder, wait=True, flags=FOLDER))
         yield
 
 
 @contextlib.contextmanager
-def _writing(path: Path) -> Iterator[None]:
-    """Turns an error of the system into a UsageError about `path`."""
+def _report_errors(path: Path) -> Iterator[None]:
+    """A context that turns errors of the system into UsageErrors about `path`."""
     try:
         yield
     except OSError as error:
@@ -184,37 +184,37 @@ def _writing(path: Path) -> Iterator[None]:
         raise UsageError("cannot write: this is not a path", path=repr(str(path))) from None
 
 
-# ---- what a rule of Make, Ninja or CMake reads about a command: a depfile and a stamp ----------------------
+# ---- a depfile and a stamp, for rules of Make, Ninja and CMake ---------------------------------------------
 #
-# The stamp is the rule's one output. It is gone while files get their content and comes last, so that a
-# command that was killed runs again whatever times say. Its time is when the command began: a model that is
-# saved while it is planned is newer, and planned again. The files change only where their content does.
+# The stamp is the rule's only output. It is removed before the files are written and written after them, so
+# that a killed command runs again, whatever the times of files are. Its time is the start of the command: a
+# model that is saved during planning is newer, and is planned again. Files with equal content stay unchanged.
 
 
 def depfile(target: str, files: Iterable[str]) -> bytes:
-    """The rule `target: files` for Make, Ninja and CMake, a file a line, sorted; UsageError for a line break
-    in a name. Make alone reads a semicolon and brackets as its own, and has no escape for them.
+    """Returns the rule `target: files` for Make, Ninja and CMake, with one file per line, sorted. Raises
+    UsageError for a line break in a name. Make has no escape for semicolons and brackets.
     """
     lines = [_escape(target) + ":", *(_escape(name) for name in sorted(set(files)))]
     return (" \\\n  ".join(lines) + "\n").encode(errors="surrogateescape")
 
 
 def _escape(name: str) -> str:
-    """A name with its blanks, hashes and dollars escaped, as Ninja and Make read it."""
+    """Returns a name with spaces, hashes and dollar signs escaped, as Ninja and Make read it."""
     if "\n" in name or "\r" in name:
-        raise UsageError("a file with a line break in its name cannot stand in a depfile", path=repr(name))
-    # of a blank or a hash the backslashes before it are doubled, and one is its own
+        raise UsageError("a depfile cannot name a file with a line break in its name", path=repr(name))
+    # a space or a hash gets a backslash, and backslashes right before it are doubled
     return re.sub(r"(\\*)([ \t#])", r"\1\1\\\2", name).replace("$", "$$")
 
 
 def remove_stamp(stamp: str) -> None:
-    """Removes the stamp that vouches for an earlier command's files. UsageError where that cannot be."""
+    """Removes the stamp of an earlier command. Raises UsageError where the system refuses."""
     try:
         Path(stamp).unlink(missing_ok=True)
     except OSError as error:
         raise UsageError(f"cannot remove the stamp: {error.strerror}", path=stamp) from None
     except ValueError:  # a null character
-        raise UsageError("cannot write: this is not a path", path=repr(stamp)) from None
+        raise UsageError("cannot remove the stamp: this is not a path", path=repr(stamp)) from None
 
 
 def write_stamp(stamp: str, rule: tuple[str, bytes] | None, began: int) -> None:
@@ -224,5 +224,5 @@ def write_stamp(stamp: str, rule: tuple[str, bytes] | None, began: int) -> None:
         write({path.name: rule[1]}, path.parent)
     path = Path(stamp)
     write({path.name: b""}, path.parent)
-    with contextlib.suppress(OSError):  # a file system without times, or another process has removed it
+    with contextlib.suppress(OSError):  # the file system has no times, or another process has removed it
         os.utime(path, ns=(began, began))

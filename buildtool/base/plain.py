@@ -1,6 +1,6 @@
-"""Plain values and dataclasses: one walker for whatever is written down, compared or hashed.
+"""Converts dataclasses to plain values and back, for all that is written to a file, compared or hashed.
 
-A plain value is what JSON and msgpack have: a number, text, bytes, None, a list, or a map with text as keys.
+A plain value is a number, a text, bytes, None, a list, or a map whose keys are texts: msgpack can hold it.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from typing import Any, NamedTuple, Self, TypeVar
 
 from buildtool.base.errors import did_you_mean, shown
 
-_LARGEST = (1 << 63) - 1  # of any integer
+_LARGEST = (1 << 63) - 1  # upper limit for the absolute value of an integer
 _LEAVES = frozenset((int, str, float, bool, bytes, type(None)))
 
 
 class Mismatch(ValueError):
-    """A plain value that is not of its type. Of a table that people write: `what` is wrong with `key` ("":
-    with the whole, near the key `at`), and the `hint`.
+    """A plain value has the wrong type. For a table that people write, `what` says what is wrong with `key`
+    ("": with the whole table, near the key `at`), and `hint` what would help.
     """
 
     def __init__(self, what: str, key: str = "", hint: str = "", at: str = "") -> None:
@@ -32,14 +32,15 @@ class Mismatch(ValueError):
 
 
 def to_plain(value: object, *, named: bool = False, defaults: bool = True) -> Any:
-    """Dataclasses as lists of their fields in declared order, enumerations as values, tuples as lists, maps
-    sorted. `named`: dataclasses as maps, without fields that have their default unless `defaults`.
+    """Returns the plain value of `value`. Dataclasses become lists of their fields in declared order,
+    enumerations their values, tuples lists. Maps are sorted. If `named`, dataclasses become maps, and without
+    `defaults` these leave out fields that have their default.
     """
     kind = type(value)
     if kind in _LEAVES:
         return value
     if isinstance(value, tuple | list):
-        if kind is tuple and value and type(value[0]) is int:  # all are: most of a plan's tuples
+        if kind is tuple and value and type(value[0]) is int:  # then all items are: most tuples of a plan
             return list(value)
         return [to_plain(item, named=named, defaults=defaults) for item in value]
     if isinstance(value, enum.Enum):
@@ -47,11 +48,11 @@ def to_plain(value: object, *, named: bool = False, defaults: bool = True) -> An
     if dataclasses.is_dataclass(kind):
         pairs = [(field, getattr(value, field.name)) for field in dataclasses.fields(kind)]
         if not named:
-            return [to_plain(held) for _, held in pairs]
+            return [to_plain(item) for _, item in pairs]
         return {
-            field.name: to_plain(held, named=True, defaults=defaults)
-            for field, held in pairs
-            if defaults or held != field.default
+            field.name: to_plain(item, named=True, defaults=defaults)
+            for field, item in pairs
+            if defaults or item != field.default
         }
     if isinstance(value, Mapping):
         return {str(key): to_plain(value[key], named=named, defaults=defaults) for key in sorted(value)}
@@ -59,7 +60,7 @@ def to_plain(value: object, *, named: bool = False, defaults: bool = True) -> An
 
 
 def to_tuples(value: object) -> Any:
-    """As `to_plain`, with tuples in place of lists, so that it can be hashed."""
+    """Returns `to_plain(value)` with tuples in place of lists, so that it can be hashed."""
 
     def frozen(plain: Any) -> Any:
         return tuple(map(frozen, plain)) if isinstance(plain, list) else plain
@@ -69,14 +70,14 @@ def to_tuples(value: object) -> Any:
 
 @cache
 def fields_of(kind: type) -> tuple[tuple[str, Any, Any], ...]:
-    """Name, type and default (dataclasses.MISSING: none) of each field of a dataclass, in declared order."""
+    """Returns name, type and default (or dataclasses.MISSING) of each field of a dataclass, in order."""
     hints = typing.get_type_hints(kind)
     return tuple((f.name, hints[f.name], f.default) for f in dataclasses.fields(kind))
 
 
 def from_plain(value: Any, kind: Any, where: str) -> Any:
-    """The value of the type `kind` (as a field is annotated, or a TypedDict) that `to_plain` made `value` of.
-    Raises Mismatch, with its place, for anything else, numbers of over 64 bits and infinite ones included.
+    """Returns the value of the type `kind` (a field's annotation, or a TypedDict) that `to_plain` turned into
+    `value`. Raises Mismatch for others, also for integers of over 64 bits and floats that are not finite.
     """
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if origin is tuple or origin is list:
@@ -88,22 +89,22 @@ def from_plain(value: Any, kind: Any, where: str) -> Any:
             pairs = enumerate(zip(value, arguments, strict=True))
             return origin([from_plain(item, inner, f"{where}[{i}]") for i, (item, inner) in pairs])
     elif origin is typing.Union or origin is types.UnionType:
-        return _of_any(value, arguments, where)
+        return _read_any(value, arguments, where)
     elif origin is not None:  # Mapping[str, T], dict[str, T]
         if isinstance(value, dict):
-            return {str(key): from_plain(held, arguments[1], f"{where}.{key}") for key, held in value.items()}
+            return {str(key): from_plain(item, arguments[1], f"{where}.{key}") for key, item in value.items()}
     elif typing.is_typeddict(kind):
         if isinstance(value, dict):
-            return _by_name(value, typing.get_type_hints(kind), kind.__required_keys__, where)
+            return _read_map(value, typing.get_type_hints(kind), kind.__required_keys__, where)
     elif dataclasses.is_dataclass(kind):
         assert isinstance(kind, type)
         fields = fields_of(kind)
         if isinstance(value, Mapping):
             needed = [name for name, _, default in fields if default is dataclasses.MISSING]
-            return kind(**_by_name(value, {name: hint for name, hint, _ in fields}, needed, where))
+            return kind(**_read_map(value, {name: hint for name, hint, _ in fields}, needed, where))
         if isinstance(value, list | tuple) and len(value) == len(fields):
-            held = zip(value, fields, strict=True)
-            return kind(*(from_plain(item, hint, f"{where}.{name}") for item, (name, hint, _) in held))
+            members = zip(value, fields, strict=True)
+            return kind(*(from_plain(item, hint, f"{where}.{name}") for item, (name, hint, _) in members))
     elif issubclass(kind, enum.Enum):
         if any(value == one.value and type(value) is type(one.value) for one in kind):
             return kind(value)
@@ -115,8 +116,8 @@ def from_plain(value: Any, kind: Any, where: str) -> Any:
     raise Mismatch(f"{where} is a {type(value).__name__}")
 
 
-def _of_any(value: Any, kinds: Iterable[Any], where: str) -> Any:
-    """The value, read as the first of the types that it has."""
+def _read_any(value: Any, kinds: Iterable[Any], where: str) -> Any:
+    """Returns the value, read as the first of the types that fits."""
     for kind in kinds:
         try:
             return from_plain(value, kind, where)
@@ -125,41 +126,43 @@ def _of_any(value: Any, kinds: Iterable[Any], where: str) -> Any:
     raise last
 
 
-def _by_name(
+def _read_map(
     value: Mapping[str, Any], hints: Mapping[str, Any], needed: Iterable[str], where: str
 ) -> dict[str, Any]:
-    """The values of a map whose keys are fields with type hints; Mismatch for an unknown or missing one."""
+    """Returns the values of a map whose keys have the types `hints`. Raises Mismatch for an unknown key, and
+    for one of `needed` that is missing.
+    """
     for name in value:
         if name not in hints:
             raise Mismatch(f"{where} has no field '{name}'")
     for name in needed:
         if name not in value:
             raise Mismatch(f"{where} has no '{name}'")
-    return {name: from_plain(held, hints[name], f"{where}.{name}") for name, held in value.items()}
+    return {name: from_plain(item, hints[name], f"{where}.{name}") for name, item in value.items()}
 
 
-# What people write: the tables of a .toml file. A field that can stand there is annotated with its `Key`,
-# from which its reader (`from_table`) and the page about it derive.
+# The tables that people write in a .toml file. A field that may be given there is annotated with its `Key`.
+# The reader (`from_table`) and the page about the file both use it.
 
 
 class Word(enum.StrEnum):
-    """A word of a file, with what it means."""
+    """A word that a file may have as a value, with its meaning."""
 
     meaning: str
 
     def __new__(cls, word: str, meaning: str = "") -> Self:
-        """The word as text."""
-        made = str.__new__(cls, word)
-        made._value_, made.meaning = word, meaning
-        return made
+        """Makes a member whose value is the word."""
+        member = str.__new__(cls, word)
+        member._value_, member.meaning = word, meaning
+        return member
 
 
-Reader = Callable[[Any, str], Any]  # what a table has, the dotted key -> the field's value; raises Mismatch
+Reader = Callable[[Any, str], Any]  # value in the table, dotted key -> the field's value; raises Mismatch
 
 
 @dataclasses.dataclass(frozen=True)
 class Kind:
-    """What a value has to be: in words, with its own reader, and what is `wrong` with one ("": nothing)."""
+    """What a value must be: in words, with its own reader, and a function that returns what is `wrong`."""
 
     words: str = ""
     read: Reader | None = None
@@ -167,23 +170,25 @@ class Kind:
 
 
 def must(be: str, holds: Callable[[Any], bool], words: str = "") -> Kind:
-    """A number has to `be` something; `words`: what the page says in its place."""
+    """Returns the kind of a value for which `holds` is true. `be` completes "must be ..."; the page says
+    `words`, or else `be`.
+    """
     return Kind(words or be, wrong=lambda value: "" if holds(value) else f"must be {be}, not {value}")
 
 
 def power(least: int, most: int) -> Kind:
-    """The value is a power of two, from `least` to `most`."""
+    """Returns the kind of a power of two from `least` to `most`."""
     return must(f"a power of two from {least} to {most}", lambda n: least <= n <= most and n & (n - 1) == 0)
 
 
 @dataclasses.dataclass(frozen=True)
 class Key:
-    """How a field stands in a table: `meaning` is a sentence about it; see `Kind` for its value.
+    """The key of a field in a table. `meaning` is a sentence about it; see `Kind` for its value.
 
-    `without`: what holds where the key is missing ("": the field's default, if any). `name`: of the key, if
-    not the field's; behind a dot, in a table of its own ("roles.code"); BESIDE: the keys of the field's
-    dataclass stand in this table, and its first one says whether it is there. `needed`: files must have it,
-    although the field has a default.
+    `without` says what holds where the key is missing ("": the field's default, if any). `name` is the key if
+    it differs from the field's name; "roles.code" is the key `code` of the inner table `roles`. With BESIDE
+    the keys of the field's dataclass are in this table, and the field keeps its default where the first of
+    them is missing. If `needed`, files must have the key although the field has a default.
     """
 
     meaning: str
@@ -200,14 +205,14 @@ Table = dict[str, Any]
 
 @cache
 def fields_with_mark(kind: type, mark: type[Mark]) -> dict[str, Mark]:
-    """The fields of a class, named with the first of their annotations that is a `mark`."""
+    """Returns the fields of a class that have an annotation of the type `mark`, with the first such one."""
     hints = typing.get_type_hints(kind, include_extras=True)
     marks = ((name, one) for name, hint in hints.items() for one in getattr(hint, "__metadata__", ())[::-1])
     return {name: one for name, one in marks if isinstance(one, mark)}
 
 
 class Slot(NamedTuple):
-    """A key of a table: its name there, and the field: name, type (`hint`), default, annotations."""
+    """A key of a table, and its field: name, type (`hint`), default and annotations."""
 
     name: str
     field: str
@@ -220,27 +225,27 @@ class Slot(NamedTuple):
 
 @cache
 def slots(kind: type) -> tuple[Slot, ...]:
-    """The keys of a dataclass's table, in the order of its fields. A base class has another table."""
+    """Returns the keys of a dataclass's table, in the order of its fields, without those of a base class."""
     keys, kinds, entries = fields_with_mark(kind, Key), fields_with_mark(kind, Kind), list[Slot]()
     with_factory = {f.name for f in dataclasses.fields(kind) if f.default_factory is not dataclasses.MISSING}
     for name, hint, default in fields_of(kind):
         if name in keys and name in kind.__annotations__:
             key = keys[name]
-            given = default is not dataclasses.MISSING or name in with_factory or key.without
+            has_default = default is not dataclasses.MISSING or name in with_factory or key.without
             inner = [one for one in typing.get_args(hint) if one is not type(None)]
             hint = inner[0] if isinstance(hint, types.UnionType) and len(inner) == 1 else hint  # noqa: PLW2901
-            own = (key.name or name, name, hint, default, key, kinds.get(name, Kind()))
-            entries.append(Slot(*own, not given or key.needed))
+            fields = (key.name or name, name, hint, default, key, kinds.get(name, Kind()))
+            entries.append(Slot(*fields, not has_default or key.needed))
     return tuple(entries)
 
 
 def has_names(kind: Any) -> bool:
-    """Whether a dataclass's tables say what they are called; others stand below their names."""
+    """Whether the dataclass's tables have a key `name`. Otherwise the name is the key of the table itself."""
     return "name" in fields_with_mark(kind, Key)
 
 
 def key_names(kind: type) -> tuple[str, ...]:
-    """The keys of a dataclass's own table."""
+    """Returns the keys of a dataclass's table, without those of inner tables."""
     names: dict[str, None] = {}
     for slot in slots(kind):
         names |= dict.fromkeys(key_names(slot.hint) if slot.name == BESIDE else [slot.name.partition(".")[0]])
@@ -250,14 +255,14 @@ def key_names(kind: type) -> tuple[str, ...]:
 def from_table(
     value: object, kind: type[Made], where: str = "", *, also: Iterable[str] = (), **own: Any
 ) -> Made:
-    """The dataclass that the table at the dotted key `where` gives; see `Key`. Raises Mismatch.
-    `own` are fields that the table does not give, `also` keys that are read elsewhere.
+    """Returns the dataclass that a table describes; see `Key`. `where` is the table's dotted key, `own` gives
+    fields that are not in the table, and `also` names keys that are read elsewhere. Raises Mismatch.
     """
     return kind(**own, **values_of(a_table(value, where), kind, where, also=also))
 
 
 def values_of(table: Mapping[str, Any], kind: type, where: str = "", *, also: Iterable[str] = ()) -> Table:
-    """The fields that a table gives to a dataclass, by name; others have their defaults."""
+    """Returns the fields of a dataclass that a table gives, by name. The others keep their defaults."""
     before = f"{where}." if where else ""
     check_keys(table, (*also, *key_names(kind)), before)
     values, inner = dict[str, Any](), dict[str, Table]()
@@ -267,42 +272,42 @@ def values_of(table: Mapping[str, Any], kind: type, where: str = "", *, also: It
         if outer:
             if outer not in inner:
                 inner[outer] = a_table(require_key(table, outer, before), before + outer)
-                named = [s.name for s in slots(kind) if s.name.startswith(f"{outer}.")]
-                check_keys(inner[outer], [one.rpartition(".")[2] for one in named], f"{before}{outer}.")
+                names = [s.name for s in slots(kind) if s.name.startswith(f"{outer}.")]
+                check_keys(inner[outer], [one.rpartition(".")[2] for one in names], f"{before}{outer}.")
             place, path = inner[outer], f"{before}{outer}."
         if slot.name == BESIDE:
-            own = _beside(table, slot.hint, where)
+            own = _read_beside(table, slot.hint, where)
             values |= {slot.field: own} if own is not None else {}
         elif name in place:
-            values[slot.field] = _read(place[name], slot, path + name)
+            values[slot.field] = _read_value(place[name], slot, path + name)
         elif slot.is_needed:
             require_key(place, name, path)
     return values
 
 
-def _beside(table: Mapping[str, Any], kind: type, where: str) -> Any:
-    """A dataclass whose keys stand among others; None without the first of them."""
+def _read_beside(table: Mapping[str, Any], kind: type, where: str) -> Any:
+    """Returns a dataclass whose keys are in the table of another one; None without the first of them."""
     first, *others = key_names(kind)
     if first in table:
         return from_table({name: table[name] for name in (first, *others) if name in table}, kind, where)
     for name in others:
         if name in table:
-            raise Mismatch(f"it says nothing without {first}", f"{where}.{name}", f"write {first} too")
+            raise Mismatch(f"it has no effect without {first}", f"{where}.{name}", f"write {first} too")
     return None
 
 
-def _read(value: Any, slot: Slot, key: str) -> Any:
-    """The value of a field, by its own reader or that of its type."""
-    result = slot.kind.read(value, key) if slot.kind.read else _typed_value(slot.hint, value, key)
+def _read_value(value: Any, slot: Slot, key: str) -> Any:
+    """Returns the value of a field, read by its own reader or by that of its type."""
+    result = slot.kind.read(value, key) if slot.kind.read else _read_typed(slot.hint, value, key)
     if slot.kind.wrong and (wrong := slot.kind.wrong(result)):
         raise Mismatch(wrong, key)
     return result
 
 
-def _typed_value(hint: Any, value: Any, key: str) -> Any:
+def _read_typed(hint: Any, value: Any, key: str) -> Any:
     if typing.get_origin(hint) is tuple:
         inner = typing.get_args(hint)[0]
-        return _tables(value, inner, key) if dataclasses.is_dataclass(inner) else texts(value, key)
+        return _read_tables(value, inner, key) if dataclasses.is_dataclass(inner) else texts(value, key)
     if dataclasses.is_dataclass(hint):
         assert isinstance(hint, type)
         return from_table(value, hint, key)
@@ -311,8 +316,8 @@ def _typed_value(hint: Any, value: Any, key: str) -> Any:
     return {int: size, float: positive, str: text}[hint](value, key)
 
 
-def _tables(value: Any, kind: Any, key: str) -> tuple[Any, ...]:
-    """The dataclasses of a list of tables, or of tables that stand below their names."""
+def _read_tables(value: Any, kind: Any, key: str) -> tuple[Any, ...]:
+    """Returns the dataclasses of a list of tables, or of a table of named tables."""
     if not has_names(kind):
         return tuple(
             from_table(one, kind, f"{key}.{name}", name=a_name(name, f"{key}.{name}"))
@@ -324,12 +329,12 @@ def _tables(value: Any, kind: Any, key: str) -> tuple[Any, ...]:
 
 
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
-_MOST = 1 << 48  # of any number that people write: bytes, hertz, or either a second
+_MOST = 1 << 48  # upper limit for numbers that people write: bytes, hertz, or bytes a second
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
 
 
 def parse_size(value: object) -> int | None:
-    """Bytes from a non-negative integer or a string such as "512K"; None if it is neither."""
+    """Returns the bytes that a non-negative integer or a string such as "512K" gives; None for others."""
     if isinstance(value, int) and not isinstance(value, bool):
         return value if value >= 0 else None
     match = re.fullmatch(r"([0-9]{1,18})([KMG]?)", value) if isinstance(value, str) else None
@@ -337,7 +342,7 @@ def parse_size(value: object) -> int | None:
 
 
 def show_size(size: int) -> str:
-    """Bytes in the largest unit that divides them: 524288 -> "512K"."""
+    """Writes a number of bytes in the largest unit that divides it: 524288 -> "512K"."""
     for unit in ("G", "M", "K"):
         if size and size % _UNITS[unit] == 0:
             return f"{size // _UNITS[unit]}{unit}"
@@ -345,7 +350,7 @@ def show_size(size: int) -> str:
 
 
 def duration(seconds: float) -> str:
-    """A time in words, of about two digits: 40 s, 12 min, 3.2 h."""
+    """Writes a time with about two digits: 40 s, 12 min, 3.2 h."""
     for unit, size in (("h", 3600), ("min", 60)):
         if seconds >= size:
             number = seconds / size
@@ -354,7 +359,7 @@ def duration(seconds: float) -> str:
 
 
 def check_keys(table: Mapping[str, Any], names: Iterable[str], where: str) -> None:
-    """Raises Mismatch for a key that is not one of `names`; `where` ends with a dot, or is empty."""
+    """Raises Mismatch for a key that is not one of `names`. `where` ends with a dot, or is empty."""
     known = tuple(names)
     for key in table:
         if key not in known:
@@ -362,21 +367,21 @@ def check_keys(table: Mapping[str, Any], names: Iterable[str], where: str) -> No
 
 
 def require_key(table: Mapping[str, Any], key: str, where: str) -> Any:
-    """The value of a key that cannot be left out."""
+    """Returns the value of a key. Raises Mismatch where the key is missing."""
     if key not in table:
         raise Mismatch(f"key '{where}{key}' is missing", at=where.rstrip("."))
     return table[key]
 
 
 def a_table(value: object, key: str) -> Table:
-    """A value that is a table."""
+    """Returns a value that must be a table."""
     if not isinstance(value, dict):
         raise Mismatch(f"must be a table, not {shown(value)}", key, f"write [{key}]")
     return value
 
 
 def text(value: object, key: str) -> str:
-    """One line of text that is not empty."""
+    """Returns a value that must be one line of text and not empty."""
     if not isinstance(value, str) or not value:
         raise Mismatch(f"must be a string that is not empty, not {shown(value)}", key)
     if not value.isprintable():
@@ -385,14 +390,14 @@ def text(value: object, key: str) -> str:
 
 
 def texts(value: object, key: str) -> tuple[str, ...]:
-    """A list of such texts."""
+    """Returns a value that must be a list of texts (see `text`)."""
     if not isinstance(value, list) or not all(isinstance(v, str) and v for v in value):
         raise Mismatch(f"must be a list of strings that are not empty, not {shown(value)}", key)
     return tuple(text(item, key) for item in value)
 
 
 def choice(value: object, key: str, known: type[enum.StrEnum]) -> enum.StrEnum:
-    """One of the words of an enumeration."""
+    """Returns the member of an enumeration that the value names."""
     word = text(value, key)
     if word not in list(known):
         raise Mismatch(f"{shown(word)} is unknown", key, "known: " + ", ".join(known))
@@ -400,7 +405,7 @@ def choice(value: object, key: str, known: type[enum.StrEnum]) -> enum.StrEnum:
 
 
 def size(value: object, key: str) -> int:
-    """A number of bytes, or another whole number that is not negative."""
+    """Returns a value that must be a number of bytes, or another whole number that is not negative."""
     number = parse_size(value)
     if number is None:
         hint = 'bytes (65536), or a string with K, M or G ("64K")'
@@ -411,7 +416,7 @@ def size(value: object, key: str) -> int:
 
 
 def a_name(name: str, key: str) -> str:
-    """A name that can stand in file names and linker scripts."""
+    """Returns a name, which must be allowed in file names and linker scripts."""
     if not _NAME.fullmatch(name):
         hint = "letters, digits, '_', '-' and '.', a letter first"
         raise Mismatch(f"{shown(name)} is not a name", key, hint)
@@ -419,14 +424,14 @@ def a_name(name: str, key: str) -> str:
 
 
 def positive(value: object, key: str) -> float:
-    """A number above 0, which is not infinite."""
+    """Returns a value that must be a finite number above 0."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= _MOST:
         raise Mismatch(f"must be a number above 0, not {shown(value)}", key)
     return value
 
 
 def whole(value: object, key: str) -> int:
-    """A whole number above 0."""
+    """Returns a value that must be a whole number above 0."""
     number = positive(value, key)
     if not isinstance(number, int):
         raise Mismatch(f"must be a whole number, not {shown(number)}", key)
@@ -434,19 +439,19 @@ def whole(value: object, key: str) -> int:
 
 
 def words_of(slot: Slot) -> tuple[str, str]:
-    """What the value of a key is, and what holds without it ("": it cannot be left out), for a page."""
+    """Returns, for a page, what the value of a key is, and what holds without it ("": the key is needed)."""
     key, hint = slot.key, slot.hint
     words = slot.kind.words
     if not words and typing.get_origin(hint) is tuple:
         inner = typing.get_args(hint)[0]
-        by_name = dataclasses.is_dataclass(inner) and not has_names(inner)
-        words = "list of texts" if inner is str else "tables by name" if by_name else "list of tables"
+        is_named = dataclasses.is_dataclass(inner) and not has_names(inner)
+        words = "list of texts" if inner is str else "tables by name" if is_named else "list of tables"
     elif not words:
         words = "table" if dataclasses.is_dataclass(hint) else _WORDS.get(hint, "")
     if slot.is_needed:
         return words, ""
-    plain = type(slot.default) is int or (isinstance(slot.default, str) and slot.default)
-    return words, key.without or (str(slot.default) if plain else "none")
+    is_plain = type(slot.default) is int or (isinstance(slot.default, str) and slot.default)
+    return words, key.without or (str(slot.default) if is_plain else "none")
 
 
 _WORDS: Mapping[Any, str] = {int: "size", str: "text", float: "number above 0"}

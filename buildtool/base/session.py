@@ -1,9 +1,9 @@
-"""A session: values that were computed once, kept for as long as the session lives.
+"""A session remembers computed values for as long as it lives.
 
-It is made where a request comes in, and passed to whatever may reuse a value. Keys are canonical values
-(digests, tuples of numbers), never an object's identity, so that equal questions share one answer. Nothing
-else in the project remembers anything between calls. A keeper (buildtool/base/store/cache.py) keeps values
-for later processes, as bytes under a key of all that they depend on, the code included.
+It is made where a request arrives, and passed to all code that may reuse a value. Keys are canonical values
+(digests, tuples of numbers), never an object's identity, so that equal requests share one value. Nothing else
+in the project remembers values between calls. A keeper (buildtool/base/store/cache.py) stores values for
+later processes, as bytes under a key of everything that they depend on, also the code.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ P = ParamSpec("P")
 
 _at_work: ContextVar[Session | None] = ContextVar("session", default=None)
 
-MOST_ENTRIES = 64  # of one kind
-_SCHEMA = 1  # of keys
+MOST_ENTRIES = 64  # upper limit for the values of one kind
+_SCHEMA = 1  # version of the keys
 
 
 @dataclass(frozen=True)
 class Level(Generic[T]):
-    """A kind of value that outlives a process: its name (lower-case letters), and its bytes.
+    """A cache namespace: a kind of value that outlives a process. `name` has lower-case letters only.
 
-    `by_code`: buildtool's code is a part of its key. `pack` gives b"" for a value that shall not outlive the
-    session. `unpack` raises for bytes that are no such value; then it is made anew.
+    `pack` returns the bytes of a value, b"" for one that must not outlive the session. `unpack` raises for
+    bytes that are not such a value, which is then computed again. `by_code`: keys contain buildtool's code.
     """
 
     name: str
@@ -50,15 +50,15 @@ class Level(Generic[T]):
 
 
 class _Value(NamedTuple):
-    """What is remembered, and what was spent on it, if anything."""
+    """A remembered value, and the work that was spent on it."""
 
     value: Any
     spent: tuple[Spent, ...] = ()
 
 
 class Session:
-    """Values by kind and key: of each kind the ones used last, and some by a `keeper` as well.
-    `progress` hears of steps that may take a while; `work`: what a request may still spend.
+    """Values by kind and key. Of each kind it holds those used last; a `keeper` stores some as well.
+    `progress` is told about steps that may take long. `work` is the budget of the request.
     """
 
     def __init__(
@@ -72,13 +72,13 @@ class Session:
         self.work = Work()
 
     def tell(self, text: str) -> None:
-        """Says what begins now, to whoever listens."""
+        """Reports to `progress` which step begins now."""
         if self.progress is not None:
             self.progress(text)
 
     @contextlib.contextmanager
     def budget(self, most: float) -> Iterator[Work]:
-        """Makes `work` a budget of `most` units for a while."""
+        """A context in which `work` is a budget of `most` units."""
         before, self.work = self.work, Work(most)
         try:
             yield self.work
@@ -93,28 +93,29 @@ class Session:
         most_entries: int = 0,
         serves: Callable[[T], bool] = lambda _: True,
     ) -> T:
-        """The value kept under `kind` and `key`; made, and kept, where there is none, or it does not `serve`.
-        `most_entries`: of this kind. What `make` raises reaches the caller; what the budget cut short is not
-        kept.
+        """Returns the value under `kind` and `key`. Makes and remembers it where it is missing, or where
+        `serves` rejects the one that is there. The kind may have `most_entries` values (0: the session's
+        limit). Errors of `make` reach the caller. A value that the end of the budget cut short is not
+        remembered.
         """
-        known, work = self._of(kind), self.work
-        found = known.get(key)
-        if found is not None and serves(found.value) and (not found.spent or work.pay(found.spent)):
-            return cast(T, found.value)
+        values, work = self._of(kind), self.work
+        entry = values.get(key)
+        if entry is not None and serves(entry.value) and (not entry.spent or work.pay(entry.spent)):
+            return cast(T, entry.value)
         work.begin((kind, key))
         try:
             value = make()
         finally:
-            took = work.end()
-        if took is not None and serves(value):
-            known.put(key, _Value(value, took), most_entries)
+            spent = work.end()
+        if spent is not None and serves(value):
+            values.put(key, _Value(value, spent), most_entries)
         return value
 
     def keep(
         self, level: Level[T], parts: Mapping[str, Any], make: Callable[[], T], most_entries: int = 0
     ) -> T:
-        """As `remember`, and by the keeper as well; no value is None.
-        `parts`: all that the value depends on, by name, as plain values (buildtool/base/plain.py).
+        """Returns the value under `level` and `parts`; makes and stores it where it is missing. `parts` gives
+        all that it depends on, by name, as plain values (buildtool/base/plain.py). No value is None.
         """
         value = self.kept(level, parts, most_entries)
         if value is None:
@@ -123,47 +124,47 @@ class Session:
         return value
 
     def kept(self, level: Level[T], parts: Mapping[str, Any], most_entries: int = 0) -> T | None:
-        """The value that is kept; None where there is none."""
+        """Returns the value from the session or the keeper, or None."""
         key = self._key(level, parts)
-        known = self._of(level.name).get(key)
-        if known is not None:
-            return cast(T, known.value)
+        entry = self._of(level.name).get(key)
+        if entry is not None:
+            return cast(T, entry.value)
         data = self.keeper.get(level.name, key, parts) if self.keeper is not None else None
         if data is None or self.keeper is None:
             return None
         try:
             value = level.unpack(data)
-        except Exception:  # whatever hostile bytes bring about: they are no value of ours
+        except Exception:  # hostile bytes may raise any error
             self.keeper.refuse(level.name, key)
             return None
         self._of(level.name).put(key, _Value(value), most_entries)
         return value
 
     def hold(self, level: Level[T], parts: Mapping[str, Any], value: T, most_entries: int = 0) -> None:
-        """Keeps a value from now on; where `pack` has no bytes for it, in the session alone."""
+        """Stores a value, in the session only where `pack` returns no bytes for it."""
         key = self._key(level, parts)
         self.remember(level.name, key, lambda: value, most_entries)
         if self.keeper is not None and (data := level.pack(value)):
             self.keeper.put(level.name, key, data)
 
     def forget(self) -> None:
-        """Forgets all values; what a keeper has stays."""
+        """Forgets all values of the session. Those of the keeper stay."""
         self._kinds.clear()
 
     def _of(self, kind: str) -> Recent[Hashable, _Value]:
         return self._kinds.setdefault(kind, Recent(self._most))
 
     def _key(self, level: Level[T], parts: Mapping[str, Any]) -> str:
-        """SHA-256 (hex) of all that the value depends on: the code included, or else its version."""
+        """Returns the SHA-256 (hex) of all that the value depends on, with the code or else its version."""
         code = self.keeper.code if self.keeper is not None and level.by_code else __version__
-        said = [_SCHEMA, level.name, code, sorted(parts.items())]
-        data = msgpack.packb(said, unicode_errors="surrogateescape")  # a name of a file need not be UTF-8
+        content = [_SCHEMA, level.name, code, sorted(parts.items())]
+        data = msgpack.packb(content, unicode_errors="surrogateescape")  # a file's name need not be UTF-8
         return hashlib.sha256(data).hexdigest()
 
 
 @contextlib.contextmanager
 def working(session: Session) -> Iterator[None]:
-    """Until this ends, `session` is that of the request that this thread is at work on."""
+    """A context in which `at_work` returns `session`: the one of the request that this thread answers."""
     token = _at_work.set(session)
     try:
         yield
@@ -172,12 +173,12 @@ def working(session: Session) -> Iterator[None]:
 
 
 def at_work() -> Session:
-    """The session of the request at work, or a new one: for plugins, whom nobody hands a session."""
+    """Returns the session of the request at work, or a new one. Plugins call it: they get no session."""
     return _at_work.get() or Session()
 
 
 def remembered(method: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[S, P], T]:
-    """The method, which computes each result once: the instance keeps them by the positional arguments."""
+    """Decorates a method: the instance remembers each result by the positional arguments."""
     name = f"results of {method.__name__}"
 
     @wraps(method)

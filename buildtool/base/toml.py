@@ -1,4 +1,4 @@
-"""TOML files: their tables, and the lines and columns of mistakes in them."""
+"""Reads TOML files, and finds the lines and columns of mistakes in them."""
 
 from __future__ import annotations
 
@@ -12,13 +12,15 @@ from typing import Any
 from buildtool.base.errors import TargetError
 from buildtool.base.plain import Mismatch
 
-_MOST_BYTES = 1 << 20  # of a file
-# How the standard library says where a file is no TOML.
+_MOST_BYTES = 1 << 20  # upper limit for a file
+# The place of an error in messages of the standard library.
 _AT = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
 
 
 def read_toml(path: Path, what: str, data: bytes | None = None) -> dict[str, Any]:
-    """The file's top-level table; raises TargetError. `what` it is; `data`: its content, if read already."""
+    """Returns the top-level table of a file, which messages call `what`. `data` is its content, if known.
+    Raises TargetError.
+    """
     text = ""
     try:
         text = (_read(path, what) if data is None else data).decode("utf-8")
@@ -27,17 +29,17 @@ def read_toml(path: Path, what: str, data: bytes | None = None) -> dict[str, Any
         raise TargetError(f"cannot read the {what}: {error.strerror}", path=str(path)) from None
     except RecursionError:
         raise TargetError("not a TOML file: it is nested too deeply", path=str(path)) from None
-    except ValueError as error:  # the decoders' errors are of this kind, and so is a number of 5,000 digits
-        said, at = str(error), _AT.search(str(error))
+    except ValueError as error:  # from the decoders, and for a number of 5,000 digits
+        message, at = str(error), _AT.search(str(error))
         line, column = (int(at[1] or 0), int(at[2] or 0)) if at else (0, 0)
-        if at and not line:  # the end of the document
+        if at and not line:  # at the end of the document
             line, column = text.count("\n") + 1, len(text) - text.rfind("\n")
-        wrong = f"not a TOML file: {_AT.sub('', said)}"
+        wrong = f"not a TOML file: {_AT.sub('', message)}"
         raise TargetError(wrong, path=str(path), line=line, column=column) from None
 
 
 def _read(path: Path, what: str) -> bytes:
-    """The bytes of a file; TargetError for what is no plain file, or one that nobody needs."""
+    """Returns the bytes of a file. Raises TargetError if it is not a regular file, or is huge."""
     if path.exists() and not path.is_file():
         raise TargetError(f"cannot read the {what}: it is not a regular file", path=str(path))
     with path.open("rb") as file:
@@ -48,7 +50,7 @@ def _read(path: Path, what: str) -> bytes:
 
 
 def add_place(error: TargetError, key: str, data: bytes | None = None) -> TargetError:
-    """The error, with the line and column of `key` where its file has that."""
+    """Returns the error, with the line and column of `key` if the file has that key."""
     with contextlib.suppress(OSError, ValueError):
         text = (Path(error.path).read_bytes() if data is None else data).decode("utf-8")
         error.line, error.column = place(text, key)
@@ -57,18 +59,18 @@ def add_place(error: TargetError, key: str, data: bytes | None = None) -> Target
 
 @contextlib.contextmanager
 def mistakes(path: str, data: bytes | None = None) -> Iterator[None]:
-    """Tells what is wrong with a file's tables (Mismatch) as a TargetError with the key and its place."""
+    """A context that turns a Mismatch in a file's tables into a TargetError with the key and its place."""
     try:
         yield
     except Mismatch as error:
         raise add_place(TargetError(str(error), path=path, hint=error.hint), error.at, data) from None
 
 
-# ---- where in a file a key stands: the standard library's reader does not say --------------------------
+# ---- the places of keys in a file, which the standard library's reader does not return ------------------
 
 _PART = r"""[A-Za-z0-9_-]+|"(?:[^"\\\n]|\\.)*"|'[^'\n]*'"""
 _KEY = re.compile(rf"(?:{_PART})(?:[ \t]*\.[ \t]*(?:{_PART}))*")
-_BLANK = r"(?:[ \t\r\n]+|#[^\n]*)*+"  # possessive: no part of a comment is given back
+_BLANK = r"(?:[ \t\r\n]+|#[^\n]*)*+"  # possessive, so that a match never ends within a comment
 _SKIPPED, _EQUALS = re.compile(_BLANK), re.compile(rf"{_BLANK}={_BLANK}")
 _HEADER, _LINE = re.compile(r"\[\[?[ \t]*"), re.compile(r"[^\n]*")
 _STRING = r'''"""(?:[^\\]|\\.)*?"{3,5}|'{3}.*?'{3,5}|"(?:[^"\\\n]|\\.)*"|'[^'\n]*[']'''
@@ -77,22 +79,21 @@ _CLOSING = {"[": "]", "{": "}"}
 
 
 def place(text: str, key: str) -> tuple[int, int]:
-    """Line and column (from 1) at which a file gives `key` (dotted) first; (0, 0) where it does not.
-
-    A file that is no TOML is read up to the mistake.
+    """Returns the line and column (from 1) of the first `key` (dotted) in a file; (0, 0) without such a key.
+    An invalid file is read up to the mistake.
     """
     at = _places(text).get(key, -1)
     return (text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)) if at >= 0 else (0, 0)
 
 
 def _places(text: str) -> dict[str, int]:
-    """Where each key of a document, and each table on its way, stands first."""
+    """Returns the first position of each key of a document, and of each table that contains one."""
     places: dict[str, int] = {}
     table = ""
-    inside: list[tuple[str, str]] = []  # of open brackets: what closes them, and the key of an inline table
+    inside: list[tuple[str, str]] = []  # for each open bracket: the closing one, and an inline table's key
 
     def key_at(at: int, name: str) -> tuple[str, int]:
-        """The key that stands here, below the table `name`, and its end."""
+        """Returns the key at a position, with the table `name` before it, and the key's end."""
         match = _KEY.match(text, at)
         for part in re.findall(_PART, match[0]) if match else ():
             word = part[1:-1] if part[0] in "\"'" else part
@@ -101,7 +102,7 @@ def _places(text: str) -> dict[str, int]:
         return name, match.end() if match else len(text)
 
     def after(pattern: re.Pattern[str], at: int) -> int:
-        """The end of what matches here; the end of the text where nothing does."""
+        """Returns the end of the match at a position, or the end of the text without a match."""
         match = pattern.match(text, at)
         return match.end() if match else len(text)
 

@@ -1,10 +1,11 @@
-"""Frames between a client and the service: four bytes of length (little-endian), then msgpack.
+"""Frames between a client and the service: a length of four bytes (little-endian), then msgpack.
 
-Every frame is a map with `protocol`, which is added here, and one key that says what it is. To the service:
-`hello`, `request` (with `cache`: on, off or renew) and `control`. From it: `hello`, any number of `beat` (it
-is at work), `progress` and `log`, then one `answer`, or one `error` with what `errors.to_data` gives.
+Every frame is a map with `protocol`, which this module adds, and one key that gives its kind. The client
+sends `hello`, `request` (with `cache`: on, off or renew) and `control`. The service sends `hello`, then any
+number of `beat` (it is at work), `progress` and `log`, then one `answer`, or one `error` from
+`errors.to_data`.
 
-Imports the standard library and msgpack only: the client's start-up time is every build's.
+This module imports the standard library and msgpack only: every build waits for the client to start.
 """
 
 from __future__ import annotations
@@ -18,21 +19,21 @@ import msgpack
 from buildtool.base.errors import ToolError
 
 PROTOCOL = 1
-REQUEST_LIMIT = 1 << 20  # the same for the daemon, where each byte may become an object of 64 bytes
-FRAME_LIMIT = 1 << 28  # bytes; a larger length is refused before memory is allocated for it
+REQUEST_LIMIT = 1 << 20  # bytes of a frame to the daemon, where each byte may become an object of 64 bytes
+FRAME_LIMIT = 1 << 28  # bytes of any frame; a larger length is refused before memory is allocated for it
 
 _LENGTH = struct.Struct("<I")
 _CHUNK = 1 << 20
 
 
 def send(stream: IO[bytes], message: Mapping[str, Any]) -> None:
-    """Writes one frame and flushes. ToolError when the message is over FRAME_LIMIT."""
+    """Writes one frame and flushes. Raises ToolError for a message above FRAME_LIMIT."""
     stream.write(pack_frame(message))
     stream.flush()
 
 
 def pack_frame(message: Mapping[str, Any]) -> bytes:
-    """The bytes of one frame. ToolError when the message is over FRAME_LIMIT."""
+    """Returns the bytes of one frame. Raises ToolError for a message above FRAME_LIMIT."""
     # a file's name need not be UTF-8
     payload = msgpack.packb({"protocol": PROTOCOL, **message}, unicode_errors="surrogateescape")
     if len(payload) > FRAME_LIMIT:
@@ -41,10 +42,10 @@ def pack_frame(message: Mapping[str, Any]) -> bytes:
 
 
 def receive(stream: IO[bytes]) -> dict[str, Any] | None:
-    """Reads one frame; None at a clean end of the stream. ToolError for anything but a frame."""
+    """Reads one frame; None at the end of the stream. Raises ToolError for anything but a frame."""
     decoder = Decoder()
     while (message := decoder.take()) is None:
-        part = stream.read(min(decoder.missing, _CHUNK))  # memory is taken as bytes arrive
+        part = stream.read(min(decoder.missing, _CHUNK))  # memory grows only as bytes arrive
         if not part:
             if decoder.held:
                 raise ToolError("the stream ended within a frame")
@@ -54,7 +55,7 @@ def receive(stream: IO[bytes]) -> dict[str, Any] | None:
 
 
 class Decoder:
-    """Frames out of bytes as they arrive. `most`: bytes of a frame; a longer one is refused by its length."""
+    """Decodes frames from bytes as they arrive. It refuses a frame whose length is above `most`, in bytes."""
 
     def __init__(self, most: int = FRAME_LIMIT) -> None:
         self._most = most
@@ -62,12 +63,12 @@ class Decoder:
 
     @property
     def held(self) -> int:
-        """Bytes that have arrived and were not taken: of frames that are whole, and of one that is not."""
+        """The number of bytes that have arrived and belong to messages that `take` has not returned yet."""
         return len(self._buffer)
 
     @property
     def missing(self) -> int:
-        """Bytes that the next message lacks: of its length, or of all of it."""
+        """The number of bytes still missing: for the length, and once that is there for the whole frame."""
         held = len(self._buffer)
         if held < _LENGTH.size:
             return _LENGTH.size - held
@@ -75,7 +76,7 @@ class Decoder:
 
     @property
     def has_message(self) -> bool:
-        """Whether a whole frame is there."""
+        """Whether a whole frame has arrived."""
         return not self.missing
 
     def add(self, data: bytes) -> None:
@@ -83,7 +84,7 @@ class Decoder:
         self._buffer += data
 
     def take(self) -> dict[str, Any] | None:
-        """The next message; None where no frame is whole. ToolError for anything but a frame."""
+        """Returns the next message, or None without a whole frame. Raises ToolError for an invalid one."""
         if len(self._buffer) >= _LENGTH.size:
             (length,) = _LENGTH.unpack_from(self._buffer)
             if length > self._most:
@@ -107,6 +108,6 @@ class Decoder:
         return message
 
     def feed(self, data: bytes) -> list[dict[str, Any]]:
-        """The messages that end in `data`. ToolError for anything but a frame."""
+        """Adds `data`; returns the messages that are complete now. Raises ToolError for an invalid frame."""
         self.add(data)
         return list(iter(self.take, None))

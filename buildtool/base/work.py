@@ -1,8 +1,8 @@
-"""Work that a request may spend on placing its plans: counted in units, the same every time.
+"""The budget of work that a request may spend on placing its plans. The units are deterministic.
 
-A unit is one buffer that the search for offsets looks at. A value that a session remembers counts as much as
-it took to make, once a request: so the budget ends at the same place, and the answer is the same, whatever
-was asked before. What the end of a budget has cut short is not remembered.
+A unit is one buffer that the search for offsets looks at. A remembered value costs a request the same as a
+new one, once. So the budget ends at the same place, and the answer is the same, whatever was requested
+before. A value that the end of a budget cut short is not remembered.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from collections.abc import Hashable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-# What placing the plans of one request may take: some seconds of one core.
+# The budget for placing the plans of one request: some seconds on one core.
 PLANNING = 100_000_000
 
 
 @dataclass
 class Spent:
-    """Units that were spent while one value was made; `asked`: those until the budget was last asked."""
+    """The units that were spent on one value. `asked`: those before the budget was last asked; -1: never."""
 
     value: int
     units: int = 0
@@ -27,7 +27,9 @@ class Spent:
 
 @dataclass
 class Account:
-    """What making a value takes, in the order in which it was spent; `is_paid`: it counted already."""
+    """The work on a value that is being made. `spent` is in order, `is_paid` says that the request has
+    already paid for the value, and `denied` is the number of denied questions before it began.
+    """
 
     value: int
     is_paid: bool
@@ -35,44 +37,41 @@ class Account:
     spent: list[Spent]
 
     def add(self, more: Iterable[Spent]) -> None:
-        """Adds what another value took that this one needs; what is in it already counts once."""
-        known = {spent.value for spent in self.spent}
-        self.spent += (spent for spent in more if spent.value not in known)
+        """Adds the work on another value that this one needs, without the parts that are already in it."""
+        values = {spent.value for spent in self.spent}
+        self.spent += (spent for spent in more if spent.value not in values)
 
 
 class Work:
-    """What is left of a budget of units. Beyond it nothing is searched any more that asks before.
-
-    A question is answered with yes as long as anything is left, so the last thing that began may take more.
-    """
+    """A budget of units. A search may begin while any unit is left, so the last one may exceed the budget."""
 
     def __init__(self, most: float = math.inf) -> None:
         self.left = most
-        self.denied = 0  # questions that were answered with no
+        self.denied = 0  # how often `goes_on` said no
         self._paid = set[int]()
         self._open = list[Account]()
 
     @contextmanager
     def share(self, part: float, *, first: bool = False) -> Iterator[None]:
-        """Leaves this part of what is left to what is done meanwhile: the rest is for what comes later.
+        """A context that may use this `part` of the remaining budget; the rest is for later work.
 
-        `first`: all of it is done again later, so nothing is left out by its end.
+        `first`: the work will be done again later, so its denied questions do not count.
         """
-        kept, denied = 0.0 if math.isinf(self.left) else self.left * (1 - part), self.denied
-        self.left -= kept
+        reserved, denied = 0.0 if math.isinf(self.left) else self.left * (1 - part), self.denied
+        self.left -= reserved
         try:
             yield
         finally:
-            self.left += kept
+            self.left += reserved
             self.denied = denied if first else self.denied
 
     @property
     def ended(self) -> bool:
-        """Whether anything was left out because nothing was left."""
+        """Whether a search was skipped because the budget was used up."""
         return self.denied > 0
 
     def goes_on(self) -> bool:
-        """Whether a search may begin."""
+        """Returns whether a search may begin."""
         if self._open:
             spent = self._latest()
             spent.asked = spent.units
@@ -84,7 +83,7 @@ class Work:
         return False
 
     def spend(self, units: int) -> None:
-        """Counts units."""
+        """Subtracts units from the budget, unless they belong to a value that is paid for."""
         if self._open:
             self._latest().units += units
             if any(account.is_paid for account in self._open):
@@ -98,12 +97,12 @@ class Work:
         return account.spent[-1]
 
     def begin(self, value: Hashable) -> None:
-        """What is spent from now on is for a value (which its name stands for), until `end`."""
+        """Begins the work on a value, which the key `value` identifies. `end` ends it."""
         number = hash(value)
         self._open.append(Account(number, number in self._paid, self.denied, []))
 
     def end(self) -> tuple[Spent, ...] | None:
-        """What the value took that was begun last; None where the budget's end has cut it short."""
+        """Ends the value begun last; returns the work on it, or None where the budget cut it short."""
         account = self._open.pop()
         if self._open:
             self._open[-1].add(account.spent)
@@ -113,7 +112,7 @@ class Work:
         return tuple(account.spent)
 
     def pay(self, spent: Iterable[Spent]) -> bool:
-        """Counts what a remembered value took; False, and counts nothing, where that would end the budget."""
+        """Pays for a remembered value. False, and nothing changes, if the budget would have cut it short."""
         left, parts = self.left, list(spent)
         is_paid = any(account.is_paid for account in self._open)
         for one in parts:

@@ -1,7 +1,7 @@
-"""The client that build systems use: sends requests to the service, which runs in a child process.
+"""The client that build systems use. It sends requests to the service: the daemon, or a child process.
 
-A leaf: the standard library and msgpack only, so that a build that has nothing to do starts fast. What is
-not used is not imported.
+It needs the standard library and msgpack only, and imports a module when it is first used, so that a build
+with nothing to do starts fast.
 """
 
 from importlib import import_module

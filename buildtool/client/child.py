@@ -1,6 +1,6 @@
-"""A client of the service: the daemon answers what it serves, a child process everything else.
+"""A client of the service. The daemon answers the requests that it serves, a child process all others.
 
-The child is started with the first request that needs it, and ended with its client.
+The first request that needs the child starts it, and it ends with its client.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from buildtool.base.errors import BuildtoolError, ToolError, from_data
 from buildtool.base.identity import environment
 from buildtool.client.files import Located
 
-_END_SECONDS = 5.0  # that a child gets to end once its input is closed
+_END_SECONDS = 5.0  # a child must end within this time after its input is closed
 
 
 class Client:
-    """Asks the service. One child serves all requests, one after another; threads may share it.
+    """Sends requests to the service. One child answers them one after another. Threads may share a client.
 
-    `cwd` is the folder that relative paths in requests are relative to (default: the caller's); `mode`: who
-    answers (see `door`; "": as the environment says); `cache`: on, off, or renew.
+    Relative paths in requests are relative to `cwd` (default: the working folder). `mode` says who answers
+    (see `door`; "": the environment decides). `cache` is on, off or renew.
     """
 
     def __init__(self, cwd: str | None = None, mode: str = "", cache: str = "on") -> None:
@@ -33,8 +33,8 @@ class Client:
         self._lock = threading.Lock()
 
     def request(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """The service's answer. Raises the BuildtoolError it answered with, ToolError if it died."""
-        from buildtool.client import door  # for those who ask; a build with nothing to do does not
+        """Returns the service's answer. Raises the BuildtoolError that it sent, or ToolError if it died."""
+        from buildtool.client import door  # a build with nothing to do does not need it
 
         located = Located(request, self._cwd)
         try:
@@ -45,7 +45,7 @@ class Client:
     def _ask_child(self, request: Mapping[str, Any]) -> dict[str, Any]:
         with self._lock:
             if self._child is None:
-                # -P: the folder the build runs in must not shadow Python's modules.
+                # -P: files in the working folder must not shadow Python's modules.
                 command = [sys.executable, "-P", "-m", "buildtool.api"]
                 pipe = subprocess.PIPE
                 self._child = subprocess.Popen(command, stdin=pipe, stdout=pipe, env=environment())
@@ -53,20 +53,20 @@ class Client:
             assert child.stdin is not None and child.stdout is not None
             try:
                 wire.send(child.stdin, {"request": request, "cache": self._cache})
-                told = wire.receive(child.stdout)
+                message = wire.receive(child.stdout)
             except BaseException as error:
-                # Whatever is left in the pipe would be taken for the next answer.
+                # The rest in the pipe would be taken for the next answer.
                 self._end(kill=True)
                 if isinstance(error, OSError):
-                    hint = "its own words are above"
+                    hint = "see its messages above"
                     raise ToolError("the service cannot be reached", hint=hint) from error
                 raise
-            if told is None:
+            if message is None:
                 status = self._end(kill=False)
                 raise ToolError(f"the service ended without an answer (exit status {status})")
-        if "error" in told:
-            raise from_data(told["error"])
-        answer = told.get("answer")
+        if "error" in message:
+            raise from_data(message["error"])
+        answer = message.get("answer")
         if not isinstance(answer, dict):
             raise ToolError("the service sent a malformed answer")
         return answer
@@ -91,7 +91,7 @@ class Client:
             child.kill()
         for stream in (child.stdin, child.stdout):
             if stream is not None:
-                with contextlib.suppress(OSError):  # it was dead already, with bytes of ours unread
+                with contextlib.suppress(OSError):  # it died before it read all bytes
                     stream.close()
         try:
             return child.wait(_END_SECONDS)

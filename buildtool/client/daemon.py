@@ -1,6 +1,6 @@
-"""A request to the daemon: found, or started; asked; given up when it is dead or says nothing.
+"""Sends a request to the daemon: finds or starts it, and gives up when it is dead or silent.
 
-The daemon makes things faster, never different. Whatever goes wrong here is an `AbsentError`, and the caller
+The daemon makes answers faster, never different. Every failure here is an `AbsentError`. The caller then
 answers the request in another way, unless a daemon is required.
 """
 
@@ -28,15 +28,15 @@ from buildtool.client.endpoint import CONNECT_SECONDS, AbsentError, Endpoint
 
 HELLO_SECONDS = 2.0
 START_SECONDS = 10.0
-SILENCE_SECONDS = 5.0  # a daemon that is at work says so twice a second
+SILENCE_SECONDS = 5.0  # a daemon at work sends a beat twice a second
 NO_DAEMONS = "this system has no daemons: they need locks and local sockets"
 _CHUNK = 1 << 18
 
-Listener = Callable[[Mapping[str, Any]], None]  # hears of progress and logs while a request runs
+Listener = Callable[[Mapping[str, Any]], None]  # gets progress and logs while a request runs
 
 
 class UnservedError(AbsentError):
-    """A daemon cannot take this request: it is too large, or no frame can hold its values."""
+    """The daemon cannot take this request: it is too large, or a frame cannot contain its values."""
 
 
 class Link:
@@ -49,16 +49,16 @@ class Link:
         self.hello: dict[str, Any] = {}
 
     def greet(self) -> Link:
-        """Says hello; AbsentError unless a daemon of this version answers."""
+        """Says hello; returns itself. Raises AbsentError unless a daemon of this version answers."""
         self._send({"hello": {"version": __version__}})
         hello = self._receive(HELLO_SECONDS).get("hello")
         self.hello = hello if isinstance(hello, dict) else {}
         if self.hello.get("version") != __version__:
-            raise AbsentError("the daemon is of another version")
+            raise AbsentError("the daemon has another version")
         return self
 
     def control(self, word: str) -> dict[str, Any]:
-        """The daemon's answer to a word of control, such as "status"."""
+        """Returns the daemon's answer to a control word, such as "status"."""
         self._send({"control": word})
         answer = self._receive(SILENCE_SECONDS).get("control")
         return answer if isinstance(answer, dict) else {}
@@ -66,16 +66,16 @@ class Link:
     def prepare(
         self, requests: Sequence[tuple[Mapping[str, Any], Mapping[str, str]]], told: Mapping[str, float]
     ) -> None:
-        """Gives it requests, with their environments, to prepare. `told`: seconds that nobody has asked for
-        (`idle`), and CPU seconds `spent` on preparing meanwhile.
+        """Sends requests with their environments, which the daemon shall prepare. `told` has the seconds
+        since the last request of a client (`idle`), and the CPU seconds `spent` on preparations since then.
         """
         pairs = [[dict(request), dict(variables)] for request, variables in requests]
         self._send({"prepare": pairs, **told})
         self._receive(SILENCE_SECONDS)
 
     def request(self, request: Mapping[str, Any], cache: str, listen: Listener | None) -> dict[str, Any]:
-        """The final message; AbsentError where the daemon ends, is silent, or has lost its worker."""
-        # what the answer may depend on of the caller's environment: the tools that it finds
+        """Returns the final message. Raises AbsentError if the daemon or its worker ends, or is silent."""
+        # the environment decides which compilers are found
         variables = dict(os.environ) if needs(request) is Needs.COMPILERS else {}
         self._send({"request": dict(request), "cache": cache, "environment": variables})
         while True:
@@ -89,7 +89,7 @@ class Link:
 
     @property
     def is_open(self) -> bool:
-        """Whether the daemon has not closed the connection."""
+        """Whether the connection is open at the daemon's end."""
         try:
             self._socket.settimeout(0)
             return self._socket.recv(1, socket.MSG_PEEK) != b""
@@ -99,7 +99,7 @@ class Link:
             return False
 
     def close(self) -> None:
-        """Closes the connection; the daemon ends work that no other client waits for."""
+        """Closes the connection. The daemon then ends work that no other client waits for."""
         self._socket.close()
 
     def _send(self, message: Mapping[str, Any]) -> None:
@@ -121,20 +121,20 @@ class Link:
                 self._socket.settimeout(seconds)
                 data = self._socket.recv(_CHUNK)
             except TimeoutError:
-                raise AbsentError(f"the daemon said nothing for {seconds:.0f} seconds") from None
+                raise AbsentError(f"the daemon sent nothing for {seconds:.0f} seconds") from None
             except OSError as error:
                 raise AbsentError(f"the daemon cannot be reached: {error}") from None
             if not data:
-                raise AbsentError("the daemon ended while it was asked")
+                raise AbsentError("the daemon ended during the request")
             try:
                 self._waiting += self._decoder.feed(data)
             except ToolError as error:
-                raise AbsentError(f"the daemon sent what cannot be read: {error.text}") from None
+                raise AbsentError(f"the daemon sent invalid data: {error.text}") from None
         return self._waiting.pop(0)
 
 
 def ask(request: Mapping[str, Any], cache: str, listen: Listener | None) -> dict[str, Any]:
-    """The daemon's answer, or the BuildtoolError that it answers with; AbsentError where it does not."""
+    """Returns the daemon's answer. Raises the BuildtoolError that it sent, or AbsentError."""
     with contextlib.closing(reach(start=True)) as link:
         message = link.request(request, cache, listen)
     if "error" in message:
@@ -145,7 +145,7 @@ def ask(request: Mapping[str, Any], cache: str, listen: Listener | None) -> dict
 
 
 def reach(at: Endpoint | None = None, *, start: bool) -> Link:
-    """A connection to the daemon. AbsentError where there is none, and none is (or can be) started."""
+    """Returns a connection to the daemon. Where none runs, starts one if `start`. Raises AbsentError."""
     if not HAS_LOCKS or not hasattr(socket, "AF_UNIX"):
         raise AbsentError(NO_DAEMONS)
     try:
@@ -154,8 +154,8 @@ def reach(at: Endpoint | None = None, *, start: bool) -> Link:
         if connection is None and start:
             connection = started(endpoint)
     except (MachineError, OSError) as error:
-        told = error.text if isinstance(error, BuildtoolError) else str(error)
-        raise AbsentError(f"no daemon can be started: {told}") from None
+        text = error.text if isinstance(error, BuildtoolError) else str(error)
+        raise AbsentError(f"no daemon can be started: {text}") from None
     if connection is None:
         raise AbsentError("no daemon is running")
     link = Link(connection)
@@ -166,29 +166,29 @@ def reach(at: Endpoint | None = None, *, start: bool) -> Link:
         raise
 
 
-# ---- starting one, however many clients want it at once -----------------------------------------------
+# ---- starting a daemon; several clients may try at once ------------------------------------------------
 
 
 def started(at: Endpoint) -> socket.socket | None:
-    """A connection to a daemon that this client starts, or another client at the same time."""
+    """Returns a connection to a daemon that this client starts, or another one at the same time."""
     deadline = time.monotonic() + START_SECONDS
     while time.monotonic() < deadline:
         connection: socket.socket | None = None
-        with hold_lock(at.starting, wait=False) as mine:
-            if mine is None:
+        with hold_lock(at.starting, wait=False) as lock:
+            if lock is None:
                 time.sleep(0.02)
             else:
-                connection = at.connect(CONNECT_SECONDS) or _of_the_living(at)
+                connection = at.connect(CONNECT_SECONDS) or _connect_running(at)
                 if connection is None:
                     _spawn(at, deadline)
         connection = connection or at.connect(CONNECT_SECONDS)
         if connection is not None:
             return connection
-    raise AbsentError(f"the daemon was not there after {START_SECONDS:.0f} seconds")
+    raise AbsentError(f"the daemon did not start within {START_SECONDS:.0f} seconds")
 
 
-def _of_the_living(at: Endpoint) -> socket.socket | None:
-    """A connection to the daemon that holds the lock; None: none does. AbsentError if it takes no client."""
+def _connect_running(at: Endpoint) -> socket.socket | None:
+    """Returns a connection to the daemon that holds the lock, or None. Raises AbsentError if it is full."""
     deadline = time.monotonic() + CONNECT_SECONDS
     while at.is_alive():
         connection = at.connect(CONNECT_SECONDS)
@@ -196,18 +196,18 @@ def _of_the_living(at: Endpoint) -> socket.socket | None:
             return connection
         if time.monotonic() > deadline:
             why = str(at.said().get("ended") or "")
-            raise AbsentError(f"it has not ended yet ({why})" if why else "it takes no more clients")
+            raise AbsentError(f"it has not ended yet ({why})" if why else "it accepts no more clients")
         time.sleep(0.02)
     return None
 
 
 def _spawn(at: Endpoint, deadline: float) -> None:
-    """Starts a daemon and waits until it listens. AbsentError, with its last words, if it ended instead."""
-    import subprocess  # most clients find a daemon that runs
+    """Starts a daemon and waits until it listens. Raises AbsentError, with the end of its log, if it ends."""
+    import subprocess  # most clients find a running daemon
 
     read, write = os.pipe()
     try:
-        # as this process has them: a daemon has another working folder
+        # absolute paths: the daemon has another working folder
         cache = cache_folder()
         folders = {STATE: str(at.folder)} | ({CACHE: str(cache)} if cache is not None else {})
         log = os.open(at.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0), 0o600)
@@ -225,16 +225,16 @@ def _spawn(at: Endpoint, deadline: float) -> None:
         finally:
             os.close(log)
             os.close(write)
-        with contextlib.suppress(OSError):  # it writes a byte when it is ready, or closes the pipe
-            is_said = select.select([read], [], [], max(0.0, deadline - time.monotonic()))[0]
-            if is_said and os.read(read, 1) == b"r":
+        with contextlib.suppress(OSError):  # the daemon writes a byte when it is ready, or closes the pipe
+            is_readable = select.select([read], [], [], max(0.0, deadline - time.monotonic()))[0]
+            if is_readable and os.read(read, 1) == b"r":
                 return
     finally:
         os.close(read)
     with contextlib.suppress(subprocess.TimeoutExpired):
         if child.wait(CONNECT_SECONDS) == 0:
-            return  # another one was there first
+            return  # another daemon was faster
     if child.returncode is None:
-        child.kill()  # it never got as far as to listen
+        child.kill()  # it did not get ready in time
         child.wait()
-    raise AbsentError(f"the daemon ended at its start; its last words:\n{at.last_words()}")
+    raise AbsentError(f"the daemon ended at its start; the end of its log:\n{at.last_words()}")

@@ -1,10 +1,10 @@
-"""The door to the service: a request goes to the daemon, or is answered here; the answer is the same.
+"""Decides who answers a request: the daemon, or this client without it. The answer is the same.
 
-    auto        the daemon, which is started where none runs; where that fails, here
-    off         here
+    auto        the daemon, which is started if none runs; if that fails, the client
+    off         the client
     require     the daemon, or an error
 
-The default is $BUILDTOOL_DAEMON, else `auto`; `off` where $CI says that nobody will ask again.
+The default is $BUILDTOOL_DAEMON, else `auto`, but `off` where $CI is set: nobody will ask again there.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from buildtool.client.daemon import Listener
 
 MODE = "BUILDTOOL_DAEMON"
-_HINT = "'buildtool daemon status' and 'buildtool daemon logs' tell more"
+_HINT = "see 'buildtool daemon status' and 'buildtool daemon logs'"
 
 
 class Mode(enum.StrEnum):
@@ -37,8 +37,8 @@ class Mode(enum.StrEnum):
 
 
 def mode(given: str | None = None) -> Mode:
-    """The mode that was `given`, or the environment's; UsageError for an unknown word.
-    Off where every file is to be read: a daemon remembers what it has read.
+    """Returns the mode `given`, or that of the environment. Raises UsageError for an unknown word.
+    It is off where every file must be read: a daemon remembers what it has read.
     """
     text = given or os.environ.get(MODE, "")
     if is_hashed_always():
@@ -63,14 +63,15 @@ def ask(
     cache: str = "on",
     listen: Listener | None = None,
 ) -> dict[str, Any]:
-    """The answer to a request with absolute paths; `here` answers it without a daemon. Its notes are printed.
-    ToolError where a daemon is required and none answers; UsageError for unknown settings in the environment.
+    """Returns the answer to a request with absolute paths, and prints its notes. `here` answers it without a
+    daemon. Raises ToolError where a daemon is required and none answers, and UsageError for invalid settings
+    in the environment.
     """
     cache_levels()
     most_disk_bytes()
     answer = None
     if mode is not Mode.OFF and needs(request) is not Needs.PROGRAMS:
-        from buildtool.client import daemon, endpoint  # who answers here needs no sockets
+        from buildtool.client import daemon, endpoint  # not needed for answers without a daemon
 
         try:
             answer = daemon.ask(request, cache, listen)
@@ -81,7 +82,7 @@ def ask(
             if mode is Mode.REQUIRE:
                 raise ToolError(f"the planner daemon does not answer: {why}", hint=_HINT) from None
             if why != daemon.NO_DAEMONS:
-                print(f"note: this is planned without the daemon: {why}", file=sys.stderr, flush=True)
+                print(f"note: continuing without the daemon: {why}", file=sys.stderr, flush=True)
     if answer is None:
         answer = here(request)
     for note in answer.get("notes", ()):

@@ -1,7 +1,7 @@
 """Where this user's daemon is: its name, its files, and whether it is alive.
 
-The name identifies what answers depend on besides requests: protocol and version, the Python that runs it,
-and buildtool's code. One daemon serves all boards, networks and folders; edited code gets another one.
+The name identifies all that answers depend on besides requests: protocol and version, Python, buildtool's
+code and the cache. One daemon serves all boards, networks and folders. Edited code gets another daemon.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ CONNECT_SECONDS = 1.0
 
 
 class AbsentError(Exception):
-    """There is no daemon that answers; `args[0]` says why."""
+    """No daemon answers; `args[0]` says why."""
 
 
 class Endpoint:
-    """The files of the daemon called `name` in `folder`.
+    """The files of the daemon `name` in `folder`.
 
-    `lock`: locked for as long as it lives; `starting`: locked by the client that starts it; `log`: what it
-    says, and in `old_log` said before the log became long; `record`: what it is, why it ended last (JSON).
+    The daemon holds `lock` while it lives. The client that starts it holds `starting`. `log` is its log, and
+    `old_log` the earlier part of a long log. `record` is JSON: the process, and why the last one ended.
     """
 
     def __init__(self, name: str, folder: Path) -> None:
@@ -42,11 +42,11 @@ class Endpoint:
 
     @property
     def address(self) -> Path:
-        """Its socket; the folder may be another one, where the path would be too long."""
+        """The path of its socket, which is in another folder where the path would be too long."""
         return socket_path(self.name)
 
     def prepared(self) -> Endpoint:
-        """Makes its folders; returns itself. MachineError where they are not this user's alone."""
+        """Makes its folders; returns itself. Raises MachineError where others may write to them."""
         private(self.folder)
         private(self.address.parent)
         return self
@@ -56,7 +56,7 @@ class Endpoint:
         return is_locked(self.lock)
 
     def said(self) -> dict[str, Any]:
-        """The content of its record; {} where there is none."""
+        """Returns the content of its record; {} without one."""
         import json  # a client of a running daemon does not need it
 
         try:
@@ -66,12 +66,12 @@ class Endpoint:
         return record if isinstance(record, dict) else {}
 
     def process(self) -> tuple[int, str]:
-        """Number and start of the process that wrote the record; (0, "") where it does not say."""
+        """Returns PID and start of the process that wrote the record; (0, "") where unknown."""
         pid, start = map(self.said().get, ("pid", "start"))
         return (pid, start) if isinstance(pid, int) and isinstance(start, str) else (0, "")
 
     def last_words(self, lines: int = 40) -> str:
-        """The end of its log."""
+        """Returns the end of its log."""
         try:
             text = self.log.read_text(encoding="utf-8", errors="replace")
         except OSError:
@@ -79,7 +79,7 @@ class Endpoint:
         return "\n".join(text.splitlines()[-lines:])
 
     def connect(self, seconds: float) -> socket.socket | None:
-        """A connection to it; None where nobody of this user listens, or too many others wait."""
+        """Returns a connection; None where no process of this user listens, or too many clients wait."""
         connection = socket.socket(socket.AF_UNIX)
         connection.settimeout(seconds)
         with contextlib.suppress(OSError):
@@ -91,7 +91,7 @@ class Endpoint:
 
 
 def endpoint() -> Endpoint:
-    """The endpoint of the daemon for this code, this Python and this user."""
+    """Returns the endpoint of the daemon for this code, Python, cache and user."""
     levels = cache_levels()
     cache = "all" if levels is None else ",".join(sorted(levels)), str(cache_folder())
     identity = "\0".join((str(wire.PROTOCOL), __version__, interpreter(), home(), code_digest(), *cache))
@@ -99,7 +99,7 @@ def endpoint() -> Endpoint:
 
 
 def every() -> list[Endpoint]:
-    """All daemons that left a record in the state folder, this code's or another's."""
+    """Returns the endpoints of all daemons, of any code, that have a record in the state folder."""
     with contextlib.suppress(OSError, MachineError):
         folder = private(state_folder())
         return [Endpoint(path.stem, folder) for path in sorted(folder.glob("*.json"))]
@@ -107,7 +107,7 @@ def every() -> list[Endpoint]:
 
 
 def peer(connection: socket.socket) -> int | None:
-    """The user at the other end; None where the system does not say."""
+    """Returns the user ID at the other end; None where the system does not tell it."""
     option = getattr(socket, "SO_PEERCRED", None)
     if option is None:
         return None

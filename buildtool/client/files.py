@@ -1,5 +1,5 @@
-"""Files that a request names, as absolute paths with digests.
-So the service, which has no working folder, answers about the very files that the client meant.
+"""Turns the files that a request names into absolute paths with digests.
+So the service, which has another working folder, reads the same files as the client.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from buildtool.base.digests import Digests
 from buildtool.base.errors import BuildtoolError
 from buildtool.options import BY_NAME, Option
 
-MOST_BYTES = 1 << 30  # no file that the service reads may be larger
+MOST_BYTES = 1 << 30  # upper limit for a file that the service reads
 
 
 class Located:
-    """A request whose paths are absolute: `request` is what to send; paths are relative to `folder`."""
+    """A request with absolute paths, ready to send (`request`). Its paths were relative to `folder`."""
 
     def __init__(self, request: Mapping[str, Any], folder: str | None = None) -> None:
         self._folder = Path(folder or Path.cwd()).absolute()
@@ -27,7 +27,7 @@ class Located:
         self._seen.save()
 
     def restore_path(self, error: BuildtoolError) -> BuildtoolError:
-        """`error` with the path as the user gave it."""
+        """Returns `error` with the path as the user wrote it."""
         error.path = self._given.get(error.path, error.path)
         return error
 
@@ -43,12 +43,12 @@ class Located:
             return self._absolute(path, value)
         if value.lower().endswith(option.suffixes or ()) or (option.name == "model" and path.is_file()):
             absolute, digest = self._absolute(path, value), self._digest(path)
-            # of one that cannot be read the path alone: the service says why
+            # only the path of an unreadable file: the service will report the error
             return {"path": absolute, "sha256": digest} if digest else absolute
         return value
 
     def _digest(self, path: Path) -> str:
-        """SHA-256 (hex) of a file; "" if it is no file, unreadable or too large."""
+        """Returns the SHA-256 (hex) of a file; "" if it is not a regular file, unreadable or too large."""
         try:
             if not path.is_file() or path.stat().st_size > MOST_BYTES:
                 return ""

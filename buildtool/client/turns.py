@@ -1,13 +1,13 @@
-"""One build at a time in a folder, and which builds in it were cut off.
+"""Allows one build at a time in a folder, and records which builds were killed.
 
-A build system that is killed leaves files that its own record knows nothing of. The file `NAME` in the
-folder is locked while a build runs, and says in lines of text what ran there:
+A build system that is killed leaves files that its own record does not contain. The file `NAME` in the folder
+is locked while a build runs. Its lines record the builds:
 
     running PID START TIME      the build that holds the lock, or the last one, if it was killed
-    cut-off TIME TIME           a build that was killed: when it began, and when that was found out
+    cut-off TIME TIME           a killed build: when it began, and when the next build found out
 
-PID and START (of the process, as the system counts it) say whether the holder has started this process:
-a build inside a build must not wait for it. Times are seconds since 1970.
+PID and START (the start time of the process, as the system counts it) show whether the holder of the lock has
+started this process: a build inside a build must not wait. Times are seconds since 1970.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from buildtool.base.locks import HAS_LOCKS, lock, process
 
 NAME = ".buildtool.lock"
 _MOST_BYTES = 1 << 16
-_MOST_SPANS = 64  # then the two oldest are kept as one that spans both
+_MOST_SPANS = 64  # above this number, the two oldest are joined
 
 
 @dataclass(frozen=True)
 class Span:
-    """The time in which a build that was cut off may have written files, in seconds since 1970."""
+    """The time in which a killed build may have written files, in seconds since 1970."""
 
     first: float
     last: float
@@ -41,7 +41,7 @@ _ALWAYS = Span(0.0, float("inf"))
 
 
 class Turn:
-    """The right to build in a folder, from `take` until `end`; `cut_off`: the killed builds before it."""
+    """The right to build in a folder, from `take` until `end`. `cut_off` are the killed builds before it."""
 
     def __init__(self, handle: int | None, cut_off: tuple[Span, ...] = ()) -> None:
         self._handle = handle
@@ -49,8 +49,8 @@ class Turn:
         self.cut_off = cut_off
 
     def end(self) -> None:
-        """Records that this build was not cut off: the build system's record has all that it made."""
-        if self._handle is not None and self._process == os.getpid():  # not in a child that was forked
+        """Records that this build was not killed: the build system's record contains all its files."""
+        if self._handle is not None and self._process == os.getpid():  # not in a forked child
             with contextlib.suppress(OSError):
                 _write(self._handle, _lines(self.cut_off))
             os.close(self._handle)
@@ -58,8 +58,8 @@ class Turn:
 
 
 def take(folder: str, waits: Callable[[int], None]) -> Turn:
-    """Takes the turn in `folder`; where another build has it, calls `waits` with its PID, and waits.
-    A build that the turn's holder started is a part of it. Where nothing can be locked, nothing waits.
+    """Takes the lock of `folder`. If another build has it, calls `waits` with its PID and waits for it.
+    A build that the holder started does not wait. Nothing waits where there are no locks.
     """
     path = Path(folder, NAME)
     while HAS_LOCKS:
@@ -77,12 +77,12 @@ def take(folder: str, waits: Callable[[int], None]) -> Turn:
         with contextlib.suppress(OSError):
             if os.path.samestat(path.stat(), os.fstat(handle)):
                 return _begin(handle)
-        os.close(handle)  # somebody removed it meanwhile: others lock another file of this name
+        os.close(handle)  # the file was removed meanwhile: other builds lock another file with this name
     return Turn(None)
 
 
 def look(folder: str) -> Turn:
-    """The builds that were cut off, for a build that writes nothing: it waits for nobody."""
+    """Returns a turn with the killed builds, for a build that writes nothing. It does not wait."""
     try:
         handle = os.open(Path(folder, NAME), os.O_RDONLY)
     except OSError:
@@ -97,7 +97,7 @@ def look(folder: str) -> Turn:
 
 
 def _begin(handle: int) -> Turn:
-    """Writes down that this process builds now."""
+    """Records that this process builds now; returns its turn."""
     now, text = time.time(), _Text(handle)
     spans = [*text.cut_off, *([Span(text.began, now)] if text.began is not None else [])]
     while len(spans) > _MOST_SPANS:
@@ -111,7 +111,7 @@ def _begin(handle: int) -> Turn:
 
 
 class _Text:
-    """The content of an open file; unreadable lines mean that a build was cut off at any time."""
+    """The content of an open lock file. An invalid line counts as a build that was killed at any time."""
 
     def __init__(self, handle: int) -> None:
         self.cut_off: list[Span] = []
@@ -144,7 +144,7 @@ def _write(handle: int, lines: list[str]) -> None:
 
 
 def _lock(handle: int, *, wait: bool) -> bool:
-    """Takes the lock; False: another process has it. True as well where the file system has no locks."""
+    """Takes the lock; False where another process has it. True where the file system has no locks."""
     try:
         return lock(handle, wait=wait)
     except OSError:  # a file system without locks
@@ -152,7 +152,7 @@ def _lock(handle: int, *, wait: bool) -> bool:
 
 
 def _ancestors() -> Iterator[tuple[int, str]]:
-    """PID and start of the processes that this one was started by, and its own."""
+    """Yields PID and start of this process, its parent, and so on."""
     pid = os.getpid()
     while pid > 0:
         parent, start = process(pid)

@@ -1,13 +1,14 @@
-"""The planner daemon: a process of the user's that keeps what planners found, and plans for whoever asks.
+"""The planner daemon: one process per user, which plans for clients and remembers the answers.
 
     server.py       the event loop: connections, heartbeats, the end
     connection.py   clients' sockets
-    scheduler.py    which request runs in which child process: equal ones once, for all that wait
-    pool.py         child processes that plan
-    worker.py       what runs in them
-    memory.py       answers that are still true
-    lifetime.py     lock, socket, record: how a daemon begins and ends; code that changed: the next daemon
-    watcher.py      events of files, and which changed: their next answers are prepared
+    scheduler.py    chooses the child process for each request; equal requests run once
+    pool.py         the child processes
+    worker.py       the program of a child process
+    memory.py       answers that are still valid
+    preparing.py    answers that are prepared before a client asks
+    lifetime.py     begin and end of a daemon: lock, socket, record; the next daemon after an edit of the code
+    watcher.py      finds changed files, so that the next answers about them are prepared
 
-The daemon's own process imports no planner: it answers at once, whatever its children do.
+The daemon's own process imports no planner, so that it can always answer at once.
 """

@@ -1,7 +1,7 @@
-"""Starts a daemon: `python -m buildtool.daemon NAME READY`, as the client does.
+"""Starts a daemon: `python -m buildtool.daemon NAME READY`. The client runs this.
 
-NAME is the endpoint's, READY the number of a pipe that is written to once clients can connect. The exit
-status is 0 where another daemon is there already.
+NAME is the endpoint's name. READY is the descriptor of a pipe, which gets a byte once clients can connect.
+The exit status is 0 if another daemon runs already.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from buildtool.daemon.lifetime import Life, retire_others, shorten_log
 
 
 def main() -> int:
-    """Runs the daemon until it ends; its exit status."""
+    """Runs the daemon until it ends; returns the exit status."""
     name, ready = sys.argv[1], int(sys.argv[2])
     os.set_inheritable(ready, False)
     try:
@@ -46,7 +46,7 @@ def main() -> int:
             server = Server(life)
             threading.Thread(target=retire_others, args=(life.at, life.code), daemon=True).start()
             server.run()
-        except BaseException as error:  # the record tells the next client of it
+        except BaseException as error:  # the next client finds it in the record
             import traceback
 
             traceback.print_exc()

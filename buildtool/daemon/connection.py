@@ -1,6 +1,6 @@
-"""Clients' sockets: frames in, frames out, nothing that blocks; and what all clients together may hold.
+"""Clients' sockets, which never block, and the limits for all clients together.
 
-A client that does not read what it is sent is not heard either: its next request waits in its own socket.
+The daemon does not read from a client that does not read its answers: the next request stays in the socket.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from typing import Any
 from buildtool.base import wire
 from buildtool.base.errors import ToolError
 
-MOST_UNSENT = 64 << 10  # bytes that wait for a client; with more, nothing is read from it
-MOST_VALUES = 20_000  # in a message: a byte of a frame may become an object of 64 bytes
-FRAME_SECONDS = 10.0  # that a frame or a hello may take to arrive, and that a client may read nothing
+MOST_UNSENT = 64 << 10  # bytes that wait to be sent; above this, nothing is read from the client
+MOST_VALUES = 20_000  # values in a message: a byte of a frame may become an object of 64 bytes
+FRAME_SECONDS = 10.0  # a frame or a hello must arrive, and a client must read, within this time
 MOST_CLIENTS = 128
-MOST_WAITING = 112  # for answers; the other places are never taken by requests
-MOST_BYTES = 64 << 20  # of answers that were not read yet, and of requests; one answer may have more
+MOST_WAITING = 112  # clients that wait for answers; the other places stay free for control words
+MOST_BYTES = 64 << 20  # unread answers and requests of all clients; a single answer may be larger
 _CHUNK = 1 << 18
 
 
 class Connection:
-    """A client; `greeted`: it has said hello; `job`: the key of the request that it waits for.
-
-    `asked_bytes`: size of that request; `used`: when the client last said or read something.
+    """A client. `greeted` says whether it has said hello, `leased` whether the daemon must stay for it. `job`
+    is the key of the request that it waits for, `asked_bytes` the size of that request. `used` is the time
+    when the client last sent or read something.
     """
 
     def __init__(self, connection: socket.socket, clock: Callable[[], float] = time.monotonic) -> None:
@@ -38,10 +38,10 @@ class Connection:
         self.asked_bytes = 0
         self.used = clock()
         self._clock = clock
-        self._closing = 0.0  # since when it is hung up on as soon as everything is sent
+        self._closing = 0.0  # time of `close`: it is disconnected once everything is sent
         self._decoder = wire.Decoder(wire.REQUEST_LIMIT)
-        self._out: deque[memoryview] = deque()  # what is left of each frame
-        self._begun = self.used  # when what has not arrived yet began: the hello, or a frame
+        self._out: deque[memoryview] = deque()  # the unsent rest of each frame
+        self._begun = self.used  # when the client began to send the hello or frame that is still incomplete
 
     @property
     def wants_to_write(self) -> bool:
@@ -50,42 +50,42 @@ class Connection:
 
     @property
     def is_paused(self) -> bool:
-        """Whether so much waits to be sent that nothing is read from the client before it has read some."""
+        """Whether too much waits to be sent: nothing is read from the client until it reads."""
         return sum(map(len, self._out)) > MOST_UNSENT
 
     @property
     def events(self) -> int:
-        """The events to wait for at its socket. The selector reports a client that hung up in any case."""
+        """The events to wait for at its socket. The selector always reports a client that is gone."""
         read = 0 if self.is_paused else selectors.EVENT_READ
         return read | (selectors.EVENT_WRITE if self._out else 0)
 
     @property
     def is_over(self) -> bool:
-        """Whether it is to be closed, and everything has been sent."""
+        """Whether it was closed, and everything has been sent."""
         return bool(self._closing) and not self._out
 
     @property
     def has_message(self) -> bool:
-        """Whether `take` has something to give."""
+        """Whether `take` would return a message."""
         return self._decoder.has_message and not self._closing and not self.is_paused
 
     @property
     def held(self) -> int:
-        """Bytes of the requests that it has sent and that are not answered yet."""
+        """The bytes of its requests that are not answered yet."""
         return self._decoder.held + (self.asked_bytes if self.job is not None else 0)
 
     def frames(self) -> Iterator[bytes]:
-        """The frames of which something waits to be sent; clients may share them."""
+        """Yields the frames that are not completely sent. Clients may share them."""
         return (view.obj for view in self._out if isinstance(view.obj, bytes))
 
     def close(self) -> None:
-        """Reads nothing more from it. The connection is closed as soon as everything is sent."""
+        """Stops reading from it. The connection is closed as soon as everything is sent."""
         self._closing = self._closing or self._clock()
 
     def read(self) -> bool:
-        """Reads the bytes that have arrived; False where the client is gone."""
+        """Reads the bytes that have arrived. Returns False where the client is gone."""
         if self.has_message or self.is_paused:
-            return True  # one message after the other
+            return True  # the message is handled first
         try:
             data = self.socket.recv(_CHUNK)
         except (BlockingIOError, InterruptedError):
@@ -99,7 +99,7 @@ class Connection:
         return bool(data)
 
     def take(self) -> dict[str, Any] | None:
-        """Its next message; None where there is none, or it has to read first. ToolError for a wrong one."""
+        """Returns its next message, or None, also while it is paused. Raises ToolError for an invalid one."""
         if self._closing or self.is_paused:
             return None
         before = self._decoder.held
@@ -108,41 +108,41 @@ class Connection:
             return None
         self._begun = self._clock() if self._decoder.held else 0.0
         size = before - self._decoder.held
-        if size > MOST_VALUES:  # else each value has a byte
-            left: list[Any] = [message]
+        if size > MOST_VALUES:  # a value takes a byte at least
+            stack: list[Any] = [message]
             values = 0
-            while left:
-                one = left.pop()
+            while stack:
+                value = stack.pop()
                 values += 1
-                if isinstance(one, Mapping):
-                    left += (*one.keys(), *one.values())
-                elif isinstance(one, list | tuple):
-                    left += one
-                if values + len(left) > MOST_VALUES:
+                if isinstance(value, Mapping):
+                    stack += (*value.keys(), *value.values())
+                elif isinstance(value, list | tuple):
+                    stack += value
+                if values + len(stack) > MOST_VALUES:
                     raise ToolError(f"a message of more than {MOST_VALUES:,} values")
         if self.job is None:
             self.asked_bytes = size
         return message
 
     def is_stuck(self, now: float) -> bool:
-        """Whether a frame began long ago, or nothing of what is sent to it is read."""
+        """Whether a frame has taken too long to arrive, or the client has not read for too long."""
         waits = self._begun if not self.is_paused else 0.0
         unread = self.used if self._out else 0.0
-        return any(then and now - then > FRAME_SECONDS for then in (waits, unread, self._closing))
+        return any(start and now - start > FRAME_SECONDS for start in (waits, unread, self._closing))
 
     def send(self, message: Mapping[str, Any]) -> None:
-        """Sends a message, as soon as the client takes it."""
+        """Sends a message. What the client does not take now is sent later."""
         self.send_frame(wire.pack_frame(message))
 
     def send_frame(self, frame: bytes) -> None:
-        """The same with the bytes of a frame."""
+        """Sends the bytes of a frame in the same way."""
         if not self._out:
-            self.used = self._clock()  # from now on it has time to read
+            self.used = self._clock()  # its time to read begins
         self._out.append(memoryview(frame))
         self.write()
 
     def write(self) -> bool:
-        """Sends what the client takes now; False where it is gone."""
+        """Sends as much as the client takes now. Returns False where it is gone."""
         was_paused = self.is_paused
         try:
             while self._out:
@@ -157,32 +157,31 @@ class Connection:
             self._out.clear()
             return False
         if was_paused and self._begun:
-            self._begun = self._clock()  # it was not heard meanwhile
+            self._begun = self._clock()  # nothing was read from it meanwhile
         return True
 
 
 class Clients(set[Connection]):
-    """The connections that are open: who makes room for another one, and how much they may hold.
+    """The open connections, and their limits.
 
-    Every client that asks only how the daemon is, or tells it to end, finds a place: of those that wait for
-    no answer the one that was silent for longest gives way.
+    There is always room for a client that sends a control word ("status", "stop"): of the clients that wait
+    for no answer, the one that was silent for longest is disconnected.
     """
 
     def to_make_room(self) -> Connection | None:
-        """The client to disconnect when another one comes: the longest idle one, one with a lease last."""
+        """Returns the client to disconnect for a new one: the longest idle, those with a lease last."""
         idle = (client for client in self if client.job is None)
         return min(idle, key=lambda c: (c.leased, c.wants_to_write, c.used), default=None)
 
     @property
     def held(self) -> int:
-        """Bytes of all that is not read or not answered yet; a frame that several wait for counts once."""
+        """The bytes of all unsent frames and unanswered requests. A frame for several clients counts once."""
         frames = {id(frame): len(frame) for client in self for frame in client.frames()}
         return sum(frames.values()) + sum(client.held for client in self)
 
     def surplus(self) -> list[Connection]:
-        """The clients to disconnect so that all hold MOST_BYTES at most: who has not read for longest.
-
-        The last client may hold more: a single answer about a large network.
+        """Returns the clients to disconnect so that the others hold MOST_BYTES at most: those that have not
+        read for longest. The last client may hold more: a single answer about a large network.
         """
         chosen: list[Connection] = []
         holders = [client for client in self if client.job is None and (client.held or client.wants_to_write)]
@@ -193,10 +192,10 @@ class Clients(set[Connection]):
         return chosen
 
     def refusal(self, asking: Connection) -> str:
-        """Why a client's request is refused, in words; "" where it is accepted."""
+        """Returns why a client's request is refused; "" if it is accepted."""
         waiting = [client for client in self if client.job is not None]
         if len(waiting) >= MOST_WAITING:
             return f"{len(waiting)} clients wait for answers already"
         if sum(client.asked_bytes for client in waiting) + asking.asked_bytes > MOST_BYTES // 2:
-            return "the requests that wait for answers are too large together"
+            return "the waiting requests together are too large"
         return ""

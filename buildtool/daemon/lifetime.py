@@ -1,4 +1,4 @@
-"""How a daemon begins, ends and is succeeded: lock, socket, record, and the daemon of newer code."""
+"""How a daemon begins and ends (lock, socket, record), and how a daemon of newer code replaces it."""
 
 from __future__ import annotations
 
@@ -20,39 +20,39 @@ from buildtool.base.outfiles import write_whole
 from buildtool.client.daemon import Link, reach
 from buildtool.client.endpoint import AbsentError, Endpoint, every
 
-MOST_LOG_BYTES = 1 << 20  # then the log begins anew, the old one is kept beside it
-MOST_REQUESTS = 4  # that the next daemon is given: code is saved often
-END_SECONDS = 30.0  # that a daemon of older code stays to tell the new one what to prepare
-_ATTEMPTS = 5  # a daemon on a busy machine may be silent for longer than a client waits
-_BACKLOG = 256  # clients that may wait to be let in
-_KILLED = "it ended without a word, as a killed process does"
+MOST_LOG_BYTES = 1 << 20  # a longer log is moved to `old_log`
+MOST_REQUESTS = 4  # requests that the next daemon prepares; few, since code is saved often
+END_SECONDS = 30.0  # a daemon of older code waits this long to send the new one these requests
+_ATTEMPTS = 5  # on a busy machine a daemon may be silent for longer than a client waits
+_BACKLOG = 256  # clients that may wait to be accepted
+_KILLED = "it ended without a message, as a killed process does"
 
 
 class Life:
-    """A daemon's hold on its endpoint. `lock` is held for as long as it lives; `code`: digest of its code."""
+    """The endpoint of a running daemon, which holds `lock` while it lives. `code` is its code's digest."""
 
     def __init__(self, at: Endpoint, lock: int, code: str) -> None:
         self.at, self.code, self._lock = at, code, lock
         self.listener = socket.socket(socket.AF_UNIX)
-        at.address.unlink(missing_ok=True)  # the lock is held, so what lies there is stale
-        before = os.umask(0o177)
+        at.address.unlink(missing_ok=True)  # we hold the lock, so a socket there is stale
+        old_mask = os.umask(0o177)
         try:
             self.listener.bind(str(at.address))
         finally:
-            os.umask(before)
+            os.umask(old_mask)
         self.listener.listen(_BACKLOG)
         self.listener.setblocking(False)
         self._node, self._lock_node = _identity(at.address), _identity(lock)
         self._cache = kept_folder()
         self._cache_node: tuple[int, int] | None = None
         self._began = round(time.time(), 3)
-        said = at.said()
-        self.last_end = str(said.get("ended") or (_KILLED if said else ""))
+        record = at.said()
+        self.last_end = str(record.get("ended") or (_KILLED if record else ""))
         self.note()
 
     def note(self, ended: str = "") -> None:
-        """Writes the record. `ended`: why this daemon ends."""
-        said: dict[str, Any] = {
+        """Writes the record. `ended` is the reason why this daemon ends."""
+        record: dict[str, Any] = {
             "version": __version__,
             "pid": os.getpid(),
             "start": process(os.getpid())[1],
@@ -63,11 +63,11 @@ class Life:
             "ended": ended,
         }
         with contextlib.suppress(OSError):
-            write_whole(self.at.record, (json.dumps(said, indent=1) + "\n").encode())
+            write_whole(self.at.record, (json.dumps(record, indent=1) + "\n").encode())
 
     def what_is_gone(self) -> str:
-        """The thing that this daemon needs and that is gone, in words; "" where everything is there.
-        Without its socket and lock no client finds it; without its cache's folder no client needs it.
+        """Describes what this daemon needs and has lost; "" if nothing is missing. Without its socket and
+        lock no client finds it. Without its cache's folder no client needs it.
         """
         if _identity(self.at.address) != self._node or _identity(self.at.lock) != self._lock_node:
             return "its socket or its folder"
@@ -78,13 +78,13 @@ class Life:
         if _identity(self.at.address) == self._node:
             with contextlib.suppress(OSError):
                 self.at.address.unlink()
-        if _identity(self.at.lock) == self._lock_node:  # else the record is another one's
+        if _identity(self.at.lock) == self._lock_node:  # otherwise the record belongs to another daemon
             self.note(why)
         self.listener.close()
 
     def has_cache(self) -> bool:
-        """Whether the cache's folder is still the same one. The first entry makes the folder.
-        Call this whenever an entry may have been written: a folder that was never seen is not missed.
+        """Returns whether the cache's folder is still the same. The first entry makes the folder, so call
+        this whenever an entry may have been written: only a folder that was seen once can be missing later.
         """
         if self._cache is None:
             return True
@@ -92,7 +92,7 @@ class Life:
             there = self._cache.stat()
         except (FileNotFoundError, NotADirectoryError):
             return self._cache_node is None
-        except OSError:  # a disk that is away for a moment
+        except OSError:  # the disk may be away for a moment
             return True
         node = there.st_dev, there.st_ino
         self._cache_node = self._cache_node or node
@@ -100,7 +100,7 @@ class Life:
 
 
 def _identity(path: Path | int) -> tuple[int, int, int] | None:
-    """Identifies a file among later ones of its name, even with the same inode; None: it cannot be read."""
+    """Tells a file from later files with its name, even with the same inode; None if it cannot be read."""
     try:
         there = os.stat(path)  # noqa: PTH116
     except OSError:
@@ -109,23 +109,23 @@ def _identity(path: Path | int) -> tuple[int, int, int] | None:
 
 
 def shorten_log(at: Endpoint) -> None:
-    """Starts a new log where the present one has become long."""
+    """Starts a new log if the present one is long."""
     with contextlib.suppress(OSError):
         if at.log.stat().st_size > MOST_LOG_BYTES:
             at.log.replace(at.old_log)
 
 
 def retire_others(mine: Endpoint, code: str) -> None:
-    """Tells this installation's daemons of older code to end; removes the files of those that have ended."""
+    """Tells this installation's daemons of other code to end; removes the files of those that have ended."""
     for other in every():
-        said = other.said()
-        same = said.get("home") == home() and said.get("python") == interpreter()
-        if other.name == mine.name or not same or said.get("code") == code:
+        record = other.said()
+        same = record.get("home") == home() and record.get("python") == interpreter()
+        if other.name == mine.name or not same or record.get("code") == code:
             continue
         if not other.is_alive():
-            # unless somebody is about to start it
-            with contextlib.suppress(OSError), hold_lock(other.starting, wait=False) as mine_too:
-                if mine_too is not None and not other.is_alive():
+            # unless a client is about to start it
+            with contextlib.suppress(OSError), hold_lock(other.starting, wait=False) as lock:
+                if lock is not None and not other.is_alive():
                     for path in (other.record, other.log, other.old_log, other.lock, other.starting):
                         path.unlink(missing_ok=True)
             continue
@@ -142,12 +142,14 @@ Requests = Sequence[tuple[Mapping[str, Any], Mapping[str, str]]]
 
 
 class Succession:
-    """Starts a daemon of the new code when buildtool or a plugin was edited, and has it prepare requests.
+    """Starts a daemon of the new code after an edit of buildtool or a plugin, and sends it requests to
+    prepare.
 
-    It takes over how long nobody has asked, and has no successor of its own before somebody does. A client
-    would start it anyway, and the new daemon asks the old one to end; so whatever fails here is left to them.
-    `code`: this daemon's own; `wake` is called, from another thread, when `is_stale`.
-    `is_asked`: a request came since the last succession; `is_stale`: the code is another one, and none came.
+    The new daemon takes over the idle time. It starts no further daemon before a client sends it a request.
+    Errors here do no harm: the next client would start the new daemon, which asks the old one to end.
+
+    `code` is the digest of this daemon's code. `is_asked`: a request came since the last succession.
+    `is_stale`: the code has changed, and no request came; another thread then calls `wake`.
     """
 
     def __init__(self, code: str, wake: Callable[[], None]) -> None:
@@ -156,8 +158,8 @@ class Succession:
         self._at_work: list[threading.Thread] = []
 
     def begin(self, requests: Requests, told: Mapping[str, float], after_seconds: float = 0.0) -> None:
-        """Starts, after `after_seconds`, the daemon of the code on disk, if it is new, and gives it requests.
-        `told`: seconds that nobody has asked for, and CPU seconds spent on preparing meanwhile.
+        """Waits `after_seconds`, then starts the daemon of the code on disk if that is new, and sends it
+        requests. `told` has the seconds since the last request, and the CPU seconds spent on preparations.
         """
         was_asked = self.is_asked
 
@@ -180,6 +182,6 @@ class Succession:
         self._at_work[-1].start()
 
     def wait(self) -> None:
-        """Waits until the next daemon has its requests, END_SECONDS at most; it may end this one before."""
+        """Waits until the next daemon has its requests, for END_SECONDS at most."""
         for thread in self._at_work:
             thread.join(END_SECONDS)

@@ -1,4 +1,4 @@
-"""Answers by request, as long as the files behind them are what they were."""
+"""Answers by request, valid while the files that they depend on are unchanged."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ from buildtool.base.digests import Memo, sha256, stamp
 from buildtool.base.store.recent import Recent
 
 MOST_BYTES = 64 << 20
-MOST_FILE_BYTES = 64 << 20  # of a file that the daemon itself reads: a tenth of a second
-_MOST_FILES = 1024  # whose digests are known
+MOST_FILE_BYTES = 64 << 20  # the daemon itself reads no larger file: this one takes a tenth of a second
+_MOST_FILES = 1024  # files whose digests are remembered
 
 
 def request_key(request: Mapping[str, Any], environment: Mapping[str, str], cache: str) -> str:
-    """A key that identifies a request, its environment and its use of the cache."""
-    said = json.dumps([request, environment, cache], sort_keys=True, default=lambda data: [repr(data)])
-    return hashlib.sha256(said.encode()).hexdigest()
+    """Returns a key that identifies a request, its environment and its use of the cache."""
+    text = json.dumps([request, environment, cache], sort_keys=True, default=lambda data: [repr(data)])
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 class FileDigests(Memo[str]):
-    """SHA-256 (hex) of files' contents, read again where a file may have changed."""
+    """SHA-256 (hex) of files' contents. A file is read again where it may have changed."""
 
     def __init__(self) -> None:
         def steady(path: str) -> str:
-            before = stamp(Path(path).stat())
+            old = stamp(Path(path).stat())
             digest = sha256(path, MOST_FILE_BYTES)
-            if stamp(Path(path).stat()) != before:
-                raise OSError("it changes while it is read")
+            if stamp(Path(path).stat()) != old:
+                raise OSError("the file changed while it was read")
             return digest
 
         super().__init__(steady, _MOST_FILES)
 
     def of(self, path: str) -> str:
-        """The digest of a file; "" where it cannot be read, is too large, or changes meanwhile."""
+        """Returns the digest of a file; "" where it cannot be read, is too large, or changes meanwhile."""
         try:
             return super().of(path)
         except (OSError, ValueError):
@@ -51,16 +51,16 @@ class Kept(NamedTuple):
 
 
 class Answers(Recent[str, Kept]):
-    """Answers that depend on files with known digests alone; those used last, up to MOST_BYTES."""
+    """Answers that depend only on files with known digests. It holds those used last, up to MOST_BYTES."""
 
     def __init__(self) -> None:
         super().__init__(MOST_BYTES, lambda kept: len(kept.frame))
         self._digests = FileDigests()
 
     def get(self, key: str) -> Kept | None:
-        """The answer for the key of a request; None where none is known, or a file behind it has changed."""
-        known = super().get(key)
-        if known is not None and any(self._digests.of(path) != digest for path, digest in known.inputs):
+        """Returns the answer to the request with this key; None if it is unknown, or a file has changed."""
+        answer = super().get(key)
+        if answer is not None and any(self._digests.of(path) != digest for path, digest in answer.inputs):
             self.pop(key)
             return None
-        return known
+        return answer

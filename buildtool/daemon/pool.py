@@ -1,6 +1,6 @@
-"""Child processes that plan: one for each request at work, each with what it remembers of its networks.
+"""The child processes that plan: one for each request at work. Each remembers values about its networks.
 
-One more, of the lowest priority, prepares what nobody has asked for yet.
+One more child, with the lowest priority, prepares answers before a client asks.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from buildtool.daemon.connection import Connection
 
 MOST_WORKERS = max(2, os.cpu_count() or 1)
-IDLE_SECONDS = 300.0  # after which a worker that is not the last one ends
+IDLE_SECONDS = 300.0  # an idle worker ends after this time, except for the last one
 _CHUNK = 1 << 18
 
 
 class Worker:
-    """A child; `about`: the network and board that it planned last; `job`: the key of its request.
-    `prepares`: it only plans ahead of requests, since a process cannot take its priority back.
+    """A child process. `about` is the network and board that it planned last, `job` the key of its request.
+    `prepares`: it only prepares answers, since a process cannot raise its priority again.
     """
 
     def __init__(self, *, prepares: bool = False) -> None:
@@ -46,33 +46,33 @@ class Worker:
         self.pid, self.stdin, self.stdout = self.process.pid, self.process.stdin, self.process.stdout
         for pipe in (self.stdin, self.stdout):
             os.set_blocking(pipe.fileno(), False)
-        self.ended = self.ready = self.dropped = False  # `dropped`: it was told to give memory back
+        self.ended = self.ready = self.dropped = False  # `dropped`: it was told to free memory
         self._decoder = wire.Decoder()
         self.unsent = bytearray()
         self.about, self.doing = "", "starting"
         self.job: str | None = None
-        self.rss, self.cpu = 0, 0.0  # bytes of memory, and CPU seconds, as it said last
-        self.since = self.heard_at = time.monotonic()  # `since`: it is at work, or idle
+        self.rss, self.cpu = 0, 0.0  # bytes of memory and CPU seconds, from its last message
+        self.since = self.heard_at = time.monotonic()  # `since`: when it began to work, or became idle
 
     def send(self, message: Mapping[str, Any]) -> None:
-        """Sends a message to the worker, as soon as it reads."""
+        """Sends a message. What the worker does not take now is sent later."""
         self.unsent += wire.pack_frame(message)
-        self.heard_at = time.monotonic()  # from now on it has to say that it is at work
+        self.heard_at = time.monotonic()  # it has to send beats from now on
         self.write()
 
     def is_silent(self, now: float, seconds: float) -> bool:
-        """Whether it works for a client and was silent for this many `seconds`: it is stopped, or hangs."""
+        """Whether it works for a client and was silent for `seconds`. Then it is stopped, or hangs."""
         return self.job is not None and not self.prepares and now - self.heard_at > seconds
 
     def write(self) -> None:
-        """Writes as much as its pipe takes now. `read` finds out that a child has ended."""
+        """Writes as much as its pipe takes now. `read` detects that a child has ended."""
         with contextlib.suppress(OSError):
             while self.unsent and not self.ended:
                 sent = os.write(self.stdin.fileno(), memoryview(self.unsent)[:_CHUNK].tobytes())
                 del self.unsent[:sent]
 
     def read(self) -> list[dict[str, Any]] | None:
-        """The messages that it has sent; None where it has ended. ToolError for a malformed message."""
+        """Returns the messages that have arrived, or None if it has ended. Raises ToolError."""
         if self.ended:
             return []
         try:
@@ -85,7 +85,7 @@ class Worker:
         return self._decoder.feed(data) if data else None
 
     def kill(self) -> None:
-        """Kills it and all processes that it has started. `wait` says when it is gone."""
+        """Kills it and all processes that it has started. `wait` waits until it is gone."""
         self.ended = True
         with contextlib.suppress(OSError):
             os.killpg(self.pid, signal.SIGKILL)
@@ -94,7 +94,7 @@ class Worker:
                 pipe.close()
 
     def wait(self, *, patient: bool = True) -> int | None:
-        """Its exit status; notes its CPU time. None where it is not gone yet and this is not `patient`."""
+        """Returns its exit status and records its CPU time. None if it is there and this is not `patient`."""
         try:
             pid, status, used = os.wait4(self.pid, 0 if patient else os.WNOHANG)
         except ChildProcessError:
@@ -108,7 +108,7 @@ class Worker:
 
 @dataclass(eq=False)
 class Job:
-    """A request at work; `waiting`: the clients that asked for it, none where it is prepared."""
+    """A request at work. `waiting` are the clients that sent it; the list is empty for a preparation."""
 
     key: str
     request: Mapping[str, Any]
@@ -126,27 +126,27 @@ class Job:
 
     @property
     def is_pure(self) -> bool:
-        """Whether the answer depends on files alone, whose digests come with the request or the answer."""
-        known = needs(self.request) is Needs.NOTHING and not self.request.get("cmsis_nn")
-        return known and self.cache == "on"
+        """Whether the answer depends only on files, and the request or the answer has their digests."""
+        is_closed = needs(self.request) is Needs.NOTHING and not self.request.get("cmsis_nn")
+        return is_closed and self.cache == "on"
 
     def message(self) -> dict[str, Any]:
-        """The message to its worker."""
+        """Returns the message for its worker."""
         return {"request": self.request, "environment": self.environment, "cache": self.cache}
 
 
 def lower_priority(pid: int) -> None:
-    """Gives a process that leads a session, and its group, the lowest priority. It cannot be raised again."""
+    """Gives a session leader and its process group the lowest priority, which cannot be raised again."""
     with contextlib.suppress(OSError):
         os.setpriority(os.PRIO_PROCESS, pid, 19)
-    with contextlib.suppress(OSError, AttributeError):  # Linux alone has it
+    with contextlib.suppress(OSError, AttributeError):  # only Linux has it
         os.sched_setscheduler(pid, os.SCHED_IDLE, os.sched_param(0))
     with contextlib.suppress(OSError), open(f"/proc/{pid}/autogroup", "r+", encoding="ascii") as group:  # noqa: PTH123
         group.write("19")
 
 
 class Pool:
-    """The workers, of which MOST_WORKERS work for clients at once; `selector` waits for what they say."""
+    """The workers. MOST_WORKERS of them may work for clients at once. `selector` waits for their messages."""
 
     def __init__(self, selector: selectors.BaseSelector) -> None:
         self.workers: list[Worker] = []
@@ -154,11 +154,13 @@ class Pool:
         self._selector = selector
 
     def free(self, about: str) -> Worker | None:
-        """A worker that knows the network, an idle or a new one; None: all are busy. Raises OSError."""
+        """Returns a worker for a request: one that has planned `about`, a fresh or a new one, or any idle
+        one; None if all are busy. Raises OSError.
+        """
         idle = [worker for worker in self.asked if worker.job is None]
-        for wanted in (about, ""):  # "": it has planned nothing yet
+        for subject in (about, ""):  # "": it has planned nothing yet
             for worker in idle:
-                if worker.about == wanted:
+                if worker.about == subject:
                     return worker
         if len(self.asked) < MOST_WORKERS:
             return self.add()
@@ -170,7 +172,7 @@ class Pool:
         return [worker for worker in self.workers if not worker.prepares]
 
     def add(self, *, prepares: bool = False) -> Worker:
-        """A new worker. OSError where the system has no process left."""
+        """Starts a worker and returns it. Raises OSError where the system has no process left."""
         worker = Worker(prepares=prepares)
         self.workers.append(worker)
         self._selector.register(worker.stdout, selectors.EVENT_READ, worker)
@@ -182,17 +184,17 @@ class Pool:
         self.look(worker)
 
     def look(self, worker: Worker) -> None:
-        """Waits until a worker reads, if something is left to send to it."""
+        """Lets the selector wait until a worker reads, if there are bytes to send to it."""
         if worker.ended:
             return
-        known = worker.stdin.fileno() in self._selector.get_map()
-        if worker.unsent and not known:
+        is_waiting = worker.stdin.fileno() in self._selector.get_map()
+        if worker.unsent and not is_waiting:
             self._selector.register(worker.stdin, selectors.EVENT_WRITE, worker)
-        elif known and not worker.unsent:
+        elif is_waiting and not worker.unsent:
             self._selector.unregister(worker.stdin)
 
     def remove(self, worker: Worker) -> int:
-        """Ends a worker; returns its exit status. Does not wait for one that prepares."""
+        """Ends a worker; returns its exit status. Does not wait for a worker that prepares."""
         for pipe in (worker.stdin, worker.stdout):
             with contextlib.suppress(KeyError, ValueError):
                 self._selector.unregister(pipe)
@@ -205,18 +207,18 @@ class Pool:
         return worker.wait() or 0
 
     def reaped(self) -> list[Worker]:
-        """The workers that prepared and have died since the last call: their CPU time is known now."""
+        """Returns the removed workers that have died since the last call. Their CPU time is known now."""
         dead = [worker for worker in self._dying if worker.wait(patient=False) is not None]
         self._dying = [worker for worker in self._dying if worker not in dead]
         return dead
 
     def list_idle(self, now: float) -> list[Worker]:
-        """Workers that were idle for long; one that answers requests always stays."""
+        """Returns the workers that were idle for long, without the last one that answers requests."""
         idle = [w for w in self.workers if w.job is None and now - w.since > IDLE_SECONDS]
         answering = [w for w in idle if not w.prepares]
         return [w for w in idle if w.prepares] + answering[: max(0, len(self.asked) - 1)]
 
     @property
     def rss(self) -> int:
-        """Memory of all workers in bytes, as they said last."""
+        """The memory of all workers in bytes, from their last messages."""
         return sum(worker.rss for worker in self.workers)

@@ -1,9 +1,10 @@
-"""Preparations: plans made before anybody asks, by one process of the lowest priority, within a budget.
+"""Preparations: answers made before a client asks, by one process of the lowest priority, within a budget.
 
-The budget is CPU time: a share of the time since the last request; with more than one core, which the process
-cannot use up, its priority is the ordinary one. First come answers to requests whose files were saved, or
-that an older daemon has handed on; then, with half of the budget, what the next request may ask for. A
-request ends the process at work instead of pausing it: it may hold a lock of the cache.
+The budget is CPU time: a share of the time since the last request. A share above one core, which the process
+cannot use up, gives it the normal priority. The first preparations are answers to requests whose files were
+saved, or that an older daemon has sent. After them, with half of the budget, the process looks ahead: it
+prepares what the next request may ask for. A new request ends the process instead of pausing it, since it may
+hold a lock of the cache.
 """
 
 from __future__ import annotations
@@ -18,15 +19,15 @@ from buildtool.daemon.pool import Job, Pool, Worker, lower_priority
 from buildtool.daemon.watcher import without_digests
 
 SHARE = 10.0  # per cent of one core; $BUILDTOOL_DAEMON_AHEAD: another share, 0 to prepare nothing
-COUNTED_SECONDS = 600.0  # since the last request, at most
-LEAST_SECONDS = 0.3  # of CPU time that are there before something begins
-OVERDRAFT_SECONDS = 1.0  # of CPU time: a step that has begun may end
+COUNTED_SECONDS = 600.0  # upper limit for the time since the last request
+LEAST_SECONDS = 0.3  # CPU time that must be left before a preparation begins
+OVERDRAFT_SECONDS = 1.0  # CPU time by which a step may exceed the budget
 MOST_WAITING = 32
-AHEAD_PART = 0.5  # of the budget
+AHEAD_PART = 0.5  # share of the budget for looking ahead
 
 
 class Budget:
-    """CPU seconds for work ahead of requests: `share` (1: one core) of the time since the last request."""
+    """The CPU time for preparations: `share` (1: one core) of the time since the last request."""
 
     def __init__(self, share: float, clock: Callable[[], float]) -> None:
         self._share, self._clock = share, clock
@@ -34,7 +35,7 @@ class Budget:
         self.spent = 0.0
 
     def begin(self, idle_seconds: float = 0.0, spent: float = 0.0) -> None:
-        """Starts the budget anew: a request came `idle_seconds` ago; `spent`: CPU seconds used since."""
+        """Restarts the budget: a request came `idle_seconds` ago, and `spent` CPU seconds were used since."""
         self._since = self._clock() - idle_seconds
         self.spent = spent
 
@@ -44,19 +45,19 @@ class Budget:
         return self._clock() - self._since
 
     def left(self, part: float = 1.0) -> float:
-        """The CPU seconds left if `part` of the budget may be used; negative after an overdraft."""
+        """Returns the CPU seconds left if `part` of the budget may be used; negative after an overdraft."""
         return self._share * part * min(self.idle_seconds, COUNTED_SECONDS) - self.spent
 
 
 @dataclass(eq=False)
 class Preparation:
-    """Something to prepare: the answer to a request, or (`ahead`) what may be asked for after it.
-    `needs`: CPU seconds that have to be left before it begins: twice what it was ended for taking.
+    """An answer to prepare, or (`ahead`) what the next request may ask for after it. `needs` are the CPU
+    seconds that must be left before it begins. If it was ended for using too many, it needs twice as many.
     """
 
     job: Job
     ahead: bool
-    subject: str  # identifies it without its files' content: a later one replaces it
+    subject: str  # identifies it without the content of its files; a later one with the same replaces it
     needs: float = LEAST_SECONDS
 
     @property
@@ -66,32 +67,32 @@ class Preparation:
 
 
 class Preparer:
-    """The preparations that wait, and the worker that does them."""
+    """The waiting preparations, and the worker that does them."""
 
     def __init__(self, pool: Pool, share: float, clock: Callable[[], float] = time.monotonic) -> None:
         self.budget = Budget(share, clock)
         self.waiting: list[Preparation] = []
         self.at_work: Preparation | None = None
         self._pool, self._share = pool, share
-        self._counted: dict[Worker, float] = {}  # CPU seconds of processes that were ended, as far as known
-        self._began = 0.0  # CPU seconds of the worker when it began what is at work
+        self._counted: dict[Worker, float] = {}  # counted CPU seconds of processes that were ended
+        self._began = 0.0  # CPU seconds of the worker when the preparation at work began
 
     @property
     def worker(self) -> Worker | None:
-        """The process that prepares; None where there is none now."""
+        """The process that prepares, or None."""
         return next((worker for worker in self._pool.workers if worker.prepares), None)
 
     def add(self, job: Job, *, ahead: bool = False) -> None:
-        """Adds a preparation, which begins as soon as the budget allows. A network has one look ahead."""
+        """Adds a preparation, which begins as soon as the budget allows it. A network has one look ahead."""
         if self._share <= 0:
             return
         subject = job.about if ahead else _subject(job.request, job.environment)
         preparation = Preparation(job, ahead, subject)
-        rest = [one for one in self.waiting if (one.ahead, one.subject) != (ahead, preparation.subject)]
-        self.waiting = sorted([*rest, preparation][-MOST_WAITING:], key=lambda one: one.ahead)
+        others = [one for one in self.waiting if (one.ahead, one.subject) != (ahead, preparation.subject)]
+        self.waiting = sorted([*others, preparation][-MOST_WAITING:], key=lambda one: one.ahead)
 
     def asked(self, request: Mapping[str, Any], environment: Mapping[str, str]) -> None:
-        """A request has come: stops the preparation at work, which waits again; starts the budget anew.
+        """Handles a new request: stops the preparation at work, which waits again, and restarts the budget.
         Drops the preparation of this request's own answer, also for an earlier content of its files.
         """
         self.stop()
@@ -101,7 +102,7 @@ class Preparer:
             self.waiting = [one for one in self.waiting if one.ahead or one.subject != subject]
 
     def go_on(self) -> None:
-        """Begins a preparation if the budget allows it; ends one that has taken too much."""
+        """Begins a preparation if the budget allows it; ends one that has used too much."""
         self._reap()
         if self.at_work is not None:
             if self.budget.left(self.at_work.part) < -OVERDRAFT_SECONDS:
@@ -115,30 +116,30 @@ class Preparer:
                 return
 
     def take_message(self, worker: Worker, message: Mapping[str, Any]) -> Preparation | None:
-        """Takes in a message of the worker; returns the preparation that it ends."""
+        """Handles a message of the worker; returns the preparation that it ends, or None."""
         self._account(worker, float(message.get("cpu", worker.cpu)))
-        one = self.at_work
-        # the end of something before it may still be under way
-        if one is not None and not (
-            message.get("rested") == one.job.key if one.ahead else "final" in message
+        preparation = self.at_work
+        # the message may end an earlier preparation
+        if preparation is not None and not (
+            message.get("rested") == preparation.job.key if preparation.ahead else "final" in message
         ):
             return None
         if "rested" in message:
             worker.doing, worker.since = "idle", time.monotonic()
-        if one is None:
+        if preparation is None:
             return None
         self.at_work = worker.job = None
-        if message.get("left"):  # it has used up what it was given
-            self.waiting.append(one)
-        return one
+        if message.get("left"):  # it has used up its CPU seconds
+            self.waiting.append(preparation)
+        return preparation
 
     def drop_worker(self, worker: Worker) -> None:
-        """The worker has died; its preparation is not tried again."""
+        """Handles the death of the worker. Its preparation is not tried again."""
         self._account(worker, worker.cpu)
         self.at_work = None
 
     def status(self) -> dict[str, Any]:
-        """What `buildtool daemon status` shows."""
+        """Returns what `buildtool daemon status` shows."""
         waits = len(self.waiting) + (self.at_work is not None)
         return {"waiting": waits, "spent": round(self.budget.spent, 2), "left": round(self.budget.left(), 2)}
 
@@ -150,7 +151,7 @@ class Preparer:
                 worker = self._pool.add(prepares=True)
                 if self._share <= 1:
                     lower_priority(worker.pid)
-        except OSError:  # the system has no process left: it is no time to prepare anything
+        except OSError:  # the system has no process left
             return
         self.at_work, self._began = one, worker.cpu
         worker.job, worker.about, worker.dropped = job.key, job.about, False
@@ -160,7 +161,7 @@ class Preparer:
         self._pool.tell(worker, ahead if one.ahead else job.message())
 
     def stop(self) -> None:
-        """Ends the process unless it is idle; what was at work waits again."""
+        """Ends the process unless it is idle. The preparation at work waits again."""
         one, worker = self.at_work, self.worker
         if worker is None or worker.doing == "idle":
             return
@@ -182,5 +183,5 @@ class Preparer:
 
 
 def _subject(request: Mapping[str, Any], environment: Mapping[str, str]) -> str:
-    """A key for a request without the digests of its files."""
+    """Returns a key for a request without the digests of its files."""
     return request_key(without_digests(request), environment, "")

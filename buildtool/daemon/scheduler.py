@@ -1,7 +1,7 @@
-"""Which request runs in which worker: equal ones once, a limited number at a time, and what they cost.
+"""Gives requests to workers: equal requests once, and a limited number at a time.
 
-What is prepared (see `preparing`) waits until nobody waits. A worker that ends, or that says nothing for
-long, costs its own request and no other: the client is told, and plans by itself.
+Preparations (see `preparing`) run while no client waits. A worker that ends or is silent for long fails its
+own request only. The client gets an error and plans without the daemon.
 """
 
 from __future__ import annotations
@@ -22,10 +22,11 @@ from buildtool.daemon.watcher import Watcher
 
 
 class Scheduler:
-    """Jobs and workers, whose code has the digest `code`: `end` is called, with the reason, for other code.
+    """Jobs and workers. `code` is the digest of the code; if a worker has other code, `end` is called with
+    the reason.
 
-    `most_bytes`: of memory for all workers between two requests; `silence_seconds`: after which a worker at
-    work is taken for dead; `share`: of the time since the last request, for what nobody has asked for.
+    `most_bytes` is the upper limit for the memory of all workers between two requests. A worker at work that
+    is silent for `silence_seconds` counts as dead. `share` is the budget of preparations.
     """
 
     def __init__(
@@ -42,7 +43,7 @@ class Scheduler:
         self.preparer = Preparer(self.pool, share)
         self.jobs: dict[str, Job] = {}
         self.queue: list[Job] = []
-        self._has_room = False  # a worker is free for what waits
+        self._has_room = False  # a worker has become free for the queue
         self.counts = {"from_memory": 0, "planned": 0, "prepared": 0, "crashes": 0}
         self.most_bytes, self._silence_seconds = most_bytes, silence_seconds
         self._selector, self._watcher, self._code, self._end = selector, watcher, code, end
@@ -52,13 +53,13 @@ class Scheduler:
     def ask(
         self, client: Connection, request: Mapping[str, Any], environment: Mapping[str, str], cache: str
     ) -> None:
-        """A client's request: it is answered from memory, or waits for a job."""
+        """Handles a client's request: answers it from memory, or lets the client wait for a job."""
         self.preparer.asked(request, environment)
         key = request_key(request, environment, cache)
-        known = self.answers.get(key)
-        if known is not None:
+        answer = self.answers.get(key)
+        if answer is not None:
             self.counts["from_memory"] += 1
-            client.send_frame(known.frame)
+            client.send_frame(answer.frame)
             self._watcher.remember(request, environment)
             return
         is_new = key not in self.jobs
@@ -70,13 +71,13 @@ class Scheduler:
             self._begin(job)
 
     def prepare(self, request: Mapping[str, Any], environment: Mapping[str, str]) -> None:
-        """Prepares the answer to a request as soon as there is time for that."""
+        """Prepares the answer to a request as soon as there is time."""
         key = request_key(request, environment, "on")
         if key not in self.jobs and self.answers.get(key) is None:
             self.preparer.add(Job(key, request, environment, "on"))
 
     def leave(self, client: Connection) -> None:
-        """A client is gone. Gives up a job that no other client waits for, and ends its worker."""
+        """Handles a client that is gone. Gives up a job that no other client waits for; ends its worker."""
         job = self.jobs.get(client.job or "")
         if job is None or client not in job.waiting:
             return
@@ -87,7 +88,7 @@ class Scheduler:
                 self.queue.remove(job)
             if job.worker is not None:
                 self.pool.remove(job.worker)
-                self._has_room = True  # others that wait may be given up before they are begun
+                self._has_room = True  # the queue goes on later: its clients may be gone too
             self.at_hand()
 
     def forget(self) -> None:
@@ -103,7 +104,7 @@ class Scheduler:
         return any(job.waiting for job in self.jobs.values())
 
     def _begin(self, job: Job) -> None:
-        """Gives a job to a worker, or lets it wait for one."""
+        """Gives a job to a worker, or queues it."""
         try:
             worker = self.pool.free(job.about)
         except OSError as error:
@@ -119,7 +120,7 @@ class Scheduler:
         self.pool.tell(worker, job.message())
 
     def next(self) -> None:
-        """Starts the jobs that wait, if a worker has become free since the last call."""
+        """Starts queued jobs, if a worker has become free since the last call."""
         if not self._has_room:
             return
         self._has_room = False
@@ -128,13 +129,13 @@ class Scheduler:
             if job.key in self.jobs:
                 self._begin(job)
 
-    def _finish(self, job: Job, frame: bytes, told: Mapping[str, Any]) -> None:
-        """Sends an answer to all that wait for it, and keeps it. `told`: what its worker says of it."""
+    def _finish(self, job: Job, frame: bytes, message: Mapping[str, Any]) -> None:
+        """Sends an answer to all clients that wait for it, and remembers it. `message` is from the worker."""
         self.jobs.pop(job.key, None)
-        if job.cache == "renew":  # what was kept before shall not be used again
+        if job.cache == "renew":  # older answers must not be used again
             self.forget()
-        if job.is_pure and told.get("pure"):
-            inputs = tuple((str(path), str(digest)) for path, digest in told.get("inputs", ()))
+        if job.is_pure and message.get("pure"):
+            inputs = tuple((str(path), str(digest)) for path, digest in message.get("inputs", ()))
             self.answers.put(job.key, Kept(frame, inputs))
             self._watcher.also(job.request, [path for path, _ in inputs])
         for client in job.waiting:
@@ -143,24 +144,24 @@ class Scheduler:
             self.look(client)
 
     def _fail(self, job: Job, text: str) -> None:
-        """Fails a job: its clients plan by themselves."""
+        """Fails a job. Its clients plan without the daemon."""
         self._finish(job, wire.pack_frame({"crash": True, "error": to_data(ToolError(text))}), {})
 
     def look(self, client: Connection) -> None:
         """Sets the events that the selector waits for at a client's socket."""
-        with contextlib.suppress(KeyError, ValueError):  # it is gone
+        with contextlib.suppress(KeyError, ValueError):  # the client is gone
             self._selector.modify(client.socket, client.events, client)
 
     # ---- workers -------------------------------------------------------------------------------------
 
     def at_hand(self) -> None:
-        """Starts a worker before it is asked for: it imports what it needs meanwhile."""
+        """Starts a worker before it is needed: it imports its modules meanwhile."""
         if not self.pool.asked:
-            with contextlib.suppress(OSError):  # a request will say so
+            with contextlib.suppress(OSError):  # a request will report it
                 self.pool.add()
 
     def hear(self, worker: Worker, events: int) -> None:
-        """Handles the messages of a worker, and sends it the bytes that wait."""
+        """Handles the messages of a worker, and sends it waiting bytes."""
         if events & selectors.EVENT_WRITE:
             worker.write()
         if events & selectors.EVENT_READ:
@@ -177,10 +178,10 @@ class Scheduler:
         self.pool.look(worker)
 
     def tick(self, now: float) -> None:
-        """The regular checks: silent and idle workers, preparations."""
+        """Runs the regular checks: silent and idle workers, preparations."""
         for worker in list(self.pool.workers):
             if worker.is_silent(now, self._silence_seconds):
-                self._drop_worker(worker, "the process that planned this said nothing for long")
+                self._drop_worker(worker, "the process that planned this sent nothing for long")
         for worker in self.pool.list_idle(now):
             self.pool.remove(worker)
         if not self.jobs:
@@ -214,7 +215,7 @@ class Scheduler:
 
     def _take_answer(self, worker: Worker, message: Mapping[str, Any]) -> None:
         job = self.jobs.get(worker.job or "")
-        worker.job, worker.since, worker.doing = None, time.monotonic(), "keeping what it has made"
+        worker.job, worker.since, worker.doing = None, time.monotonic(), "writing the cache"
         if job is not None:
             self._finish(job, message["final"], message)
             self.preparer.budget.begin()
@@ -227,12 +228,12 @@ class Scheduler:
 
     def _take_preparation(self, worker: Worker, message: Mapping[str, Any]) -> None:
         """Handles a message of the worker that prepares."""
-        one = self.preparer.take_message(worker, message)
-        if one is None:
+        preparation = self.preparer.take_message(worker, message)
+        if preparation is None:
             return
-        if not one.ahead:
+        if not preparation.ahead:
             self.counts["prepared"] += 1
-            self._finish(one.job, message["final"], message)
+            self._finish(preparation.job, message["final"], message)
             if message.get("leaving"):
                 self.pool.remove(worker)
         self._bound_memory()
@@ -240,7 +241,7 @@ class Scheduler:
             self.preparer.go_on()
 
     def _bound_memory(self) -> None:
-        """Above the limit of memory, idle workers forget, then end: the least recently used first."""
+        """Above the limit for memory, idle workers forget their values, then end, the longest idle first."""
         idle = [worker for worker in self.pool.workers if worker.job is None]
         for worker in sorted(idle, key=lambda worker: (not worker.prepares, worker.since)):
             if self.pool.rss <= self.most_bytes:
@@ -248,18 +249,18 @@ class Scheduler:
             if not worker.dropped:
                 worker.dropped = True
                 self.pool.tell(worker, {"drop": True})
-                return  # it will say how much it has then
+                return  # its reply gives its memory then
             self.pool.remove(worker)
             self.answers.clear()
         self.at_hand()
 
     def _drop_worker(self, worker: Worker, why: str = "") -> None:
-        """Handles a worker that has ended by itself, or hangs: its own request fails, and no other."""
+        """Handles a worker that has ended or hangs. Only its own request fails."""
         job = self.jobs.get(worker.job or "")
         status = self.pool.remove(worker)
         self.counts["crashes"] += 1
-        ended = f"the process that planned this ended (status {status})"
-        text = why or ("the process that prepares has ended" if worker.prepares else ended)
+        cause = f"the process that planned this ended (status {status})"
+        text = why or ("the process that prepares has ended" if worker.prepares else cause)
         print(f"buildtool daemon: {text}", flush=True)
         if worker.prepares:
             self.preparer.drop_worker(worker)
@@ -270,6 +271,6 @@ class Scheduler:
             self._has_room = True
             self.at_hand()
             return
-        for waiting in list(self.queue):  # one that ends at its start would do so again
+        for waiting in list(self.queue):  # a worker that ends at its start would do so again
             self.queue.remove(waiting)
             self._fail(waiting, text)

@@ -1,7 +1,7 @@
-"""The daemon's event loop: one thread, nothing in it that takes long.
+"""The daemon's event loop: one thread, in which no step takes long.
 
-Clients are answered from memory where an equal request was answered before and no file has changed since;
-else a worker plans. While it does, the client hears twice a second that somebody is at work.
+A request is answered from memory if an equal one was answered before and no file has changed since. Otherwise
+a worker plans. Meanwhile the client gets a beat twice a second.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ from buildtool.daemon.watcher import CODE_SETTLE_SECONDS, SETTLE_SECONDS, Watche
 
 BEAT_SECONDS = 0.5
 DRAIN_SECONDS = 10.0
-IDLE_SECONDS = 600.0  # $BUILDTOOL_DAEMON_IDLE: another time, 0 for ever
-MEMORY_BYTES = 1 << 30  # $BUILDTOOL_DAEMON_BYTES: of all workers together
-SILENCE_SECONDS = 10.0  # $BUILDTOOL_DAEMON_SILENCE: of a worker at work, which says so every second
-MOST_AT_ONCE = 16  # messages of one client, or new clients, before others are looked at
+IDLE_SECONDS = 600.0  # the daemon ends after this time without requests; $BUILDTOOL_DAEMON_IDLE, 0: never
+MEMORY_BYTES = 1 << 30  # upper limit for all workers together; $BUILDTOOL_DAEMON_BYTES
+SILENCE_SECONDS = 10.0  # for a worker at work, which sends a beat every second; $BUILDTOOL_DAEMON_SILENCE
+MOST_AT_ONCE = 16  # messages of one client, or new clients, before it is the turn of others
 
 
-# The words of control that ask for something other than the status or the end, and the answers to them.
+# The answers to control words other than "status", and the reasons of those that end the daemon.
 _DONE = {"lease": {"leased": True}, "forget": {"forgotten": True}}
 _ENDS = {"stop": "it was stopped", "retire": "a daemon of newer code took its place"}
 
 
 class Server:
-    """A daemon; `life` is its hold on the endpoint."""
+    """A daemon. `life` is its endpoint: lock, socket and record."""
 
     def __init__(self, life: Life) -> None:
         self.life = life
@@ -50,7 +50,7 @@ class Server:
         self._selector = selectors.DefaultSelector()
         self._ending, self._deadline = "", 0.0
         self._selector.register(life.listener, selectors.EVENT_READ, None)
-        self._deaf = False  # whether no client is let in
+        self._deaf = False  # whether no client is accepted
         self._wake_read, self._wake_write = os.pipe()
         os.set_blocking(self._wake_read, False)
         os.set_blocking(self._wake_write, False)
@@ -67,16 +67,16 @@ class Server:
         )
         self._began = self._used = self._beaten = time.monotonic()
         self._signal = 0
-        self._unheard: set[Connection] = set()  # clients with messages that were not read yet
+        self._unheard: set[Connection] = set()  # clients with messages that were not handled yet
         self.succession = Succession(life.code, self.wake)
 
     # ---- the loop ------------------------------------------------------------------------------------
 
     def run(self) -> None:
-        """Serves until it is told to end, or nobody needs it any more."""
+        """Serves clients until it is told to end, or no client needs it any more."""
 
         def note(number: int, _frame: object) -> None:
-            self._signal = number  # the loop wakes up, and ends
+            self._signal = number  # the loop wakes up and ends
 
         for word in (signal.SIGTERM, signal.SIGINT):
             signal.signal(word, note)
@@ -112,7 +112,7 @@ class Server:
             os.write(self._wake_write, b"w")
 
     def end(self, why: str) -> None:
-        """Takes no new clients, and ends when those that wait have their answers, or soon after."""
+        """Accepts no new clients, and ends once all waiting clients have their answers, or at a deadline."""
         if not self._ending:
             self._ending, self._deadline = why, time.monotonic() + DRAIN_SECONDS
             with contextlib.suppress(KeyError, ValueError):
@@ -122,7 +122,7 @@ class Server:
             print(f"buildtool daemon: it ends: {why}", flush=True)
 
     def _guard(self, step: Any, *about: object) -> None:
-        """Runs a step; an internal error in it is logged, and ends no other client's work."""
+        """Runs a step. An internal error in it is logged, and other clients are not affected."""
         try:
             step(*about)
         except Exception:
@@ -155,11 +155,11 @@ class Server:
             else:
                 self._hang_up(about)
         elif isinstance(about, Worker):
-            self.life.has_cache()  # before the client is answered, who may remove the folder then
+            self.life.has_cache()  # before the answer is sent: the client may then remove the folder
             self.scheduler.hear(about, events)
 
     def _tick(self, now: float) -> None:
-        """The regular checks: clients, workers, files, and whether the daemon is still needed."""
+        """Runs the regular checks: clients, workers, files, and whether the daemon is still needed."""
         if not self._ending and (gone := self.life.what_is_gone()):
             self.end(f"{gone} is gone")
         if self._deaf and not self._ending:
@@ -177,7 +177,7 @@ class Server:
         if self.scheduler.is_waited_for or any(client.leased for client in self.clients):
             self._used = now
         elif self.idle_seconds and now - self._used > self.idle_seconds:
-            self.end(f"nobody asked for {self.idle_seconds:.0f} seconds")
+            self.end(f"no request came for {self.idle_seconds:.0f} seconds")
         self.watcher.poll(now)
 
     def _prepare_changed(self) -> None:
@@ -187,16 +187,16 @@ class Server:
         if self.watcher.code_has_changed():
             self._succeed()
         if self.succession.is_stale:
-            self.end("buildtool's code has changed, and nobody has asked since it last did")
+            self.end("buildtool's code has changed again, and no request came since the last change")
 
     def _replace_itself(self, why: str) -> None:
-        """Ends this daemon, because a worker has found other code on disk."""
+        """Ends this daemon because a worker has found other code on disk."""
         if not self._ending:
             self._succeed(CODE_SETTLE_SECONDS)
         self.end(why)
 
     def _succeed(self, after_seconds: float = 0.0) -> None:
-        """Starts a daemon of the new code, if there is one; where nobody asked this one, it only ends."""
+        """Starts a daemon of the new code if it is new. If no request came to this daemon, it only ends."""
         idle_seconds = time.monotonic() - self._used
         told = {"idle": idle_seconds, "spent": self.scheduler.preparer.budget.spent}
         self.succession.begin(self.watcher.requests(), told, after_seconds)
@@ -204,7 +204,7 @@ class Server:
     # ---- clients -------------------------------------------------------------------------------------
 
     def _accept(self) -> None:
-        """Accepts new clients. Of too many it disconnects the one that was idle for longest."""
+        """Accepts new clients. If there are too many, disconnects the one that was idle for longest."""
         for _ in range(MOST_AT_ONCE):
             try:
                 connection, _address = self.life.listener.accept()
@@ -213,7 +213,7 @@ class Server:
             except OSError:  # no descriptor is left
                 if not self._make_room():
                     self._selector.unregister(self.life.listener)
-                    self._deaf = True  # until the next look around
+                    self._deaf = True  # until the next `_tick`
                     return
                 continue
             if peer(connection) not in (None, os.getuid()):
@@ -226,21 +226,20 @@ class Server:
             self._selector.register(connection, selectors.EVENT_READ, client)
 
     def _make_room(self) -> bool:
-        """Disconnects the client that was idle for longest; False where there is none."""
+        """Disconnects the client that was idle for longest. Returns False where all clients wait."""
         client = self.clients.to_make_room()
         if client is not None:
             self._hang_up(client)
         return client is not None
 
     def _look(self, client: Connection) -> None:
-        """Disconnects a client that is done, or waits for its next event."""
+        """Disconnects a client that is done; otherwise sets the events to wait for."""
         if client in self.clients:
             (self._hang_up if client.is_over else self.scheduler.look)(client)
 
     def _listen_to(self, client: Connection) -> None:
-        """Handles some messages of a client, and then lets others have their turn.
-
-        Where a message is wrong it says so and disconnects the client, which plans by itself.
+        """Handles some messages of a client. The rest waits until other clients had their turn.
+        After an invalid message it sends an error and disconnects the client, which plans without the daemon.
         """
         refusal: BuildtoolError | None = None
         try:
@@ -251,7 +250,7 @@ class Server:
         except BuildtoolError as error:
             refusal = error
         except (ValueError, TypeError, RecursionError, OverflowError) as error:
-            # of values that no request has: too deep, or of types that cannot be compared
+            # invalid values: nested too deeply, or of types that cannot be compared
             refusal = ToolError(f"a request cannot be read: {type(error).__name__}")
         if refusal is not None:
             self.counts["bad"] += 1
@@ -262,18 +261,18 @@ class Server:
         self._look(client)
 
     def _obey(self, client: Connection, message: Mapping[str, Any]) -> None:
-        """Handles a message; ToolError for an unknown one."""
+        """Handles a message. Raises ToolError for an invalid one."""
         if "hello" in message:
             client.greeted = True
             state = "ready" if any(w.ready for w in self.scheduler.pool.workers) else "starting"
             hello = {"version": __version__, "pid": os.getpid(), "state": state}
             client.send({"hello": hello | {"last_end": self.life.last_end}})
         elif not client.greeted:
-            raise ToolError("a client has to say hello first")
+            raise ToolError("a client must say hello first")
         elif "control" in message:
             word = message["control"]
             if word not in ("status", *_DONE, *_ENDS):
-                raise ToolError("an unknown word of control")
+                raise ToolError("an unknown control word")
             if word == "lease":
                 client.leased = True
             elif word == "forget":
@@ -287,7 +286,7 @@ class Server:
         elif "prepare" in message:
             self._prepare(client, message)
         else:
-            raise ToolError("a message asks for nothing")
+            raise ToolError("a message has no known key")
 
     def _hang_up(self, client: Connection) -> None:
         if client in self.clients:
@@ -301,15 +300,15 @@ class Server:
         request, environment = message["request"], message.get("environment") or {}
         cache = message.get("cache") or "on"
         if not isinstance(request, dict) or not isinstance(environment, dict):
-            raise ToolError("a request is a map")
+            raise ToolError("a request must be a map")
         if not all(isinstance(text, str) for pair in environment.items() for text in pair):
-            raise ToolError("an environment is a map of text")
+            raise ToolError("an environment must be a map of texts")
         if not isinstance(request.get("kind"), str):
-            raise ToolError("a request has a kind")
+            raise ToolError("a request must have a kind")
         if cache not in ("on", "off", "renew"):
-            raise ToolError("an unknown use of the cache")
+            raise ToolError("an unknown value of 'cache'")
         if client.job is not None:
-            raise ToolError("a client asks for one thing at a time")
+            raise ToolError("a client may send only one request at a time")
         if why := self.clients.refusal(client):
             client.send({"crash": True, "error": to_data(ToolError(why))})
             return
@@ -319,16 +318,16 @@ class Server:
         self.scheduler.ask(client, request, environment, str(cache))
 
     def _prepare(self, client: Connection, message: Mapping[str, Any]) -> None:
-        """Takes over from a daemon of older code: its latest requests, and how long nobody has asked."""
+        """Takes over the latest requests and the idle time of a daemon of older code."""
         requests, idle, spent = message["prepare"], message.get("idle", 0.0), message.get("spent", 0.0)
         if not all(isinstance(n, int | float) and 0 <= n < float("inf") for n in (idle, spent)):
-            raise ToolError("a time is a number of seconds")
+            raise ToolError("a time must be a number of seconds")
         if not isinstance(requests, list):
-            raise ToolError("requests to prepare are a list")
+            raise ToolError("requests to prepare must be a list")
         for pair in requests:
-            right = isinstance(pair, list) and len(pair) == 2 and all(isinstance(one, dict) for one in pair)
-            if not right or not isinstance(pair[0].get("kind"), str):
-                raise ToolError("a request to prepare is a request and an environment")
+            is_pair = isinstance(pair, list) and len(pair) == 2 and all(isinstance(one, dict) for one in pair)
+            if not is_pair or not isinstance(pair[0].get("kind"), str):
+                raise ToolError("a request to prepare must be a request and an environment")
             self.watcher.remember(*pair)
             self.watcher.watch_code(code_folders)
             self.scheduler.prepare(*pair)
@@ -337,10 +336,10 @@ class Server:
             self.scheduler.preparer.budget.begin(idle, spent)
         client.send({"control": {"preparing": len(requests)}})
 
-    # ---- what it says of itself ----------------------------------------------------------------------
+    # ---- status --------------------------------------------------------------------------------------
 
     def status(self) -> dict[str, Any]:
-        """What `buildtool daemon status` shows."""
+        """Returns what `buildtool daemon status` shows."""
         now, scheduler = time.monotonic(), self.scheduler
         return {
             "pid": os.getpid(),

@@ -1,7 +1,8 @@
-"""Watches the files of recent requests: when one changes, its requests are worth preparing.
+"""Watches the files of recent requests. When a file changes, its requests are prepared.
 
-Events are hints, a file's digest counts: a touch prepares nothing. Sizes and times are checked now and then
-for events that were lost, or where there are none: on another machine's file system, or without a watch left.
+Events are only hints, and the file's digest decides: a touch prepares nothing. Sizes and times are checked
+every few seconds as well, since events may be lost, or missing: on another machine's file system, or when the
+system has no watch left.
 """
 
 from __future__ import annotations
@@ -20,25 +21,25 @@ from buildtool.daemon.memory import FileDigests, request_key
 if TYPE_CHECKING:
     from watchdog.observers.api import BaseObserver, ObservedWatch
 
-MOST_REQUESTS = 32  # that are remembered
-SETTLE_SECONDS = 0.1  # after the last event: a save may take several steps
-CODE_SETTLE_SECONDS = 3 * SETTLE_SECONDS  # several files may be saved
-LOOK_SECONDS = 2.0  # between two looks at sizes and times
+MOST_REQUESTS = 32  # requests that are remembered
+SETTLE_SECONDS = 0.1  # the wait after the last event: a save may have several steps
+CODE_SETTLE_SECONDS = 3 * SETTLE_SECONDS  # the same for code, of which several files may be saved
+LOOK_SECONDS = 2.0  # the time between two checks of sizes and times
 _SOURCES = (".py", ".c", ".h", ".toml", ".so", ".pyd")
 
-# File systems of another machine, or of another kernel: what is written there is not told here.
+# File systems of another machine or another kernel. Writes there cause no events here.
 FOREIGN = frozenset("nfs nfs4 cifs smb3 smbfs 9p fuse.sshfs vboxsf afs ceph lustre".split())
 
 
 class Events:
-    """Events of changed files in folders. A thread of its own calls the listeners."""
+    """Events of changed files in folders. A separate thread calls the listeners."""
 
     def __init__(self) -> None:
         self.watches: dict[str, ObservedWatch] = {}
         self._observer: BaseObserver | None = None
 
     def listen(self, folder: str, heard: Callable[[set[str]], None], *, below: bool = False) -> str:
-        """Calls `heard` with paths that change in a folder, or `below` it. Why it cannot ("": it can)."""
+        """Calls `heard` with paths that change in a folder, or `below` it. Returns why it cannot, or ""."""
         kind = file_system(folder)
         if kind in FOREIGN:
             return f"its file system ({kind}) sends no events"
@@ -65,58 +66,58 @@ class Events:
             self._observer.daemon = True
             self._observer.start()
         watch = self._observer.schedule(Handler(), folder, recursive=below)
-        if not below:  # that is never forgotten, and is another watch of the folder
+        if not below:  # a watch below a folder is never removed, and is separate
             self.watches[folder] = watch
 
     def forget(self, folder: str) -> None:
-        """Asks for no more events of a folder."""
+        """Ends the events of a folder."""
         watch = self.watches.pop(folder, None)
         if watch is not None and self._observer is not None:
             with contextlib.suppress(KeyError, OSError):  # the folder is gone as well
                 self._observer.unschedule(watch)
 
     def stop(self) -> None:
-        """Ends the thread."""
+        """Stops the thread."""
         if self._observer is not None:
             self._observer.stop()
 
 
 def file_system(folder: str) -> str:
-    """The type of file system that a folder is on, as Linux names it; "" where that is not known."""
+    """Returns the type of the file system that contains a folder, as Linux names it; "" where unknown."""
     best, kind = "", ""
     with contextlib.suppress(OSError):
         for line in Path("/proc/mounts").read_text(errors="replace").splitlines():
-            _, point, its_kind, *_ = line.split(" ")
+            _, point, mount_kind, *_ = line.split(" ")
             point = point.replace("\\040", " ")
-            inside = folder == point or folder.startswith(point.rstrip("/") + "/")
-            if inside and len(point) >= len(best):
-                best, kind = point, its_kind
+            contains = folder == point or folder.startswith(point.rstrip("/") + "/")
+            if contains and len(point) >= len(best):
+                best, kind = point, mount_kind
     return kind
 
 
 class Watcher:
-    """Watches files; `wake` is called, from another thread, when something may have changed."""
+    """Watches files. Another thread calls `wake` when something may have changed."""
 
     def __init__(self, wake: Callable[[], None]) -> None:
         self._wake = wake
         self._requests: OrderedDict[str, tuple[dict[str, Any], dict[str, str]]] = OrderedDict()
-        self._also: dict[str, tuple[str, ...]] = {}  # by request: more files that it depends on
+        self._also: dict[str, tuple[str, ...]] = {}  # by request: further files that it depends on
         self._digests, self._seen = FileDigests(), dict[str, str]()
         self._stamps: dict[str, tuple[int, ...]] = {}
         self._folders: set[str] = set()
         self._events = Events()
         self._without_events: dict[str, str] = {}  # folder -> why
-        self._is_told = False  # an event came since the last look; the observer's thread sets it
-        self._silent: set[str] = set()  # folders of changes that a look has found before any event
-        self._suspects: set[str] = set()  # files that look different since their content was read
-        self._since = self._looked = self._code_time = 0.0  # `_since`: when a look found the last of them
+        self._is_told = False  # an event came since the last check; the observer's thread sets it
+        self._silent: set[str] = set()  # folders in which a check found a change before any event
+        self._suspects: set[str] = set()  # files whose stamp has changed since their content was read
+        self._since = self._looked = self._code_time = 0.0  # `_since`: when the last of these was found
         self._code_is_watched = False
         self.changes = 0
 
     def remember(self, request: Mapping[str, Any], environment: Mapping[str, str]) -> None:
         """Remembers a request, and watches its files from now on."""
-        of = request_type(request)
-        if of is None or not of.prepared or request.get("cmsis_nn"):
+        kind = request_type(request)
+        if kind is None or not kind.prepared or request.get("cmsis_nn"):
             return
         key = request_key(without_digests(request), environment, "")
         self._requests[key] = (dict(request), dict(environment))
@@ -125,8 +126,8 @@ class Watcher:
             self._watch(path, digest)
         if len(self._requests) <= MOST_REQUESTS:
             return
-        gone, _ = self._requests.popitem(last=False)
-        self._also.pop(gone, None)
+        oldest, _ = self._requests.popitem(last=False)
+        self._also.pop(oldest, None)
         needed = {path for request, _ in self._requests.values() for path in _files(request)}
         needed |= {path for paths in self._also.values() for path in paths}
         for path in self._seen.keys() - needed:
@@ -139,20 +140,20 @@ class Watcher:
         self._folders &= folders
 
     def also(self, request: Mapping[str, Any], paths: Sequence[str]) -> None:
-        """Also watches other files that a request depends on, such as a board's base."""
-        for key, (known, _) in self._requests.items():
-            if known == request:
+        """Watches further files that a request depends on, such as a board's base."""
+        for key, (other, _) in self._requests.items():
+            if other == request:
                 self._also[key] = tuple(paths)
                 for path in paths:
                     self._watch(path, self._digests.of(path))
 
     @property
     def is_hinted(self) -> bool:
-        """Whether a file may have changed, and is to be looked at soon."""
+        """Whether a file may have changed and must be checked soon."""
         return self._is_told or bool(self._suspects)
 
     def changed(self) -> Iterator[tuple[dict[str, Any], dict[str, str]]]:
-        """The requests to prepare, with the digests of their files as they are now."""
+        """Yields the requests to prepare, with the present digests of their files."""
         if self._is_told:
             self._is_told = False
             self._look()
@@ -174,7 +175,7 @@ class Watcher:
                 yield now, environment
 
     def poll(self, now: float) -> None:
-        """Looks at all files every few seconds, in case events are lost."""
+        """Checks all files every few seconds, in case events are lost."""
         if now - self._looked < LOOK_SECONDS:
             return
         self._looked = now
@@ -185,12 +186,12 @@ class Watcher:
         self._silent = set() if was_told else folders
 
     def _look(self) -> set[str]:
-        """The files whose size, times or inode have changed since the last look."""
+        """Returns the files whose size, times or inode have changed since the last check."""
         different = set()
         for path in self._seen:
-            there = _stamp(path)
-            if there is not None and self._stamps.setdefault(path, there) != there:
-                self._stamps[path] = there
+            now = _stamp(path)
+            if now is not None and self._stamps.setdefault(path, now) != now:
+                self._stamps[path] = now
                 different.add(path)
         if different:
             self._suspects |= different
@@ -198,7 +199,7 @@ class Watcher:
         return different
 
     def status(self) -> dict[str, Any]:
-        """What `buildtool daemon status` shows."""
+        """Returns what `buildtool daemon status` shows."""
         return {
             "files": sorted(self._seen),
             "changes": self.changes,
@@ -206,18 +207,18 @@ class Watcher:
         }
 
     def stop(self) -> None:
-        """Ends the thread that waits for events."""
+        """Stops the thread that waits for events."""
         self._events.stop()
 
     def _heard(self, paths: set[str]) -> None:
-        """Events of files have come, in the observer's thread."""
+        """Handles events of files, in the observer's thread."""
         self._silent = self._silent - {str(Path(path).parent) for path in paths}
         if any(path in self._seen for path in paths):
             self._is_told = True
             self._wake()
 
     def watch_code(self, folders: Callable[[], Sequence[str]]) -> None:
-        """Asks for events of buildtool's code and its plugins'. Without them the next client finds out."""
+        """Watches the code of buildtool and its plugins. Without events the next client notices a change."""
 
         def heard(paths: set[str]) -> None:
             if any(path.endswith(_SOURCES) for path in paths):
@@ -230,22 +231,22 @@ class Watcher:
                 self._events.listen(folder, heard, below=True)
 
     def code_has_changed(self) -> bool:
-        """Whether a source was written, and none in the last moment; True once."""
+        """Returns True once after a source was written, when CODE_SETTLE_SECONDS have passed."""
         if not self._code_time or time.monotonic() - self._code_time < CODE_SETTLE_SECONDS:
             return False
         self._code_time = 0.0
         return True
 
     def requests(self) -> list[tuple[dict[str, Any], dict[str, str]]]:
-        """The requests that are remembered, the latest last, with their environments."""
+        """Returns the remembered requests with their environments, the latest last."""
         return list(self._requests.values())
 
     def _watch(self, path: str, digest: str) -> None:
-        """Asks for events of a file's folder: a file that is replaced keeps its name there."""
-        folder, there = str(Path(path).parent), _stamp(path)
+        """Watches a file by the events of its folder, since the file may be replaced by another one."""
+        folder, now = str(Path(path).parent), _stamp(path)
         self._seen[path] = digest
-        if there is not None:
-            self._stamps[path] = there
+        if now is not None:
+            self._stamps[path] = now
         if folder not in self._folders:
             self._folders.add(folder)
             if why := self._events.listen(folder, self._heard):
@@ -255,7 +256,7 @@ class Watcher:
         """Logs once that a folder's files are checked every few seconds instead."""
         if folder not in self._without_events:
             self._without_events[folder] = why
-            print(f"buildtool daemon: no events for {folder}: {why}; its files are looked at", flush=True)
+            print(f"buildtool daemon: no events for {folder}: {why}; its files are polled", flush=True)
 
 
 def _stamp(path: str) -> tuple[int, ...] | None:
@@ -265,19 +266,19 @@ def _stamp(path: str) -> tuple[int, ...] | None:
 
 
 def _files(request: Any) -> dict[str, str]:
-    """Path and digest of every file that a request names."""
+    """Returns path and digest of every file that a request names."""
     files: dict[str, str] = {}
     _with_digests(request, files.setdefault)
     return files
 
 
 def without_digests(request: Any) -> Any:
-    """A request without the digests in it: what stays the same when its files change."""
+    """Returns a request without the digests in it, which stays the same when its files change."""
     return _with_digests(request, lambda path, digest: "")
 
 
 def _with_digests(value: Any, digest_of: Callable[[str, str], str]) -> Any:
-    """A request with other digests of its files; `digest_of` gets a path and the present digest."""
+    """Returns a request with new digests of its files. `digest_of` gets a path and the old digest."""
     if isinstance(value, Mapping):
         if "sha256" in value and isinstance(value.get("path"), str):
             return {**value, "sha256": digest_of(value["path"], str(value["sha256"]))}

@@ -1,8 +1,8 @@
-"""The program of a worker: requests from standard input, one after the other, answers on standard output.
+"""The program of a worker. It reads requests from standard input, and writes answers to standard output.
 
-Between requests it imports what the first ones need, step by step, until a request is there. The one of
-lowest priority also looks ahead from requests, for a number of CPU seconds. A thread says every second that
-the worker is at work, so that a stopped one is told from a slow one.
+Between requests it imports the modules that planning needs, step by step. The worker of lowest priority also
+looks ahead: it prepares what the next request may ask for, within a number of CPU seconds. While the worker
+is at work, a thread sends a beat every second, so that the daemon can tell a stopped worker from a slow one.
 """
 
 from __future__ import annotations
@@ -35,22 +35,22 @@ from buildtool.base.session import Session
 from buildtool.base.store.cache import Use, open_cache
 from buildtool.target import registry
 
-MOST_BYTES = 4 << 30  # of address space: what needs more ends in an error, and not the machine
+MOST_BYTES = 4 << 30  # upper limit for the address space: a larger request fails, and the machine is safe
 BEAT_SECONDS = 1.0
-KEEP_SECONDS = 0.5  # of CPU time, after which what was made ahead is written to the cache
+KEEP_SECONDS = 0.5  # CPU time after which results of looking ahead are written to the cache
 PRELOADED = ("graph", "target", "plan", "emit", "plan.choose", "api.answers")
-STEPS = (8, 10)  # KiB between two limits that are prepared for
+STEPS = (8, 10)  # KiB between two memory limits for which plans are prepared
 MOST_STEPS = 48
 _CHUNK = 1 << 18
-_AROUND = 1 << 20  # bytes that the message around an answer has at most
+_AROUND = 1 << 20  # upper limit for the bytes of a message without its answer
 
 
 class Speaker:
-    """Sends messages to the daemon, from any thread; while `busy` is set, one each second."""
+    """Sends messages to the daemon, from any thread. While `busy` is set, it sends a beat every second."""
 
     def __init__(self) -> None:
         self._replies = os.fdopen(os.dup(1), "wb")
-        os.dup2(2, 1)  # whatever a library prints must not get between the frames
+        os.dup2(2, 1)  # texts that a library prints must not get between the frames
         self._lock = threading.Lock()
         self.busy = threading.Event()
         threading.Thread(target=self._beat, daemon=True).start()
@@ -79,7 +79,7 @@ class Service:
             keeper=self.cache, progress=lambda text: self._say({"progress": {"text": text}})
         )
         self._ahead: Iterator[None] = _imports()
-        # what it looks ahead from, the CPU seconds to stop at, and those at which it kept what it had made
+        # the key to look ahead from, the CPU time to stop at, and that of the last write to the cache
         self._ahead_key, self._until, self._kept = "", 0.0, 0.0
 
     def serve(self, message: Mapping[str, Any]) -> None:
@@ -87,25 +87,27 @@ class Service:
         self._ahead, self._ahead_key = iter(()), ""
         request, use = message.get("request"), Use(str(message.get("cache", "on")))
         session = self.session
-        if use is not Use.ON:  # what is remembered would be used as well
+        if use is not Use.ON:  # remembered values must not be used either
             session.forget()
         session.keeper = None if use is Use.OFF else self.cache
         if self.cache is not None:
             self.cache.begin(subject(request) if isinstance(request, dict) else "", use)
         registry.forget_others()
-        before = _inputs(request)
+        before = _list_inputs(request)
         answer = _answer(request, session, message.get("environment"))
-        pure = answer.pop("pure", False) and before == _inputs(request) and not registry.has_asked_others()
-        # Their code may be another one when the next request comes, and this process has imported it.
+        pure = (
+            answer.pop("pure", False) and before == _list_inputs(request) and not registry.has_asked_others()
+        )
+        # Foreign code may change before the next request, and this process has imported it.
         leaving = registry.uses_others()
-        told = {"pure": pure, "inputs": before, "leaving": leaving, "rss": resident_bytes()}
+        facts = {"pure": pure, "inputs": before, "leaving": leaving, "rss": resident_bytes()}
         try:
-            frame = wire.pack_frame(answer)  # the daemon hands it on as it is
+            frame = wire.pack_frame(answer)  # the daemon forwards it as it is
             if len(frame) > wire.FRAME_LIMIT - _AROUND:
                 raise ToolError(f"an answer of {len(frame):,} bytes is too large for the daemon")
         except BuildtoolError as error:
             frame = wire.pack_frame({"error": to_data(error), "crash": True})
-        self._say({"final": frame, "answered": "answer" in answer, **told})
+        self._say({"final": frame, "answered": "answer" in answer, **facts})
         if leaving:
             return
         if use is not Use.ON:
@@ -115,38 +117,38 @@ class Service:
             self.cache.flush()
         self._ahead = _imports()
         code = code_digest()
-        if code != self.code:  # it would go on importing what other code has become
+        if code != self.code:  # later imports would mix old and new code
             self._say({"code": code})
 
     def look_ahead(self, message: Mapping[str, Any]) -> None:
-        """Looks ahead from a request from now on; continues where it stopped if it is the same one."""
+        """Begins to look ahead from a request, or continues where it stopped if it is the same one."""
         if message.get("key") != self._ahead_key:
             registry.forget_others()
             self.session.keeper = self.cache
-            # without a cache the results would be lost
+            # results would be lost without a cache
             points = points_ahead(message.get("ahead"), self.session) if self.cache is not None else ()
             self._ahead, self._ahead_key = chain(points, _imports()), str(message.get("key"))
         self._until = time.process_time() + float(message.get("seconds", 0.0))
 
     def rest(self) -> bool:
-        """Does a step of the work ahead, within the budget; False where there is nothing more to do."""
+        """Does a step of looking ahead, within the budget. Returns False where nothing is left to do."""
         is_over = bool(self._ahead_key) and time.process_time() >= self._until
         try:
             if not is_over:
                 next(self._ahead)
                 if time.process_time() - self._kept > KEEP_SECONDS:
-                    self._keep()  # it may be ended at any time
+                    self._keep()  # this process may be killed at any time
                 return True
         except StopIteration:
             pass
-        except Exception as error:  # a request for it will report it
-            print(f"buildtool daemon: what is done ahead failed: {error!r}", file=sys.stderr, flush=True)
+        except Exception as error:  # a request would report it
+            print(f"buildtool daemon: looking ahead failed: {error!r}", file=sys.stderr, flush=True)
         self._keep()
         self._say({"rested": self._ahead_key, "left": is_over, "rss": resident_bytes()})
         return False
 
     def _keep(self) -> None:
-        """Writes what was made ahead to the cache."""
+        """Writes the results of looking ahead to the cache."""
         self._kept = time.process_time()
         if self.cache is not None:
             self.cache.flush()
@@ -159,46 +161,50 @@ class Service:
 
 
 def _answer(request: Any, session: Session, environment: Any) -> dict[str, Any]:
-    """The final message: an answer or an error. `pure`: it depends on the request alone; `crash`: on this
-    process, so that the client had better see for itself.
+    """Returns the final message: an answer or an error. `pure`: it depends on the request only. `crash`: it
+    depends on this process, so the client should try without the daemon.
     """
     try:
         if not isinstance(request, dict):
             raise ToolError("a message holds no request")
-        with _environment(environment):
+        with _use_environment(environment):
             return {"answer": handle(request, session), "pure": True}
     except Exception as error:
-        told = error_for_client(error)
-        if isinstance(told, InternalError | MachineError):
-            return {"error": to_data(told), "crash": True}
-        return {"error": to_data(told), "pure": isinstance(told, PlanError)}
+        reply = error_for_client(error)
+        if isinstance(reply, InternalError | MachineError):
+            return {"error": to_data(reply), "crash": True}
+        return {"error": to_data(reply), "pure": isinstance(reply, PlanError)}
 
 
 def _imports() -> Iterator[None]:
-    """Imports the modules that planning needs, one a step: later edits have no effect on this worker."""
+    """Imports the modules that planning needs, one per step. Later edits then do not affect this worker."""
     for room in PRELOADED:
         package = import_module(f"buildtool.{room}")
         yield
         for module in walk_packages(package.__path__, f"buildtool.{room}."):
             spec = find_spec(module.name)
-            is_python = spec is not None and str(spec.origin).endswith(".py")  # and no C library beside
+            is_python = spec is not None and str(spec.origin).endswith(".py")  # not a C library
             if is_python and not module.name.startswith("buildtool.graph.onnx"):  # rarely needed
                 import_module(module.name)
                 yield
 
 
 def points_ahead(request: Any, session: Session) -> Iterator[None]:
-    """Prepares what the next request may ask for after a planning request; a step a plan.
-    It places the points of the front, and plans for the limits on memory that people choose, largest first,
-    until one cannot be kept. Such a limit is then found in the cache.
+    """Prepares what the next request may ask for after a planning request, one plan per step. It places the
+    points of the front, and plans for memory limits that people choose, largest first, until one cannot be
+    met. The plans for such limits are then in the cache.
     """
-    with contextlib.suppress(BuildtoolError):  # a request for it will report it
-        asked = parse(request)
-        if isinstance(asked, Planning) and not asked.lock and asked.options.strategy == Strategy.BEST:
-            yield from _plans_ahead(asked, session)
+    with contextlib.suppress(BuildtoolError):  # a request would report it
+        planning = parse(request)
+        if (
+            isinstance(planning, Planning)
+            and not planning.lock
+            and planning.options.strategy == Strategy.BEST
+        ):
+            yield from _plan_ahead(planning, session)
 
 
-def _plans_ahead(asked: Planning, session: Session) -> Iterator[None]:
+def _plan_ahead(planning: Planning, session: Session) -> Iterator[None]:
     from buildtool.api.answers.planreport import beside, describe_plan
     from buildtool.firmware.planned import plan_model, prepare
     from buildtool.plan.choose.choose import choose
@@ -206,30 +212,32 @@ def _plans_ahead(asked: Planning, session: Session) -> Iterator[None]:
     from buildtool.plan.models import load_network
     from buildtool.target.choice import load_target
 
-    target = load_target(asked.target, session)
-    network = load_network(asked.model, session)
-    prepared = prepare(network, target, asked.options, session)
+    target = load_target(planning.target, session)
+    network = load_network(planning.model, session)
+    prepared = prepare(network, target, planning.options, session)
     fronts = [search_front(prepared.of(graph)) for graph in prepared.graphs]
     for front in fronts:
         for index in range(len(front.points)):
             front.plan(index)
             yield
-    whole = choose(replace(prepared, options=replace(asked.options, ram=None))).plan.arena_bytes
-    least = replace(asked.options, ram=None, objective=Objective.RAM)
-    # round numbers of bytes, the largest first: those that are given as limits more often than others
+    whole = choose(replace(prepared, options=replace(planning.options, ram=None))).plan.arena_bytes
+    least = replace(planning.options, ram=None, objective=Objective.RAM)
+    # round numbers of bytes, which people often choose as limits, the largest first
     steps = {n * step << 10 for step in STEPS for n in range(1, MOST_STEPS + 1)}
     limits = sorted((n for n in {1 << n for n in range(10, 24)} | steps if n < whole), reverse=True)
-    for options in (least, *(replace(asked.options, ram=limit) for limit in limits)):
+    for options in (least, *(replace(planning.options, ram=limit) for limit in limits)):
         choose(replace(prepared, options=options))
         yield
-        plan = plan_model(asked.model, asked.target, options, session)
+        plan = plan_model(planning.model, planning.target, options, session)
         describe_plan(plan)
         beside(plan, False)
         yield
 
 
-def _inputs(request: Any) -> list[list[str]]:
-    """Path and digest ("": unreadable) of the files that an answer depends on, but gives no digests of."""
+def _list_inputs(request: Any) -> list[list[str]]:
+    """Returns path and digest ("": unreadable) of the files that an answer depends on and whose digests are
+    not in the request.
+    """
     if not isinstance(request, dict):
         return []
     board = request.get("board")
@@ -242,25 +250,25 @@ def _inputs(request: Any) -> list[list[str]]:
 
 
 @contextlib.contextmanager
-def _environment(given: Any) -> Iterator[None]:
-    """A context in which the process has the caller's environment, if one is given."""
-    if not isinstance(given, dict) or not given:
+def _use_environment(variables: Any) -> Iterator[None]:
+    """A context in which the process has the caller's environment, if there is one."""
+    if not isinstance(variables, dict) or not variables:
         yield
         return
-    before, folder = dict(os.environ), tempfile.tempdir
+    old, folder = dict(os.environ), tempfile.tempdir
     try:
         os.environ.clear()
-        os.environ.update({str(name): str(value) for name, value in given.items()})
+        os.environ.update({str(name): str(value) for name, value in variables.items()})
         tempfile.tempdir = None
         yield
     finally:
         os.environ.clear()
-        os.environ.update(before)
+        os.environ.update(old)
         tempfile.tempdir = folder
 
 
 def resident_bytes() -> int:
-    """Memory that this process has now, in bytes; 0 where the system does not say."""
+    """Returns the resident memory of this process in bytes; 0 where the system does not tell it."""
     try:
         return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError, IndexError):
@@ -268,8 +276,8 @@ def resident_bytes() -> int:
 
 
 def _prepare_process() -> None:
-    """Makes the worker end with its daemon, and bounds its memory."""
-    with contextlib.suppress(Exception):  # Linux alone has it
+    """Makes the worker end with its daemon, and limits its memory."""
+    with contextlib.suppress(Exception):  # only Linux has it
         import ctypes
         import signal
 
@@ -284,7 +292,7 @@ def _prepare_process() -> None:
 
 
 def main() -> int:
-    """Serves until standard input ends; 1 for a broken frame."""
+    """Serves requests until standard input ends. Returns the exit status: 1 after an invalid frame."""
     _prepare_process()
     parent = os.getppid()
     speaker = Speaker()

@@ -1,4 +1,4 @@
-"""The planner's parts in C: each compiles without a warning, and one that is missing is told of."""
+"""The planner's parts in C: each compiles without a warning, and a missing one is reported."""
 
 import subprocess
 

@@ -1,4 +1,4 @@
-"""Digests of files that were read before: read again wherever the file may have changed."""
+"""Digests of files that were read before: a file is read again wherever it may have changed."""
 
 import hashlib
 import mmap
@@ -22,7 +22,7 @@ def cache(tmp_path, monkeypatch):
 
 
 class Clock:
-    """The time as `Digests` asks for it: `ahead` of the files' own, so that they are at rest."""
+    """The time that `Digests` reads: `ahead` of the files' times, so that the files are at rest."""
 
     def __init__(self):
         self.ahead = 10 * MAPPED_NS
@@ -33,13 +33,13 @@ class Clock:
 
 @pytest.fixture
 def clock(monkeypatch):
-    made = Clock()
-    monkeypatch.setattr("buildtool.base.digests.time.time_ns", made)
-    return made
+    clock_at_rest = Clock()
+    monkeypatch.setattr("buildtool.base.digests.time.time_ns", clock_at_rest)
+    return clock_at_rest
 
 
 class Reads:
-    """Which files were read."""
+    """Records which files were read."""
 
     def __init__(self):
         self.paths: list[str] = []
@@ -60,8 +60,8 @@ def reads():
     return Reads()
 
 
-def asked(path, reads):
-    """The digest as a process of its own would get it."""
+def ask(path, reads):
+    """Returns the digest that a new process would get."""
     seen = Digests("here")
     digest = seen.digest(str(path), reads)
     seen.save()
@@ -69,36 +69,36 @@ def asked(path, reads):
 
 
 def test_a_file_at_rest_is_read_once_and_a_changed_one_again(path, reads, clock):
-    assert asked(path, reads) == asked(path, reads) == hashlib.sha256(b"one").hexdigest()
+    assert ask(path, reads) == ask(path, reads) == hashlib.sha256(b"one").hexdigest()
     assert len(reads.paths) == 1
     path.write_bytes(b"two")  # as long as before
-    assert asked(path, reads) == hashlib.sha256(b"two").hexdigest()
-    Digests("elsewhere").digest(str(path), reads)  # another scope knows nothing of it
+    assert ask(path, reads) == hashlib.sha256(b"two").hexdigest()
+    Digests("elsewhere").digest(str(path), reads)  # another scope has no record of it
     assert len(reads.paths) == 3
 
 
 def test_the_same_times_and_size_do_not_hide_another_content(tmp_path, clock):
-    """Archives and tools that copy put old times on files; the time of the inode is the system's own."""
+    """Unpacking and copying may set old mtimes. Only the system sets the ctime."""
     path, reads = tmp_path / "file", Reads()
     for content in (b"one", b"two"):
         path.write_bytes(content)
         os.utime(path, (1.5e9, 1.5e9))
-        assert asked(path, reads) == hashlib.sha256(content).hexdigest()
+        assert ask(path, reads) == hashlib.sha256(content).hexdigest()
     other = tmp_path / "other"
     other.write_bytes(b"six")
     os.utime(other, (1.5e9, 1.5e9))
     other.replace(path)
-    assert asked(path, reads) == hashlib.sha256(b"six").hexdigest()
+    assert ask(path, reads) == hashlib.sha256(b"six").hexdigest()
 
 
 def test_what_was_written_within_the_clocks_grain_is_never_believed(path, reads, clock):
     for ahead in (0, MAPPED_NS // 2, -MAPPED_NS, -(10**15)):  # also where the clock was set back
         clock.ahead = ahead
-        asked(path, reads)
+        ask(path, reads)
     assert len(reads.paths) == 4
     clock.ahead = 2 * MAPPED_NS
-    asked(path, reads)
-    asked(path, reads)
+    ask(path, reads)
+    ask(path, reads)
     assert len(reads.paths) == 5
 
 
@@ -111,7 +111,7 @@ def test_a_file_that_changes_while_it_is_read_is_not_remembered(path, clock):
 
     seen = Digests("here")
     seen.digest(str(path), slow)
-    assert seen.digest(str(path), lambda _: "md5 of it", "md5") == "md5 of it"  # kinds are kept apart
+    assert seen.digest(str(path), lambda _: "md5 of it", "md5") == "md5 of it"  # each kind has its own record
     assert seen.digest(str(path)) == hashlib.sha256(b"three").hexdigest()
 
 
@@ -119,7 +119,7 @@ def test_versions_that_take_turns_find_each_its_own(path, reads, clock, monkeypa
     for version in ("1", "2", "1", "2"):
         for module in ("digests", "store.disk"):
             monkeypatch.setattr(f"buildtool.base.{module}.__version__", version)
-        asked(path, reads)
+        ask(path, reads)
     assert len(reads.paths) == 2
 
 
@@ -150,50 +150,50 @@ def test_what_cannot_be_read_is_an_error_and_what_cannot_be_kept_is_none(path, r
         Digests("here").digest(str(tmp_path / "none"))
     cache.parent.mkdir()
     cache.write_bytes(b"a file where the folder belongs")
-    assert asked(path, reads) == asked(path, reads) == hashlib.sha256(b"one").hexdigest()
+    assert ask(path, reads) == ask(path, reads) == hashlib.sha256(b"one").hexdigest()
     assert len(reads.paths) == 2
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_a_damaged_record_is_no_record(path, reads, clock, cache, data):
-    asked(path, reads)
+    ask(path, reads)
     (record,) = (cache / "memo/digests").glob("*/*")
     whole = record.read_bytes()
     at = data.draw(st.integers(0, len(whole) - 1))
     flipped = bytes([whole[at] ^ data.draw(st.integers(1, 255))])
     record.write_bytes(data.draw(st.sampled_from([whole[:at], whole[:at] + flipped + whole[at + 1 :]])))
     before = len(reads.paths)
-    assert asked(path, reads) == hashlib.sha256(b"one").hexdigest()
+    assert ask(path, reads) == hashlib.sha256(b"one").hexdigest()
     assert len(reads.paths) == before + 1
 
 
 def test_a_time_of_a_whole_second_proves_nothing(path, clock):
-    """Images of file systems have one time for all files: that of the next one may be the same."""
-    there = path.stat()
+    """An image of a file system gives all files the same time, and the next image may have the same time."""
+    status = path.stat()
 
-    times = {"st_mtime_ns": there.st_mtime_ns, "st_ctime_ns": 1_500_000_000_000_000_000}
-    assert at_rest(there, clock())
-    assert not at_rest(os.stat_result(tuple(there), times), clock())
+    times = {"st_mtime_ns": status.st_mtime_ns, "st_ctime_ns": 1_500_000_000_000_000_000}
+    assert at_rest(status, clock())
+    assert not at_rest(os.stat_result(tuple(status), times), clock())
 
 
 def store(file, content):
-    """A store to memory, which no call tells the system of."""
+    """Stores to memory, without a system call."""
     file[: len(content)] = content
 
 
 def test_a_second_store_through_a_memory_map_is_seen(tmp_path, clock):
-    """Between two stores to one page no time changes, until the system has written the page."""
+    """After a first store, further stores change no time until the system has written the page."""
     path, reads = tmp_path / "file", Reads()
     path.write_bytes(b"zero")
     with path.open("r+b") as file, mmap.mmap(file.fileno(), 4) as mapped:
         store(mapped, b"one.")
         before = path.stat()
-        clock.ahead = MAPPED_NS // 2  # a build some seconds later, which finds it at rest
-        assert asked(path, reads) == hashlib.sha256(b"one.").hexdigest()
+        clock.ahead = MAPPED_NS // 2  # a build some seconds later, for which the file is at rest
+        assert ask(path, reads) == hashlib.sha256(b"one.").hexdigest()
         store(mapped, b"two.")
         assert path.stat().st_mtime_ns == before.st_mtime_ns
-        assert asked(path, reads) == hashlib.sha256(b"two.").hexdigest()
+        assert ask(path, reads) == hashlib.sha256(b"two.").hexdigest()
 
 
 @pytest.mark.skipif(not Path("/dev/shm").is_dir(), reason="there is no file system in memory")
@@ -206,16 +206,16 @@ def test_files_of_a_file_system_in_memory_are_always_read(clock, cache, monkeypa
         for content in (b"one.", b"two."):
             with path.open("r+b") as file, mmap.mmap(file.fileno(), 4) as mapped:
                 store(mapped, content)
-            assert asked(path, reads) == hashlib.sha256(content).hexdigest()
+            assert ask(path, reads) == hashlib.sha256(content).hexdigest()
 
 
 @pytest.mark.parametrize("value", ["1", "on"])
 def test_every_file_is_read_where_the_user_wants_that(path, reads, clock, monkeypatch, value):
-    asked(path, reads)
+    ask(path, reads)
     monkeypatch.setenv(HASH_INPUTS, value)
-    asked(path, reads)
-    asked(path, reads)
+    ask(path, reads)
+    ask(path, reads)
     assert len(reads.paths) == 3
     monkeypatch.setenv(HASH_INPUTS, "0")
-    asked(path, reads)
+    ask(path, reads)
     assert len(reads.paths) == 3

@@ -31,7 +31,7 @@ NAMES = {"kh": 3, "kw": 5, "cin": 16, "zero": 0}
         (" ( 1 )\n", 1),
         ("zero and 1 / zero", False),  # short circuit, as Python
         ("kh if kh else 1 / zero", 3),
-        ("(1 / zero if zero else 2) + (1 / zero if zero else 2)", 4),  # written twice, but not taken
+        ("(1 / zero if zero else 2) + (1 / zero if zero else 2)", 4),  # these branches are not taken
         ("(kh * kw) + (kh * kw) * (1 + kh * kw)", 255),
         ("(kw < 3) + (kh < 3) + 2 * (kh < 4) + 4 * (kh < 4)", 6),
         ("(kw % 3 == 2 and kh) + (kw % 3 == 2 and kh)", 2),  # a condition is True or False
@@ -68,7 +68,7 @@ def test_everything_but_arithmetic_and_divisions_by_zero_are_refused(expression)
 
 
 def _pairs(inner):
-    """Expressions with what Python is to make of them: conditions are True or False here."""
+    """Expressions, each with an equal one in Python, where conditions have to be made True or False."""
     forms = [f"({{0}} {op} {{1}})" for op in ("+", "-", "*", "//", "%", "<", "==")]
     forms += ["({0} if {1} else {0})", "max({0}, {1}, {0})"]
     return st.one_of(
@@ -102,13 +102,13 @@ def test_results_that_are_not_finite_and_deep_nesting_are_refused():
 
 def test_an_unknown_name_is_named_with_the_closest_also_in_a_branch_that_is_not_taken():
     assert evaluate("1 if kh else chin", NAMES) == 1
-    for judge, expression, name, known in (
+    for function, expression, name, known in (
         (evaluate, "kh + chin", "name 'chin'", "cin"),
         (check, "alignn(kh, 2)", "function 'alignn'", "align"),
         (check, "1 if kh else chin", "name 'chin'", "cin"),
     ):
         with pytest.raises(TargetError, match=f"unknown {name}") as caught:
-            judge(expression, NAMES if judge is evaluate else frozenset(NAMES))
+            function(expression, NAMES if function is evaluate else frozenset(NAMES))
         assert caught.value.hint == f"did you mean '{known}'?"
 
 

@@ -1,4 +1,4 @@
-"""Plain values: what is made of a dataclass reads back, by position and by name, and nothing else does."""
+"""Plain values of dataclasses can be read back, by position and by name. Other values are refused."""
 
 import enum
 from collections.abc import Mapping
@@ -100,7 +100,7 @@ GOOD = ["a", 1, 0.5, [[[1, 2], "blue"]], None, {"x": 1}]
 def test_what_is_of_another_type_is_told_with_its_place(changed, said):
     assert from_plain(GOOD, Outer, "value").inner == (Inner((1, 2), Colour.BLUE),)
     with pytest.raises(Mismatch, match=said):
-        from_plain([changed.get(i, held) for i, held in enumerate(GOOD)], Outer, "value")
+        from_plain([changed.get(i, value) for i, value in enumerate(GOOD)], Outer, "value")
 
 
 def test_maps_of_a_typed_dictionary_have_its_keys_and_objects_are_no_plain_values():
@@ -139,8 +139,8 @@ TABLE = {"part": {"a": {"size": "2K", "width": 8}, "b": {"size": 3}}, "roles": {
 
 
 def test_a_table_that_people_write_is_read_by_the_fields_it_is_for():
-    made = from_table(TABLE, Whole, seen=True)
-    assert made == Whole((Part("a", 2048, Bus(8)), Part("b", 3)), "a", seen=True)
+    whole = from_table(TABLE, Whole, seen=True)
+    assert whole == Whole((Part("a", 2048, Bus(8)), Part("b", 3)), "a", seen=True)
     assert key_names(Whole) == ("part", "roles")
     assert [slot.is_needed for slot in slots(Whole)] == [True, True, False]
 
@@ -153,7 +153,7 @@ def test_a_table_that_people_write_is_read_by_the_fields_it_is_for():
         ({"seen": True}, "unknown key 'seen'", "seen"),
         ({"part": {"a": {}}}, "key 'part.a.size' is missing", "part.a"),
         ({"part": {"a": {"size": "2k"}}}, "part.a.size: must be a size, not '2k'", "part.a.size"),
-        ({"part": {"a": OWNED}}, "part.a.owner: it says nothing without width", "part.a.owner"),
+        ({"part": {"a": OWNED}}, "part.a.owner: it has no effect without width", "part.a.owner"),
         ({"part": {"a": WIDE}}, "part.a.width: must be a power of two from 8 to 64, not 9", "part.a.width"),
         ({"part": {"1": {"size": 1}}}, "part.1: '1' is not a name", "part.1"),
         ({"part": [1]}, "part: must be a table, not [1]", "part"),

@@ -1,4 +1,4 @@
-"""The client: what it imports, and how it and its service live and die."""
+"""The client, its child process, and how both end."""
 
 import os
 import subprocess
@@ -16,8 +16,8 @@ from buildtool.client import Client
 
 @pytest.fixture(scope="module")
 def client():
-    with Client(cwd=str(ROOT)) as made:
-        yield made
+    with Client(cwd=str(ROOT)) as started:
+        yield started
 
 
 def test_answers_and_errors_are_those_of_the_service_in_process(client):

@@ -1,4 +1,4 @@
-"""The digest of the code that answers: of all that decides an answer, also where others have written it."""
+"""The digest of the code that answers: it covers all code that decides an answer, also foreign code."""
 
 import sys
 
@@ -12,23 +12,23 @@ DECIDING = (
     "home/buildtool/planner.py",
     "home/buildtool/plan/search.c",  # compiled for this machine, and run there
     "home/buildtool/plan/_search.cpython-311-x86_64-linux-gnu.so",  # which may be older than its source
-    "home/buildtool/target/recorded/core.toml",  # what code takes decides what is emitted
+    "home/buildtool/target/recorded/core.toml",  # the sizes of kernels decide what is emitted
     "home/plugins/buildtool_plugins/boards/one.toml",
     "home/plugins/buildtool_plugins/plugin.py",
-    "home/plugins/buildtool_plugins/plugin.c",  # it lies beside a module of its name: planning runs it
+    "home/plugins/buildtool_plugins/plugin.c",  # beside a module with its name: planning runs it
     "home/kernels/family/packing.py",
     "home/kernels/family/catalogue.toml",
-    "home/kernels/family/nn_family_ask.h",  # planning asks it
-    "others/theirs_package/script.ld.in",  # code of others may read any file that lies beside it
+    "home/kernels/family/nn_family_ask.h",  # planning runs it
+    "others/theirs_package/script.ld.in",  # foreign code may read any file beside it
 )
-OF_NO_ACCOUNT = (  # C of kernels and of boards is a source of the build
+OF_NO_ACCOUNT = (  # the build system tracks the C of kernels and boards
     *("home/kernels/family/add.c", "home/kernels/include/nn.h", "home/plugins/buildtool_plugins/startup.c"),
     "others/theirs_package/code.pyc",
 )
 
 
-def made_up(folder, monkeypatch):
-    """A checkout, and beside it a distribution that offers boards."""
+def make_checkout(folder, monkeypatch):
+    """Makes a checkout, and beside it a distribution that offers boards."""
     entry = "[buildtool.targets]\na = theirs_package.code:plugin\n"
     files = {**dict.fromkeys((*DECIDING, "others/theirs_package/__init__.py"), "")}
     for name, text in {**files, "others/a.dist-info/entry_points.txt": entry}.items():
@@ -41,7 +41,7 @@ def made_up(folder, monkeypatch):
 @pytest.fixture(autouse=True)
 def checkout(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    made_up(tmp_path / "one", monkeypatch)
+    make_checkout(tmp_path / "one", monkeypatch)
     return tmp_path / "one"
 
 
@@ -49,7 +49,7 @@ def test_where_the_code_is_has_no_part_in_it(tmp_path, monkeypatch):
     assert home() == str(ROOT)
     before = code_digest()
     monkeypatch.undo()
-    made_up(tmp_path / "two", monkeypatch)
+    make_checkout(tmp_path / "two", monkeypatch)
     assert code_digest() == before
 
 
@@ -70,7 +70,7 @@ def test_an_edit_of_what_decides_no_answer_does_not(name, checkout):
 
 
 def test_a_link_to_nothing_is_no_code(checkout):
-    """Editors say by such links who has a file open."""
+    """Editors mark open files with such links."""
     before = code_digest()
     for name in ("home/buildtool/.#planner.py", "others/theirs_package/.#code.py"):
         (checkout / name).symlink_to("somebody@elsewhere.1234")

@@ -1,4 +1,4 @@
-"""The answer to `describe` of an earlier build: used while all that it was made from is as it was."""
+"""The stored answer to `describe`: it is used while everything that it depends on is unchanged."""
 
 import copy
 import os
@@ -19,7 +19,7 @@ PATH = os.environ["PATH"]
 
 @pytest.fixture(autouse=True)
 def surroundings(tmp_path, monkeypatch):
-    """A cache and a PATH of the test's own, and a clock by which all files are at rest."""
+    """A cache and a PATH for the test only, and a clock for which all files are at rest."""
     tools = tmp_path / "bin"
     tools.mkdir()
     real = tmp_path / "real"
@@ -35,7 +35,7 @@ def surroundings(tmp_path, monkeypatch):
 
 
 class Service:
-    """Answers for a made-up board, and counts how often it was asked."""
+    """Answers for an invented board, and counts the requests."""
 
     def __init__(self, folder):
         self.asked = 0
@@ -45,7 +45,7 @@ class Service:
             "tools": {"cc": str(folder / "bin/cc"), "ar": str(folder / "bin/ar")},
             "depends": [
                 {"root": "", "path": str(folder / "mine.toml")},
-                {"root": "targets", "path": "boards/base.toml"},  # the code's digest stands for it
+                {"root": "targets", "path": "boards/base.toml"},  # the code's digest covers it
             ],
             "script": {"data": b"\x00\xff"},
             "digest": "code",
@@ -68,7 +68,7 @@ def ask(service, folder, code="code", **more):
 
 
 def test_another_compiler_behind_an_unchanged_script_is_asked_about_anew(service, tmp_path):
-    """By its version the linker and the archiver are chosen."""
+    """The compiler's version decides which linker and archiver are used."""
     behind = tmp_path / "behind"
     (tmp_path / "real/cc").write_text(f"#!/bin/sh\n. {behind}\n")
     behind.write_text("echo clang version 22.1.8\n")
@@ -80,16 +80,16 @@ def test_another_compiler_behind_an_unchanged_script_is_asked_about_anew(service
     assert service.asked == 2
 
 
-def _disguised(path, text):
-    """Other content in the same file, of the same size, its time as before."""
+def _overwrite(path, text):
+    """Writes other content of the same size into the same file, and restores its mtime."""
     before = path.stat()
     assert before.st_size == len(text)
     path.write_text(text)
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
 
 
-def _with_its_time(folder, new):
-    """A new file in a folder, which gets its time back: so does `tar` for those that it has in an archive."""
+def _add_file(folder, new):
+    """Makes a new file in a folder and restores the folder's mtime, as `tar` does when it unpacks."""
     before = folder.stat()
     new.write_text("")
     os.utime(folder, ns=(before.st_atime_ns, before.st_mtime_ns))
@@ -105,8 +105,8 @@ CHANGES = {
     "file of the library": lambda f: (f / "library/new.c").write_text(""),
     "plugin": lambda f: (f / "plugin/code.py").write_text("A = 2\n"),
     "data of the plugin": lambda f: (f / "plugin/script.ld.in").write_text("MEMORY {}\n"),
-    "compiler of the same size and time": lambda f: _disguised(f / "real/cc", "#!/bin/sh\n# xx\n"),
-    "folder whose time was set back": lambda f: _with_its_time(f / "bin", f / "bin/clang-30"),
+    "compiler of the same size and time": lambda f: _overwrite(f / "real/cc", "#!/bin/sh\n# xx\n"),
+    "folder whose time was set back": lambda f: _add_file(f / "bin", f / "bin/clang-30"),
 }
 
 
@@ -146,11 +146,11 @@ def test_questions_that_differ_do_not_share_an_answer(service, tmp_path, monkeyp
 
     monkeypatch.setattr("buildtool.client.descriptions.home", lambda: "/another/checkout")
     ask(service, tmp_path)
-    assert service.asked == 7  # it says where the kernels are, whose C has no part in the code's digest
+    assert service.asked == 7  # the answer has the place of the kernels, which the digest leaves out
 
 
 def test_an_answer_of_other_code_or_about_what_changed_just_now_is_not_kept(service, tmp_path, monkeypatch):
-    """The sources changed between question and answer; a file may change again in the same moment."""
+    """The sources changed between request and answer. A file that has just changed may change again."""
     for _ in range(2):
         ask(service, tmp_path, code="older")
     assert service.asked == 2
@@ -172,17 +172,19 @@ def test_a_bad_entry_is_a_missing_one(service, tmp_path):
         assert service.asked == 2 + number
         assert entry.read_bytes() == whole
     for content in (b"\xc1", b"\x93\x01\x80\xc4\x00", b"\x93\x01\x01\x01", b"\x90" * 900):
-        disk.keep("described", entry.parent.name + entry.name, content)  # whole, and nothing of ours
+        disk.keep(
+            "described", entry.parent.name + entry.name, content
+        )  # an intact entry with foreign content
         assert ask(service, tmp_path) == service.answer
     assert service.asked == 8
 
 
 def test_the_services_own_answer_comes_back_byte_for_byte(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", PATH)
-    asked = []
+    requests = []
 
     def service(request):
-        asked.append(request)
+        requests.append(request)
         return handle({**request})
 
     request = {"kind": "describe", "board": "host"}
@@ -190,4 +192,4 @@ def test_the_services_own_answer_comes_back_byte_for_byte(tmp_path, monkeypatch)
         fetch_description(request, str(tmp_path), code_digest(), Digests("test"), service) for _ in "12"
     ]
     assert msgpack.packb(answers[0]) == msgpack.packb(answers[1])
-    assert asked == [request]
+    assert requests == [request]

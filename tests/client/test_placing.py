@@ -1,4 +1,4 @@
-"""Weights are put where a symbol of a linked program says, and nothing else of the program changes."""
+"""A weight image is written where a symbol of a linked program says. Nothing else in the program changes."""
 
 import contextlib
 import functools
@@ -38,13 +38,13 @@ net_room:
 
 @functools.cache
 def program(machine, text=SOURCE):
-    """An ELF file for the machine."""
+    """Returns an ELF file for the machine."""
     with tempfile.TemporaryDirectory() as name:
-        source, made = Path(name, "room.s"), Path(name, "room.o")
+        source, object_file = Path(name, "room.s"), Path(name, "room.o")
         source.write_text(text.replace("%", "@") if "arm" not in machine else text)
-        command = [needs_tool("clang"), f"--target={machine}", "-c", str(source), "-o", str(made)]
+        command = [needs_tool("clang"), f"--target={machine}", "-c", str(source), "-o", str(object_file)]
         subprocess.run(command, check=True)
-        return made.read_bytes()
+        return object_file.read_bytes()
 
 
 @pytest.mark.parametrize("machine", MACHINES)
@@ -62,7 +62,7 @@ def test_the_symbols_bytes_are_the_weights_and_no_others_change(machine):
 @pytest.mark.parametrize(
     ("symbol", "size", "said"),
     [
-        ("net_weights", 15, "has 16 bytes reserved at 'net_weights', and the weights have 15"),
+        ("net_weights", 15, "has 16 bytes reserved at 'net_weights', but the weight image has 15"),
         ("net_weights", 0, "16 bytes reserved"),
         ("net_weight", 16, "no symbol 'net_weight'"),
         ("net_weights_", 16, "no symbol"),
@@ -89,10 +89,10 @@ def test_damaged_images_are_refused_or_keep_their_length(machine):
 
 
 def test_a_static_variable_of_the_same_name_is_left_alone():
-    """Symbols that no other file sees come first in a table; a program that has nothing else is refused."""
+    """Local symbols come first in a table. The global one counts; several local ones are refused."""
     mine = '.section .mine, "a", %progbits\nnet_weights:\n.space 16\n.size net_weights, 16\n'
     other = '.section .yours, "a", %progbits\nother:\n.space 16\n.size other, 16\n'
-    # an assembler keeps one symbol of a name, a linker any number: the name is put over another
+    # an assembler writes one symbol per name, a linker any number: this writes the name over another one
     text = SOURCE.replace("net_weights", "net_weightz") + mine + other
     linked = bytearray(program("arm-none-eabi", text))
     table = ELFFile(io.BytesIO(bytes(linked))).get_section_by_name(".symtab")

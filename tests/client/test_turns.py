@@ -1,4 +1,4 @@
-"""One build at a time in a folder: who waits, who does not, and which builds count as cut off."""
+"""One build at a time in a folder: which builds wait, and which count as killed."""
 
 import os
 import signal
@@ -20,47 +20,47 @@ turn.end()
 """
 
 
-def holder(folder, said="has it 0\n"):
-    """A process that takes the turn and keeps it until its input is closed."""
+def start_holder(folder, said="has it 0\n"):
+    """Starts a process that takes the lock and holds it until its input is closed."""
     pipe = subprocess.PIPE
-    started = subprocess.Popen([sys.executable, "-c", HOLDS, str(folder)], stdin=pipe, stdout=pipe, text=True)
-    assert started.stdout.readline() == said
-    return started
+    process = subprocess.Popen([sys.executable, "-c", HOLDS, str(folder)], stdin=pipe, stdout=pipe, text=True)
+    assert process.stdout.readline() == said
+    return process
 
 
-def ended(process):
-    said, _ = process.communicate(timeout=60)
+def end(process):
+    output, _ = process.communicate(timeout=60)
     assert process.returncode == 0
-    return said
+    return output
 
 
 def test_the_second_waits_until_the_first_has_ended(tmp_path):
-    first = holder(tmp_path)
-    second = holder(tmp_path, f"waits for {first.pid}\n")
-    ended(first)
-    assert ended(second) == "has it 0\n"
+    first = start_holder(tmp_path)
+    second = start_holder(tmp_path, f"waits for {first.pid}\n")
+    end(first)
+    assert end(second) == "has it 0\n"
     assert (tmp_path / turns.NAME).read_bytes() == b""
     for name in "ab":  # another folder waits for nobody
         (tmp_path / name).mkdir()
-    for process in [holder(tmp_path / name) for name in "ab"]:
-        ended(process)
+    for process in [start_holder(tmp_path / name) for name in "ab"]:
+        end(process)
 
 
 def test_a_killed_holder_frees_the_turn_and_is_known_from_then_on(tmp_path):
     before = time.time()
-    first = holder(tmp_path)
+    first = start_holder(tmp_path)
     assert turns.look(str(tmp_path)).cut_off == ()  # it runs
     first.send_signal(signal.SIGKILL)
     first.communicate()
     after = time.time()
-    (looked,) = turns.look(str(tmp_path)).cut_off  # a look changes nothing
-    assert before <= looked.first <= after <= looked.last
-    second = holder(tmp_path, "has it 1\n")
-    ended(second)
-    (kept,) = turns.look(str(tmp_path)).cut_off
-    assert kept.first == looked.first and kept.last >= looked.last
-    assert before - 1 not in kept and after in kept
-    third = holder(tmp_path, "has it 1\n")
+    (span,) = turns.look(str(tmp_path)).cut_off  # a look changes nothing
+    assert before <= span.first <= after <= span.last
+    second = start_holder(tmp_path, "has it 1\n")
+    end(second)
+    (later,) = turns.look(str(tmp_path)).cut_off
+    assert later.first == span.first and later.last >= span.last
+    assert before - 1 not in later and after in later
+    third = start_holder(tmp_path, "has it 1\n")
     third.send_signal(signal.SIGKILL)
     third.communicate()
     assert len(turns.look(str(tmp_path)).cut_off) == 2
@@ -68,7 +68,7 @@ def test_a_killed_holder_frees_the_turn_and_is_known_from_then_on(tmp_path):
 
 def test_a_build_within_a_build_does_not_wait(tmp_path):
     turn = turns.take(str(tmp_path), lambda pid: pytest.fail(f"waits for {pid}"))
-    # through a shell, as a command of a build runs
+    # through a shell, as build systems run commands
     words = ["sh", "-c", '"$0" -c "$1" "$2"; exit $?', sys.executable, HOLDS, str(tmp_path)]
     assert subprocess.check_output(words, stdin=subprocess.DEVNULL, timeout=60) == b"has it 0\n"
     turn.end()

@@ -1,4 +1,4 @@
-"""Frames: what is sent arrives, and nothing else is taken for a frame."""
+"""Frames: messages arrive as they were sent, and invalid frames are refused."""
 
 import contextlib
 import io
@@ -30,7 +30,7 @@ def frame(message):
 
 
 class Trickle(io.RawIOBase):
-    """A stream that gives one byte a read, as a slow pipe may."""
+    """A stream that returns one byte per read, as a slow pipe may."""
 
     def __init__(self, data):
         self.data = io.BytesIO(data)

@@ -1,4 +1,4 @@
-"""All clients together: what they may leave unread, who makes room, and that status and stop get through."""
+"""All clients together: unread bytes, disconnecting clients, and room for "status" and "stop"."""
 
 import contextlib
 import os
@@ -22,19 +22,19 @@ from buildtool.fronts.cli import upkeep
 EMIT = {"kind": "emit", "model": "ds_cnn", "board": "host", "name": "net"}
 
 
-def framed(request):
+def pack_request(request):
     return wire.pack_frame({"request": request})
 
 
 @pytest.fixture
 def sockets():
-    """Called with a daemon: another connection to it that has said hello, and more."""
+    """A function that opens a connection to a daemon, and sends hello and further messages."""
     with contextlib.ExitStack() as stack:
         yield lambda daemon, *messages: stack.enter_context(dialled(daemon, HELLO, *messages))
 
 
 class Pairs:
-    """Connections without a daemon; `clock` is theirs."""
+    """Connections without a daemon, with their `clock`."""
 
     def __init__(self, stack):
         self.clock, self._stack = Clock(), stack
@@ -43,10 +43,10 @@ class Pairs:
     def one(self):
         ours, theirs = map(self._stack.enter_context, socket.socketpair())
         ours.setblocking(False)
-        found = Connection(theirs, self.clock)
-        self.clients.add(found)
+        client = Connection(theirs, self.clock)
+        self.clients.add(client)
         self.clock.now += 1
-        return ours, found
+        return ours, client
 
 
 @pytest.fixture
@@ -55,76 +55,76 @@ def pairs():
         yield Pairs(stack)
 
 
-def all_there_is(ours):
-    """Bytes that can be read now."""
-    found = b""
+def read_all(ours):
+    """Returns the bytes that can be read now."""
+    data = b""
     with contextlib.suppress(BlockingIOError):
         while part := ours.recv(1 << 20):
-            found += part
-    return found
+            data += part
+    return data
 
 
 # ---- one connection ----------------------------------------------------------------------------------
 
 
 def test_a_client_that_does_not_read_is_not_heard_until_it_does(pairs):
-    ours, found = pairs.one()
-    ours.sendall(wire.pack_frame(HELLO) + framed(BOARDS) * 3)
-    assert found.read() and found.take()["hello"] == {}
+    ours, client = pairs.one()
+    ours.sendall(wire.pack_frame(HELLO) + pack_request(BOARDS) * 3)
+    assert client.read() and client.take()["hello"] == {}
     answer = b"x" * (1 << 20)
-    found.send_frame(answer)
-    assert found.is_paused and found.take() is None and not found.has_message
-    assert found.events == connection.selectors.EVENT_WRITE
-    ours.sendall(framed(BOARDS))
-    held = found.held
-    assert found.read() and found.held == held  # it stays in the socket
-    read = len(all_there_is(ours))
+    client.send_frame(answer)
+    assert client.is_paused and client.take() is None and not client.has_message
+    assert client.events == connection.selectors.EVENT_WRITE
+    ours.sendall(pack_request(BOARDS))
+    held = client.held
+    assert client.read() and client.held == held  # it stays in the socket
+    read = len(read_all(ours))
     while read < len(answer):
-        assert found.write()
-        read += len(all_there_is(ours))
-    assert [found.take()["request"] for _ in range(3)] == [BOARDS] * 3
-    assert found.take() is None and found.read() and found.take()["request"] == BOARDS
+        assert client.write()
+        read += len(read_all(ours))
+    assert [client.take()["request"] for _ in range(3)] == [BOARDS] * 3
+    assert client.take() is None and client.read() and client.take()["request"] == BOARDS
 
 
 def test_a_client_that_reads_nothing_for_long_is_hung_up_on(pairs):
-    ours, found = pairs.one()
+    ours, client = pairs.one()
     ours.sendall(wire.pack_frame(HELLO))
-    assert found.read() and found.take()
-    assert not found.is_stuck(pairs.clock.now + 1e9)  # it was sent nothing
-    found.send_frame(b"x" * (1 << 21))
-    now = found.used + connection.FRAME_SECONDS
-    assert not found.is_stuck(now - 1) and found.is_stuck(now + 1)
+    assert client.read() and client.take()
+    assert not client.is_stuck(pairs.clock.now + 1e9)  # it was sent nothing
+    client.send_frame(b"x" * (1 << 21))
+    now = client.used + connection.FRAME_SECONDS
+    assert not client.is_stuck(now - 1) and client.is_stuck(now + 1)
     pairs.clock.now = now - 1
-    all_there_is(ours)
-    assert found.write() and found.wants_to_write
-    assert not found.is_stuck(now + 1)  # it has read some
+    read_all(ours)
+    assert client.write() and client.wants_to_write
+    assert not client.is_stuck(now + 1)  # it has read some
 
 
 def test_a_client_whose_hello_or_frame_takes_too_long_is_hung_up_on(pairs):
-    ours, found = pairs.one()
-    limit = found.used + connection.FRAME_SECONDS
-    assert not found.is_stuck(limit - 1) and found.is_stuck(limit + 1)  # it has not said hello
+    ours, client = pairs.one()
+    limit = client.used + connection.FRAME_SECONDS
+    assert not client.is_stuck(limit - 1) and client.is_stuck(limit + 1)  # it has not said hello
     ours.sendall(wire.pack_frame(HELLO))
-    assert found.read() and found.take() and not found.is_stuck(1e12)
-    limit, request = pairs.clock.now + connection.FRAME_SECONDS, framed(BOARDS)
+    assert client.read() and client.take() and not client.is_stuck(1e12)
+    limit, request = pairs.clock.now + connection.FRAME_SECONDS, pack_request(BOARDS)
     for part in (request[:7], request[7:9]):
         ours.sendall(part)
-        assert found.read() and found.take() is None
-        assert not found.is_stuck(limit - 1) and found.is_stuck(limit + 1)
+        assert client.read() and client.take() is None
+        assert not client.is_stuck(limit - 1) and client.is_stuck(limit + 1)
         pairs.clock.now += 5
 
 
 def test_messages_of_very_many_values_are_refused(pairs):
     for value in ([0] * 30_000, [[0, {"a": [1, 2]}]] * 5_000, {str(n): n for n in range(11_000)}):
-        ours, found = pairs.one()
+        ours, client = pairs.one()
         ours.setblocking(True)
-        ours.sendall(framed({"kind": "plan", "options": value}))
+        ours.sendall(pack_request({"kind": "plan", "options": value}))
         with pytest.raises(ToolError, match="20,000 values"):
-            while found.read():
-                found.take()
-    ours, found = pairs.one()
-    ours.sendall(framed({"kind": "plan", "data": b"x" * 100_000}))
-    assert found.read() and found.take()
+            while client.read():
+                client.take()
+    ours, client = pairs.one()
+    ours.sendall(pack_request({"kind": "plan", "data": b"x" * 100_000}))
+    assert client.read() and client.take()
 
 
 # ---- all of them -------------------------------------------------------------------------------------
@@ -132,16 +132,16 @@ def test_messages_of_very_many_values_are_refused(pairs):
 
 def test_who_has_read_nothing_for_longest_goes_when_all_hold_too_much(pairs, monkeypatch):
     monkeypatch.setattr(connection, "MOST_BYTES", 10 << 20)
-    found = [pairs.one()[1] for _ in range(5)]
-    for client in found[:4]:
+    clients = [pairs.one()[1] for _ in range(5)]
+    for client in clients[:4]:
         pairs.clock.now += 1
         client.send_frame(bytes(4 << 20))
-    assert pairs.clients.surplus() == found[:2]
-    found[0].used = pairs.clock.now + 1  # it has read some
-    assert pairs.clients.surplus() == found[1:3]
-    for client in found[:3]:
+    assert pairs.clients.surplus() == clients[:2]
+    clients[0].used = pairs.clock.now + 1  # it has read some
+    assert pairs.clients.surplus() == clients[1:3]
+    for client in clients[:3]:
         pairs.clients.discard(client)
-    found[3].send_frame(bytes(60 << 20))
+    clients[3].send_frame(bytes(60 << 20))
     assert pairs.clients.held > 10 << 20 and pairs.clients.surplus() == []  # one answer may be as large
 
 
@@ -154,17 +154,17 @@ def test_an_answer_that_several_wait_for_counts_once(pairs, monkeypatch):
 
 
 def test_room_is_made_by_the_longest_idle_and_last_by_an_editor(pairs):
-    found = [pairs.one()[1] for _ in range(5)]
-    found[0].leased = True
-    found[1].job = "at work"
-    found[2].send_frame(bytes(1 << 21))
-    found[3].used = found[4].used + 1
+    clients = [pairs.one()[1] for _ in range(5)]
+    clients[0].leased = True
+    clients[1].job = "at work"
+    clients[2].send_frame(bytes(1 << 21))
+    clients[3].used = clients[4].used + 1
     order = []
     while (client := pairs.clients.to_make_room()) is not None:
         order.append(client)
         pairs.clients.discard(client)
-    assert order == [found[4], found[3], found[2], found[0]]
-    assert pairs.clients == {found[1]}
+    assert order == [clients[4], clients[3], clients[2], clients[0]]
+    assert pairs.clients == {clients[1]}
 
 
 def test_requests_wait_within_a_number_and_a_size(pairs):
@@ -179,14 +179,14 @@ def test_requests_wait_within_a_number_and_a_size(pairs):
         client.job = None if client.job is not None else client.job
     for client in pairs.clients:
         client.asked_bytes = 1 << 20
-    assert "too large together" in pairs.clients.refusal(asking)
+    assert "together are too large" in pairs.clients.refusal(asking)
 
 
 # ---- a daemon ----------------------------------------------------------------------------------------
 
 
 def peak(pid):
-    """The most memory that a process has had, in bytes."""
+    """Returns the peak memory of a process in bytes."""
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     return next(int(line.split()[1]) << 10 for line in lines if line.startswith("VmHWM"))
 
@@ -199,7 +199,7 @@ def test_twelve_clients_that_ask_for_much_and_read_nothing_take_little_memory(tm
         greedy = [sockets(daemon, *[{"request": EMIT}] * 55) for _ in range(12)]
         eventually(lambda: daemon.counts()["requests"] >= 1 + len(greedy))
         answers = 0
-        for ours in greedy[:2]:  # whoever reads after all gets all of it
+        for ours in greedy[:2]:  # a client that reads late still gets everything
             decoder = Decoder()
             while answers < 55:
                 answers += sum("answer" in message for message in decoder.feed(ours.recv(1 << 18)))
@@ -240,7 +240,7 @@ def test_status_and_stop_get_through_a_crowd_that_waits_for_answers(tmp_path, so
         for ours in many:
             ours.close()
         eventually(lambda: not daemon.at_work())
-        assert daemon.counts()["planned"] < MOST_WAITING // 2  # most were given up before they were begun
+        assert daemon.counts()["planned"] < MOST_WAITING // 2  # most were given up before they began
         assert upkeep.daemon_command("stop")[0] == {"stopped": [pid]}
         assert not is_running(pid)
 
@@ -265,10 +265,10 @@ def test_one_that_says_much_at_once_lets_others_speak(tmp_path, sockets):
         daemon.link().close()
         talker = sockets(daemon, *[{"control": "status"}] * 300)
         assert daemon.ask(BOARDS)["boards"]
-        decoder, said = Decoder(), 0
-        while said < 300:
-            said += sum("control" in message for message in decoder.feed(talker.recv(1 << 16)))
-        assert said == 300
+        decoder, count = Decoder(), 0
+        while count < 300:
+            count += sum("control" in message for message in decoder.feed(talker.recv(1 << 16)))
+        assert count == 300
 
 
 def test_stop_does_not_say_stopped_while_the_process_lives(tmp_path, monkeypatch):
@@ -280,7 +280,7 @@ def test_stop_does_not_say_stopped_while_the_process_lives(tmp_path, monkeypatch
         os.kill(pid, signal.SIGSTOP)
         with monkeypatch.context() as patch:
             patch.setattr(upkeep, "_signal", lambda *about: None)  # as of a process that cannot end
-            with pytest.raises(ToolError, match=f"process {pid} .* is still there"):
+            with pytest.raises(ToolError, match=f"process {pid} .* still runs"):
                 upkeep.daemon_command("stop")
         assert is_running(pid)
         assert upkeep.daemon_command("stop")[0] == {"stopped": [pid]}
@@ -301,5 +301,5 @@ def test_stop_finds_a_daemon_that_ended_meanwhile_and_tells_of_those_for_another
             answer, text, status = upkeep.daemon_command("stop")
         assert (answer, status) == ({"stopped": []}, 0)
         assert text == "no daemon was running for this code and this cache; 1 runs for another: see --all"
-        monkeypatch.setattr(upkeep, "_tell", killed)
+        monkeypatch.setattr(upkeep, "_send_control", killed)
         assert upkeep.daemon_command("stop")[0] == {"stopped": [pid]}

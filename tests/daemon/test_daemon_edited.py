@@ -1,4 +1,4 @@
-"""Edited code: the next command gets a daemon of the new code, the old one ends; nothing stale is served."""
+"""Edited code: the next command gets a daemon of the new code, the old one ends, and no answer is stale."""
 
 import json
 import os
@@ -17,7 +17,7 @@ from buildtool.client import endpoint as places
 
 
 class Checkout:
-    """A copy of this checkout, whose code may be edited, and a network beside it."""
+    """A copy of this checkout, which tests can edit, and a network beside it."""
 
     def __init__(self, folder):
         self.folder, self.home = folder, folder / "checkout"
@@ -28,14 +28,14 @@ class Checkout:
 
     def command(self, *words):
         paths = os.pathsep.join(map(str, (self.home, self.home / "plugins")))
-        done = subprocess.run(
+        result = subprocess.run(
             [sys.executable, "-P", "-m", "buildtool", *words, "--json"],
             cwd=self.folder,
             env=os.environ | {"PYTHONPATH": paths},
             capture_output=True,
             text=True,
         )
-        return json.loads(done.stdout)
+        return json.loads(result.stdout)
 
     def planned(self, board="cortex-m4"):
         return self.command("front", "net.tflite", "--board", board, "--daemon", "require")
@@ -44,7 +44,7 @@ class Checkout:
         return self.command("daemon", "status")["daemons"][0]
 
     def edit(self, text):
-        """Saves other code. It is moved into place, as editors do: no half of it is ever there."""
+        """Saves other code. It is moved into place, as editors do, so that no partial file is ever there."""
         edited = self.answers.with_suffix(".new")
         edited.write_text(text)
         edited.replace(self.answers)
@@ -52,11 +52,11 @@ class Checkout:
 
 @pytest.fixture
 def checkout(tmp_path):
-    found = Checkout(tmp_path)
+    edited = Checkout(tmp_path)
     try:
         with running(tmp_path, BUILDTOOL_DAEMON_AHEAD=PLENTY):
-            yield found
-            found.command("daemon", "stop", "--all")
+            yield edited
+            edited.command("daemon", "stop", "--all")
     finally:
         for path in (tmp_path / "state").glob("*.json"):
             pid = json.loads(path.read_text())["pid"]
@@ -64,8 +64,8 @@ def checkout(tmp_path):
                 os.kill(pid, 9)
 
 
-def alive():
-    """The processes of all daemons."""
+def list_running():
+    """Returns the PIDs of all daemons."""
     return {at.process()[0] for at in places.every() if at.is_alive()}
 
 
@@ -79,9 +79,9 @@ def test_an_edited_checkout_gets_a_new_daemon_and_the_old_one_ends(checkout, ask
     assert text.count("target.board.name,") == 1
     old = next(at for at in places.every() if at.process()[0] == first)
     checkout.edit(text.replace("target.board.name,", "target.board.name.upper(),"))
-    if asked:  # by a client that has not seen the edit: the worker finds it before any event is told
+    if asked:  # a client that has not seen the edit sends a request: the worker finds it before any event
         client.reach(old, start=False).request(BOARDS, "on", None)
-    # nobody has asked yet: the old daemon starts one of the new code, which prepares the answer
+    # without a request the old daemon starts one of the new code, which prepares the answer
     eventually(lambda: not is_running(first))
     eventually(lambda: checkout.status().get("answers") == 1)
     assert checkout.status()["counts"]["planned"] == 0
@@ -104,16 +104,16 @@ def test_code_that_is_saved_again_and_again_leaves_no_daemon_that_nobody_asks(ch
     text = checkout.answers.read_text()
     checkout.edit(f"{text}# once\n")
     eventually(lambda: not is_running(first))
-    (second,) = eventually(alive)
+    (second,) = eventually(list_running)
     eventually(lambda: checkout.status().get("answers") == 1)
-    checkout.edit(f"{text}# twice\n")  # nobody has asked the second one
+    checkout.edit(f"{text}# twice\n")  # no request came to the second one
     eventually(lambda: not is_running(second))
-    time.sleep(1)  # a successor would be there
-    assert alive() == set()
+    time.sleep(1)  # a successor would have started
+    assert list_running() == set()
     assert checkout.planned()["board"] == "cortex-m4"
     third = checkout.status()["pid"]
-    checkout.edit(text)  # this one was asked
-    eventually(lambda: not is_running(third) and alive())
+    checkout.edit(text)  # a request came to this one
+    eventually(lambda: not is_running(third) and list_running())
 
 
 @pytest.mark.slow
@@ -125,4 +125,4 @@ def test_a_successor_takes_over_how_long_nobody_has_asked(tmp_path):
         assert daemon.status()["preparing"] == {"waiting": 1, "spent": 59.9, "left": 0.1}
         link.prepare([(request, {})], {"idle": 3599.9, "spent": 59.0})
         eventually(daemon.is_over)
-        assert daemon.at.said()["ended"] == "nobody asked for 3600 seconds"
+        assert daemon.at.said()["ended"] == "no request came for 3600 seconds"

@@ -1,4 +1,4 @@
-"""What happens to the daemon: each time the caller has its answer, in bounded time, and nothing is left."""
+"""Faults of the daemon: the caller always gets its answer in bounded time, and nothing is left behind."""
 
 import errno
 import json
@@ -30,11 +30,11 @@ from buildtool.fronts.cli import upkeep
 ZOO = {"kind": "zoo"}
 
 
-def through_the_door(capsys, request=BOARDS):
-    """Whether an answer came from here, and what was said."""
+def ask_door(capsys, request=BOARDS):
+    """Returns whether the answer came from this process, and the lines printed."""
     here = []
-    found = door.ask(request, lambda asked: here.append(1) or handle(asked), mode=door.Mode.AUTO)
-    assert json.dumps(found) == json.dumps(handle(request))
+    answer = door.ask(request, lambda asked: here.append(1) or handle(asked), mode=door.Mode.AUTO)
+    assert json.dumps(answer) == json.dumps(handle(request))
     return bool(here), capsys.readouterr().err.splitlines()
 
 
@@ -45,13 +45,13 @@ def test_a_daemon_that_is_killed_in_mid_request_costs_time_and_no_build(tmp_path
         waiting = daemon.asking(ZOO)
         pid, workers = daemon.pid, daemon.workers()
         os.kill(pid, signal.SIGKILL)
-        with pytest.raises(client.AbsentError, match="ended while it was asked"):
+        with pytest.raises(client.AbsentError, match="ended during the request"):
             waiting.result(5)
         assert daemon.at.address.exists()  # a stale socket
         eventually(lambda: not any(map(is_running, workers)))
-        assert through_the_door(capsys) == (False, [])
+        assert ask_door(capsys) == (False, [])
         assert daemon.pid != pid
-        assert "without a word" in daemon.status()["last_end"]
+        assert "without a message" in daemon.status()["last_end"]
 
 
 @pytest.mark.slow
@@ -68,10 +68,10 @@ def test_a_daemon_that_is_stopped_in_mid_request_is_given_up_and_told_of_in_one_
             monkeypatch.setattr(where, name, seconds)
         waiting = daemon.asking(ZOO)
         os.kill(daemon.pid, signal.SIGSTOP)
-        with pytest.raises(client.AbsentError, match="said nothing"):
+        with pytest.raises(client.AbsentError, match="sent nothing"):
             waiting.result(5)
-        here, told = through_the_door(capsys)
-        assert here and len(told) == 1 and told[0].startswith("note: ") and "said nothing" in told[0]
+        here, lines = ask_door(capsys)
+        assert here and len(lines) == 1 and lines[0].startswith("note: ") and "sent nothing" in lines[0]
         with pytest.raises(ToolError, match="does not answer"):
             door.ask(BOARDS, handle, mode=door.Mode.REQUIRE)
         assert upkeep.daemon_command("stop")[2] == 0
@@ -82,10 +82,10 @@ def test_a_daemon_that_is_stopped_in_mid_request_is_given_up_and_told_of_in_one_
 def test_a_worker_that_is_stopped_is_found_out_and_the_caller_answers_itself(tmp_path, capsys):
     with running(tmp_path, BUILDTOOL_DAEMON_SILENCE=3) as daemon:
         daemon.stop_workers()
-        here, told = through_the_door(capsys, ZOO)
-        assert here and len(told) == 1 and "said nothing for long" in told[0]
+        here, lines = ask_door(capsys, ZOO)
+        assert here and len(lines) == 1 and "sent nothing for long" in lines[0]
         assert daemon.counts()["crashes"] == 1
-        assert through_the_door(capsys, ZOO) == (False, [])
+        assert ask_door(capsys, ZOO) == (False, [])
 
 
 @pytest.mark.slow
@@ -160,7 +160,7 @@ def test_a_daemon_that_nobody_asks_ends_unless_an_editor_holds_it(tmp_path):
         assert is_running(pid) and daemon.status()["leases"] == 1
         link.close()
         eventually(lambda: not is_running(pid))
-        assert "nobody asked" in daemon.at.said()["ended"]
+        assert "no request came" in daemon.at.said()["ended"]
         assert not daemon.at.address.exists()
 
 
@@ -179,17 +179,17 @@ def test_alive_is_who_holds_the_lock_and_nobody_else_is_killed(tmp_path, monkeyp
     at = places.endpoint().prepared()
     record = {"pid": os.getpid(), "start": "1", "ended": ""}
     at.record.write_text(json.dumps(record))
-    assert not at.is_alive()  # whatever process has that number
+    assert not at.is_alive()  # another process may have that PID
     at.lock.touch()
     assert not at.is_alive()
     monkeypatch.setattr(upkeep, "SILENT_SECONDS", 0.2)
     with hold_lock(at.lock, wait=False) as mine:
         assert mine is not None and at.is_alive()
-        with pytest.raises(ToolError, match="its process is not known"):
+        with pytest.raises(ToolError, match="its process number is not known"):
             upkeep.daemon_command("stop")
         for damaged in ("", "[]", '{"pid": "x", "start": 5}', "\0"):
             at.record.write_text(damaged)
-            with pytest.raises(ToolError, match="its process is not known"):
+            with pytest.raises(ToolError, match="its process number is not known"):
                 upkeep.daemon_command("stop")
     assert not at.is_alive()
     assert process(os.getpid())[1] not in ("", "1")
@@ -199,8 +199,8 @@ def test_a_folder_that_is_not_the_users_alone_starts_no_daemon(tmp_path, monkeyp
     folder = private(tmp_path / "state")
     folder.chmod(0o777)
     monkeypatch.setenv(STATE, str(folder))
-    here, told = through_the_door(capsys)
-    assert here and len(told) == 1 and "others may write" in told[0]
+    here, lines = ask_door(capsys)
+    assert here and len(lines) == 1 and "others may write" in lines[0]
     assert not list(folder.iterdir())
 
 
@@ -221,12 +221,12 @@ def test_the_last_words_of_a_daemon_that_dies_at_its_start_reach_the_client(tmp_
 def test_a_client_of_another_version_or_of_other_code_answers_itself(tmp_path, monkeypatch):
     with running(tmp_path) as daemon:
         daemon.link().close()
-        for where, name, value, said in (
+        for where, name, value, message in (
             (client, "__version__", "0.0", "another version"),
             (wire, "PROTOCOL", 99, "protocol"),
             (daemon, "at", Endpoint("f" * 16, daemon.at.folder), "code has changed"),
         ):
-            with monkeypatch.context() as patch, pytest.raises(client.AbsentError, match=said):
+            with monkeypatch.context() as patch, pytest.raises(client.AbsentError, match=message):
                 patch.setattr(where, name, value)
                 daemon.link()
         assert daemon.ask(BOARDS)
@@ -236,7 +236,7 @@ def test_a_daemon_of_older_code_ends_when_a_newer_one_starts_and_leaves_nothing(
     with running(tmp_path) as daemon:
         daemon.link().close()
         retire_others(Endpoint("0" * 16, daemon.at.folder), daemon.at.said()["code"])
-        assert daemon.ask(BOARDS)  # of the same code, with another cache perhaps
+        assert daemon.ask(BOARDS)  # it has the same code, and may have another cache
         retire_others(Endpoint("0" * 16, daemon.at.folder), "newer code")
         eventually(daemon.is_over)
         assert "newer code" in daemon.at.said()["ended"]
@@ -244,12 +244,12 @@ def test_a_daemon_of_older_code_ends_when_a_newer_one_starts_and_leaves_nothing(
         assert not list(daemon.at.folder.iterdir())
 
 
-def as_a_stranger(address):
-    """What another user hears at a socket: the bytes of an answer, or the error's number."""
+def connect_as_stranger(address):
+    """Returns what another user gets at a socket: the number of bytes of an answer, or the error's name."""
     read, write = os.pipe()
     pid = os.fork()
     if not pid:
-        said = "nothing"
+        text = "nothing"
         try:
             os.setgroups([])
             os.setgid(65534)
@@ -258,16 +258,16 @@ def as_a_stranger(address):
                 ours.settimeout(5)
                 ours.connect(str(address))
                 ours.sendall(wire.pack_frame({"hello": {}}))
-                said = f"heard {len(ours.recv(100))}"
+                text = f"heard {len(ours.recv(100))}"
         except OSError as error:
-            said = errno.errorcode.get(error.errno or 0, "no error")
+            text = errno.errorcode.get(error.errno or 0, "no error")
         finally:
-            os.write(write, said.encode())
+            os.write(write, text.encode())
             os._exit(0)
     os.close(write)
     os.waitpid(pid, 0)
-    with os.fdopen(read, "rb") as found:
-        return found.read().decode()
+    with os.fdopen(read, "rb") as pipe:
+        return pipe.read().decode()
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user")
@@ -276,10 +276,10 @@ def test_another_user_can_neither_reach_the_socket_nor_speak_to_it():
     try:
         with running(folder) as daemon:
             daemon.link().close()
-            assert as_a_stranger(daemon.at.address) == "EACCES"  # by the folder
+            assert connect_as_stranger(daemon.at.address) == "EACCES"  # because of the folder
             for path in (folder, daemon.at.folder, daemon.at.address):
                 path.chmod(0o777)
-            assert as_a_stranger(daemon.at.address) in ("heard 0", "ECONNRESET", "EPIPE")
+            assert connect_as_stranger(daemon.at.address) in ("heard 0", "ECONNRESET", "EPIPE")
             assert daemon.counts()["bad"] == 0
     finally:
         shutil.rmtree(folder)
@@ -318,9 +318,9 @@ print(*sorted({name.split(".")[1] for name in sys.modules if name.startswith("bu
 print(*(name for name in sys.modules if name.startswith("buildtool.api.") and "requests" not in name))
 """
     with running(tmp_path) as daemon:
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
         rooms = "api base client options schema"
-        assert done.stdout.splitlines() == ["['buildtool', 'msgpack']", "[]", rooms, ""]
+        assert result.stdout.splitlines() == ["['buildtool', 'msgpack']", "[]", rooms, ""]
         assert daemon.counts()["requests"] == 1
 
 

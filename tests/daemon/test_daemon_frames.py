@@ -1,4 +1,4 @@
-"""Frames and entries that nobody should send: a small part of `python -m benchmarks.fuzz_daemon`."""
+"""Hostile frames and entries: a small part of `python -m benchmarks.fuzz_daemon`."""
 
 import importlib.util
 import struct
@@ -79,12 +79,12 @@ def test_wrong_words_and_pipelined_requests_are_refused(tmp_path):
         daemon.link().close()
         daemon.stop_workers()
         for said, *messages in (
-            ("a client has to say hello first", {"request": BOARDS}),
-            ("an unknown word of control", hello, {"control": "nonesuch"}),
-            ("a message asks for nothing", hello, {}),
-            ("a request is a map", hello, {"request": [1]}),
-            ("an unknown use of the cache", hello, {"request": BOARDS, "cache": "x"}),
-            ("a client asks for one thing at a time", hello, slow, slow),
+            ("a client must say hello first", {"request": BOARDS}),
+            ("an unknown control word", hello, {"control": "nonesuch"}),
+            ("a message has no known key", hello, {}),
+            ("a request must be a map", hello, {"request": [1]}),
+            ("an unknown value of 'cache'", hello, {"request": BOARDS, "cache": "x"}),
+            ("a client may send only one request at a time", hello, slow, slow),
         ):
             assert refusal(daemon, *messages) == [said]
         eventually(lambda: daemon.counts()["bad"] == 6)

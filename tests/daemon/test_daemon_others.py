@@ -1,4 +1,4 @@
-"""Plugins of others that are no packages: no digest covers their code, so nothing outlives a request."""
+"""Foreign plugins that are single modules: no digest covers their code, so nothing outlives a request."""
 
 import pytest
 from daemons import eventually, running
@@ -22,8 +22,8 @@ plugin = Plugin()
 """
 
 
-def installed(folder, board, size):
-    """A distribution with one board."""
+def install(folder, board, size):
+    """Installs a distribution with one board."""
     (folder / "theirs-1.0.dist-info").mkdir(parents=True, exist_ok=True)
     (folder / "theirs-1.0.dist-info" / "METADATA").write_text("Name: theirs\nVersion: 1.0\n")
     entry = "[buildtool.targets]\ntheirs = theirs_of_a_test:plugin\n"
@@ -41,17 +41,17 @@ def test_another_distribution_may_come_and_change_while_a_daemon_runs(tmp_path):
         return daemon.ask({"kind": "plan", "model": "ds_cnn", "board": board})
 
     def size(daemon, board):
-        (found,) = (one for one in daemon.ask({"kind": "boards"})["boards"] if one["name"] == board)
-        return next(memory["size"] for memory in found["memories"] if memory["name"] == "sram")
+        (board_answer,) = (one for one in daemon.ask({"kind": "boards"})["boards"] if one["name"] == board)
+        return next(memory["size"] for memory in board_answer["memories"] if memory["name"] == "sram")
 
     with running(tmp_path, PYTHONPATH=folder, PYTHONDONTWRITEBYTECODE=1) as daemon:
         assert "theirs" not in [board["name"] for board in daemon.ask({"kind": "boards"})["boards"]]
-        installed(folder, "theirs", 65536)
+        install(folder, "theirs", 65536)
         assert size(daemon, "theirs") == 65536
         assert plan(daemon, "theirs")["board"] == "theirs"
-        installed(folder, "theirs", 131072)
+        install(folder, "theirs", 131072)
         assert size(daemon, "theirs") == 131072
-        installed(folder, "changed", 65536)
+        install(folder, "changed", 65536)
         assert plan(daemon, "changed")["board"] == "changed"
         assert not [path for path in (tmp_path / "cache" / "plans").rglob("*") if path.is_file()]
         assert plan(daemon, "cortex-m4")["board"] == "cortex-m4"

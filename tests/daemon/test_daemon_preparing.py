@@ -1,4 +1,4 @@
-"""What nobody has asked for yet: within a budget, at the lowest priority, ended when a request comes."""
+"""Preparations: within a budget, at the lowest priority, and ended when a request comes."""
 
 import os
 import signal
@@ -24,7 +24,7 @@ class Process:
 
 
 class Processes:
-    """A pool of such; `told`: the messages to the one there is; `dearly`: CPU seconds it has in the end."""
+    """A pool with one such worker. `answer` has the messages to it, `dearly` its CPU seconds at the end."""
 
     def __init__(self):
         self.workers, self.answer, self.removed, self.dearly, self.dead = [], [], 0, None, []
@@ -62,7 +62,7 @@ class Bench:
         return request
 
     def after(self, seconds):
-        """Whether something is at work once so many more seconds have gone by."""
+        """Returns whether a preparation is at work `seconds` later."""
         self.clock.now += seconds
         self.preparer.go_on()
         return self.preparer.at_work is not None
@@ -92,7 +92,7 @@ def test_the_budget_is_a_share_of_the_time_since_the_last_request():
     assert budget.left() == 0.25 * preparing.COUNTED_SECONDS - 3
     budget.begin()
     assert (budget.left(), budget.spent) == (0, 0)
-    budget.begin(40, 4)  # another daemon's
+    budget.begin(40, 4)  # taken over from another daemon
     assert budget.left() == 6 and budget.idle_seconds == 40
     bench = Bench(share=0)
     bench.add()
@@ -106,7 +106,7 @@ def test_what_is_prepared_waits_for_the_budget_and_the_look_ahead_for_twice_the_
     assert bench.says(final=b"", cpu=0.2).job.key == "net.tflite 1 {}"
     assert bench.preparer.budget.spent == 0.2
     bench.add(ahead=True)
-    assert not bench.after(5)  # of 0.8 s the half is left to saves, and 0.2 s are spent
+    assert not bench.after(5)  # half of 0.8 s is for saved files, and 0.2 s are spent
     assert bench.after(3)
     assert bench.pool.answer[-1]["seconds"] == pytest.approx(0.355)
 
@@ -119,7 +119,7 @@ def test_a_request_ends_what_is_at_work_and_begins_the_budget_anew(bench):
     assert bench.pool.removed == 1 and bench.preparer.at_work is None
     assert len(bench.preparer.waiting) == 2 and bench.preparer.budget.left() == 0
     assert not bench.after(1) and bench.after(5)
-    bench.preparer.asked(other, {})  # its answer need not be prepared any more, nor an older one
+    bench.preparer.asked(other, {})  # its answer is not prepared any more, nor an older one
     assert [one.job.request["model"]["path"] for one in bench.preparer.waiting] == ["net.tflite"]
 
 
@@ -152,7 +152,7 @@ def test_a_look_ahead_that_may_not_go_on_waits_and_one_that_ended_does_not(bench
     bench.add(ahead=True)
     assert bench.after(10)
     key = bench.preparer.at_work.job.key
-    assert bench.says(rested="") is None  # of its imports, sent before it was told
+    assert bench.says(rested="") is None  # the end of its imports, sent before the preparation began
     assert bench.says(rested=key, left=True, cpu=0.6) is not None
     assert len(bench.preparer.waiting) == 1 and not bench.after(1)
     assert bench.after(20) and [m["key"] for m in bench.pool.answer] == [key] * 2
@@ -165,8 +165,8 @@ def test_a_later_save_takes_the_place_of_an_earlier_one_and_the_number_is_bounde
         bench.add(digest=digest)
         bench.add(digest=digest, options={"ram": 4096})
         bench.add(digest=digest, ahead=True)
-    left = [(one.ahead, one.job.request["model"]["sha256"]) for one in bench.preparer.waiting]
-    assert left == [(False, "3"), (False, "3"), (True, "3")]
+    rows = [(one.ahead, one.job.request["model"]["sha256"]) for one in bench.preparer.waiting]
+    assert rows == [(False, "3"), (False, "3"), (True, "3")]
     for number in range(100):
         bench.add(f"{number}.tflite")
     assert len(bench.preparer.waiting) == preparing.MOST_WAITING
@@ -177,7 +177,7 @@ def test_a_later_save_takes_the_place_of_an_earlier_one_and_the_number_is_bounde
 
 @pytest.fixture
 def request_of(tmp_path):
-    """A request about a network of so many channels, which is saved."""
+    """A function that saves a network with this many channels, and returns a request about it."""
 
     def located(channels=8, **more):
         (tmp_path / "net.tflite").write_bytes(small(channels))
@@ -188,7 +188,7 @@ def request_of(tmp_path):
 
 
 def prepares(daemon):
-    """The process that prepares; 0 where there is none."""
+    """Returns the PID of the process that prepares, or 0."""
     return next((w["pid"] for w in daemon.status()["workers"] if w["prepares"]), 0)
 
 
@@ -196,12 +196,12 @@ def prepares(daemon):
 def test_what_is_prepared_has_the_lowest_priority(tmp_path, request_of):
     with running(tmp_path) as daemon:
         daemon.ask(request_of())
-        low = eventually(lambda: prepares(daemon))
-        eventually(lambda: os.sched_getscheduler(low) == os.SCHED_IDLE)
-        assert os.getpriority(os.PRIO_PROCESS, low) == 19
-        (other,) = set(daemon.workers()) - {low}
+        pid = eventually(lambda: prepares(daemon))
+        eventually(lambda: os.sched_getscheduler(pid) == os.SCHED_IDLE)
+        assert os.getpriority(os.PRIO_PROCESS, pid) == 19
+        (other,) = set(daemon.workers()) - {pid}
         assert os.sched_getscheduler(other) == os.SCHED_OTHER
-        group = Path(f"/proc/{low}/autogroup")  # "/autogroup-7 nice 19"; "" or none where there are no groups
+        group = Path(f"/proc/{pid}/autogroup")  # "/autogroup-7 nice 19"; empty or missing without groups
         eventually(lambda: not group.exists() or group.read_text().split()[2:] in ([], ["19"]))
 
 
@@ -209,15 +209,15 @@ def test_what_is_prepared_has_the_lowest_priority(tmp_path, request_of):
 def test_what_is_prepared_ends_when_a_person_asks(tmp_path, request_of):
     with running(tmp_path, BUILDTOOL_DAEMON_AHEAD=PLENTY) as daemon:
         daemon.ask(request_of())
-        low = eventually(lambda: prepares(daemon))
-        assert os.sched_getscheduler(low) == os.SCHED_OTHER
+        pid = eventually(lambda: prepares(daemon))
+        assert os.sched_getscheduler(pid) == os.SCHED_OTHER
         eventually(lambda: daemon.status()["preparing"]["waiting"] == 0)
-        os.kill(low, signal.SIGSTOP)  # so that it stays at work
+        os.kill(pid, signal.SIGSTOP)  # so that it stays at work
         request = request_of(16)
         eventually(lambda: any(w["doing"] == "preparing" for w in daemon.status()["workers"]))
         assert daemon.ask(request)["model"] == "net"
-        assert low not in daemon.workers()
-        eventually(lambda: not is_running(low))
+        assert pid not in daemon.workers()
+        eventually(lambda: not is_running(pid))
         counts = daemon.counts()
         assert (counts["planned"], counts["prepared"], counts["crashes"]) == (2, 0, 0)
 
@@ -243,10 +243,10 @@ def test_a_limit_that_was_looked_ahead_at_is_found_in_the_cache(tmp_path):
 def test_a_process_that_prepares_and_is_killed_costs_nobody_anything(tmp_path, request_of):
     with running(tmp_path, BUILDTOOL_DAEMON_AHEAD=PLENTY) as daemon:
         daemon.ask(request_of())
-        low = eventually(lambda: prepares(daemon))
-        os.kill(low, signal.SIGKILL)
-        eventually(lambda: low not in daemon.workers())
+        pid = eventually(lambda: prepares(daemon))
+        os.kill(pid, signal.SIGKILL)
+        eventually(lambda: pid not in daemon.workers())
         request = request_of(16)
         assert msgpack.packb(daemon.ask(request)) == msgpack.packb(service.handle(request))
         assert daemon.counts()["faults"] == 0
-        assert eventually(lambda: prepares(daemon)) != low
+        assert eventually(lambda: prepares(daemon)) != pid

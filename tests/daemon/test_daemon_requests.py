@@ -1,4 +1,4 @@
-"""What the daemon answers: as the caller's own process does, once for equal requests, two boards at once."""
+"""The daemon answers as the caller's own process does: equal requests once, two boards at the same time."""
 
 import os
 import signal
@@ -55,16 +55,16 @@ def files(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def daemon(tmp_path_factory):
-    with running(tmp_path_factory.mktemp("d")) as found:
-        yield found
+    with running(tmp_path_factory.mktemp("d")) as started:
+        yield started
 
 
 def located(files, request):
     return Located(request, str(files)).request
 
 
-def limited(files, ram):
-    """A request that no other test makes, by its limit."""
+def limit_request(files, ram):
+    """Returns a request that no other test sends, because of its limit."""
     options = {"ram": ram}
     return located(files, {"kind": "plan", "model": "net.tflite", "board": "cortex-m4", "options": options})
 
@@ -126,11 +126,11 @@ def test_a_boards_base_is_looked_at_before_an_answer_comes_from_memory(files, da
 def test_status_answers_while_a_worker_is_at_work_and_equal_requests_are_one(files, daemon):
     daemon.stop_workers()
     planned = daemon.counts()["planned"]
-    request = limited(files, 9000)
+    request = limit_request(files, 9000)
     first, second = daemon.asking(request), daemon.asking(dict(reversed(request.items())))
-    found = daemon.status()
-    assert [w["doing"] for w in found["workers"]].count("planning") == 1
-    assert found["counts"]["planned"] == planned + 1
+    status = daemon.status()
+    assert [w["doing"] for w in status["workers"]].count("planning") == 1
+    assert status["counts"]["planned"] == planned + 1
     eventually(lambda: any("beat" in message for message in first.answer))
     assert not first.is_done and not second.is_done
     daemon.go_on()
@@ -140,21 +140,21 @@ def test_status_answers_while_a_worker_is_at_work_and_equal_requests_are_one(fil
 
 def test_one_of_two_clients_may_go_and_the_last_one_takes_the_work_with_it(files, daemon):
     daemon.stop_workers()
-    first, second = daemon.asking(limited(files, 9001)), daemon.asking(limited(files, 9001))
+    first, second = daemon.asking(limit_request(files, 9001)), daemon.asking(limit_request(files, 9001))
     (worker,) = daemon.at_work()
     first.link._socket.shutdown(2)
-    eventually(lambda: daemon.status()["clients"] == 2)  # the second, and whoever asks
+    eventually(lambda: daemon.status()["clients"] == 2)  # the second, and the one that asks for the status
     assert daemon.at_work() == [worker]
     second.link._socket.shutdown(2)
     eventually(lambda: not is_running(worker))
     assert daemon.counts()["crashes"] == 0
     daemon.go_on()
-    assert daemon.ask(limited(files, 9001))["model"] == "net"
+    assert daemon.ask(limit_request(files, 9001))["model"] == "net"
 
 
 def test_two_boards_are_planned_at_once(files, daemon):
     daemon.stop_workers()
-    waiting = daemon.asking(limited(files, 9002))
+    waiting = daemon.asking(limit_request(files, 9002))
     (worker,) = daemon.at_work()
     daemon.go_on(but=worker)
     other = located(files, {"kind": "plan", "model": "net.tflite", "board": "cortex-m55"})
@@ -167,25 +167,25 @@ def test_two_boards_are_planned_at_once(files, daemon):
 def test_a_worker_that_is_killed_costs_its_own_request_and_no_other(files, daemon):
     crashes = daemon.counts()["crashes"]
     daemon.stop_workers()
-    waiting = daemon.asking(limited(files, 9003))
+    waiting = daemon.asking(limit_request(files, 9003))
     (worker,) = daemon.at_work()
     os.kill(worker, signal.SIGKILL)
     with pytest.raises(client.AbsentError, match=r"ended \(status -9\)"):
         waiting.result()
     daemon.go_on()
-    assert daemon.ask(limited(files, 9003))["model"] == "net"
+    assert daemon.ask(limit_request(files, 9003))["model"] == "net"
     assert daemon.counts()["crashes"] == crashes + 1
 
 
 def test_twenty_clients_at_once_start_one_daemon_and_get_equal_answers(files, tmp_path):
     request = located(files, {"kind": "plan", "model": "net.tflite", "board": "host"})
     with running(tmp_path) as daemon:
-        barrier, found = threading.Barrier(20), []
+        barrier, answers = threading.Barrier(20), []
 
         def one():
             barrier.wait()
             link = daemon.link()
-            found.append((link.hello["pid"], msgpack.packb(link.request(request, "on", None))))
+            answers.append((link.hello["pid"], msgpack.packb(link.request(request, "on", None))))
             link.close()
 
         threads = [threading.Thread(target=one) for _ in range(20)]
@@ -193,7 +193,7 @@ def test_twenty_clients_at_once_start_one_daemon_and_get_equal_answers(files, tm
             thread.start()
         for thread in threads:
             thread.join()
-        assert len(found) == 20 and len(set(found)) == 1
+        assert len(answers) == 20 and len(set(answers)) == 1
         assert daemon.counts()["planned"] == 1
 
 

@@ -1,4 +1,4 @@
-"""Files that change: the next answer is prepared and comes from memory; a touch prepares nothing."""
+"""Changed files: the next answer is prepared and comes from memory. A touch prepares nothing."""
 
 import os
 import time
@@ -31,8 +31,8 @@ def project(tmp_path):
     return folder
 
 
-def settled(daemon):
-    """What the daemon has counted once it has nothing left to do."""
+def wait_until_idle(daemon):
+    """Returns the daemon's counts once it has nothing left to do."""
     eventually(lambda: all(w["doing"] == "idle" for w in daemon.status()["workers"]))
     return daemon.counts()
 
@@ -46,20 +46,20 @@ def test_a_saved_files_next_answer_is_prepared_and_comes_from_memory(tmp_path, p
     with running(tmp_path, BUILDTOOL_DAEMON_AHEAD=PLENTY) as daemon:
         daemon.ask(located(project))
         watched = daemon.status()["watched"]
-        assert set(watched["files"]) > set(map(str, project.iterdir()))  # and the board that they extend
+        assert set(watched["files"]) > set(map(str, project.iterdir()))  # also the board that they extend
         assert watched["without_events"] == {}
 
         def saved(save):
-            """What has been prepared, and answered from memory, because of a save."""
-            before = settled(daemon)
-            seen = changes(daemon)
+            """Returns how many answers a save has prepared, and how many came from memory."""
+            before = wait_until_idle(daemon)
+            number = changes(daemon)
             save()
-            eventually(lambda: changes(daemon) > seen)
+            eventually(lambda: changes(daemon) > number)
             eventually(lambda: daemon.counts()["prepared"] > before["prepared"])
-            prepared = settled(daemon)
+            prepared = wait_until_idle(daemon)
             answer = daemon.ask(located(project))
             assert msgpack.packb(answer) == msgpack.packb(handle(located(project)))
-            after = settled(daemon)
+            after = wait_until_idle(daemon)
             assert after["planned"] == before["planned"]
             return prepared["prepared"] - before["prepared"], after["from_memory"] - before["from_memory"]
 
@@ -72,32 +72,32 @@ def test_a_saved_files_next_answer_is_prepared_and_comes_from_memory(tmp_path, p
         base = 'extends = "cortex-m4"\n[memory.sram]\nsize = 49152\n'
         assert saved(lambda: (project / "base.toml").write_text(base)) == (1, 1)
 
-        before, seen = settled(daemon), changes(daemon)
+        before, number = wait_until_idle(daemon), changes(daemon)
         (project / "net.tflite").touch()
         (project / "net.tflite").write_bytes((project / "net.tflite").read_bytes())
         (project / "other.txt").write_text("of no account")
         (project / "net.tflite").chmod(0o600)
         time.sleep(0.6)
-        assert settled(daemon) == before and changes(daemon) == seen
+        assert wait_until_idle(daemon) == before and changes(daemon) == number
 
         (project / "net.tflite").unlink()
         (project / "net.tflite").write_bytes(b"not a model")
-        eventually(lambda: changes(daemon) > seen)
-        (project / "net.tflite").write_bytes(small(8))  # the error that was prepared is nobody's answer
+        eventually(lambda: changes(daemon) > number)
+        (project / "net.tflite").write_bytes(small(8))  # the prepared error answers no request
         assert daemon.ask(located(project))["model"] == "net"
 
 
 @pytest.fixture
 def at_once(monkeypatch):
-    """Every look is one at sizes and times, and nothing is waited for."""
+    """Every check looks at sizes and times, and nothing waits."""
     monkeypatch.setattr(watching, "LOOK_SECONDS", 0.0)
     monkeypatch.setattr(watching, "SETTLE_SECONDS", 0.0)
 
 
-def watcher_of(project, **more):
-    found = Watcher(lambda: None)
-    found.remember(located(project, **more), {})
-    return found
+def make_watcher(project, **more):
+    watcher = Watcher(lambda: None)
+    watcher.remember(located(project, **more), {})
+    return watcher
 
 
 def refuse(*about):
@@ -116,38 +116,38 @@ def test_without_events_a_look_finds_a_change_and_why_is_said_once(
     project, at_once, monkeypatch, capsys, name, replaced, why
 ):
     monkeypatch.setattr(f"{watching.__name__}.{name}", replaced)
-    found = watcher_of(project)
+    watcher = make_watcher(project)
     for channels in (16, 24):
         (project / "net.tflite").write_bytes(small(channels))
         for _ in range(2):
-            found.poll(0.0)
-        assert [request for request, _ in found.changed()] == [located(project)]
-    found.poll(0.0)
-    assert why in found.status()["without_events"][str(project)]
+            watcher.poll(0.0)
+        assert [request for request, _ in watcher.changed()] == [located(project)]
+    watcher.poll(0.0)
+    assert why in watcher.status()["without_events"][str(project)]
     assert capsys.readouterr().out.count("no events for") == 1
 
 
 def test_a_file_that_is_being_written_is_waited_for(project, monkeypatch):
-    found = watcher_of(project)
+    watcher = make_watcher(project)
     (project / "net.tflite").write_bytes(small(16)[:100])
-    eventually(lambda: found.is_hinted)
-    assert not list(found.changed())  # too soon
+    eventually(lambda: watcher.is_hinted)
+    assert not list(watcher.changed())  # too soon
     (project / "net.tflite").write_bytes(small(16))
-    ((request, _),) = eventually(lambda: list(found.changed()), 5)
+    ((request, _),) = eventually(lambda: list(watcher.changed()), 5)
     assert request == located(project)
-    found.stop()
+    watcher.stop()
 
 
 def test_what_is_watched_is_bounded_by_the_requests_that_are_remembered(tmp_path, monkeypatch):
-    found = Watcher(lambda: None)
+    watcher = Watcher(lambda: None)
     for number in range(MOST_REQUESTS + 10):
         folder = tmp_path / str(number)
         folder.mkdir()
         (folder / "net.tflite").write_bytes(b"%d" % number)
-        found.remember(located(folder, board="host"), {})
-    assert len(found.status()["files"]) == MOST_REQUESTS
-    assert len(found._folders) == len(found._events.watches) == len(found._stamps) == MOST_REQUESTS
-    found.stop()
+        watcher.remember(located(folder, board="host"), {})
+    assert len(watcher.status()["files"]) == MOST_REQUESTS
+    assert len(watcher._folders) == len(watcher._events.watches) == len(watcher._stamps) == MOST_REQUESTS
+    watcher.stop()
 
 
 def test_a_file_that_changes_while_it_is_read_has_no_digest(tmp_path, monkeypatch):
@@ -164,12 +164,12 @@ def test_a_file_that_changes_while_it_is_read_has_no_digest(tmp_path, monkeypatc
 
 
 def test_a_pipe_in_place_of_a_file_is_not_waited_for(project, at_once):
-    found = watcher_of(project)
+    watcher = make_watcher(project)
     (project / "net.tflite").unlink()
     os.mkfifo(project / "net.tflite")
-    found.poll(0.0)
-    assert list(found.changed()) == []
-    found.stop()
+    watcher.poll(0.0)
+    assert list(watcher.changed()) == []
+    watcher.stop()
 
 
 def test_file_systems_are_known_by_their_longest_mount(tmp_path, monkeypatch):

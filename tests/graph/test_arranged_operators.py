@@ -1,4 +1,4 @@
-"""Packs, cuts, gathered elements, tiles and blocks equal LiteRT, rewritten or not."""
+"""Packs, cuts, gathers, tiles and blocks equal LiteRT, before and after rewriting."""
 
 import tracemalloc
 
@@ -27,13 +27,13 @@ def shapes(most: int = 5, least: int = 1) -> st.SearchStrategy[list[int]]:
 
 
 def axis_of(draw: st.DrawFn, rank: int) -> tuple[int, int]:
-    """An axis, and the same as a file may say it."""
+    """Returns an axis from 0 and the same axis as a file may give it, which may be negative."""
     axis = draw(st.integers(0, rank - 1))
     return axis, draw(st.sampled_from([axis, axis - rank]))
 
 
-def arranged(sheet, kind, shape, out, *parameters, version=1, **options):
-    """(inputs, outputs) of an operator on a tensor of `shape` and constants."""
+def add_operator(sheet, kind, shape, out, *parameters, version=1, **options):
+    """Adds an operator on a tensor of `shape` and constants; returns its (inputs, outputs)."""
     x = sheet.add(FileTensor(shape, **SCALE))
     inputs = [x, *(p if isinstance(p, FileTensor) else constant(p) for p in parameters)]
     inputs[1:] = map(sheet.add, inputs[1:])
@@ -43,24 +43,24 @@ def arranged(sheet, kind, shape, out, *parameters, version=1, **options):
     return [x], [y]
 
 
-def packed(sheet, draw):
+def add_pack(sheet, draw):
     shape, count = draw(shapes(5, 0)), draw(st.integers(1, 4))
-    axis, said = axis_of(draw, len(shape) + 1)
+    axis, file_axis = axis_of(draw, len(shape) + 1)
     parts = [sheet.add(FileTensor(shape, **SCALE)) for _ in range(count)]
     out = [*shape[:axis], count, *shape[axis:]]
-    options = {"ValuesCount": count, "Axis": said}
+    options = {"ValuesCount": count, "Axis": file_axis}
     return parts, [sheet.apply("PACK", parts, out, "PackOptions", options, **SCALE)]
 
 
-def parted(sheet, draw, kind):
+def add_parts(sheet, draw, kind):
     shape = draw(shapes())
-    axis, said = axis_of(draw, len(shape))
+    axis, file_axis = axis_of(draw, len(shape))
     x = sheet.add(FileTensor(shape, **SCALE))
     if kind == "UNPACK":
         outs = [
             sheet.add(FileTensor([*shape[:axis], *shape[axis + 1 :]], **SCALE)) for _ in range(shape[axis])
         ]
-        options = {"Num": shape[axis], "Axis": said}
+        options = {"Num": shape[axis], "Axis": file_axis}
         sheet.operators.append(FileOperator(kind, [x], outs, "UnpackOptions", options))
         return [x], outs
     sizes = draw(st.lists(st.integers(1, 3), min_size=1, max_size=4))
@@ -68,80 +68,80 @@ def parted(sheet, draw, kind):
     outs = [sheet.add(FileTensor([*shape[:axis], n, *shape[axis + 1 :]], **SCALE)) for n in sizes]
     if draw(st.booleans()):
         sizes[draw(st.integers(0, len(sizes) - 1))] = -1
-    inputs = [x, sheet.ints(*sizes), sheet.add(constant(said))]
+    inputs = [x, sheet.ints(*sizes), sheet.add(constant(file_axis))]
     sheet.operators.append(FileOperator(kind, inputs, outs, "SplitVOptions", {"NumSplits": len(sizes)}))
     return [x], outs
 
 
-def reversed_(sheet, draw):
+def add_reverse(sheet, draw):
     shape = draw(shapes())
-    first, said = axis_of(draw, len(shape))
-    axes = [said, *range(first + 1, draw(st.integers(first + 1, len(shape))))]
-    return arranged(sheet, "REVERSE_V2", shape, shape, axes)
+    first, file_axis = axis_of(draw, len(shape))
+    axes = [file_axis, *range(first + 1, draw(st.integers(first + 1, len(shape))))]
+    return add_operator(sheet, "REVERSE_V2", shape, shape, axes)
 
 
-def gathered(sheet, draw):
+def add_gather(sheet, draw):
     shape = draw(shapes())
-    axis, said = axis_of(draw, len(shape))
+    axis, file_axis = axis_of(draw, len(shape))
     common = draw(st.integers(0, axis))
-    own = draw(st.lists(st.integers(1, 3), max_size=2))
-    form = (*shape[:common], *own)
+    sizes = draw(st.lists(st.integers(1, 3), max_size=2))
+    form = (*shape[:common], *sizes)
     indices = sheet.rng.integers(0, shape[axis], form)
-    if draw(st.booleans()) and own:  # equally far apart
-        indices = np.broadcast_to(np.arange(own[-1]) % shape[axis], form)
+    if draw(st.booleans()) and sizes:  # with equal distances
+        indices = np.broadcast_to(np.arange(sizes[-1]) % shape[axis], form)
     places = constant(indices, draw(st.sampled_from(["int32", "int64"])))
-    options = {"Axis": said, "BatchDims": common}
+    options = {"Axis": file_axis, "BatchDims": common}
     if common and form and draw(st.booleans()):
         options["BatchDims"] = common - len(form) if common < len(form) else common
-    out = [*shape[:axis], *own, *shape[axis + 1 :]]
-    return arranged(sheet, "GATHER", shape, out, places, **options)
+    out = [*shape[:axis], *sizes, *shape[axis + 1 :]]
+    return add_operator(sheet, "GATHER", shape, out, places, **options)
 
 
-def gathered_nd(sheet, draw):
+def add_gather_nd(sheet, draw):
     shape = draw(shapes())
-    depth, own = draw(st.integers(1, len(shape))), draw(st.lists(st.integers(1, 3), max_size=2))
-    indices = np.stack([sheet.rng.integers(0, n, own) for n in shape[:depth]], -1)
-    return arranged(sheet, "GATHER_ND", shape, [*own, *shape[depth:]], indices)
+    depth, sizes = draw(st.integers(1, len(shape))), draw(st.lists(st.integers(1, 3), max_size=2))
+    indices = np.stack([sheet.rng.integers(0, n, sizes) for n in shape[:depth]], -1)
+    return add_operator(sheet, "GATHER_ND", shape, [*sizes, *shape[depth:]], indices)
 
 
-def broadcast(sheet, draw):
+def add_broadcast(sheet, draw):
     shape = draw(shapes(4))
-    wanted = [*draw(shapes(2, 0)), *(draw(st.integers(1, 3)) if n == 1 else n for n in shape)]
-    return arranged(sheet, "BROADCAST_TO", shape, wanted, wanted, version=3)
+    target = [*draw(shapes(2, 0)), *(draw(st.integers(1, 3)) if n == 1 else n for n in shape)]
+    return add_operator(sheet, "BROADCAST_TO", shape, target, target, version=3)
 
 
-def filled(sheet, draw):
-    """FILL with the shape of an input that SHAPE tells, added to it."""
+def add_fill(sheet, draw):
+    """Adds FILL with the shape of an input (from SHAPE), and an ADD of both."""
     shape = draw(shapes(4))
     x = sheet.add(FileTensor(shape, **SCALE))
-    told = sheet.apply("SHAPE", [x], [len(shape)], "ShapeOptions", {"OutType": 2}, dtype="int32", scale=None)
+    sizes = sheet.apply("SHAPE", [x], [len(shape)], "ShapeOptions", {"OutType": 2}, dtype="int32", scale=None)
     value = sheet.add(FileTensor((), data=np.array(draw(st.integers(-128, 127)), np.int8), **SCALE))
-    y = sheet.apply("FILL", [told, value], shape, "FillOptions", **SCALE)
+    y = sheet.apply("FILL", [sizes, value], shape, "FillOptions", **SCALE)
     return [x], [sheet.apply("ADD", [x, y], shape, "AddOptions", scale=0.5, zero=7)]
 
 
 CASES = {
-    "PACK": packed,
-    "UNPACK": lambda sheet, draw: parted(sheet, draw, "UNPACK"),
-    "SPLIT_V": lambda sheet, draw: parted(sheet, draw, "SPLIT_V"),
-    "REVERSE_V2": reversed_,
-    "GATHER": gathered,
-    "GATHER_ND": gathered_nd,
-    "BROADCAST_TO": broadcast,
-    "FILL": filled,
+    "PACK": add_pack,
+    "UNPACK": lambda sheet, draw: add_parts(sheet, draw, "UNPACK"),
+    "SPLIT_V": lambda sheet, draw: add_parts(sheet, draw, "SPLIT_V"),
+    "REVERSE_V2": add_reverse,
+    "GATHER": add_gather,
+    "GATHER_ND": add_gather_nd,
+    "BROADCAST_TO": add_broadcast,
+    "FILL": add_fill,
 }
 
 
 def check(sheet: Sheet, inputs: list[int], outputs: list[int], seed: int) -> None:
-    """The graph as read and the rewritten one equal LiteRT."""
+    """Checks that the read graph and the rewritten graph equal LiteRT."""
     data = sheet.bytes(inputs, outputs)
     graph = read_model(data)
     values = inputs_for(graph, seed)
-    made, turned = execute(graph, values), rewritten(data, values)
+    read, simplified = execute(graph, values), rewritten(data, values)
     expected = run(data, values)
     for ours, theirs in zip(graph.outputs, outputs, strict=True):
-        np.testing.assert_array_equal(made[ours], expected[theirs], strict=True)
-    assert len(turned.outputs) == len(outputs)
+        np.testing.assert_array_equal(read[ours], expected[theirs], strict=True)
+    assert len(simplified.outputs) == len(outputs)
 
 
 @pytest.mark.parametrize("kind", CASES)
@@ -182,17 +182,17 @@ def test_bytes_of_uint8_are_moved_as_well(kind):
     ],
 )
 def test_a_shape_in_another_order_is_refused(kind, options, indices, wrong):
-    """The number of elements alone would let them pass, in an order that LiteRT does not give."""
+    """The number of elements is right, but LiteRT has another order of dimensions."""
     sheet = Sheet()
-    ends = arranged(sheet, kind, (4, 5), wrong, *indices, **options)
+    ends = add_operator(sheet, kind, (4, 5), wrong, *indices, **options)
     with pytest.raises(ModelError, match="shape") as caught:
         read_model(sheet.bytes(*ends))
     assert kind in caught.value.operator or kind == "PACK"
 
 
-def test_gathering_from_a_long_row_takes_no_memory_of_its_length():
+def test_gathering_from_a_long_row_does_not_need_memory_of_its_length():
     sheet = Sheet()
-    ends = arranged(sheet, "GATHER", (1, 1 << 30), (1, 3), [[5, 9, 2]], Axis=1, BatchDims=1)
+    ends = add_operator(sheet, "GATHER", (1, 1 << 30), (1, 3), [[5, 9, 2]], Axis=1, BatchDims=1)
     data = sheet.bytes(*ends)
     tracemalloc.start()
     try:
@@ -202,8 +202,8 @@ def test_gathering_from_a_long_row_takes_no_memory_of_its_length():
         tracemalloc.stop()
 
 
-def told(sheet, kind, inputs, shape, name="", **options):
-    """An operator on integers."""
+def add_integers(sheet, kind, inputs, shape, name="", **options):
+    """Adds an operator on integers."""
     return sheet.apply(kind, inputs, shape, name, options, dtype="int32", scale=None)
 
 
@@ -213,25 +213,25 @@ OF_TWO |= dict.fromkeys(("MAXIMUM", "MINIMUM"), "MaximumMinimum")
 
 
 def test_integers_from_shapes_are_folded_as_litert_computes_them():
-    """SHAPE and what follows from it, tensor by tensor."""
+    """SHAPE and operators on its output, tensor by tensor."""
     sheet = Sheet()
     x = sheet.add(FileTensor((1, 4, 6, 2), **SCALE))
-    shape = told(sheet, "SHAPE", [x], [4], "ShapeOptions", OutType=2)
+    shape = add_integers(sheet, "SHAPE", [x], [4], "ShapeOptions", OutType=2)
     one = sheet.add(constant(1))
     two, zero, minus = (sheet.add(constant(n)) for n in (2, 0, -7))
     axis = [shape, sheet.ints(0)]
-    counted = told(sheet, "RANGE", [zero, two, one], [2], "RangeOptions")  # 0 1
-    wanted = [
-        told(sheet, "RANK", [x], [], "RankOptions"),
-        *(told(sheet, kind, axis, [], "ReducerOptions") for kind in REDUCTIONS),
-        told(sheet, "GATHER", [shape, two], [], "GatherOptions"),
-        *(told(sheet, kind, [minus, two], [], f"{table}Options") for kind, table in OF_TWO.items()),
-        told(sheet, "SLICE", [shape, sheet.ints(1), sheet.ints(2)], [2], "SliceOptions"),
-        told(sheet, "FILL", [sheet.ints(2), two], [2], "FillOptions"),
-        told(sheet, "ZEROS_LIKE", [counted], [2], "ZerosLikeOptions"),
-        told(sheet, "REVERSE_V2", [counted, sheet.ints(0)], [2], "ReverseV2Options"),
-        told(sheet, "TILE", [sheet.ints(3), sheet.ints(2)], [2], "TileOptions"),
-        told(sheet, "BROADCAST_ARGS", [sheet.ints(1, 5), sheet.ints(4, 1)], [2]),
+    numbers = add_integers(sheet, "RANGE", [zero, two, one], [2], "RangeOptions")  # 0 1
+    results = [
+        add_integers(sheet, "RANK", [x], [], "RankOptions"),
+        *(add_integers(sheet, kind, axis, [], "ReducerOptions") for kind in REDUCTIONS),
+        add_integers(sheet, "GATHER", [shape, two], [], "GatherOptions"),
+        *(add_integers(sheet, kind, [minus, two], [], f"{table}Options") for kind, table in OF_TWO.items()),
+        add_integers(sheet, "SLICE", [shape, sheet.ints(1), sheet.ints(2)], [2], "SliceOptions"),
+        add_integers(sheet, "FILL", [sheet.ints(2), two], [2], "FillOptions"),
+        add_integers(sheet, "ZEROS_LIKE", [numbers], [2], "ZerosLikeOptions"),
+        add_integers(sheet, "REVERSE_V2", [numbers, sheet.ints(0)], [2], "ReverseV2Options"),
+        add_integers(sheet, "TILE", [sheet.ints(3), sheet.ints(2)], [2], "TileOptions"),
+        add_integers(sheet, "BROADCAST_ARGS", [sheet.ints(1, 5), sheet.ints(4, 1)], [2]),
     ]
     for kind, inputs, outs, table, options in [
         ("UNPACK", [shape], [()] * 4, "UnpackOptions", {"Num": 4}),
@@ -240,15 +240,15 @@ def test_integers_from_shapes_are_folded_as_litert_computes_them():
     ]:
         parts = [sheet.add(FileTensor(out, "int32", scale=None)) for out in outs]
         sheet.operators.append(FileOperator(kind, inputs, parts, table, options))
-        wanted += parts
+        results += parts
     data = sheet.bytes([x], [x])
     network, computed = Network(FlatFile(data)), run(data, [np.zeros((1, 4, 6, 2), np.int8)])
     follow_shapes(network)
-    for index in wanted:
+    for index in results:
         assert np.array_equal(network.known[index], computed[index]), sheet.operators[index - 8]
 
 
-def test_an_operator_of_a_shape_s_chain_is_refused_by_its_name_with_all_others() -> None:
+def test_an_operator_in_a_chain_of_shapes_is_refused_by_name_with_all_others() -> None:
     s = Sheet()
     x, begin = s.add(FileTensor((1, 4, 4, 2))), s.add(FileTensor((1,), "int32", scale=None))
     shape = s.apply("SHAPE", [x], (4,), "ShapeOptions", dtype="int32", scale=None)

@@ -1,4 +1,4 @@
-"""The page of TFLite's operators comes from the reader's tables, and is correct."""
+"""The page of TFLite's operators agrees with the reader's tables and with LiteRT."""
 
 import numpy as np
 import pytest
@@ -51,11 +51,11 @@ def test_a_refusal_gives_the_reason_of_the_page(code):
 
 
 def test_an_operator_of_another_data_type_is_refused_for_the_reason_of_the_page():
-    assert "| SQRT | read | refused: LiteRT's kernel takes no uint8 |" in page()
+    assert "| SQRT | read | refused: LiteRT's kernel does not support uint8 |" in page()
     sheet = Sheet()
     x = sheet.add(Tensor((8,), "uint8"))
     y = sheet.apply("SQRT", [x], (8,), dtype="uint8")
-    with pytest.raises(UnsupportedError, match="LiteRT's kernel takes no uint8"):
+    with pytest.raises(UnsupportedError, match="LiteRT's kernel does not support uint8"):
         read_model(sheet.bytes([x], [y]))
 
 
@@ -78,7 +78,7 @@ _WIDE_FORMS = {  # constant operands, options, the output's shape and type
 
 @pytest.mark.parametrize("kind", _WIDE_FORMS)
 def test_the_page_is_right_about_litert_and_int16(kind):
-    """Where LiteRT runs an operator that has no int16 here, the page says `no kernel here`."""
+    """The page says `no kernel here` if LiteRT runs the operator in int16, otherwise that LiteRT cannot."""
     constants, options_class, options, shape = _WIDE_FORMS[kind]
     sheet = Sheet()
     x = sheet.add(Tensor((1, 2, 2, 4), "int16", scale=0.01))
@@ -90,5 +90,5 @@ def test_the_page_is_right_about_litert_and_int16(kind):
         run(sheet.bytes([x], [y]), [np.full((1, 2, 2, 4), 9, np.int16)])
         reason = "no kernel here"
     except (RuntimeError, ValueError):
-        reason = "LiteRT's kernel takes no int16"
+        reason = "LiteRT's kernel does not support int16"
     assert table()[kind]["int16"] == reason

@@ -1,4 +1,4 @@
-"""Comparisons, quotients, roots and choices: edge cases, and as lookups."""
+"""Comparisons, quotients, roots and SELECT in corner cases and as lookups."""
 
 import numpy as np
 import pytest
@@ -19,40 +19,40 @@ from buildtool.target.catalogue import constants_bytes, operands, select
 from buildtool.target.registry import load_target
 from buildtool.zoo.drawn import NetBuilder, quant
 
-EVERY = np.arange(-128, 128).astype(np.int8)
+ALL_BYTES = np.arange(-128, 128).astype(np.int8)
 
 
-def alone(kind, *quants, values=(), attrs=None, out=None):
-    """The outputs of a single operator for all byte values of its first operand."""
+def compute(kind, *quants, values=(), attrs=None, out=None):
+    """Returns an operator's outputs for all bytes of its first input; `values` are its other inputs."""
     net = NetBuilder(1)
     inputs = [net.input((256,), q=q) for q in quants]
     y = net.op(kind, inputs, attrs or Attrs(), out or quant(0.05, 3))
     graph = net.graph([y])
-    return execute(graph, [EVERY, *values])[y].astype(int)
+    return execute(graph, [ALL_BYTES, *values])[y].astype(int)
 
 
 def test_a_quotient_by_zero_is_the_end_of_the_range():
     zero = np.full(256, 9, np.int8)
-    quotients = alone(OpKind.DIV, quant(0.1, -5), quant(0.1, 9), values=[zero], attrs=QuotientAttrs())
-    assert quotients.tolist() == [-128 if x < -5 else 3 if x == -5 else 127 for x in range(-128, 128)]
+    outputs = compute(OpKind.DIV, quant(0.1, -5), quant(0.1, 9), values=[zero], attrs=QuotientAttrs())
+    assert outputs.tolist() == [-128 if x < -5 else 3 if x == -5 else 127 for x in range(-128, 128)]
 
 
 @pytest.mark.parametrize("wraps", [False, True])
 def test_a_tiny_quotient_wraps_or_is_zero(wraps):
-    """It is LiteRT's shift by 32 bits or more, or the nearest number, which is 0."""
+    """The result is that of LiteRT's shift by 32 bits or more, or the nearest number, which is 0."""
     quants, large = (quant(0.01, 0), quant(1.0, -128)), np.full(256, 127, np.int8)
     attrs = QuotientAttrs(wraps=wraps)
-    assert alone(OpKind.DIV, *quants, values=[large], attrs=attrs, out=quant(0.2, 0)).any() == wraps
+    assert compute(OpKind.DIV, *quants, values=[large], attrs=attrs, out=quant(0.2, 0)).any() == wraps
 
 
-def test_the_root_of_a_negative_value_is_the_lowest_output():
-    roots, inverse = (alone(kind, quant(0.1, 20)) for kind in (OpKind.SQRT, OpKind.RSQRT))
+def test_the_root_of_a_negative_value_is_the_least_output():
+    roots, inverse = (compute(kind, quant(0.1, 20)) for kind in (OpKind.SQRT, OpKind.RSQRT))
     assert set(roots[: 128 + 20]) == set(inverse[: 128 + 20]) == {-128}
     assert inverse[128 + 20] == 127
 
 
-def test_a_byte_is_negated_and_the_lowest_one_stays():
-    assert alone(OpKind.NEG, quant(0.1, 20)).tolist() == [-128, *range(127, -128, -1)]
+def test_a_byte_is_negated_and_the_least_one_stays():
+    assert compute(OpKind.NEG, quant(0.1, 20)).tolist() == [-128, *range(127, -128, -1)]
 
 
 @pytest.mark.parametrize("board", ["cortex-m55", "qemu-virt-rv32"])
@@ -74,8 +74,8 @@ def test_a_pair_with_one_constant_element_is_a_lookup(board, first, kind):
     kernel = select(target, graph, graph.ops[-1])
     assert kernel.packing == "lut"
     assert constants_bytes(kernel, graph, graph.ops[-1]) == 256
-    (read,) = operands(kernel, graph, graph.ops[-1])
-    assert not graph.tensors[read].is_constant
+    (operand,) = operands(kernel, graph, graph.ops[-1])
+    assert not graph.tensors[operand].is_constant
 
 
 def test_a_clamp_to_one_becomes_part_of_the_operator_before_it():
@@ -136,7 +136,7 @@ def test_truth_values_are_demanded(kind):
 
 
 def test_one_truth_value_of_the_file_is_a_constant_operand():
-    """It has no dimensions, as converters write `x and True`. Any byte except 0 is true."""
+    """It has no dimensions, as converters write `x and True`. Every byte except 0 is true."""
     sheet = Sheet()
     x = sheet.add(Tensor((4,), "bool", scale=None))
     one = sheet.add(Tensor((), "bool", np.array(7, np.uint8), scale=None))
@@ -161,4 +161,4 @@ def test_an_error_says_where_litert_stops():
     y = net.op(OpKind.SQRT, (x,), Attrs(), quant(0.1, 0))
     graph = net.graph([y])
     with pytest.raises(ToolError, match=r"LiteRT stops: .*non-negative"):
-        referrer(Reference.LITERT, write_model(graph), graph, graph)([EVERY], False)
+        referrer(Reference.LITERT, write_model(graph), graph, graph)([ALL_BYTES], False)

@@ -1,4 +1,4 @@
-"""Files are read as LiteRT reads them: masks, paddings, axes, shapes; others are refused with the reason."""
+"""Masks, paddings, axes and shapes are read as in LiteRT; other files are refused with the reason."""
 
 import numpy as np
 import pytest
@@ -33,7 +33,7 @@ def assert_equals_litert(data: bytes) -> Graph:
 
 
 def resized(tensors, operators, inputs, outputs, fill) -> bytes:
-    """The file with the output shapes that LiteRT finds, which the test need not know."""
+    """Returns the file with the output shapes that LiteRT computes."""
     draft = write(tensors, operators, inputs, outputs)
     results = run(draft, fill)
     for operator in operators:
@@ -66,10 +66,10 @@ def test_constants_are_read_only_views_of_the_file() -> None:
     data = mixed()
     graph = read_model(data)
     weights = [t.data for t in graph.tensors if t.data is not None]
-    whole = np.frombuffer(data, np.uint8)
+    file_bytes = np.frombuffer(data, np.uint8)
     assert len(weights) > 8
     for array in weights:
-        assert np.shares_memory(array, whole)
+        assert np.shares_memory(array, file_bytes)
         assert not array.flags.writeable
 
 
@@ -86,7 +86,7 @@ def strided_slices(draw):
     shrink = draw(st.integers(0, (1 << count) - 1))
     stride = [1 if shrink >> i & 1 else draw(st.sampled_from([1, 1, 2, 3, -1, -2])) for i in range(count)]
     for i in range(count):
-        if shrink >> i & 1:  # outside of the dimension LiteRT's own behaviour is undefined
+        if shrink >> i & 1:  # LiteRT is undefined outside the dimension
             begin[i] = begin[i] % shape[i] - draw(st.sampled_from([0, shape[i]]))
     masks = {f"{name}Mask": draw(st.integers(0, (1 << count) - 1)) for name in ("Begin", "End")}
     masks["BeginMask"] &= ~shrink
@@ -102,7 +102,7 @@ def test_strided_slices_with_masks_and_negative_strides_equal_litert(case) -> No
     fill = [np.arange(np.prod(shape), dtype=np.int8).reshape(shape)]
     draft = run(write(tensors, operators, [0], [4]), fill)
     if draft[4].size == 0:
-        with pytest.raises(ModelError, match="takes nothing"):
+        with pytest.raises(ModelError, match="is empty"):
             read_model(write(tensors, operators, [0], [4]))
         return
     assert_equals_litert(resized(tensors, operators, [0], [4], fill))
@@ -131,7 +131,7 @@ def test_ellipsis_and_new_axes_are_resolved(options, begin, shape) -> None:
 @EXAMPLES
 @given(st.data())
 def test_same_and_valid_become_litert_s_paddings(data) -> None:
-    """Sizes, strides, dilations and both paddings: convolutions and pools equal LiteRT's results."""
+    """Convolutions and pools of all sizes, strides, dilations and both paddings equal LiteRT."""
     draw = data.draw
     kernel = (draw(st.integers(1, 4)), draw(st.integers(1, 4)))
     stride = (draw(st.integers(1, 3)), draw(st.integers(1, 3)))
@@ -175,7 +175,9 @@ def with_biases(shape: tuple[int, ...], axis: int) -> bytes:
 @pytest.mark.parametrize(("shape", "axis"), [((4,), 3), ((4,), 7), ((1, 1, 1, 4), 0), ((1, 1, 1, 4), 3)])
 def test_a_bias_is_per_channel_whatever_axis_its_file_names(shape, axis) -> None:
     expected = assert_equals_litert(with_biases((4,), 0))
-    graph = read_model(with_biases(shape, axis))  # LiteRT loads the first only, but its kernels heed no axis
+    graph = read_model(
+        with_biases(shape, axis)
+    )  # LiteRT only loads the first, but its kernels ignore the axis
     assert read_model(write_model(graph)).tensors[1].quant.axis == 0
     values = (execute(one, random_inputs(graph)).values() for one in (graph, expected))
     assert all(np.array_equal(a, b) for a, b in zip(*values, strict=True))
@@ -183,16 +185,16 @@ def test_a_bias_is_per_channel_whatever_axis_its_file_names(shape, axis) -> None
 
 
 def without_scales() -> bytes:
-    """Moves of bytes whose tensors have no scale, and one that has."""
+    """Operators that move bytes, on tensors without a scale and one tensor with a scale."""
     s = Sheet()
     x, side = s.add(FileTensor((1, 6, 7, 4), scale=None)), s.add(FileTensor((1, 6, 7, 2), scale=None))
-    cut = s.apply("SLICE", [x, s.ints(0, 1, 0, 1), s.ints(1, 4, 7, 2)], (1, 4, 7, 2), scale=None)
+    part = s.apply("SLICE", [x, s.ints(0, 1, 0, 1), s.ints(1, 4, 7, 2)], (1, 4, 7, 2), scale=None)
     thin = s.apply("STRIDED_SLICE", [side, s.ints(0, 5, 0, 0), s.ints(1, 1, 7, 2), s.ints(1, -1, 1, 1)],
                    (1, 4, 7, 2), "StridedSliceOptions", scale=None)  # fmt: skip
-    both = s.apply("CONCATENATION", [cut, thin, cut], (1, 4, 7, 6), "ConcatenationOptions", {"Axis": 3},
+    both = s.apply("CONCATENATION", [part, thin, part], (1, 4, 7, 6), "ConcatenationOptions", {"Axis": 3},
                    scale=None)  # fmt: skip
-    turned = s.apply("TRANSPOSE", [both, s.ints(0, 2, 1, 3)], (1, 7, 4, 6), scale=0.25, zero=3)
-    return s.bytes([x, side], [s.apply("RELU", [turned], (1, 7, 4, 6)), both])
+    transposed = s.apply("TRANSPOSE", [both, s.ints(0, 2, 1, 3)], (1, 7, 4, 6), scale=0.25, zero=3)
+    return s.bytes([x, side], [s.apply("RELU", [transposed], (1, 7, 4, 6)), both])
 
 
 def test_bytes_that_are_only_moved_need_no_scale() -> None:
@@ -291,7 +293,7 @@ def chain(kind: str, **kwargs) -> bytes:
 
 
 def fused(code: int = 0, **second) -> bytes:
-    """An ADD with a fused activation, whose second operand is another tensor."""
+    """Returns a file of one ADD with a fused activation and two operands."""
     tensors = [FileTensor((1, 4)), FileTensor((1, 4), **second), FileTensor((1, 4))]
     add = FileOperator("ADD", [0, 1], [2], "AddOptions", {"FusedActivationFunction": code})
     return write(tensors, [add], [0] if second else [0, 1], [2])
@@ -315,15 +317,15 @@ def hybrid() -> bytes:
         (custom("FlexErf"), "#0 CUSTOM(FlexErf)", "TensorFlow .flex. operator", "SELECT_TF_OPS"),
         (custom("XC_conv2d"), "#0 CUSTOM(XC_conv2d)", "custom operator", "built-in operators"),
         (hybrid(), "#0 FULLY_CONNECTED", "hybrid", "int8"),
-        (fused(4), "#0 ADD", "fused activation TANH", "operator of its own"),
-        (fused(5), "#0 ADD", "fused activation SIGN_BIT", "operator of its own"),
+        (fused(4), "#0 ADD", "fused activation TANH", "separate operator"),
+        (fused(5), "#0 ADD", "fused activation SIGN_BIT", "separate operator"),
         (fused(buffer_offset=4096), "#0 ADD", "outside the flatbuffer", "experimental_use_buffer_offset"),
         (chain("HARD_SWISH", dtype="int16"), "#0 HARD_SWISH", "16x8", "TFLITE_BUILTINS_INT8 in place of"),
         (chain("RELU", dtype="float16", scale=None), "#0 RELU", "float16", "int8"),
         (chain("ATAN2"), "#0 ATAN2", "not supported", "CONV_2D"),
-        (chain("IF"), "#0 IF", "control flow", "fix conditions"),
+        (chain("IF"), "#0 IF", "control flow", "remove conditions"),
         (chain("BIDIRECTIONAL_SEQUENCE_LSTM"), "#0 BIDIRECTIONAL_SEQUENCE_LSTM", "state", "unroll"),
-        (chain("RELU", variable=True), "#0 RELU", "variable", "keeps state"),
+        (chain("RELU", variable=True), "#0 RELU", "variable", "as the state of an operator"),
         (chain("RELU", signature=(1, -1)), "#0 RELU", "run time", "fixed input shape"),
         (chain("RELU", scale=None), "#0 RELU", "without a scale", "quantised"),
         (chain("RELU", scale=[0.5] * 4, zero=[0] * 4, axis=1), "#0 RELU", "per channel", "quantised"),
@@ -356,7 +358,10 @@ WEIGHTS = np.ones((5, 6), np.int8)
         (dense_with(FileTensor((5, 6), data=WEIGHTS), constant(np.ones(5, np.int8), "int8")), "int32 const"),
         (dense_with(FileTensor((5, 6))), "is read before an operator makes it|must be an int8 constant"),
         (dense_with(FileTensor((5, 6), data=WEIGHTS), out=(1, 4)), "output shape"),
-        (dense_with(FileTensor((5, 7), data=np.ones((5, 7), np.int8))), "6 inputs for a filter"),
+        (
+            dense_with(FileTensor((5, 7), data=np.ones((5, 7), np.int8))),
+            "6 input elements do not fit a filter",
+        ),
     ],
 )
 def test_weights_that_do_not_fit_are_refused(data: bytes, words: str) -> None:

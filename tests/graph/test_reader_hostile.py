@@ -1,4 +1,4 @@
-"""Whatever the bytes, reading ends soon, in little memory, with a Graph or an error of the family."""
+"""Whatever the bytes are, the reader ends soon, with little memory, with a Graph or a BuildtoolError."""
 
 import struct
 import time
@@ -12,16 +12,17 @@ from samplefiles import mixed
 
 from buildtool.base.errors import BuildtoolError, ModelError, UnsupportedError
 from buildtool.graph.rewrite import rewrite
+from buildtool.graph.tflite import reader
 from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.types import Graph
 
-MEMORY_PER_BYTE = 40  # Python objects around a vector's elements
+MEMORY_PER_BYTE = 40  # bytes per byte of the file, for the Python objects of a vector's elements
 MEMORY_BASE = 4 << 20  # bytes; a rewrite may compute small constants
-SECONDS = 3.0  # of processor time; the fuzzed files take some 0.05
+SECONDS = 3.0  # limit of processor time; the fuzzed files take about 0.05 s
 
 
 def attempt(data: bytes) -> str:
-    """Reads and rewrites `data`; GRAPH, or the error's code. Any other exception fails the test."""
+    """Reads and rewrites `data`; returns GRAPH or the error's code. Any other exception fails the test."""
     try:
         graph = read_model(data, path="x.tflite")
         assert isinstance(graph, Graph)
@@ -33,13 +34,13 @@ def attempt(data: bytes) -> str:
 
 
 def survive(data: bytes, traced: bool = True) -> str:
-    """`attempt`, with its time bounded, and its memory where it is `traced`, which is three times as slow."""
+    """Runs `attempt` and checks its time, and its memory if `traced`, which is three times as slow."""
     start = time.process_time()
     if traced:
         tracemalloc.start()
     try:
         result = attempt(data)
-        peak = tracemalloc.get_traced_memory()[1]  # 0 where it is not traced
+        peak = tracemalloc.get_traced_memory()[1]  # 0 if it is not traced
     finally:
         tracemalloc.stop()
     assert time.process_time() - start < SECONDS
@@ -67,7 +68,7 @@ def truncated(data: bytes, rng: np.random.Generator) -> bytes:
 
 
 def strange_words(data: bytes, rng: np.random.Generator) -> bytes:
-    """Aligned words (offsets, lengths, dimensions, indices) become extreme or each other's."""
+    """Changes aligned words (offsets, lengths, dimensions, indices) to extreme values or to other words."""
     words = np.frombuffer(data[: len(data) // 4 * 4], np.uint32).copy()
     for place in rng.integers(0, len(words), rng.integers(1, 5)):
         extremes = [0, 1, 2, 3, 127, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, 0x10000, len(data), len(data) - 4]
@@ -90,18 +91,18 @@ MUTATIONS = (bit_flips, random_bytes, truncated, strange_words, cut_and_pasted)
 
 def fuzz(seed: bytes, rounds: int, rng_seed: int) -> dict[str, int]:
     rng = np.random.default_rng(rng_seed)
-    seen: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for i in range(rounds):
-        # 5 kinds of damage, of which every third file is traced: all kinds come to be
+        # 3 and the 5 kinds of damage have no common factor, so files of every kind are traced
         result = survive(MUTATIONS[i % len(MUTATIONS)](seed, rng), traced=i % 3 == 0)
-        seen[result] = seen.get(result, 0) + 1
-    return seen
+        counts[result] = counts.get(result, 0) + 1
+    return counts
 
 
 def test_mutated_files_end_in_a_graph_or_an_error() -> None:
-    seen = fuzz(mixed(), 120, rng_seed=1)
-    # All three ends are met, so the mutations neither always break the root nor never do harm.
-    assert min(seen["GRAPH"], seen["MODEL"], seen["UNSUPPORTED"]) > 4
+    counts = fuzz(mixed(), 120, rng_seed=1)
+    # all three results occur: some mutations are harmless, and not all break the root table
+    assert min(counts["GRAPH"], counts["MODEL"], counts["UNSUPPORTED"]) > 4
 
 
 @pytest.mark.slow
@@ -117,7 +118,7 @@ def test_mutations_pile_up() -> None:
     data = mixed()
     for i in range(160):
         mutated = MUTATIONS[rng.integers(0, len(MUTATIONS))](data, rng)
-        # Keep what still reads: damage accumulates behind the first checks.
+        # a file that can still be read is damaged further, so damage accumulates behind the first checks
         data = mutated if survive(mutated, traced=i % 3 == 0) == "GRAPH" else data
         data = mixed() if i % 50 == 0 else data
 
@@ -155,6 +156,16 @@ def test_a_constant_must_have_as_many_bytes_as_its_shape_says() -> None:
         read_model(data)
 
 
+@pytest.mark.parametrize("fault", [AttributeError, KeyError, RecursionError, MemoryError])
+def test_a_fault_of_the_reader_is_not_reported_as_a_damaged_file(fault, monkeypatch) -> None:
+    def fail(_graph: Graph) -> None:
+        raise fault("a fault of the program")
+
+    monkeypatch.setattr(reader, "check_graph", fail)
+    with pytest.raises(fault, match="a fault of the program"):
+        read_model(mixed())
+
+
 def test_a_vector_longer_than_the_file_is_refused_at_its_length() -> None:
     data = bytearray(mixed())
     marker = struct.pack("<iiiii", 4, 1, 8, 9, 3)  # the first tensor's shape vector
@@ -167,7 +178,7 @@ def test_a_vector_longer_than_the_file_is_refused_at_its_length() -> None:
 
 
 def overlapping_vectors(tensors: int, channels: int) -> bytes:
-    """Many operators that all share one long vector of operands: work is the product of both."""
+    """Returns a file of many operators with long operand lists. The work is the product of both numbers."""
     outputs = [FileTensor((1, 2 * channels)) for _ in range(tensors)]
     joins = [
         FileOperator("CONCATENATION", [0] * channels, [1 + i], "ConcatenationOptions", {"Axis": 1})
@@ -181,7 +192,7 @@ def test_long_operand_lists_stay_within_bounds() -> None:
 
 
 def test_one_vector_shared_by_every_table_is_refused() -> None:
-    """Offsets of all operators' input vectors are redirected to the longest one."""
+    """The offsets of all operators' input vectors point to one long vector."""
     data = overlapping_vectors(300, 4)
     array = bytearray(data)
     long = struct.pack("<I", 4) + struct.pack("<4i", 0, 0, 0, 0)

@@ -18,7 +18,7 @@ from buildtool.zoo.drawn import NetBuilder, quant
 
 
 def product(net, x, axes, keep, factor, zero_point=0):
-    """The product of `x` over axes. Each step multiplies by about `factor`."""
+    """Adds a REDUCE_PROD of `x` whose every step multiplies by about `factor`."""
     shape = net.shape(x)
     count = math.prod(shape[a] for a in axes)
     logarithm = count * (math.log(net.scale(x)) - math.log(factor))
@@ -28,7 +28,7 @@ def product(net, x, axes, keep, factor, zero_point=0):
 
 @st.composite
 def products(draw):
-    """Any axes of any shape. Factors range from those that give 0 to those whose sums wrap around."""
+    """Draws a product over any axes of any shape. Small factors give 0, and large ones wrap around."""
     net = NetBuilder(draw(seeds))
     shape = draw(st.lists(st.sampled_from((1, 2, 3, 5, 7, 8, 17)), min_size=1, max_size=5))
     axes = tuple(sorted(draw(st.sets(st.integers(0, len(shape) - 1), min_size=1))))
@@ -56,7 +56,7 @@ def test_a_factor_beyond_the_shift_is_refused():
 
 
 def network():
-    """Products over rows and columns, over channels, over columns, and over all three."""
+    """Returns products over rows and columns, over channels, over columns, and over all."""
     net = NetBuilder(3)
     x = net.input((1, 5, 7, 9))
     return net.graph([product(net, x, axes, True, 1 / 45) for axes in ((1, 2), (3,), (2,), (1, 2, 3))])

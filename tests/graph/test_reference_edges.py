@@ -1,4 +1,4 @@
-"""Corners of the executor that random graphs rarely reach; LiteRT is the judge where it takes part."""
+"""Corner cases of the executor that random graphs rarely reach, compared with LiteRT where possible."""
 
 from dataclasses import replace
 
@@ -16,7 +16,7 @@ from buildtool.zoo.drawn import NetBuilder, quant
 
 
 @pytest.mark.parametrize("pattern", ["random", "least", "greatest", "extremes"])
-def test_sums_of_more_products_than_float32_holds(pattern):
+def test_sums_of_more_products_than_fit_float32(pattern):
     net = NetBuilder(0)
     x = net.input((1, 5, 5, 90))
     y = net.conv(x, 6, kernel=(3, 3), same=True)
@@ -31,7 +31,7 @@ def test_a_dense_layer_rounds_once_and_halves_away_from_zero(per_channel):
     y = net.dense(x, 5, per_channel=per_channel)
     weights, bias, out = (net.tensors[i] for i in (1, 2, y))
     count = len(weights.quant.scales)
-    # Scales are powers of two: sums are multiples of half an output step, so halves occur.
+    # scales are powers of two: sums are multiples of half an output step, so halves occur
     half, quarter = (Quantization((s,) * count, (0,) * count) for s in (0.5, 0.25))
     net.tensors[1] = replace(weights, quant=half, data=weights.data % 5 - 2)
     net.tensors[2] = replace(bias, quant=quarter, data=bias.data % 64)
@@ -70,10 +70,10 @@ def test_tables_of_all_256_bytes():
             y = net.requantize(x) if kind is OpKind.QUANTIZE else net.unary(kind, x)
             graph = net.graph([y])
             every = np.arange(256, dtype=np.uint8)
-            made = run_graph(graph, [every.view(np.int8)])
-            taken = made.get(graph.ops[-1].inputs[0], every).view(np.uint8)  # roots are of what has one
-            found = table(graph, graph.ops[-1])[taken]
-            np.testing.assert_array_equal(found, made[y].view(np.uint8), f"{kind} {seed}")
+            values = run_graph(graph, [every.view(np.int8)])
+            inputs = values.get(graph.ops[-1].inputs[0], every).view(np.uint8)  # roots have another input
+            outputs = table(graph, graph.ops[-1])[inputs]
+            np.testing.assert_array_equal(outputs, values[y].view(np.uint8), f"{kind} {seed}")
 
 
 def test_softmax_over_many_classes_with_one_winner():
@@ -85,12 +85,12 @@ def test_softmax_over_many_classes_with_one_winner():
     check(graph, [values])
 
 
-def test_softmax_of_an_even_row_is_all_zero_probability():
-    # LiteRT aborts once the sum of exponentials reaches 512; 1/600 rounds to no step of 1/256.
+def test_softmax_of_an_even_row_gives_zero_probabilities():
+    # LiteRT aborts if the sum of exponentials is 512 or more; 1/600 rounds to 0 steps of 1/256
     net = NetBuilder(0)
     graph = net.graph([net.softmax(net.input((1, 600), q=quant(0.1)))])
-    made = execute(graph, [np.full((1, 600), 3, np.int8)])
-    np.testing.assert_array_equal(made[1], np.full((1, 600), -128, np.int8))
+    values = execute(graph, [np.full((1, 600), 3, np.int8)])
+    np.testing.assert_array_equal(values[1], np.full((1, 600), -128, np.int8))
 
 
 def test_exponentials_fall_from_one_and_vanish():

@@ -1,4 +1,4 @@
-"""The reference executor equals LiteRT's reference kernels to the bit: operators, and trained networks."""
+"""Operators and trained networks in the reference executor equal LiteRT's reference kernels, bit for bit."""
 
 import numpy as np
 import pytest

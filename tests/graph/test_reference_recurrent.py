@@ -1,4 +1,4 @@
-"""SVDF and LSTM over sequences of invokes: the reference executor and the file against LiteRT."""
+"""SVDF and LSTM over sequences of invokes: the reference executor and the written file equal LiteRT."""
 
 import numpy as np
 import pytest
@@ -23,13 +23,13 @@ from buildtool.graph.tflite.writer import write_model
 seeds = st.integers(0, 2**31 - 1)
 
 
-def _equals_litert(graph, steps, seed):
+def _check_against_litert(graph, steps, seed):
     check_graph(graph)
     model = write_model(graph)
-    read, inputs = read_model(model), inputs_for_steps(graph, steps, seed)
-    wanted = sequence(model, inputs)
-    for made in (expected(graph, inputs), expected(read, inputs)):
-        for ours, theirs in zip(made, wanted, strict=True):
+    parsed, inputs = read_model(model), inputs_for_steps(graph, steps, seed)
+    reference = sequence(model, inputs)
+    for results in (expected(graph, inputs), expected(parsed, inputs)):
+        for ours, theirs in zip(results, reference, strict=True):
             for a, b in zip(ours, theirs, strict=True):
                 np.testing.assert_array_equal(a, b)
 
@@ -37,29 +37,29 @@ def _equals_litert(graph, steps, seed):
 @settings(max_examples=15)
 @given(seed=seeds)
 def test_svdf_equals_litert_over_a_sequence(seed):
-    _equals_litert(drawn_svdf(seed), 6, seed)
+    _check_against_litert(drawn_svdf(seed), 6, seed)
 
 
 @settings(max_examples=25)
 @given(seed=seeds)
 def test_an_lstm_with_any_parts_equals_litert_over_a_sequence(seed):
-    _equals_litert(drawn_lstm(seed), 3, seed)
+    _check_against_litert(drawn_lstm(seed), 3, seed)
 
 
 @pytest.mark.parametrize("network", [keyword_svdf, wake_word, digit_rows])
 def test_networks_of_several_layers_equal_litert(network):
-    _equals_litert(network(), 5, 1)
+    _check_against_litert(network(), 5, 1)
 
 
 def test_outputs_of_the_drawn_operators_are_spread():
-    """Saturated gates and outputs would hide faults before them."""
-    spread = []
+    """Saturated gates and outputs would hide errors in earlier steps."""
+    shares = []
     for seed in range(20):
         for graph in (drawn_svdf(seed), drawn_lstm(seed)):
-            made = expected(graph, inputs_for_steps(graph, 2, seed))
-            inside = [np.mean((y > -128) & (y < 127)) for step in made for y in step]
-            spread.append(float(np.mean(inside)))
-    assert np.mean(spread) > 0.6 and min(spread) >= 0.0
+            outputs = expected(graph, inputs_for_steps(graph, 2, seed))
+            inside = [np.mean((y > -128) & (y < 127)) for step in outputs for y in step]
+            shares.append(float(np.mean(inside)))
+    assert np.mean(shares) > 0.6 and min(shares) >= 0.0
 
 
 def test_functions_of_sixteen_bits_approximate_logistic_and_tanh():

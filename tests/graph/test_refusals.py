@@ -1,4 +1,4 @@
-"""Errors for several refused operators name every kind and every cause, and a cure for each cause."""
+"""One error for all refused operators: it names every kind and every cause, with a hint per cause."""
 
 import pytest
 from flatfiles import FileOperator, FileTensor, write
@@ -28,29 +28,29 @@ def test_two_hundred_operators_are_a_few_lines():
     assert len(error.hints) == 1 and error.hint.startswith("use one of ")
 
 
-def test_each_cause_has_a_cure_of_its_own():
-    cases = [  # operator, its custom code, type of its input, word of the cause, word of the cure
-        ("RELU", "", "uint8", "uint8", "anew with int8 quantisation"),
+def test_each_cause_has_its_own_hint():
+    cases = [  # operator, custom code, type of its input, a word of the cause, a word of the hint
+        ("RELU", "", "uint8", "uint8", "again with int8 quantisation"),
         ("HARD_SWISH", "", "int16", "int16", "in place of EXPERIMENTAL_TFLITE"),
         ("RELU", "", "float32", "float32", "quantise the network after training"),
         ("CUSTOM", "Mine", "int8", "a custom operator", "built-in operators"),
         ("CUSTOM", "FlexErf", "int8", "(flex)", "SELECT_TF_OPS"),
-        ("BIDIRECTIONAL_SEQUENCE_LSTM", "", "int8", "with state", "its state as inputs and outputs"),
+        ("BIDIRECTIONAL_SEQUENCE_LSTM", "", "int8", "with state", "make its state an input and an output"),
         ("ATAN2", "", "int8", "not supported", "use one of"),
     ]
     tensors, operators = [], []
     for i, (kind, custom, dtype, _, _) in enumerate(cases):
-        output = "int8" if dtype == "uint8" else dtype
-        tensors += [FileTensor((1, 4), dtype), FileTensor((1, 4), output)]
+        out_dtype = "int8" if dtype == "uint8" else dtype
+        tensors += [FileTensor((1, 4), dtype), FileTensor((1, 4), out_dtype)]
         operators.append(FileOperator(kind, [2 * i], [2 * i + 1], custom=custom))
     error = refusal(tensors, operators, range(0, 14, 2), [13])
     causes = error.text.splitlines()[1:]
     assert len(causes) == len(error.hints) == 7
-    for *_, word, cure in cases:
+    for *_, word, words in cases:
         assert any(word in cause for cause in causes), word
-        assert any(word in hint.text and cure in hint.text for hint in error.hints), word
+        assert any(word in hint.text and words in hint.text for hint in error.hints), word
 
 
-def test_one_refusal_stays_as_it_is():
+def test_a_single_refusal_does_not_change():
     alone = UnsupportedError("why", operator="#3 COS")
     assert together([alone]) is alone

@@ -1,4 +1,4 @@
-"""Rewrites keep every byte of the remaining results, and remove operators as they say."""
+"""Rewrites do not change any byte of the remaining results, and remove the operators that they should."""
 
 from collections import Counter
 
@@ -31,14 +31,14 @@ def kinds(graph: Graph) -> Counter[str]:
 
 
 def as_float(graph: Graph, t: int, value: np.ndarray) -> np.ndarray:
-    """The int8 value as the float32 numbers that quantise back to it."""
+    """Returns the float32 numbers that quantise to the int8 `value`."""
     quant = graph.tensors[t].quant
     assert quant is not None
     return ((value.astype(np.float32) - quant.zero_point) * np.float32(quant.scale)).astype(np.float32)
 
 
 def assert_same_results(before: Graph, after: Graph, seed: int = 0) -> int:
-    """Runs both; every tensor of `after` that comes from the file is equal. Returns how many."""
+    """Runs both graphs, compares every tensor of `after` that comes from the file; returns their number."""
     check_graph(after)
     assert (len(after.inputs), len(after.outputs)) == (len(before.inputs), len(before.outputs))
     rng = np.random.default_rng(seed)
@@ -49,7 +49,7 @@ def assert_same_results(before: Graph, after: Graph, seed: int = 0) -> int:
         float_edge = before.tensors[a].dtype == DType.FLOAT32
         old = as_float(after, b, new_inputs[-1]) if float_edge else new_inputs[-1]
         source = after.tensors[b].source
-        if source is not None and source.perm:  # the network's order, where a TRANSPOSE has left its front
+        if source is not None and source.perm:  # a TRANSPOSE at the input has been removed
             old = old.transpose(np.argsort(source.perm))
         old_inputs.append(old.reshape(before.tensors[a].shape))
     old, new = execute(before, old_inputs), execute(after, new_inputs)
@@ -61,7 +61,7 @@ def assert_same_results(before: Graph, after: Graph, seed: int = 0) -> int:
             expected = by_source[source.index]
             if source.perm:
                 expected = expected.transpose(source.perm)
-            if t in after.inputs:  # maybe without a RESHAPE
+            if t in after.inputs:  # a RESHAPE may have been removed
                 expected = expected.reshape(value.shape)
             assert value.shape == expected.shape
             assert np.array_equal(value, expected), after.tensors[t].name
@@ -73,7 +73,7 @@ def assert_same_results(before: Graph, after: Graph, seed: int = 0) -> int:
 
 
 def rewritten(model: bytes | Graph) -> Graph:
-    """The rewritten network, which has the results of the given one."""
+    """Returns the rewritten network and checks that it has the same results."""
     before = read_model(model) if isinstance(model, bytes) else model
     after = rewrite(before)
     assert_same_results(before, after)
@@ -99,7 +99,7 @@ def test_a_file_of_thirty_operators_keeps_every_byte() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "operators", "gone"),
+    ("name", "operators", "removed"),
     [
         ("mobilenetv2_160", 65, {"PAD"}),
         ("mbv2_w035_144_random", 65, {"PAD"}),
@@ -111,16 +111,16 @@ def test_a_file_of_thirty_operators_keeps_every_byte() -> None:
         ("mlperf_vww96", 31, set()),
     ],
 )
-def test_trained_networks_shrink_and_keep_every_byte(name: str, operators: int, gone: set[str]) -> None:
+def test_trained_networks_shrink_and_keep_every_byte(name: str, operators: int, removed: set[str]) -> None:
     before = shared_model(name)
     after = rewrite(before)
     assert len(after.ops) == operators
-    assert not gone & kinds(after).keys()
+    assert not removed & kinds(after).keys()
     assert assert_same_results(before, after) == len(list(after.activations()))
 
 
 def test_the_means_behind_a_transpose_keep_litert_s_values() -> None:
-    """Each MEAN's own rounding is kept: the intermediate mean, permuted, equals LiteRT's."""
+    """Each MEAN rounds as before: the intermediate mean, permuted, equals LiteRT's."""
     path = needs_shared("models/mcunet_vww5.tflite")
     graph = rewrite(shared_model("mcunet_vww5"))
     image = np.random.default_rng(5).integers(-128, 128, (1, 80, 80, 3)).astype(np.int8)
@@ -130,8 +130,8 @@ def test_the_means_behind_a_transpose_keep_litert_s_values() -> None:
     assert len(means) == 2
     for t in means:
         source = graph.tensors[t].source
-        wanted = expected[source.index]
-        assert np.array_equal(values[t], wanted.transpose(source.perm) if source.perm else wanted)
+        mean = expected[source.index]
+        assert np.array_equal(values[t], mean.transpose(source.perm) if source.perm else mean)
 
 
 # ---- float edges ------------------------------------------------------------------------------------
@@ -156,7 +156,7 @@ def test_a_float_interface_becomes_int8_with_its_quantisation() -> None:
 
 def test_an_input_is_quantised_once_and_in_one_way_and_outputs_stay_two() -> None:
     after = rewrite(read_model(float_edges(quants=((0.5, 3), (0.5, 3)))))
-    assert kinds(after) == {"LOOKUP": 1} and len(after.inputs) == 1  # as a function of one tensor
+    assert kinds(after) == {"LOOKUP": 1} and len(after.inputs) == 1  # it is a function of one tensor
     with pytest.raises(UnsupportedError, match="two ways"):
         rewrite(read_model(float_edges(quants=((0.5, 3), (0.25, 3)))))
     assert len(rewrite(read_model(float_edges(outputs=2))).outputs) == 2
@@ -171,12 +171,12 @@ def test_a_float_round_trip_inside_with_equal_quantisation_vanishes() -> None:
     y = s.apply("HARD_SWISH", [q], (1, 256))
     data = s.bytes([x], [y])
     after = rewrite(read_model(data))
-    assert kinds(after) == {"LOOKUP": 1}  # of both
+    assert kinds(after) == {"LOOKUP": 1}  # both are one function
     image = np.arange(-128, 128, dtype=np.int8).reshape(1, 256)
     assert np.array_equal(execute(after, [image])[after.outputs[0]], run(data, [image])[y])
 
 
-def test_a_dequantisation_that_nobody_reads_goes_before_the_edges_are_looked_at() -> None:
+def test_an_unread_dequantize_is_removed_before_the_interface_is_examined() -> None:
     s = Sheet()
     x = s.add(FileTensor((1, 4)))
     y = s.apply("HARD_SWISH", [x], (1, 4), scale=0.25)
@@ -345,23 +345,23 @@ def test_operators_that_do_nothing_vanish() -> None:
     net.then("HARD_SWISH", [], net.shape)
     data = net.bytes([0], [net.x])
     assert len(read_model(data).ops) == 8
-    assert kinds(rewritten(data)) == {"LOOKUP": 1}  # of both
+    assert kinds(rewritten(data)) == {"LOOKUP": 1}  # both are one function
 
 
 @pytest.mark.parametrize(
-    ("steps", "wanted"),
+    ("steps", "kind_left"),
     [
         ([("QUANTIZE", (1, 4), (0.25, -8))], "QUANTIZE"),  # to other parameters
         ([("QUANTIZE", (1, 4), None)], "RESHAPE"),  # an output that is an alias of an input
         ([("RESHAPE", shape, None) for shape in ((2, 2), (4,), (4, 1))], "RESHAPE"),
     ],
 )
-def test_one_operator_is_left(steps, wanted) -> None:
+def test_one_operator_is_left(steps, kind_left) -> None:
     net = Net((1, 4))
     for kind, shape, quant in steps:
         net.then(kind, [net.add(constant(shape))] if kind == "RESHAPE" else [], shape, quant=quant)
     after = rewritten(net.bytes([0], [net.x]))
-    assert kinds(after) == {wanted: 1} and after.inputs != after.outputs
+    assert kinds(after) == {kind_left: 1} and after.inputs != after.outputs
 
 
 def test_an_input_may_be_an_output() -> None:
@@ -419,13 +419,13 @@ def test_dead_operators_go_with_their_tensors_and_unread_inputs_stay() -> None:
     assert len(after.inputs) == 2 and len(after.tensors) == 3
 
 
-def test_a_tensor_that_rewriting_made_is_the_files_where_the_file_has_it():
-    """A product by a constant becomes a convolution between two RESHAPEs, of which one changes nothing."""
-    found = 0
+def test_a_tensor_of_a_rewrite_has_its_source_in_the_file():
+    """A product with a constant becomes a convolution between two RESHAPEs; one of them changes nothing."""
+    convolutions = 0
     for seed in range(60):
         net = NetBuilder(seed)
         product = net.matmul(net.input((1, 1, 4)), net.constant((1, 1, 9, 4)), False, True)
         graph = rewrite(read_model(write_model(net.graph([product]))))
-        found += any(op.kind is OpKind.CONV_2D for op in graph.ops)
+        convolutions += any(op.kind is OpKind.CONV_2D for op in graph.ops)
         assert graph.tensors[graph.outputs[0]].source is not None
-    assert found > 5
+    assert convolutions > 5

@@ -1,4 +1,4 @@
-"""Rewrites of blocks, products and repetitions: fewer operators, the same bytes as LiteRT."""
+"""Rewrites of blocks, products and repetitions: fewer operators, and the same bytes as LiteRT."""
 
 import litert
 import numpy as np
@@ -27,11 +27,11 @@ def kinds(graph: g.Graph) -> list[OpKind]:
     return [op.kind for op in graph.ops if op.kind not in ALIAS_KINDS]
 
 
-def dilated(draw, net: NetBuilder) -> tuple[int, int]:
-    """SPACE_TO_BATCH_ND, a convolution, BATCH_TO_SPACE_ND on a random image; (input, output)."""
+def add_dilated(draw, net: NetBuilder) -> tuple[int, int]:
+    """Adds SPACE_TO_BATCH_ND, a convolution and BATCH_TO_SPACE_ND; returns (input, output)."""
     block = tuple(draw(st.integers(1, 3)) for _ in "hw")
     kernel = tuple(draw(st.integers(1, 3)) for _ in "hw")
-    depthwise, own = draw(st.booleans()), draw(st.integers(0, 1))
+    depthwise, side_pad = draw(st.booleans()), draw(st.integers(0, 1))
     edges, sides, crops = [], [], []
     for b, k in zip(block, kernel, strict=True):
         before = draw(st.integers(0, 3))
@@ -43,11 +43,11 @@ def dilated(draw, net: NetBuilder) -> tuple[int, int]:
         crops.append((draw(st.integers(0, 1)), draw(st.integers(0, 1))))
     x = net.input((draw(st.integers(1, 2)), *sides, 3))
     batch, depth = net.shape(x)[0], net.shape(x)[3]
-    dealt = [(n + sum(e)) // b for n, e, b in zip(sides, edges, block, strict=True)]
+    divided = [(n + sum(e)) // b for n, e, b in zip(sides, edges, block, strict=True)]
     count = block[0] * block[1]
     attrs = g.BatchBlockAttrs(block, tuple(edges), net.tensors[x].quant.zero_point)
-    y = net.move(OpKind.SPACE_TO_BATCH_ND, x, (batch * count, *dealt, depth), attrs)
-    pad = g.Pad(own, 0, 0, own)
+    y = net.move(OpKind.SPACE_TO_BATCH_ND, x, (batch * count, *divided, depth), attrs)
+    pad = g.Pad(side_pad, 0, 0, side_pad)
     y = net.conv(y, 4, kernel=kernel, pad=pad, depth_multiplier=int(depthwise))
     rows, columns = (n * b for n, b in zip(net.shape(y)[1:3], block, strict=True))
     crops = [c if sum(c) < n else (0, 0) for c, n in zip(crops, (rows, columns), strict=True)]
@@ -59,16 +59,16 @@ def dilated(draw, net: NetBuilder) -> tuple[int, int]:
 @given(data=st.data(), seed=st.integers(0, 999))
 def test_a_convolution_of_blocks_is_a_dilated_one(data, seed):
     net = NetBuilder(seed)
-    _, y = dilated(data.draw, net)
-    made = rewritten(net.graph([y]), seed)
-    assert len(kinds(made)) <= 2
-    assert kinds(made)[0] in (OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D)
-    assert set(kinds(made)[1:]) <= {OpKind.SLICE}  # where more is cropped than was padded
+    _, y = add_dilated(data.draw, net)
+    after = rewritten(net.graph([y]), seed)
+    assert len(kinds(after)) <= 2
+    assert kinds(after)[0] in (OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D)
+    assert set(kinds(after)[1:]) <= {OpKind.SLICE}  # if more is cropped than was padded
 
 
 @pytest.mark.parametrize("axis", [1, 2])
 def test_a_dilated_convolution_of_one_dimension(axis):
-    """As Keras wrote causal ones: the image has one row, or one column, between EXPAND_DIMS and SQUEEZE."""
+    """As in causal ones by Keras: between EXPAND_DIMS and SQUEEZE the image has one row or one column."""
     sheet = Sheet()
     x = sheet.add(FileTensor((1, 11, 4), scale=0.05, zero=3))
     q = {"scale": 0.05, "zero": 3}
@@ -76,20 +76,20 @@ def test_a_dilated_convolution_of_one_dimension(axis):
     s = sheet.apply("SPACE_TO_BATCH_ND", [x, *pads], (2, 8, 4), "SpaceToBatchNDOptions", **q)
     form, kernel = ((2, 1, 8, 4), (1, 3)) if axis == 1 else ((2, 8, 1, 4), (3, 1))
     e = sheet.apply("EXPAND_DIMS", [s, sheet.add(constant(axis))], form, **q)
-    left = (2, 1, 6, 5) if axis == 1 else (2, 6, 1, 5)
+    shape = (2, 1, 6, 5) if axis == 1 else (2, 6, 1, 5)
     options = {"Padding": 1, "StrideH": 1, "StrideW": 1}
     weights = [sheet.weights(5, *kernel, 4), sheet.bias(5)]
-    c = sheet.apply("CONV_2D", [e, *weights], left, "Conv2DOptions", options, scale=0.1, zero=-5)
+    c = sheet.apply("CONV_2D", [e, *weights], shape, "Conv2DOptions", options, scale=0.1, zero=-5)
     d = sheet.apply("SQUEEZE", [c], (2, 6, 5), "SqueezeOptions", {"SqueezeDims": [axis]}, scale=0.1, zero=-5)
     crops = [sheet.ints(2), sheet.add(constant([[0, 1]]))]
     y = sheet.apply("BATCH_TO_SPACE_ND", [d, *crops], (1, 11, 5), "BatchToSpaceNDOptions", scale=0.1, zero=-5)
-    made = rewritten(sheet.bytes([x], [y]))
-    assert kinds(made) == [OpKind.CONV_2D]
-    (conv,) = (op.attrs for op in made.ops if op.kind is OpKind.CONV_2D)
+    after = rewritten(sheet.bytes([x], [y]))
+    assert kinds(after) == [OpKind.CONV_2D]
+    (conv,) = (op.attrs for op in after.ops if op.kind is OpKind.CONV_2D)
     assert isinstance(conv, g.ConvAttrs) and max(conv.dilation) == 2
 
 
-def test_blocks_that_no_convolution_takes_are_copies():
+def test_blocks_without_a_convolution_become_copies():
     net = NetBuilder(4)
     x = net.input((1, 4, 6, 3))
     edges = ((1, 1), (0, 3))
@@ -97,8 +97,8 @@ def test_blocks_that_no_convolution_takes_are_copies():
     y = net.move(OpKind.SPACE_TO_BATCH_ND, x, (6, 3, 3, 3), attrs)
     y = net.unary(OpKind.TANH, y)
     z = net.move(OpKind.BATCH_TO_SPACE_ND, y, (1, 5, 8, 3), g.BatchBlockAttrs((2, 3), ((1, 0), (0, 1))))
-    made = rewritten(net.graph([z, net.unary(OpKind.RELU, y)]))
-    assert not {OpKind.SPACE_TO_BATCH_ND, OpKind.BATCH_TO_SPACE_ND} & set(kinds(made))
+    after = rewritten(net.graph([z, net.unary(OpKind.RELU, y)]))
+    assert not {OpKind.SPACE_TO_BATCH_ND, OpKind.BATCH_TO_SPACE_ND} & set(kinds(after))
 
 
 @settings(SETTINGS, max_examples=20)
@@ -111,32 +111,32 @@ def test_a_product_with_weights_is_a_convolution(seed, adj, rank, swapped):
     y = net.tensor(
         data.shape, net.random_quant(0.01) if swapped else g.Quantization((0.0078125,), (0,)), data=data
     )
-    made = rewritten(net.graph([net.matmul(x, y, adj_y=adj)]), seed)
+    after = rewritten(net.graph([net.matmul(x, y, adj_y=adj)]), seed)
     zero = net.tensors[y].quant.zero_point == 0
-    assert kinds(made) == [OpKind.CONV_2D if zero else OpKind.BATCH_MATMUL]
+    assert kinds(after) == [OpKind.CONV_2D if zero else OpKind.BATCH_MATMUL]
 
 
-def test_transpositions_go_into_products():
-    """Attention: the keys are transposed before, the values are not."""
+def test_products_absorb_transpositions():
+    """As in attention: the keys are transposed, the values are not."""
     net = NetBuilder(8)
     q, k, v = (net.input((1, 2, 5, 4)) for _ in range(3))
-    turned = net.move(OpKind.TRANSPOSE, k, (1, 2, 4, 5), g.TransposeAttrs((0, 1, 3, 2)))
-    scores = net.softmax(net.matmul(q, turned))
-    made = rewritten(net.graph([net.matmul(scores, v)]))
-    assert kinds(made) == [OpKind.BATCH_MATMUL, OpKind.SOFTMAX, OpKind.BATCH_MATMUL]
+    transposed = net.move(OpKind.TRANSPOSE, k, (1, 2, 4, 5), g.TransposeAttrs((0, 1, 3, 2)))
+    scores = net.softmax(net.matmul(q, transposed))
+    after = rewritten(net.graph([net.matmul(scores, v)]))
+    assert kinds(after) == [OpKind.BATCH_MATMUL, OpKind.SOFTMAX, OpKind.BATCH_MATMUL]
 
 
 def test_arithmetic_repeats_its_operands_itself():
     net = NetBuilder(9)
     x, one = net.input((1, 5, 4, 3)), net.input((1, 1, 1, 3))
     tiled = net.move(OpKind.TILE, one, (1, 5, 4, 3), g.TileAttrs((1, 5, 4, 1)))
-    made = rewritten(net.graph([net.elementwise(OpKind.MUL, tiled, x)]))
-    assert kinds(made) == [OpKind.MUL]
+    after = rewritten(net.graph([net.elementwise(OpKind.MUL, tiled, x)]))
+    assert kinds(after) == [OpKind.MUL]
 
 
 @pytest.mark.parametrize("keep", [True, False])
-def test_the_greatest_of_an_image_is_a_pooling(keep):
+def test_the_maximum_over_an_image_is_a_pool(keep):
     net = NetBuilder(10)
     x = net.input((2, 5, 4, 3))
-    made = rewritten(net.graph([net.extreme(OpKind.REDUCE_MAX, x, (1, 2), keep)]))
-    assert kinds(made) == [OpKind.MAX_POOL_2D]
+    after = rewritten(net.graph([net.extreme(OpKind.REDUCE_MAX, x, (1, 2), keep)]))
+    assert kinds(after) == [OpKind.MAX_POOL_2D]

@@ -1,4 +1,4 @@
-"""Operators that are a function of one byte become one lookup, whose outputs are LiteRT's to the bit."""
+"""Operators that are a function of one byte become one lookup with LiteRT's outputs, bit for bit."""
 
 import dataclasses
 
@@ -32,33 +32,33 @@ def _curve(net, kind, x):
     return net.requantize(x) if kind is OpKind.QUANTIZE else net.unary(kind, x)
 
 
-def _joined(net, kind, a, b, activation=Activation.NONE):
+def _join(net, kind, a, b, activation=Activation.NONE):
     return net.pair(kind, a, b) if kind in PAIRS else net.elementwise(kind, a, b, activation)
 
 
 @st.composite
 def functions(draw):
-    """Operators that read each other, the one input and single constants; the last is the output."""
+    """Draws operators that read each other, one input and scalar constants. The last one is the output."""
     net = NetBuilder(draw(seeds))
-    made = [net.input(SHAPE)]
+    tensors = [net.input(SHAPE)]
     for _ in range(draw(st.integers(2, 6))):
-        a, b = (draw(st.sampled_from(made[-3:])) for _ in range(2))
+        a, b = (draw(st.sampled_from(tensors[-3:])) for _ in range(2))
         if draw(st.booleans()):
-            made.append(_curve(net, draw(st.sampled_from(CURVES)), a))
+            tensors.append(_curve(net, draw(st.sampled_from(CURVES)), a))
             continue
         if draw(st.booleans()):
             b = net.constant((1,))
         kind = draw(st.sampled_from(PAIRS + SUMS))
         a, b = (b, a) if kind in SUMS and draw(st.booleans()) else (a, b)
-        made.append(_joined(net, kind, a, b, draw(st.sampled_from(list(Activation)))))
-    return net.graph(made[-1:])
+        tensors.append(_join(net, kind, a, b, draw(st.sampled_from(list(Activation)))))
+    return net.graph(tensors[-1:])
 
 
 @settings(derandomize=True, deadline=None, max_examples=25)
 @given(graph=functions(), seed=seeds, pattern=patterns)
 def test_a_function_of_one_tensor_equals_litert(graph, seed, pattern):
-    turned = rewritten(graph, inputs_for(graph, seed, pattern))
-    kinds = [op.kind for op in turned.ops]
+    after = rewritten(graph, inputs_for(graph, seed, pattern))
+    kinds = [op.kind for op in after.ops]
     assert OpKind.LOOKUP not in kinds[:-1]
     assert len(kinds) == 1 or set(kinds) <= {OpKind.ADD, OpKind.SUB, OpKind.RESHAPE}
 
@@ -73,21 +73,21 @@ def _hard_swish(net, x):
 
 
 def _mish(net, x):
-    grown = net.elementwise(OpKind.ADD, net.unary(OpKind.EXP, x), net.constant((1,)))
-    return net.elementwise(OpKind.MUL, x, net.unary(OpKind.TANH, net.unary(OpKind.LOG, grown)))
+    shifted = net.elementwise(OpKind.ADD, net.unary(OpKind.EXP, x), net.constant((1,)))
+    return net.elementwise(OpKind.MUL, x, net.unary(OpKind.TANH, net.unary(OpKind.LOG, shifted)))
 
 
-def _chosen(net, x):
-    """As bytes of truth values in between."""
-    above = net.pair(OpKind.GREATER, net.unary(OpKind.TANH, x), net.constant((1,)))
-    return net.select(above, net.unary(OpKind.TANH, x), net.constant((1,)))
+def _choose(net, x):
+    """With truth values as intermediate bytes."""
+    condition = net.pair(OpKind.GREATER, net.unary(OpKind.TANH, x), net.constant((1,)))
+    return net.select(condition, net.unary(OpKind.TANH, x), net.constant((1,)))
 
 
-WHOLE = {
+ONE_FUNCTION = {
     "swish": _swish,
     "hard swish": _hard_swish,
     "mish": _mish,
-    "a choice": _chosen,
+    "a choice": _choose,
     "requantised": lambda net, x: net.requantize(net.unary(OpKind.RELU, net.requantize(x))),
     "a square": lambda net, x: net.elementwise(OpKind.MUL, x, x),
     "an absolute value": lambda net, x: net.pair(OpKind.MAXIMUM, x, net.unary(OpKind.NEG, x)),
@@ -95,27 +95,27 @@ WHOLE = {
 }
 
 
-@pytest.mark.parametrize("name", WHOLE)
+@pytest.mark.parametrize("name", ONE_FUNCTION)
 def test_known_functions_are_one_lookup(name):
     net = NetBuilder(4)
-    graph = net.graph([WHOLE[name](net, net.input(SHAPE))])
+    graph = net.graph([ONE_FUNCTION[name](net, net.input(SHAPE))])
     (op,) = rewritten(graph, inputs_for(graph, 1, "random")).ops
     assert op.kind is OpKind.LOOKUP
-    assert op.index == len(graph.ops) - 1  # the place of the last one in the file
+    assert op.index == len(graph.ops) - 1  # the index of the last operator in the file
 
 
-def _also(net, x):
-    """The value in between is an output as well."""
+def _with_output(net, x):
+    """The intermediate value is also an output."""
     gate = net.unary(OpKind.LOGISTIC, x)
     return [net.elementwise(OpKind.MUL, x, gate), gate]
 
 
-def _read_again(net, x):
+def _with_reader(net, x):
     gate = net.unary(OpKind.LOGISTIC, x)
     return [net.elementwise(OpKind.MUL, x, gate), net.mean(gate)]
 
 
-STAYING = {
+NO_FUNCTION = {
     "one curve": lambda net, x: [net.unary(OpKind.LOGISTIC, x)],
     "one product with a constant": lambda net, x: [net.elementwise(OpKind.MUL, x, net.constant((1,)))],
     "sums alone": lambda net, x: [
@@ -128,17 +128,17 @@ STAYING = {
     "a gate": lambda net, x: [
         net.elementwise(OpKind.MUL, x, net.unary(OpKind.LOGISTIC, net.mean(x, keep_dims=True)))
     ],
-    "an output in between": _also,
-    "a reader elsewhere": _read_again,
+    "an output in between": _with_output,
+    "a reader elsewhere": _with_reader,
 }
 
 
-@pytest.mark.parametrize("name", STAYING)
+@pytest.mark.parametrize("name", NO_FUNCTION)
 def test_other_operators_stay(name):
     net = NetBuilder(4)
-    graph = net.graph(STAYING[name](net, net.input(SHAPE)))
-    turned = rewritten(graph, inputs_for(graph, 1, "random"))
-    assert [op.kind for op in turned.ops] == [op.kind for op in graph.ops]
+    graph = net.graph(NO_FUNCTION[name](net, net.input(SHAPE)))
+    after = rewritten(graph, inputs_for(graph, 1, "random"))
+    assert [op.kind for op in after.ops] == [op.kind for op in graph.ops]
 
 
 def test_wide_elements_are_no_tables():
@@ -161,7 +161,7 @@ def test_a_network_trained_again_has_other_tables_and_the_same_topology():
     assert tables[0].shape == (256,) and not np.array_equal(*tables)
 
 
-def _damaged(op=None, table=None):
+def _damage(op=None, table=None):
     net = NetBuilder(4)
     graph = rewrite(net.graph([_swish(net, net.input(SHAPE))]))
     ops = tuple(dataclasses.replace(one, **(op or {})) for one in graph.ops)
@@ -173,18 +173,18 @@ def _damaged(op=None, table=None):
 
 
 def test_a_lookup_without_a_table_is_refused():
-    check_graph(_damaged())
+    check_graph(_damage())
     short = np.zeros(255, np.int8)
     for graph in (
-        _damaged(op={"inputs": (0,)}),
-        _damaged(table={"data": None}),
-        _damaged(table={"shape": (255,), "data": short}),
-        _damaged(table={"dtype": DType.INT32, "data": np.broadcast_to(np.int32(1), (256,))}),
+        _damage(op={"inputs": (0,)}),
+        _damage(table={"data": None}),
+        _damage(table={"shape": (255,), "data": short}),
+        _damage(table={"dtype": DType.INT32, "data": np.broadcast_to(np.int32(1), (256,))}),
     ):
         with pytest.raises(BuildtoolError):
             check_graph(graph)
 
 
 def test_a_lookup_is_not_written_to_a_file():
-    with pytest.raises(UnsupportedError, match="LOOKUP has no form"):
-        write_model(_damaged())
+    with pytest.raises(UnsupportedError, match="no operator for LOOKUP"):
+        write_model(_damage())

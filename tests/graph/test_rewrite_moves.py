@@ -1,4 +1,4 @@
-"""Moves at an input and of channels: the input takes the network's order, and no byte changes."""
+"""Moves of inputs and channels: the input gets the order that the network needs, and no byte changes."""
 
 import litert
 import numpy as np
@@ -19,21 +19,21 @@ from buildtool.zoo.drawn import NetBuilder, WideNetBuilder
 
 
 def _network(shape, *moves, dtype=DType.INT8, also=False):
-    """A convolution behind moves of the input: new shapes, or permutations."""
+    """Returns a network of moves of the input (shapes or permutations), then a convolution."""
     net = NetBuilder(8)
-    given = net.input(shape, dtype)
-    x = net.requantize(given) if dtype is DType.FLOAT32 else given
+    source = net.input(shape, dtype)
+    x = net.requantize(source) if dtype is DType.FLOAT32 else source
     for move in moves:
         if sorted(move) == [*range(len(move))]:
             x = net.move(OpKind.TRANSPOSE, x, [net.shape(x)[p] for p in move], g.TransposeAttrs(move))
         else:
             x = net.move(OpKind.RESHAPE, x, move)
     outputs = [net.conv(x, 3, kernel=(2, 2))]
-    return net.graph([*outputs, net.unary(OpKind.TANH, given)] if also else outputs)
+    return net.graph([*outputs, net.unary(OpKind.TANH, source)] if also else outputs)
 
 
 @pytest.mark.parametrize(
-    ("shape", "moves", "wanted", "perm"),
+    ("shape", "moves", "ordered_shape", "perm"),
     [
         ((1, 3, 5, 4), [(0, 2, 3, 1)], (1, 5, 4, 3), (0, 2, 3, 1)),
         ((1, 3, 5, 4), [(0, 3, 2, 1)], (1, 4, 5, 3), (0, 3, 2, 1)),
@@ -42,55 +42,55 @@ def _network(shape, *moves, dtype=DType.INT8, also=False):
         ((1, 60), [(1, 3, 5, 4), (0, 2, 3, 1)], (1, 5, 4, 3), (0, 2, 3, 1)),
     ],
 )
-def test_the_input_takes_the_networks_order(shape, moves, wanted, perm):
+def test_the_input_takes_the_networks_order(shape, moves, ordered_shape, perm):
     graph = _network(shape, *moves)
-    turned = rewrite(read_model(write_model(graph)))
-    (op,), (index,) = turned.ops, turned.inputs
-    tensor = turned.tensors[index]
-    assert (op.kind, tensor.shape, tensor.source.perm) == (OpKind.CONV_2D, wanted, perm)
-    given = np.random.default_rng(3).integers(-128, 128, shape).astype(np.int8)
-    ordered = given
+    after = rewrite(read_model(write_model(graph)))
+    (op,), (index,) = after.ops, after.inputs
+    tensor = after.tensors[index]
+    assert (op.kind, tensor.shape, tensor.source.perm) == (OpKind.CONV_2D, ordered_shape, perm)
+    values = np.random.default_rng(3).integers(-128, 128, shape).astype(np.int8)
+    ordered = values
     for move in moves:
         ordered = ordered.transpose(perm) if move == perm else ordered.reshape(move)
-    expected = litert.run_graph(graph, [given])[graph.outputs[0]]
-    np.testing.assert_array_equal(execute(turned, [ordered])[turned.outputs[0]], expected)
+    expected = litert.run_graph(graph, [values])[graph.outputs[0]]
+    np.testing.assert_array_equal(execute(after, [ordered])[after.outputs[0]], expected)
 
 
 @pytest.mark.parametrize(
     ("shape", "move", "options"),
     [
-        ((1, 3, 5, 4), (0, 2, 3, 1), {"also": True}),  # something reads the file's order
+        ((1, 3, 5, 4), (0, 2, 3, 1), {"also": True}),  # another operator reads the order of the file
         ((1, 60), (1, 5, 6, 2), {"also": True}),
-        ((1, 4, 5, 3), (1, 5, 4, 3), {}),  # an image stays the image that it is
+        ((1, 4, 5, 3), (1, 5, 4, 3), {}),  # a reshape from one image to another
     ],
 )
 def test_other_inputs_stay(shape, move, options):
-    turned = rewrite(read_model(write_model(_network(shape, move, **options))))
-    assert turned.tensors[turned.inputs[0]].shape == shape
+    after = rewrite(read_model(write_model(_network(shape, move, **options))))
+    assert after.tensors[after.inputs[0]].shape == shape
 
 
-def test_a_float_input_in_another_order_is_int8_in_the_network_s():
-    turned = rewrite(read_model(write_model(_network((1, 3, 5, 4), (0, 2, 3, 1), dtype=DType.FLOAT32))))
-    tensor = turned.tensors[turned.inputs[0]]
+def test_a_float_input_becomes_int8_in_the_networks_order():
+    after = rewrite(read_model(write_model(_network((1, 3, 5, 4), (0, 2, 3, 1), dtype=DType.FLOAT32))))
+    tensor = after.tensors[after.inputs[0]]
     assert (tensor.shape, tensor.dtype) == ((1, 5, 4, 3), DType.INT8)
 
 
 @st.composite
 def widened_sums(draw):
-    """ADD of an image and one that is padded on one side or both, with its zero point or another value.
+    """Draws an ADD of an image and a padded image, of int8 or int16.
 
-    Of int8 or of int16, whose zero point is 0.
+    The PAD is on one side or both, with the zero point or another value.
     """
     wide = draw(st.booleans())
     net = (WideNetBuilder if wide else NetBuilder)(draw(seeds))
     height, width, channels = (draw(st.integers(1, 5)) for _ in range(3))
-    before, behind = draw(st.tuples(st.integers(0, 5), st.integers(0, 5)).filter(any))
+    before, after = draw(st.tuples(st.integers(0, 5), st.integers(0, 5)).filter(any))
     x = net.input((1, height, width, channels))
-    whole = net.input((1, height, width, before + channels + behind))
+    other = net.input((1, height, width, before + channels + after))
     value = draw(st.one_of(st.just(net.tensors[x].quant.zero_point), st.integers(-128, 127)))
-    paddings = ((0, 0), (0, 0), (0, 0), (before, behind))
-    padded = net.move(OpKind.PAD, x, net.shape(whole), g.PadAttrs(paddings, value=value))
-    operands = draw(st.permutations([padded, whole]))
+    paddings = ((0, 0), (0, 0), (0, 0), (before, after))
+    padded = net.move(OpKind.PAD, x, net.shape(other), g.PadAttrs(paddings, value=value))
+    operands = draw(st.permutations([padded, other]))
     return net.graph([net.elementwise(OpKind.ADD, *operands, draw(st.sampled_from(list(Activation))))])
 
 
@@ -102,8 +102,8 @@ def test_a_sum_reads_its_operand_without_the_pad(graph, seed, pattern):
     assert isinstance(op.attrs, g.WidenedAttrs)
 
 
-def _padded(paddings, *, shape=(1, 4, 5, 3), kind=OpKind.ADD, also=False, other=None):
-    """Kinds of the operators that are left of a sum with a padded operand."""
+def _kinds_with_pad(paddings, *, shape=(1, 4, 5, 3), kind=OpKind.ADD, also=False, other=None):
+    """Returns the kinds of the operators that a sum with a padded operand is rewritten to."""
     net = NetBuilder(4)
     padded = net.pad(net.input(shape), paddings)
     other = net.input(net.shape(padded)) if other is None else net.constant(other)
@@ -116,13 +116,13 @@ CHANNELS = ((0, 0), (0, 0), (0, 0), (1, 2))
 
 
 def test_other_readers_keep_the_pad():
-    assert _padded(CHANNELS) == [OpKind.ADD]
-    assert _padded(CHANNELS, also=True) == [OpKind.PAD, OpKind.ADD]
-    assert _padded(CHANNELS, kind=OpKind.MUL) == [OpKind.PAD, OpKind.MUL]
-    assert _padded(CHANNELS, kind=OpKind.SUB) == [OpKind.PAD, OpKind.SUB]
-    assert _padded(CHANNELS, other=(6,)) == [OpKind.PAD, OpKind.ADD]
-    assert _padded(((0, 0), (1, 0), (0, 0), (1, 2))) == [OpKind.PAD, OpKind.ADD]
-    assert _padded(((0, 0), (0, 0), (2, 1)), shape=(4, 5, 3)) == [OpKind.PAD, OpKind.ADD]
+    assert _kinds_with_pad(CHANNELS) == [OpKind.ADD]
+    assert _kinds_with_pad(CHANNELS, also=True) == [OpKind.PAD, OpKind.ADD]
+    assert _kinds_with_pad(CHANNELS, kind=OpKind.MUL) == [OpKind.PAD, OpKind.MUL]
+    assert _kinds_with_pad(CHANNELS, kind=OpKind.SUB) == [OpKind.PAD, OpKind.SUB]
+    assert _kinds_with_pad(CHANNELS, other=(6,)) == [OpKind.PAD, OpKind.ADD]
+    assert _kinds_with_pad(((0, 0), (1, 0), (0, 0), (1, 2))) == [OpKind.PAD, OpKind.ADD]
+    assert _kinds_with_pad(((0, 0), (0, 0), (2, 1)), shape=(4, 5, 3)) == [OpKind.PAD, OpKind.ADD]
 
 
 @pytest.mark.parametrize(("count", "groups"), [(2, 2), (3, 4), (4, 6)])
@@ -130,8 +130,8 @@ def test_a_split_becomes_slices_and_a_shuffle_one_operator(count, groups):
     net = NetBuilder(5)
     x = shuffled(net, net.input((1, 3, 4, 12)), groups)
     graph = net.graph(net.split(x, count))
-    turned = rewritten(graph, inputs_for(graph, 2))
-    assert [type(op.attrs) for op in turned.ops] == [g.ShuffleAttrs, *[g.SliceAttrs] * count]
+    after = rewritten(graph, inputs_for(graph, 2))
+    assert [type(op.attrs) for op in after.ops] == [g.ShuffleAttrs, *[g.SliceAttrs] * count]
 
 
 @pytest.mark.parametrize(

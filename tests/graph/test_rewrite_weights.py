@@ -1,4 +1,4 @@
-"""Other weights for the same bytes: channels of negative scale, depthwise convolutions of one channel."""
+"""Other weights, same bytes: channels with a negative scale, depthwise convolutions of one channel."""
 
 import dataclasses
 
@@ -24,7 +24,7 @@ _quick = settings(derandomize=True, deadline=None, max_examples=25)
 
 
 def negative_channels(graph, every=2):
-    """The graph with every n-th channel's scale negative, bias and all."""
+    """Returns the graph with a negative scale for every n-th channel of the weights and the bias."""
     op = graph.ops[0]
     tensors = list(graph.tensors)
     for t in (op.inputs[1], op.inputs[2]):
@@ -40,15 +40,15 @@ def _is_per_channel(graph):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_turned_channels_equal_litert(kind):
+def test_negated_channels_equal_litert(kind):
     @_quick
     @given(graph=one_operator_graphs(kind).filter(_is_per_channel), seed=seeds)
     def check(graph, seed):
         graph = negative_channels(graph)
         inputs = inputs_for(graph, seed)
         litert.check(graph, inputs)
-        turned = litert.rewritten(graph, inputs)
-        weights = next(turned.tensors[op.inputs[1]] for op in turned.ops if op.kind in KINDS)
+        after = litert.rewritten(graph, inputs)
+        weights = next(after.tensors[op.inputs[1]] for op in after.ops if op.kind in KINDS)
         channels = np.moveaxis(weights.data, weights.quant.axis, 0)
         for scale, values in zip(weights.quant.scales, channels, strict=True):
             assert scale >= 0 or (values == -128).any()
@@ -72,21 +72,21 @@ def _with_least_weight(kind):
 
 def test_a_weight_without_opposite_keeps_its_channel_negative():
     graph = _with_least_weight(OpKind.CONV_2D)
-    turned = rewrite(graph)
-    quant = turned.tensors[turned.ops[0].inputs[1]].quant
+    after = rewrite(graph)
+    quant = after.tensors[after.ops[0].inputs[1]].quant
     assert [scale < 0 for scale in quant.scales] == [False, True, False, False]
     litert.rewritten(graph, inputs_for(graph, 1))
 
 
 def test_a_dense_layer_with_a_negative_channel_is_refused():
-    turned = rewrite(_with_least_weight(OpKind.FULLY_CONNECTED))
+    after = rewrite(_with_least_weight(OpKind.FULLY_CONNECTED))
     with pytest.raises(UnsupportedError, match="negative scale"):
-        pack(turned, turned.ops[0], ckernels.catalogue()[OpKind.FULLY_CONNECTED])
+        pack(after, after.ops[0], ckernels.catalogue()[OpKind.FULLY_CONNECTED])
 
 
 @st.composite
 def one_channel(draw):
-    """A network of one DEPTHWISE_CONV_2D of a one-channel input with a depth multiplier above 1."""
+    """Draws a DEPTHWISE_CONV_2D of a one-channel input with a depth multiplier above 1."""
     net = NetBuilder(draw(seeds))
     kernel = draw(st.tuples(st.integers(1, 4), st.integers(1, 4)))
     stride, dilation = draw(st.sampled_from([((1, 1), (1, 1)), ((2, 2), (1, 1)), ((1, 1), (2, 1))]))
@@ -112,15 +112,15 @@ def one_channel(draw):
 @given(graph=one_channel(), seed=seeds, pattern=patterns)
 def test_a_convolution_of_one_channel_equals_litert(graph, seed, pattern):
     inputs = inputs_for(graph, seed, pattern)
-    turned = litert.rewritten(graph, inputs)
-    (op,) = turned.ops
+    after = litert.rewritten(graph, inputs)
+    (op,) = after.ops
     assert op.kind is OpKind.CONV_2D
     assert type(op.attrs) is ConvAttrs
-    litert.check(turned, inputs)  # LiteRT agrees about the network that was made of it, too
+    litert.check(after, inputs)  # the rewritten network equals LiteRT, too
 
 
 def network(seed, channels, depth_multiplier=0):
-    """One convolution of a one-channel image, ordinary unless there is a depth multiplier."""
+    """Returns one convolution of a one-channel image. It is depthwise if there is a depth multiplier."""
     net = NetBuilder(seed)
     x = net.input((1, 7, 9, 1))
     return net.graph([net.conv(x, channels, kernel=(3, 2), same=True, depth_multiplier=depth_multiplier)])
@@ -140,8 +140,8 @@ def test_scales_biases_and_sources_of_weights_follow():
 
 
 def test_a_convolution_of_one_channel_is_planned_as_an_ordinary_one():
-    turned, ordinary = (rewrite(network(seed, 5, depth)) for seed, depth in ((3, 5), (4, 0)))
-    assert topology_digest(turned) == topology_digest(ordinary)
+    after, ordinary = (rewrite(network(seed, 5, depth)) for seed, depth in ((3, 5), (4, 0)))
+    assert topology_digest(after) == topology_digest(ordinary)
 
 
 def test_other_depthwise_convolutions_stay():

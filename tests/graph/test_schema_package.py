@@ -1,4 +1,4 @@
-"""The schema package imports only the modules in use, and has the same names as the whole package."""
+"""The schema package only imports the modules that are used, and has the same names as the whole package."""
 
 import subprocess
 import sys

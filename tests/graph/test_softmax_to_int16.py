@@ -1,4 +1,4 @@
-"""SOFTMAX from int8 to int16, then QUANTIZE to int32, as keyword spotters end: the same values as LiteRT."""
+"""SOFTMAX from int8 to int16, then QUANTIZE to int32, as at the end of keyword spotters, equal LiteRT."""
 
 import numpy as np
 import pytest

@@ -1,5 +1,6 @@
-"""State between invokes: reading, settling, and sequences of invokes that equal LiteRT's."""
+"""State between invokes: reading and settling; sequences of invokes equal LiteRT's."""
 
+import tracemalloc
 from dataclasses import replace
 
 import numpy as np
@@ -27,28 +28,28 @@ from buildtool.graph.types import OpKind
 MODELS = {graph.name: graph for graph in (make(7) for make in statenets.MAKERS)}
 
 
-def _sequence(graph, inputs):
-    """The outputs of invokes that follow one another."""
-    held, outputs = initially(graph), []
+def _run_sequence(graph, inputs):
+    """Returns the outputs of each invoke in a sequence."""
+    states, results = initially(graph), []
     for one in inputs:
-        values = execute(graph, one, held)
-        held = next_held(graph, values)
-        outputs.append([values[t] for t in graph.outputs])
-    return outputs
+        values = execute(graph, one, states)
+        states = next_held(graph, values)
+        results.append([values[t] for t in graph.outputs])
+    return results
 
 
-def _litert(model, inputs):
+def _run_litert(model, inputs):
     engine = interpreter(model)
-    outputs = []
+    results = []
     for one in inputs:
         for detail, value in zip(engine.get_input_details(), one, strict=True):
             engine.set_tensor(detail["index"], value)
         engine.invoke()
-        outputs.append([np.array(engine.get_tensor(d["index"])) for d in engine.get_output_details()])
-    return outputs
+        results.append([np.array(engine.get_tensor(d["index"])) for d in engine.get_output_details()])
+    return results
 
 
-def _equal(ours, theirs):
+def _assert_equal(ours, theirs):
     assert len(ours) == len(theirs)
     for a, b in zip(ours, theirs, strict=True):
         assert all(np.array_equal(x, y) for x, y in zip(a, b, strict=True))
@@ -59,14 +60,14 @@ def test_sequences_of_invokes_equal_litert_before_and_after_rewriting(name):
     graph = MODELS[name]
     model = write_model(graph)
     inputs = [inputs_for(graph, seed, "random") for seed in range(4)]
-    expected = _litert(model, inputs)
-    alone = _litert(model, inputs[3:])[0]
+    expected = _run_litert(model, inputs)
+    alone = _run_litert(model, inputs[3:])[0]
     assert any(not np.array_equal(a, b) for a, b in zip(alone, expected[3], strict=True))
     source = read_model(model)
-    settled = rewrite(source)
-    for one in (graph, source, settled):
-        _equal(_sequence(one, inputs), expected)
-    _equal(_litert(write_model(settled), inputs), expected)  # a settled graph can be written again
+    after = rewrite(source)
+    for one in (graph, source, after):
+        _assert_equal(_run_sequence(one, inputs), expected)
+    _assert_equal(_run_litert(write_model(after), inputs), expected)  # a settled graph can be written
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -88,19 +89,19 @@ def test_settled_graphs_write_each_state_once_after_its_readers_in_any_order_of_
             )
             reads = [i for i, op in enumerate(graph.ops) if state.before in op.inputs]
             assert all(i <= writer for i in reads)
-        _equal(_sequence(graph, inputs), _sequence(settled, inputs))
+        _assert_equal(_run_sequence(graph, inputs), _run_sequence(settled, inputs))
 
 
-def test_rings_are_shifted_in_place_and_windows_are_kept_whole():
+def test_rings_are_shifted_in_place_and_windows_are_stored_whole():
     kinds = [op.kind for op in rewrite(MODELS["stream"]).ops]
     assert kinds.count(OpKind.SHIFT) == 3
     assert not {OpKind.CONCATENATION, OpKind.STRIDED_SLICE, OpKind.ASSIGN_VARIABLE} & set(kinds)
-    windows = rewrite(MODELS["windows"])
-    assert [op.kind for op in windows.ops].count(OpKind.SHIFT) == 3
-    assert [windows.tensors[s.before].shape[1] for s in windows.states] == [6, 5, 7]
+    after = rewrite(MODELS["windows"])
+    assert [op.kind for op in after.ops].count(OpKind.SHIFT) == 3
+    assert [after.tensors[s.before].shape[1] for s in after.states] == [6, 5, 7]
 
 
-def test_states_that_swap_values_are_copied_and_no_more_than_needed():
+def test_states_that_swap_are_copied_only_where_necessary():
     kinds = [op.kind for op in rewrite(MODELS["delays"]).ops]
     assert (kinds.count(OpKind.READ_VARIABLE), kinds.count(OpKind.ASSIGN_VARIABLE)) == (1, 4)
     assert OpKind.ASSIGN_VARIABLE not in [op.kind for op in rewrite(MODELS["average"]).ops]
@@ -113,7 +114,7 @@ def test_a_file_as_the_converter_writes_it_is_read_and_equals_litert():
     (state,) = graph.states
     assert state.name == "layer/ring" and state.initial.tolist() == np.arange(12).reshape(1, 4, 3).tolist()
     inputs = [[np.full((1, 1, 3), n, np.int8)] for n in (50, 60, 70, 80, 90)]
-    _equal(_sequence(graph, inputs), _litert(model, inputs))
+    _assert_equal(_run_sequence(graph, inputs), _run_litert(model, inputs))
 
 
 def test_references_keep_state_until_they_are_reset():
@@ -130,20 +131,18 @@ def test_references_keep_state_until_they_are_reset():
 
 def test_numbers_and_topology_depend_on_neither_the_values_nor_the_order_of_states():
     graph = MODELS["delays"]
-    reversed_states = number_tensors(replace(graph, states=graph.states[::-1]))
-    assert topology_digest(reversed_states) == topology_digest(graph)
-    assert reversed_states.states[0].before == number_tensors(graph).states[0].before
+    reversed_graph = number_tensors(replace(graph, states=graph.states[::-1]))
+    assert topology_digest(reversed_graph) == topology_digest(graph)
+    assert reversed_graph.states[0].before == number_tensors(graph).states[0].before
     bare = topology(graph).bare_graph()
     assert [(s.before, s.after) for s in bare.states] == [
         (s.before, s.after) for s in number_tensors(graph).states
     ]
-    filled = [np.zeros_like(s.initial) for s in graph.states]
+    zeros = [np.zeros_like(s.initial) for s in graph.states]
     other = replace(
-        graph, states=tuple(replace(s, initial=v) for s, v in zip(graph.states, filled, strict=True))
+        graph, states=tuple(replace(s, initial=v) for s, v in zip(graph.states, zeros, strict=True))
     )
-    assert topology_digest(other) != topology_digest(
-        graph
-    )  # these values take other bytes of the weight image
+    assert topology_digest(other) != topology_digest(graph)  # the weight image has other bytes
 
 
 def test_a_variable_that_is_never_read_is_no_state():
@@ -155,7 +154,7 @@ def test_a_variable_that_is_never_read_is_no_state():
     value = first_value(np.zeros((1, 1, 3), np.int8))
     model = write(tensors, [*ops, relu], [0], [8], others=[initialising({"layer/ring": value})])
     assert rewrite(read_model(model)).states == ()
-    _litert(model, [[np.zeros((1, 1, 3), np.int8)]])
+    _run_litert(model, [[np.zeros((1, 1, 3), np.int8)]])
 
 
 def test_a_tensor_marked_as_variable_begins_as_in_litert():
@@ -166,53 +165,68 @@ def test_a_tensor_marked_as_variable_begins_as_in_litert():
     graph = rewrite(read_model(model))
     assert [s.initial.tolist() for s in graph.states] == [[[5] * 4]]
     inputs = [[np.arange(4, dtype=np.int8).reshape(1, 4)]]
-    _equal(_sequence(graph, inputs), _litert(model, inputs))
+    _assert_equal(_run_sequence(graph, inputs), _run_litert(model, inputs))
 
 
-def _refused(tensors=None, ops=RING_OPS, values=None, other=None):
-    parts = [initialising(_value() if values is None else values) if other is None else other]
+def _refusal(tensors=None, ops=RING_OPS, values=None, other=None):
+    initial = _first_value() if values is None else values
+    parts = [initialising(initial) if other is None else other]
     model = write(tensors or ring_tensors(), list(ops), [0], [7], others=parts)
     with pytest.raises((UnsupportedError, ModelError)) as refused:
         rewrite(read_model(model))
     return str(refused.value)
 
 
-def _value(shape=(1, 4, 3), dtype=np.int8, *scale):
+def _first_value(shape=(1, 4, 3), dtype=np.int8, *scale):
     return {"layer/ring": first_value(np.zeros(shape, dtype), *scale)}
 
 
-FLOATS, WHOLE = _value((1, 4, 3), np.float32, None), initialising(_value())
+FLOATS, WHOLE = _first_value((1, 4, 3), np.float32, None), initialising(_first_value())
 NAMELESS = FileOperator("READ_VARIABLE", [2], [2], "ReadVariableOptions")
 REFUSED = {
     "'layer/ring' is read before it has a value": {"values": {}},
     "float32": {"tensors": ring_tensors("float32", None), "values": FLOATS},
     "variable 'layer/ring' is of type float32": {"values": FLOATS},
-    "has two types: int16 [1, 4, 3] and int8 [1, 4, 3]": {"values": _value(dtype=np.int16)},
-    "has two types: int8 [1, 3, 3] and int8 [1, 4, 3]": {"values": _value((1, 3, 3))},
-    "subgraph 1, #2 RELU: CALL_ONCE runs more than assignments of constants": {
+    "has two types: int16 [1, 4, 3] and int8 [1, 4, 3]": {"values": _first_value(dtype=np.int16)},
+    "has two types: int8 [1, 3, 3] and int8 [1, 4, 3]": {"values": _first_value((1, 3, 3))},
+    "subgraph 1, #2 RELU: CALL_ONCE does more than assign constants to variables": {
         "other": ([*WHOLE[0], FileTensor((1, 4, 3))], [*WHOLE[1], FileOperator("RELU", [1], [2])])
     },
-    "a variable's first value is computed": {"other": initialising({"layer/ring": FileTensor((1, 4, 3))})},
-    "CALL_ONCE of subgraph 7; the file has 2": {
+    "the initial value of a variable is not a constant": {
+        "other": initialising({"layer/ring": FileTensor((1, 4, 3))})
+    },
+    "CALL_ONCE runs subgraph 7; the file has 2": {
         "ops": (replace(ONCE, options={"InitSubgraphIndex": 7}), *RING_OPS[1:])
     },
-    # LiteRT finds no value at its first invoke
-    "variable 'layer/ring' has its first value too late": {"ops": (*RING_OPS[1:3], ONCE, *RING_OPS[3:])},
-    "type uint8": {"tensors": ring_tensors("uint8"), "values": _value(dtype=np.uint8)},
-    "names no variable": {"ops": (*RING_OPS[:2], NAMELESS, *RING_OPS[3:])},
+    # at LiteRT's first invoke the variable has no value
+    "CALL_ONCE initialises variable 'layer/ring' too late": {"ops": (*RING_OPS[1:3], ONCE, *RING_OPS[3:])},
+    "type uint8": {"tensors": ring_tensors("uint8"), "values": _first_value(dtype=np.uint8)},
+    "does not name a variable": {"ops": (*RING_OPS[:2], NAMELESS, *RING_OPS[3:])},
 }
 
 
 @pytest.mark.parametrize("words", REFUSED)
 def test_an_unsound_state_is_refused(words):
-    text = _refused(**REFUSED[words])
+    text = _refusal(**REFUSED[words])
     assert words in text
     assert "_experimental_variable_quantization" not in text or "uint8" not in words
-    assert "CALL_ONCE come before" in text or "too late" not in words
+    assert "put CALL_ONCE before" in text or "too late" not in words
+
+
+def test_a_huge_variable_tensor_is_refused_without_allocating():
+    huge = FileTensor((1, 1 << 28), variable=True)
+    model = write([huge, FileTensor((1, 1 << 28))], [FileOperator("RELU", [0], [1])], [1], [1])
+    tracemalloc.start()
+    try:
+        with pytest.raises(ModelError):
+            read_model(model)
+        assert tracemalloc.get_traced_memory()[1] < 1 << 22
+    finally:
+        tracemalloc.stop()
 
 
 def test_a_variable_tensor_with_a_value_is_refused():
-    with pytest.raises(UnsupportedError, match="a value in the file, which LiteRT does not load"):
+    with pytest.raises(UnsupportedError, match="has a value in the file; LiteRT ignores such a value"):
         variable = FileTensor((1, 4), data=np.zeros((1, 4), np.int8), variable=True)
         add = FileOperator("ADD", [0, 1], [2], "AddOptions", version=2)
         read_model(write([FileTensor((1, 4)), variable, FileTensor((1, 4))], [add], [0], [2]))

@@ -1,4 +1,4 @@
-"""Networks of uint8, the older quantisation, equal LiteRT's uint8 kernels."""
+"""uint8 networks (the scheme before int8) equal LiteRT's uint8 kernels."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ from flatfiles import FileOperator, FileTensor, constant
 from litert import check_file, run
 from uint8nets import Sheet
 
-from buildtool.base.errors import UnsupportedError
+from buildtool.base.errors import ModelError, UnsupportedError
 from buildtool.graph.fixedpoint import multiply_by_quantized_multiplier, quantize_multiplier
 from buildtool.graph.reference import execute
 from buildtool.graph.tflite.reader import read_model
@@ -44,10 +44,10 @@ def convolution(kind: str, zero: int, least: int = 0, most: int = 255, activatio
 @pytest.mark.parametrize("zero", [0, 128, 151, 255])
 def test_filters_with_a_zero_point(kind, zero) -> None:
     least = max(zero - 128, 0)
-    for most, fits_int8 in ((min(zero + 127, 255), True), (255, zero == 128)):
-        graph = assert_equals_litert(convolution(kind, zero, least if fits_int8 else 0, most))
-        as_uint8 = [isinstance(op.attrs, AsUint8) for op in graph.ops]
-        assert sum(as_uint8) == int(not fits_int8)
+    for most, fits in ((min(zero + 127, 255), True), (255, zero == 128)):
+        graph = assert_equals_litert(convolution(kind, zero, least if fits else 0, most))
+        marked = [isinstance(op.attrs, AsUint8) for op in graph.ops]
+        assert sum(marked) == int(not fits)
     assert [graph.tensors[t].dtype for t in (*graph.inputs, *graph.outputs)] == [DType.UINT8] * 2
 
 
@@ -69,7 +69,7 @@ def pad(s: Sheet) -> list[int]:
 
 
 def filled() -> bytes:
-    """Adds a constant that FILL makes."""
+    """Returns an ADD of the input and the constant output of FILL."""
     s = Sheet()
     x, value, y = s.tensor(IMAGE), s.tensor((), data=np.array(77, np.uint8)), s.tensor(IMAGE)
     s.operators.append(FileOperator("FILL", [s.ints(*IMAGE), value], [y], "FillOptions", {}))
@@ -153,22 +153,30 @@ def test_operators_without_an_int8_form_are_refused() -> None:
                       after=lambda s: [s.ints(13, 17)], out=MOVE)  # fmt: skip
     with pytest.raises(UnsupportedError, match="interpolates in floats"):
         read_model(bilinear)
-    with pytest.raises(UnsupportedError, match="a uint8 input or output without a scale"):
+    with pytest.raises(UnsupportedError, match="a uint8 network input or output without scale"):
         read_model(
             single("RESHAPE", IMAGE, "ReshapeOptions", out={"scale": None}, after=lambda s: [s.ints(*IMAGE)])
         )
 
 
-def test_a_cast_takes_the_numbers_and_is_refused() -> None:
+def test_an_operator_without_an_output_is_refused_by_its_name() -> None:
+    s = Sheet()
+    x = s.tensor(IMAGE)
+    s.operators.append(FileOperator("CONCATENATION", [x], [], "ConcatenationOptions", {"Axis": 3}))
+    with pytest.raises(ModelError, match="#0 CONCATENATION: the operator has no output"):
+        read_model(s.bytes([x], [x]))
+
+
+def test_a_cast_of_stored_numbers_is_refused() -> None:
     s = Sheet()
     x, y = s.tensor(IMAGE), s.add(FileTensor(IMAGE, "int16"))
     s.operators.append(FileOperator("CAST", [x], [y], "CastOptions", {"InDataType": 3, "OutDataType": 7}))
-    with pytest.raises(UnsupportedError, match="CAST of uint8: it takes the stored numbers"):
+    with pytest.raises(UnsupportedError, match="CAST in uint8: it takes the stored numbers"):
         read_model(s.bytes([x], [y]))
 
 
-def test_int8_parts_of_a_network_stay_as_they_are() -> None:
-    """After QUANTIZE an int8 average rounds as in int8 networks, and operators without uint8 are read."""
+def test_int8_parts_of_a_network_do_not_change() -> None:
+    """After QUANTIZE, an int8 average rounds as in int8 networks, and ABS, which uint8 lacks, is read."""
     s = Sheet()
     x = s.tensor(IMAGE, 0.7, 131)
     y = s.apply("ADD", [x, x], IMAGE, "AddOptions", {}, scale=0.7, zero=100)
@@ -186,8 +194,8 @@ def test_int8_parts_of_a_network_stay_as_they_are() -> None:
     assert_equals_litert(s.bytes([x], [y]))
 
 
-def test_a_filter_of_several_operators_is_stored_once() -> None:
-    """Two convolutions read it, and an addition."""
+def test_a_filter_of_two_operators_is_stored_once() -> None:
+    """Two convolutions and an addition read it."""
     s, options = Sheet(), {"StrideH": 1, "StrideW": 1}
     x, w = s.tensor((1, 1, 5, 4), 0.05, 131), s.weights((4, 1, 1, 4), 131, 40)
     y, quant = x, {"scale": 0.05, "zero": 120}
@@ -202,28 +210,28 @@ def test_a_filter_of_several_operators_is_stored_once() -> None:
 
 
 def edges(x: float, w: float, y: float) -> np.ndarray:
-    """Sums for which requantisation with a float32 product of scales differs from that with a double one."""
+    """Returns sums whose result depends on the precision of the scales' product: float32 or double."""
     sums = np.arange(-int(100 * y / (x * w)), int(100 * y / (x * w)))
     products = float(np.float32(x) * np.float32(w)), x * w
     results = (multiply_by_quantized_multiplier(sums, *quantize_multiplier(p / y)) for p in products)
     return sums[np.not_equal(*results)]
 
 
-@pytest.mark.parametrize("wide", [False, True], ids=["a filter that int8 holds", "one that it does not"])
+@pytest.mark.parametrize("wide", [False, True], ids=["a filter that fits int8", "one that does not"])
 @pytest.mark.parametrize("kind", ["CONV_2D", "DEPTHWISE_CONV_2D"])
 def test_scales_of_input_and_filter_are_multiplied_in_floats(kind, wide) -> None:
-    """The biases are sums that show it, for the scales of a public network and for random scales."""
-    rng, tried = np.random.default_rng(1), 0
+    """The biases are sums with different results, for scales of a public network and drawn scales."""
+    rng, cases = np.random.default_rng(1), 0
     for scales in ((0.023528477, 0.006837657, 0.023528477), *rng.uniform(0.002, 0.03, (2000, 3))):
         x_scale, w_scale, y_scale = map(float, np.float32(scales))
         sums = edges(x_scale, w_scale, y_scale)[:7]
-        if not len(sums) or tried == 6:
+        if not len(sums) or cases == 6:
             continue
         s, zero = Sheet(), 200 if wide else 131
         x = s.tensor((1, 2, 2, 8), x_scale, 128)
         depthwise = kind == "DEPTHWISE_CONV_2D"
         filters = np.full((1, 1, 1, 8) if depthwise else (8, 1, 1, 8), zero, np.uint8)
-        filters.reshape(-1)[[7, -1]] = 0 if wide else zero  # in the last channel, whose bias is 0
+        filters.reshape(-1)[[7, -1]] = 0 if wide else zero  # only in the last channel, which has another bias
         w = s.tensor(filters.shape, w_scale, zero, filters)
         bias = np.zeros(8, np.int32)
         bias[: len(sums)] = sums
@@ -233,5 +241,5 @@ def test_scales_of_input_and_filter_are_multiplied_in_floats(kind, wide) -> None
         y = s.apply(kind, [x, w, b], (1, 2, 2, 8), table, options, scale=y_scale, zero=128)
         graph = assert_equals_litert(s.bytes([x], [y]))
         assert any(isinstance(op.attrs, AsUint8) for op in graph.ops) == wide
-        tried += 1
-    assert tried == 6
+        cases += 1
+    assert cases == 6

@@ -1,4 +1,4 @@
-"""The executor on int16 activations equals LiteRT's reference kernels to the bit."""
+"""The executor on int16 activations equals LiteRT's reference kernels, bit for bit."""
 
 from dataclasses import replace
 
@@ -24,36 +24,38 @@ SEEDS = range(4)
 EVERY = np.arange(-32768, 32768).astype(np.int16)
 
 
-def _equal(graph, inputs):
-    """Every tensor of the file, and of the rewritten network those that are still there."""
+def _check_against_litert(graph, inputs):
+    """Compares every tensor of the file, and those that remain in the rewritten network."""
     expected = litert.run_graph(graph, inputs)
-    read = read_model(write_model(graph))
-    for network_ in (read, rewrite(read)):
+    parsed = read_model(write_model(graph))
+    for network_ in (parsed, rewrite(parsed)):
         for t, value in execute(network_, inputs).items():
             source = network_.tensors[t].source
             if source is not None and source.index in expected:
-                want = expected[source.index]
-                np.testing.assert_array_equal(value, want.transpose(source.perm) if source.perm else want)
+                reference = expected[source.index]
+                np.testing.assert_array_equal(
+                    value, reference.transpose(source.perm) if source.perm else reference
+                )
 
 
 @pytest.mark.parametrize("kind", WIDE)
 def test_an_operator_of_int16_equals_litert(kind):
     for seed in SEEDS:
         graph = network(kind, seed, among=seed % 3 == 2, wide=True)
-        _equal(graph, draw_inputs(graph, 1, seed)[0])
+        _check_against_litert(graph, draw_inputs(graph, 1, seed)[0])
 
 
 @pytest.mark.parametrize("scale", [2.0**-12, 2.0**-13, 3e-4, 0.01])
 def test_every_value_through_the_curves(scale):
-    """LOGISTIC and TANH of all int16 values; softmaxes of rows of them, and of values near each other."""
+    """LOGISTIC and TANH of all int16 values, and SOFTMAX of rows of distant or close values."""
     net = WideNetBuilder(1)
     x = net.input((1, 256, 256, 1), q=quant(scale))
     rows = net.move(OpKind.RESHAPE, x, (256, 256))
-    made = [net.unary(OpKind.LOGISTIC, x), net.unary(OpKind.TANH, x)]
-    graph = net.graph([*made, net.softmax(rows), net.softmax(rows, 0.7)])
+    curves = [net.unary(OpKind.LOGISTIC, x), net.unary(OpKind.TANH, x)]
+    graph = net.graph([*curves, net.softmax(rows), net.softmax(rows, 0.7)])
     random = np.random.default_rng(2)
     for values in (random.permutation(EVERY), random.integers(-900, 900, 65536).astype(np.int16)):
-        _equal(graph, [values.reshape(1, 256, 256, 1)])
+        _check_against_litert(graph, [values.reshape(1, 256, 256, 1)])
 
 
 def test_sums_beyond_32_bits_are_exact():
@@ -61,7 +63,7 @@ def test_sums_beyond_32_bits_are_exact():
     x = net.input((1, 2, 2, 900))
     graph = net.graph([net.dense(net.flatten(x), 5), net.conv(x, 6)])
     for value in (-32768, 32767):
-        _equal(graph, [np.full((1, 2, 2, 900), value, np.int16)])
+        _check_against_litert(graph, [np.full((1, 2, 2, 900), value, np.int16)])
 
 
 def _with_int32_biases(graph):
@@ -72,30 +74,30 @@ def _with_int32_biases(graph):
     return write_model(replace(graph, tensors=tuple(tensors)))
 
 
-def test_an_int32_bias_is_read_as_the_int64_bias_that_it_is():
-    """LiteRT reads its bytes as half as many numbers of 64 bits, so the file has to say int64 to be run."""
+def test_an_int32_bias_is_read_as_an_int64_bias():
+    """LiteRT would parsed its bytes as half as many 64-bit numbers, so LiteRT runs a file with int64."""
     net = WideNetBuilder(7)
     x = net.input((1, 5, 5, 6))
     graph = net.graph([net.dense(net.conv(x, 4, kernel=(3, 3)), 3)])
-    read, inputs = read_model(_with_int32_biases(graph)), draw_inputs(graph, 1, 3)[0]
+    parsed, inputs = read_model(_with_int32_biases(graph)), draw_inputs(graph, 1, 3)[0]
     expected = litert.run_graph(graph, inputs)
-    for t, value in execute(read, inputs).items():
-        source = read.tensors[t].source
+    for t, value in execute(parsed, inputs).items():
+        source = parsed.tensors[t].source
         if source is not None:
             np.testing.assert_array_equal(value, expected[source.index])
 
 
 def test_additions_that_litert_shifts_are_refused(monkeypatch):
-    """Where all three scales are powers of two and the file allows it; else they are scaled as any others."""
+    """It shifts if all three scales are powers of two and the file allows it; otherwise it scales."""
     net = WideNetBuilder(9)
     x, y = (net.input((1, 4, 4, 2), q=quant(2.0**-n)) for n in (10, 11))
     graph = net.graph([net.op(OpKind.SUB, (x, y), g.ElementwiseAttrs(), quant(s)) for s in (2.0**-10, 0.001)])
-    _equal(graph, draw_inputs(graph, 1, 2)[0])
+    _check_against_litert(graph, draw_inputs(graph, 1, 2)[0])
     monkeypatch.setattr(pointwise, "POWERS_OF_TWO", True)
     with pytest.raises(UnsupportedError, match="powers of two"):
         read_model(write_model(graph))
     alone = replace(graph, ops=graph.ops[1:], outputs=graph.outputs[1:])
-    _equal(alone, draw_inputs(alone, 1, 2)[0])
+    _check_against_litert(alone, draw_inputs(alone, 1, 2)[0])
 
 
 @pytest.mark.parametrize("kind", [OpKind.HARD_SWISH, OpKind.PRELU, OpKind.TRANSPOSE_CONV])
@@ -103,27 +105,27 @@ def test_operators_without_an_int16_form_are_refused(kind):
     net = WideNetBuilder(8)
     x = net.input((1, 4, 4, 2))
     if kind is OpKind.PRELU:
-        made = net.prelu(x, (1, 1, 2))
+        y = net.prelu(x, (1, 1, 2))
     elif kind is OpKind.TRANSPOSE_CONV:
-        made = net.transpose_conv(x, 3, kernel=(2, 2), stride=(2, 2), same=True)
+        y = net.transpose_conv(x, 3, kernel=(2, 2), stride=(2, 2), same=True)
     else:
-        made = net.unary(kind, x)
+        y = net.unary(kind, x)
     with pytest.raises(UnsupportedError, match="int16"):
-        read_model(write_model(net.graph([made])))
+        read_model(write_model(net.graph([y])))
 
 
 def test_an_addition_without_its_pad_of_channels_equals_litert():
-    """The rewritten ADD reads the narrow operand itself."""
+    """The rewritten ADD reads the unpadded operand."""
     net = WideNetBuilder(5)
     x = net.input((1, 3, 4, 6))
     padded = net.pad(net.unary(OpKind.TANH, x), ((0, 0), (0, 0), (0, 0), (1, 3)))
     graph = net.graph([net.elementwise(OpKind.ADD, padded, net.conv(x, 10))])
-    made = litert.rewritten(graph, draw_inputs(graph, 1, 2)[0])
-    assert any(isinstance(op.attrs, g.WidenedAttrs) for op in made.ops)
+    after = litert.rewritten(graph, draw_inputs(graph, 1, 2)[0])
+    assert any(isinstance(op.attrs, g.WidenedAttrs) for op in after.ops)
 
 
 def test_a_depthwise_layer_with_an_int32_bias_is_compared_with_litert():
-    """LiteRT refuses such a bias where it would have to take it for another of int64."""
+    """LiteRT refuses such a bias if it would have to read it as int64."""
     net = WideNetBuilder(6)
     graph = net.graph([net.conv(net.input((1, 4, 5, 3)), 0, kernel=(3, 3), depth_multiplier=1)])
     model, inputs = _with_int32_biases(graph), draw_inputs(graph, 1, 2)[0]

@@ -1,4 +1,4 @@
-"""Written .tflite files: same bytes every time, aligned, runnable, and read back as they were."""
+"""Written .tflite files: the same bytes every time, aligned constants; LiteRT and the reader take them."""
 
 import numpy as np
 import pytest
@@ -98,7 +98,7 @@ def test_tensors_keep_their_indices_names_and_quantisation(kinds):
         ({"kernel": (3, 3), "stride": (2, 2), "dilation": (2, 1), "same": True}, tflite.Padding.SAME),
     ],
 )
-def test_explicit_padding_becomes_same_or_valid_where_it_means_that(options, padding):
+def test_explicit_padding_becomes_same_or_valid_where_it_is_equal(options, padding):
     model = parsed(one_conv(**options))
     assert builtin_names(model) == ["CONV_2D"]
     table = model.Subgraphs(0).Operators(0).BuiltinOptions()

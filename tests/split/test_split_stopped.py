@@ -10,7 +10,7 @@ from needs import needs_package
 from paths import TESTS
 
 pytestmark = pytest.mark.slow
-SAID = "buildtool: stopped; ended keeps what was trained, and the same command goes on from there"
+SAID = "buildtool: stopped; ended keeps the trained networks; the same command continues from there"
 FILES = "original.keras split.keras split.tflite split.plan split.json tables.txt tables.md"
 
 

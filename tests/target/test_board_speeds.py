@@ -62,7 +62,7 @@ def test_reading_in_order_costs_a_line_at_a_time_or_a_word_at_a_time():
 
 
 MISTAKES = r"""
-wait_cycles = 6\n |  | memory.sdram.bus_bits: it says nothing without wait_cycles
+wait_cycles = 6\n |  | memory.sdram.bus_bits: it has no effect without wait_cycles
 bus_bits = 16 | bus_bits = 24 | memory.sdram.bus_bits: must be a power of two from 8 to 1024
 bus_bits = 16 | cache = "l1" | memory.sdram.cache: there is no cache 'l1'
 flash = 0, | flsh = 0, | unknown key 'emulator.bases.flsh'

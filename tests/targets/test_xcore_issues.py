@@ -190,7 +190,7 @@ def test_a_published_profile_stands_beside_the_network_it_is_of_and_no_other():
     assert lines["convolutions"]["counted"] == 0.75 and lines["convolutions"]["estimated"] == 0.002
     assert lines["loading weights"]["estimated"] == 0.125 and lines["mean"]["counted"] is None
     text = "\n".join(report._published_rows(found))
-    assert "there is none in this plan: padding, padding of 3 channels to 4, add" in text
+    assert "not in this plan: padding, padding of 3 channels to 4, add" in text
     assert re.search(r"convolutions +91\.34 +2\.00 +750\.00\n", text)
     assert re.search(r"all +169\.86 +1000\.00", text)
     made.plan.macs_layerwise += 1

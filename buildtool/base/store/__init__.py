@@ -1,23 +1,23 @@
-"""The store: bytes in levels, each under a key of all that it depends on.
+"""The store: bytes in namespaces, each under a key of everything that they depend on.
 
-    disk.py     one checked file an entry, in a folder of this user's; eviction by bytes
-    notes.py    bytes and counts of the cache, and what was asked of it: for `stats` and `explain`
-    cache.py    both, as a session asks them: hits, misses and entries made are counted
-    recent.py   in memory: the values used last, within a bound
-    care.py     stats, verify, clear, explain
+    disk.py     one checked file per entry, in a folder of the user; evicts the oldest entries
+    notes.py    size and counts of the cache, and reports on requests, for `stats` and `explain`
+    cache.py    disk and notes together, for a session; counts hits and misses
+    recent.py   in memory: the values used last, up to a limit
+    care.py     the commands stats, verify, clear, explain
 
-Two folders hold entries: the cache (`folders.cache_folder`), through `Cache`, and the memo of builds
-(`folders.memo_folder`), which is read before anything is planned, through `disk.recall` and `disk.keep`.
-Results computed from a file, valid while it is unchanged, are in base/digests.py. What cannot be made again
-is kept elsewhere: the daemon's files, SCons's turns and records of targets, a split's results.
+Two folders contain entries. `Cache` uses the cache (`folders.cache_folder`). `disk.recall` and `disk.keep`
+use the memo of builds (`folders.memo_folder`), which is read before anything is planned. base/digests.py has
+the results that are valid while a file is unchanged. Data that cannot be made again is not in the store: the
+daemon's files, SCons's locks and records of targets, the results of a split.
 
-A store makes a build faster and never fails one, nor changes its bytes: a bad entry is a miss.
+The store makes builds faster. It never makes one fail or changes its output: a bad entry counts as missing.
 """
 
-# The levels of the cache. BUILDTOOL_CACHE may name some of them; docs/rebuilds.md says what each holds.
+# The cache namespaces. BUILDTOOL_CACHE may name some of them; docs/rebuilds.md says what each contains.
 LEVELS = (
     *("arenas", "blocktimes", "code", "fronts", "networks", "objects", "orders", "passes", "plans"),
     *("programs", "refusals", "tables", "weights"),
 )
 
-Known = tuple[str, str]  # an entry: its level and its key
+Known = tuple[str, str]  # identifies an entry: its namespace and its key

@@ -1,6 +1,6 @@
-"""A cache as a session asks it: entries on disk, with what was found and made counted.
+"""The cache that a session uses: entries on disk, and counts of hits and misses.
 
-What is written to disk goes there when `flush` is called, after an answer: nobody waits for it.
+`flush` writes new entries to disk. It is called after an answer, so that nobody waits for it.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from buildtool.base.identity import code_digest
 from buildtool.base.store import Known
 from buildtool.base.store.disk import Disk
 
-_SHOWN = 80  # characters of a part of a key in a report
+_SHOWN = 80  # upper limit for the characters of a part of a key in a report
 
 
 class Use(enum.StrEnum):
-    """Whether the cache is used: `renew` writes, and reads only what this request has made."""
+    """How a request uses the cache. `renew` writes, but reads only entries that the same request made."""
 
     ON = "on"
     OFF = "off"
@@ -31,8 +31,9 @@ class Use(enum.StrEnum):
 
 
 class Cache:
-    """Payloads by level and key; `code`, which made them, is part of every key. `is_current`: whether it is
-    still the code on disk, asked before something is written. `levels`: those that are kept, None for all.
+    """Payloads by namespace and key. `code` is the digest of the code that makes them; keys contain it.
+    `is_current` is called before entries are written, and returns whether this is still the code on disk.
+    `levels` are the namespaces in use, None for all.
     """
 
     def __init__(
@@ -47,21 +48,21 @@ class Cache:
         self.disk = Disk(folder)
         self._unwritten: dict[Known, bytes] = {}
         self._uses: set[Known] = set()
-        self._made: set[Known] = set()  # since the request began: those `renew` may read
-        self._found: Counter[tuple[str, str]] = Counter()  # (level, "hits" or "misses")
+        self._made: set[Known] = set()  # since the request began: `renew` may read these
+        self._found: Counter[tuple[str, str]] = Counter()  # by namespace and "hits" or "misses"
         self._asked: dict[str, tuple[Mapping[str, Any], bool]] = {}
         self.subject = ""
 
     def begin(self, subject: str, use: Use = Use.ON) -> None:
-        """A request about `subject` (in words, for `explain`) begins."""
+        """Begins a request. `subject` describes it for `explain`."""
         self.subject = subject.encode(errors="backslashreplace").decode()  # a file's name need not be UTF-8
         self.use = use
         self._made.clear()
-        self._found.clear()  # of what was prepared since the last request
+        self._found.clear()  # counts of preparations since the last request
         self._asked.clear()
 
     def get(self, level: str, key: str, parts: Mapping[str, Any]) -> bytes | None:
-        """A payload; None where there is none. `parts`: what the key stands for, for `explain`."""
+        """Returns a payload, or None. `parts` are the parts of the key, for `explain`."""
         if self._leaves_out(level):
             return None
         known = level, key
@@ -69,20 +70,20 @@ class Cache:
         if self.use is Use.ON or known in self._made:
             data = self._unwritten.get(known) or self.disk.read(level, key)
         self._found[level, "hits" if data is not None else "misses"] += 1
-        self._asked.setdefault(level, (parts, data is not None))  # the first is what the request is about
+        self._asked.setdefault(level, (parts, data is not None))  # the request itself makes the first look-up
         if data is not None:
             self._uses.add(known)
         return data
 
     def put(self, level: str, key: str, data: bytes) -> None:
-        """Keeps a payload."""
+        """Adds a payload, which `flush` writes."""
         if self._leaves_out(level):
             return
         self._made.add((level, key))
         self._unwritten[level, key] = data
 
     def refuse(self, level: str, key: str) -> None:
-        """Puts a payload aside that cannot be read as a value of its level; counts it as a miss."""
+        """Moves aside a payload that is not a value of its namespace, and counts it as a miss."""
         self._found[level, "hits"] -= 1
         self._found[level, "misses"] += 1
         self._unwritten.pop((level, key), None)
@@ -90,21 +91,21 @@ class Cache:
         self.disk.discard(level, key)
 
     def unmake(self) -> None:
-        """Drops what was made since the request began: its key does not say all that it depends on."""
+        """Drops the entries of this request: their keys do not contain all that they depend on."""
         for known in self._made:
             self._unwritten.pop(known, None)
         self._made.clear()
 
     def counts(self) -> dict[str, dict[str, int]]:
-        """By level, hits and misses since the last `flush`."""
+        """Returns the hits and misses since the last `flush`, by namespace."""
         counts: dict[str, dict[str, int]] = {}
         for (level, what), number in sorted(self._found.items()):
             counts.setdefault(level, {"hits": 0, "misses": 0})[what] = number
         return counts
 
     def flush(self) -> None:
-        """Writes what is not written, and notes what was used; never raises for a disk that refuses.
-        What was made while the code was edited is not written: nobody knows which code made it.
+        """Writes new entries, and notes which ones were used. Errors of the disk are ignored.
+        If the code on disk has changed, new entries are dropped: it is unknown which code made them.
         """
         if self._unwritten and not self.is_current():
             self._unwritten.clear()
@@ -116,7 +117,7 @@ class Cache:
         self._found.clear()
         if not (unwritten or counts) or self.disk.trouble:
             return
-        from buildtool.base.store.notes import Notes  # which no answer waits for
+        from buildtool.base.store.notes import Notes  # imported here, since no answer waits for it
 
         written = sum(self.disk.write(*known, data) for known, data in unwritten.items())
         counts |= {what: n for what, n in self.disk.counts.items() if n}
@@ -125,14 +126,14 @@ class Cache:
         now = notes.add(written, counts)
         for known in uses | unwritten.keys():
             self.disk.touch(known, now)
-        if self.subject:  # for `explain`: what was asked of each level, and which parts of keys are new
+        if self.subject:  # for `explain`: look-ups in each namespace, and changed parts of keys
             before, reports = notes.reports(self.subject), dict[str, Any]()
             for level, (parts, hit) in asked.items():
-                shown = {name: _short(part) for name, part in sorted({"code": self.code, **parts}.items())}
-                changed = [] if hit else _changes(before.get(level), shown)
+                shown = {name: _shorten(part) for name, part in sorted({"code": self.code, **parts}.items())}
+                changed = [] if hit else _list_changes(before.get(level), shown)
                 reports[level] = {"counts": per_level.get(level, {}), "parts": shown, "changed": changed}
             notes.report(self.subject, reports, now)
-        self.subject = ""  # what is made from now on belongs to no request
+        self.subject = ""  # later entries belong to no request
         total = notes.total()
         if written and (total is None or total > most_disk_bytes()):
             notes.evict(self.disk, most_disk_bytes())
@@ -142,14 +143,14 @@ class Cache:
 
 
 def open_cache(code: str) -> Cache | None:
-    """The user's cache; None if it is switched off, or there is no folder for one."""
+    """Returns the user's cache; None if it is switched off, or the user has no home."""
     if (folder := kept_folder()) is None:
         return None
     return Cache(folder, code, is_current=lambda: code_digest() == code, levels=cache_levels())
 
 
-def _short(part: object) -> list[str]:
-    """A part of a key for a report: its digest, and a short text for people."""
+def _shorten(part: object) -> list[str]:
+    """Returns a part of a key as reports show it: a digest, and a short text for people."""
     data, text = msgpack.packb(part, unicode_errors="backslashreplace"), str(part)
     return [
         hashlib.sha256(data).hexdigest()[:16],
@@ -157,11 +158,11 @@ def _short(part: object) -> list[str]:
     ]
 
 
-def _changes(before: Any, now: Mapping[str, list[str]]) -> list[list[str]]:
-    """Name, old and new value of each changed part of a key; [] where the last report is not known."""
+def _list_changes(before: Any, now: Mapping[str, list[str]]) -> list[list[str]]:
+    """Returns name, old and new value of each changed part of a key; [] without an earlier report."""
     try:
         old = {str(name): [str(digest), str(text)] for name, (digest, text) in before["parts"].items()}
-    except Exception:  # there is none, or somebody else has written it
+    except Exception:  # no report, or a damaged one
         return []
     names = sorted(old.keys() | now.keys())
     nothing = ["", "(none)"]

@@ -1,4 +1,4 @@
-"""What a user may ask of the cache: how much there is, whether it is sound, why something was made anew."""
+"""Commands about the cache: its size, whether entries are intact, and why something was computed again."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from buildtool.base.store.notes import ASKED, COUNTS, LOCK, UNCOUNTED, Notes
 
 
 def folder() -> Path:
-    """The cache's folder; UsageError where there is none."""
+    """Returns the cache's folder. Raises UsageError where the user has none."""
     path = cache_folder()
     if path is None:
-        raise UsageError("there is no folder for a cache", hint="set XDG_CACHE_HOME or BUILDTOOL_CACHE_DIR")
+        raise UsageError("the cache has no folder", hint="set XDG_CACHE_HOME or BUILDTOOL_CACHE_DIR")
     return path
 
 
 def stats() -> dict[str, Any]:
-    """By level its entries and their bytes, and how often one was there (hits) or not (misses); what went
-    wrong since the cache was made.
+    """Returns, by namespace, the number and bytes of its entries, hits and misses. `errors` counts failures
+    since the cache was made.
     """
     disk, counts = Disk(folder()), Notes(folder()).counts()
     sizes: dict[str, tuple[int, int]] = {}
@@ -46,8 +46,8 @@ def stats() -> dict[str, Any]:
 
 
 def verify() -> dict[str, Any]:
-    """Reads every entry; puts bad ones aside, and counts the bytes of the others anew."""
-    disk = _usable()
+    """Reads every entry, moves bad ones aside, and counts the bytes of the others again."""
+    disk = _open_disk()
     sound = sum(disk.read(level, key) is not None for level, key, _ in list(disk.entries()))
     Notes(disk.folder).evict(disk, most_disk_bytes())
     return {
@@ -60,8 +60,8 @@ def verify() -> dict[str, Any]:
 
 
 def clear() -> dict[str, Any]:
-    """Removes every entry and all notes, but nothing that the cache has not made."""
-    disk = _usable()
+    """Removes every entry and all notes. Files that do not belong to the cache stay."""
+    disk = _open_disk()
     entries = list(disk.entries())
     asked = Notes(disk.folder).asked
     if not asked.trouble:
@@ -77,23 +77,23 @@ def clear() -> dict[str, Any]:
 
 
 def explain(words: str = "") -> dict[str, Any]:
-    """What the last requests whose subject has all `words` asked of each level: entries that it had (hits)
-    or had not (misses). `changed`: the parts of the last missing key that differ from the request before.
+    """Returns the look-ups (hits and misses) of the last requests whose subject contains all `words`, by
+    namespace. `changed` are the parts of the last missing key that differ from the request before.
     """
-    asked: list[dict[str, Any]] = []
+    rows: list[dict[str, Any]] = []
     subjects = Notes(folder()).subjects() if (folder() / ASKED).is_dir() else ()
     for subject, reports in subjects:
         if not all(word in subject for word in words.split()):
             continue
         for level, report in sorted(reports.items()):
-            with contextlib.suppress(Exception):  # of a damaged one there is nothing to tell
+            with contextlib.suppress(Exception):  # skips a damaged report
                 counts = {what: report["counts"].get(what, 0) for what in ("hits", "misses")}
                 changed = [{"part": part, "was": was, "now": now} for part, was, now in report["changed"]]
-                parts = {name: shown for name, (_, shown) in report["parts"].items()}
-                asked.append(
+                parts = {name: text for name, (_, text) in report["parts"].items()}
+                rows.append(
                     {"subject": subject, "level": level, **counts, "changed": changed, "parts": parts}
                 )
-    return {"folder": str(folder()), "asked": asked}
+    return {"folder": str(folder()), "asked": rows}
 
 
 def _remove(folder: Path, *names: str) -> None:
@@ -102,7 +102,7 @@ def _remove(folder: Path, *names: str) -> None:
             (folder / name).unlink(missing_ok=True)
 
 
-def _usable() -> Disk:
+def _open_disk() -> Disk:
     disk = Disk(folder())
     if disk.trouble:
         raise MachineError(f"the cache cannot be used: {disk.trouble}", hint=f"{MODE}=off does without it")

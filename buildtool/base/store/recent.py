@@ -1,4 +1,4 @@
-"""Values in memory, by key: the ones used last, within a bound."""
+"""Values in memory, by key: the ones used last, up to a limit."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ V = TypeVar("V")
 
 
 class Recent(Generic[K, V]):
-    """Values that weigh `most` together; each weighs 1, or what `weigh` says.
+    """Values whose weights sum up to `most` at most. A value weighs 1, or what `weigh` returns.
 
-    No value is None. The one that was not used for longest goes first; one too heavy by itself is not kept.
+    No value is None. The least recently used value is dropped first. A value above the limit is not kept.
     """
 
     def __init__(self, most: float, weigh: Callable[[V], int] = lambda _: 1) -> None:
-        self.held = 0  # what all of them weigh
+        self.held = 0  # the sum of all weights
         self._values: OrderedDict[K, V] = OrderedDict()
         self._most, self._weigh = most, weigh
 
     def get(self, key: K) -> V | None:
-        """The value, which counts as a use; None where there is none."""
+        """Returns the value or None, and counts this as a use."""
         value = self._values.get(key)
         if value is not None:
             self._values.move_to_end(key)
         return value
 
     def put(self, key: K, value: V, most: float = 0) -> None:
-        """Keeps a value, which counts as a use. `most`: another bound for this kind."""
+        """Adds a value, and counts this as a use. `most` is another limit (0: the usual one)."""
         self.pop(key)
         self._values[key] = value
         self.held += self._weigh(value)
@@ -37,13 +37,13 @@ class Recent(Generic[K, V]):
             self.pop(next(iter(self._values)))
 
     def pop(self, key: K) -> None:
-        """Forgets a value, if it is there."""
+        """Removes a value, if it is there."""
         value = self._values.pop(key, None)
         if value is not None:
             self.held -= self._weigh(value)
 
     def clear(self) -> None:
-        """Forgets all."""
+        """Removes all values."""
         self._values.clear()
         self.held = 0
 

@@ -83,7 +83,7 @@ def flash(how: Flashing, image: Path) -> None:
         text = "".join(f"\n    {one}" for one in said)
         raise ToolError(
             f"{how.tool} ended with exit status {done.returncode}:{text}",
-            hint="check the cable, the board's power, and that no other program has the probe",
+            hint="check the cable, the board's power, and that no other program uses the probe",
         )
 
 

@@ -1,1 +1,1 @@
-"""What changed between two answers of buildtool, read from files alone."""
+"""Compares two answers of buildtool that were saved as files."""

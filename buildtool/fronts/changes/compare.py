@@ -1,4 +1,4 @@
-"""How two files' figures differ: totals, layers and regions, each before and after."""
+"""Compares the figures of two files: totals, layers and regions, before and after."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
     from buildtool.schema.datasets import DatasetAnswer
 
 
-MANY = 1000 * 1000  # pairs of rows
+MANY = 1000 * 1000  # pairs of rows from which equal names are numbered
 
 
 @dataclass(frozen=True)
 class Change:
-    """A figure before and after; None where a file has none. `unit`: "bytes", or "" of plain numbers."""
+    """A figure before and after; None where a file lacks it. `unit`: "bytes", or "" for a plain number."""
 
     name: str
     before: Number | None
@@ -43,12 +43,12 @@ class Change:
 
     @property
     def growth(self) -> Number | None:
-        """By how much it grew; None where one of the two is missing."""
+        """The growth; None where one of the two is missing."""
         return None if self.before is None or self.after is None else self.after - self.before
 
     @property
     def percent(self) -> float | None:
-        """The growth in per cent of what was before; None where that is 0, missing, or itself in per cent."""
+        """The growth in per cent of `before`; None where that is 0, missing, or itself in per cent."""
         growth = None if self.unit.startswith(PERCENT) else self.growth
         return None if growth is None or not self.before else 100.0 * growth / self.before
 
@@ -65,9 +65,9 @@ class RowChange:
 
 @dataclass(frozen=True)
 class Changes:
-    """All that differs between two files; `totals` has every figure of either, also those that are equal.
+    """The differences between two files. `totals` has every figure of either file, equal ones too.
 
-    `sizes`: of the parts of two images, those that differ.
+    `sizes`: the parts of two firmware images that differ.
     """
 
     before: Figures
@@ -86,14 +86,14 @@ class Changes:
 
 
 def changes(before: Figures, after: Figures) -> Changes:
-    """What differs from one to the other."""
+    """Returns the differences between two files' figures."""
     totals = tuple(_totals(before, after))
     sizes = changed_nodes(tree(before.parts, after.parts)) if before.parts and after.parts else ()
     if before.rows_of != after.rows_of:
         return Changes(before, after, totals, (), (), sizes)
     pairs = [(before.layers, after.layers), (before.regions, after.regions)]
-    but = COST if before.units.get(COST) != after.units.get(COST) else ""
-    layers, regions = (tuple(_rows(old, new, but)) for old, new in pairs)
+    ignored = COST if before.units.get(COST) != after.units.get(COST) else ""
+    layers, regions = (tuple(_changed_rows(old, new, ignored)) for old, new in pairs)
     return Changes(before, after, totals, layers, regions, sizes)
 
 
@@ -105,24 +105,24 @@ def _totals(before: Figures, after: Figures) -> Iterator[Change]:
             old, new = before.totals.get(name), after.totals.get(name)
             if name == STATE and not old and not new:
                 continue
-            was, unit = before.units.get(name, ""), after.units.get(name, "")
-            if old is not None and new is not None and was != unit:  # nothing says what one is in the other
-                yield Change(name, old, None, was)
+            old_unit, unit = before.units.get(name, ""), after.units.get(name, "")
+            if old is not None and new is not None and old_unit != unit:  # the units cannot be converted
+                yield Change(name, old, None, old_unit)
                 old = None
-            yield Change(name, old, new, unit or was)
+            yield Change(name, old, new, unit or old_unit)
 
 
-def _rows(before: Sequence[Row], after: Sequence[Row], but: str) -> Iterator[RowChange]:
-    """Rows that differ in a number (other than `but`) or a word, matched by names and order.
+def _changed_rows(before: Sequence[Row], after: Sequence[Row], ignored: str) -> Iterator[RowChange]:
+    """Yields rows that differ in a number (except `ignored`) or a word, matched by names and order.
 
-    Thousands of equal names are numbered, because matching each with each takes minutes.
+    In long lists, equal names are numbered: to match every pair of them would take minutes.
     """
     old_keys, new_keys = ([(row.name, 0) for row in rows] for rows in (before, after))
     if len(before) * len(after) >= MANY:
         for names in (old_keys, new_keys):
             times: Counter[str] = Counter()
-            for at, (name, _) in enumerate(names):
-                names[at] = name, times[name]
+            for i, (name, _) in enumerate(names):
+                names[i] = name, times[name]
                 times[name] += 1
     for tag, a0, a1, b0, b1 in SequenceMatcher(None, old_keys, new_keys, autojunk=False).get_opcodes():
         if tag == "equal":
@@ -134,7 +134,7 @@ def _rows(before: Sequence[Row], after: Sequence[Row], but: str) -> Iterator[Row
             numbers = tuple(
                 Change(name, old.numbers.get(name), new.numbers.get(name))
                 for name in dict.fromkeys([*old.numbers, *new.numbers])
-                if old.numbers.get(name) != new.numbers.get(name) and name != but
+                if old.numbers.get(name) != new.numbers.get(name) and name != ignored
             )
             words = [*{**old.words, **new.words}.values()]
             if how == "changed":
@@ -150,13 +150,13 @@ def _rows(before: Sequence[Row], after: Sequence[Row], but: str) -> Iterator[Row
 _RULE = re.compile(r"([A-Za-z][\w.-]*)\+([0-9]+(?:\.[0-9]+)?)(%|[KM]?)")
 _UNITS = {"": 1, "K": 1024, "M": 1024 * 1024}
 _FLOOR = re.compile(r"([A-Za-z]\w*)<([0-9]+(?:\.[0-9]+)?)(%?)")
-_FLOOR_HELP = "write a figure, < and what it must reach: top1<70%, recall<50%, precision<0.5"
-_HELP = "write a figure, + and how much it may grow: ram+2%, weights+4K, f+0.05"
+_FLOOR_HELP = "write a figure, < and its lower limit: top1<70%, recall<50%, precision<0.5"
+_HELP = "write a figure, + and its largest growth: ram+2%, weights+4K, f+0.05"
 
 
 @dataclass(frozen=True)
 class Limit:
-    """A figure and the most that it may grow, in per cent of its earlier value or in its own unit."""
+    """A figure and its largest growth, in per cent of its earlier value or in its own unit."""
 
     text: str
     name: str
@@ -174,71 +174,72 @@ class Floor:
 
 
 def parse_limit(text: str) -> Limit | Floor:
-    """The limit that a text says; UsageError for other texts and unknown figures."""
+    """Parses a limit. Raises UsageError for other texts and unknown figures."""
     if "<" in text:
         return parse_floor(text)
-    known = [metric.name for metric in METRICS]
+    names = [metric.name for metric in METRICS]
     match = _RULE.fullmatch(text)
     if match is None:
-        raise _wrong(f"'{text}' is not a limit", _HELP)
+        raise _usage_error(f"'{text}' is not a limit", _HELP)
     name, number, unit = match.groups()
-    if name not in known and not name.startswith(MEMORY):
-        raise _wrong(f"'{text}': there is no figure '{name}'", did_you_mean(name, [*known, f"{MEMORY}NAME"]))
+    if name not in names and not name.startswith(MEMORY):
+        hint = did_you_mean(name, [*names, f"{MEMORY}NAME"])
+        raise _usage_error(f"'{text}': there is no figure '{name}'", hint)
     if name in HIGHER_IS_BETTER:
         hint = f"{name}<70%" if name in SHARES else "elements_different+0"
-        raise _wrong(f"'{text}': more of '{name}' is no worse", hint)
+        raise _usage_error(f"'{text}': '{name}' may grow, since higher is better", hint)
     is_percent = unit == "%"
     return Limit(text, name, float(number) * (1 if is_percent else _UNITS[unit]), is_percent)
 
 
 def parse_floor(text: str) -> Floor:
-    """The floor that a text says; UsageError for other texts and unknown figures."""
+    """Parses a lower limit. Raises UsageError for other texts and unknown figures."""
     match = _FLOOR.fullmatch(text)
     if match is None:
-        raise _wrong(f"'{text}' is not a limit", _FLOOR_HELP)
+        raise _usage_error(f"'{text}' is not a limit", _FLOOR_HELP)
     name, number, unit = match.groups()
     if name not in SHARES:
-        raise _wrong(f"'{text}': there is no figure '{name}'", did_you_mean(name, SHARES))
+        raise _usage_error(f"'{text}': there is no figure '{name}'", did_you_mean(name, SHARES))
     least = float(number) / (100 if unit else 1)
     if least > 1:
         hint = _FLOOR_HELP if unit else f"{name}<{number}%"
-        raise _wrong(f"'{text}': nothing is above 1, which is 100%", hint)
+        raise _usage_error(f"'{text}': a share is never above 1, which is 100%", hint)
     return Floor(text, name, least)
 
 
-def _wrong(what: str, hint: str) -> UsageError:
+def _usage_error(what: str, hint: str) -> UsageError:
     return UsageError(what, option="fail_if", hint=hint)
 
 
 def undercut(floors: Sequence[Floor], answer: DatasetAnswer) -> list[str]:
-    """The floors (their texts) that an answer is below; UsageError where it has no accuracy."""
+    """Returns the texts of the lower limits that an answer misses. Raises UsageError without an accuracy."""
     if not floors:
         return []
-    found = answer["accuracy"]
-    if found is None:
-        raise _wrong(f"there is no accuracy: {answer['no_accuracy']}", "give labels")
-    least = shares(found)
-    return [floor.text for floor in floors if least[floor.name] < floor.least]
+    accuracy = answer["accuracy"]
+    if accuracy is None:
+        raise _usage_error(f"there is no accuracy: {answer['no_accuracy']}", "give labels")
+    values = shares(accuracy)
+    return [floor.text for floor in floors if values[floor.name] < floor.least]
 
 
 def exceeded_limits(limits: Sequence[Limit | Floor], totals: Sequence[Change]) -> list[str]:
-    """The limits (their texts) that are exceeded; UsageError for a figure that one of the files lacks."""
+    """Returns the texts of the exceeded limits. Raises UsageError for a figure that a file lacks."""
     by_name = {change.name: change for change in totals}
-    found = []
+    exceeded = []
     for limit in limits:
         change = by_name.get(limit.name)
         if isinstance(limit, Floor):
             if change is None or change.after is None:
                 hint = "buildtool validate MODEL --board B --data FILE --json, with labels"
-                raise _wrong(f"'{limit.text}': the second file has no '{limit.name}'", hint)
-            beyond = change.after / 100 < limit.least
+                raise _usage_error(f"'{limit.text}': the second file has no '{limit.name}'", hint)
+            is_exceeded = change.after / 100 < limit.least
         else:
             if change is None or change.growth is None or change.before is None:
-                have = [name for name, one in by_name.items() if one.growth is not None]
-                hint = "both have: " + ", ".join(have) if have else "the files are of different commands"
-                raise _wrong(f"'{limit.text}': not both files have '{limit.name}'", hint)
+                common = [name for name, one in by_name.items() if one.growth is not None]
+                hint = "both have: " + ", ".join(common) if common else "the files are of different commands"
+                raise _usage_error(f"'{limit.text}': not both files have '{limit.name}'", hint)
             most = limit.most * change.before / 100 if limit.is_percent else limit.most
-            beyond = change.growth > most
-        if beyond:
-            found.append(limit.text)
-    return found
+            is_exceeded = change.growth > most
+        if is_exceeded:
+            exceeded.append(limit.text)
+    return exceeded

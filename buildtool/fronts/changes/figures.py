@@ -1,4 +1,4 @@
-"""The figures of an answer that was kept as JSON, or of a locked plan, by names that `diff` compares.
+"""The figures of a saved JSON answer or of a locked plan, by the names that `diff` compares.
 
 `buildtool plan`, `profile`, `validate`, `build` and `sizes` print such answers with `--json`; `buildtool plan
 --out` writes a locked plan.
@@ -20,15 +20,13 @@ from buildtool.fronts.changes.sizetree import LEVELS, Part
 if TYPE_CHECKING:
     from buildtool.schema.datasets import Accuracy
 
-MOST_BYTES = 1 << 26  # of a file
-_HEAD_BYTES = 1 << 12  # that show whether a file can be one of these
-MOST = 1 << 63  # of a figure
-_HINT = (
-    "a report, an answer that `buildtool plan|profile|validate|build|sizes --json` printed, or a locked plan"
-)
+MOST_BYTES = 1 << 26  # largest file
+_HEAD_BYTES = 1 << 12  # read first, to recognise the kind of file
+MOST = 1 << 63  # upper limit for a figure
+_HINT = "give a report, the output of `buildtool plan|profile|validate|build|sizes --json`, or a locked plan"
 _SPACE = b"\xef\xbb\xbf \t\r\n"
-_BEGINNINGS = (b"{", b"<", b"")  # of JSON, of a report's page, of an empty file
-DATA_ID = "buildtool-report"  # of the element with the data in a report's page
+_BEGINNINGS = (b"{", b"<", b"")  # of JSON, a report's page, an empty file
+DATA_ID = "buildtool-report"  # id of the element with the data in a report's page
 _BEGIN = re.compile(rb'<script type="application/json" id="' + DATA_ID.encode() + rb'">')
 _END = b"</script>"
 Number = int | float
@@ -38,7 +36,7 @@ Number = int | float
 class Metric:
     """A total: its name in `--fail-if`, and its unit ("" for a plain number).
 
-    `key`: of the answer; "" for what is added up.
+    `key`: its key in the answer; "" for a sum of parts.
     """
 
     name: str
@@ -46,16 +44,16 @@ class Metric:
     key: str
 
 
-SHARES = ("top1", "recall", "precision")  # the latter two: of the class that has the least
-PERCENT = "%"  # begins the unit of shares
+SHARES = ("top1", "recall", "precision")  # recall and precision: of the worst class
+PERCENT = "%"  # the beginning of the unit of shares
 COST = "cost"
 STATE = "state"  # most networks have none
 VARIABLES = "variables"
-KINDS = ("code", "constants", VARIABLES)  # of an image's parts
-OWNERS = ("network", "kernels", "application")  # who brought what is stored
+KINDS = ("code", "constants", VARIABLES)  # of a firmware image's parts
+OWNERS = ("network", "kernels", "application")  # of the parts in flash
 _OF_DATA_SETS = ("inputs", "inputs_run", "inputs_equal", "elements_different")
 HIGHER_IS_BETTER = (*SHARES, *_OF_DATA_SETS[:3])
-# In the order of the tables. Which of them a file has depends on the command that wrote it.
+# In the order of the tables. The command that wrote a file decides which of them it has.
 METRICS = (
     Metric("ram", "bytes", "arena_bytes"),
     Metric(STATE, "bytes", "state_bytes"),
@@ -63,20 +61,20 @@ METRICS = (
     Metric("stack", "bytes", "stack_high_water"),
     Metric("macs", "", "macs"),
     Metric("f", "", "f"),
-    Metric(COST, "", "cost"),  # its unit is the answer's
+    Metric(COST, "", "cost"),  # the answer has its unit
     Metric("instructions", "", "instructions"),
     Metric("cycles", "", "cycles"),
     Metric("ms", "estimated", "estimated_ms"),
     Metric("run_ms", "", "run_ms"),
     *(Metric(name, "", f"data set {name}") for name in (*SHARES, *_OF_DATA_SETS)),  # shares in per cent
-    *(Metric(name, "bytes", "") for name in (*KINDS, *map("flash.{}".format, OWNERS))),  # of an image's parts
+    *(Metric(name, "bytes", "") for name in (*KINDS, *map("flash.{}".format, OWNERS))),  # sums of parts
 )
-MEMORY = "memory."  # begins the names of what an image takes of a memory
+MEMORY = "memory."  # the beginning of names such as memory.flash: bytes that a firmware image takes
 
 
 @dataclass(frozen=True)
 class Row:
-    """A layer or a region by its name: numbers by column, and words such as its kernel."""
+    """A layer or a region: its name, numbers by column, and words such as its kernel."""
 
     name: str
     numbers: Mapping[str, Number]
@@ -85,10 +83,10 @@ class Row:
 
 @dataclass(frozen=True)
 class Figures:
-    """What a file says: whose answer it is, totals by metric, layers and regions in their order.
+    """The figures of a file: its subject, totals by metric, layers and regions in their order.
 
-    `rows_of`: which command names the layers and regions, "" where there are none; those of two commands are
-    not the same things. `parts`: of an image, as schema.builds.SizePart has them.
+    `rows_of`: the command whose layers and regions these are ("" without any). Rows of different commands
+    cannot be compared. `parts`: the parts (schema.builds.SizePart) of a firmware image.
     """
 
     path: str
@@ -102,9 +100,9 @@ class Figures:
 
 
 def read(path: str) -> Figures:
-    """The figures of a file; UsageError for a file of another kind."""
+    """Reads the figures of a file. Raises UsageError for another kind of file."""
     text = data(path)
-    # The JSON inside a report's page has no character that HTML looks for: the first end is its end.
+    # The JSON inside a report's page has no `<`, so that the first end tag ends it.
     begin = _BEGIN.search(text)
     end = text.find(_END, begin.end()) if begin else -1
     try:
@@ -112,49 +110,51 @@ def read(path: str) -> Figures:
     except (ValueError, RecursionError):
         raise UsageError("not a JSON file", path=path, hint=_HINT) from None
     if not isinstance(content, dict):
-        raise _strange(path)
+        raise _unknown_file(path)
     if content.get("format") is not None:
         return _read_locked(path, text)
     if "error" in content:
-        raise UsageError("the command that wrote it failed: it has an error and no answer", path=path)
+        raise UsageError(
+            "the file has an error instead of an answer: the command that wrote it failed", path=path
+        )
     return of_answer(path, content)
 
 
 def of_answer(path: str, content: Mapping[str, Any]) -> Figures:
-    """The figures of an answer; UsageError without any. `path`: the file that it is from."""
+    """Returns the figures of an answer from the file `path`. Raises UsageError without any."""
     try:
         return _answer(path, content)
     except (AttributeError, LookupError, TypeError, ValueError):
-        raise _strange(path) from None
+        raise _unknown_file(path) from None
 
 
 def data(path: str) -> bytes:
-    """The bytes of a file that may hold an answer, read once: it may be a pipe that somebody writes to.
+    """Returns the bytes of a file that may hold an answer. Reads it once, since it may be a pipe.
 
-    Reads no further than its beginning where that shows another kind of file. Raises UsageError for a file
-    that cannot be read, or is too large.
+    Reads only the beginning of a file of another kind. Raises UsageError for a file that cannot be read or
+    is too large.
     """
     try:
-        with _reading(path) as file:
-            found = file.read(_HEAD_BYTES)
-            if found.lstrip(_SPACE)[:1] in _BEGINNINGS:
-                found += file.read(MOST_BYTES + 1 - len(found))
+        with _open_file(path) as file:
+            content = file.read(_HEAD_BYTES)
+            if content.lstrip(_SPACE)[:1] in _BEGINNINGS:
+                content += file.read(MOST_BYTES + 1 - len(content))
     except OSError as error:
         what = f"cannot read the file: {error.strerror}"
         raise UsageError(what, path=path, hint="check the path") from None
     except ValueError:  # a null character
         raise UsageError("cannot read the file: this is not a path", path=repr(path)) from None
-    if len(found) > MOST_BYTES:
+    if len(content) > MOST_BYTES:
         raise UsageError(f"the file has more than {MOST_BYTES:,} bytes", path=path)
-    return found
+    return content
 
 
-def _reading(path: str) -> BinaryIO:
-    """Opens a file for reading. Raises UsageError for a pipe that nobody writes to: a read would wait."""
+def _open_file(path: str) -> BinaryIO:
+    """Opens a file for reading. Raises UsageError for a pipe without a writer, which would block."""
     if not Path(path).is_fifo():
         return Path(path).open("rb")
     handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
-    os.set_blocking(handle, True)  # a read waits for a writer that is there, and ends where there is none
+    os.set_blocking(handle, True)  # a read waits for an existing writer, and ends without one
     file = os.fdopen(handle, "rb")
     if not file.peek(1):
         file.close()
@@ -164,7 +164,7 @@ def _reading(path: str) -> BinaryIO:
     return file
 
 
-def _strange(path: str) -> UsageError:
+def _unknown_file(path: str) -> UsageError:
     return UsageError("this is not an answer of buildtool that can be compared", path=path, hint=_HINT)
 
 
@@ -172,13 +172,15 @@ def _answer(path: str, content: Mapping[str, Any]) -> Figures:
     totals: dict[str, Number] = {}
     units: dict[str, str] = {}
     how = str(content.get("cycles_are") or "")
-    of = f"{PERCENT} of the {(content.get('accuracy') or {}).get('of')}"  # the two may differ
-    own = {COST: str(content.get("cost_unit", "")), "cycles": how, "run_ms": how, **dict.fromkeys(SHARES, of)}
-    content = _of_data_set(content) if "fed" in content else _with_run(content)
+    share_unit = f"{PERCENT} of the {(content.get('accuracy') or {}).get('of')}"  # the two may differ
+    own_units = {COST: str(content.get("cost_unit", "")), "cycles": how, "run_ms": how}
+    own_units |= dict.fromkeys(SHARES, share_unit)
+    content = _flatten_data_set(content) if "fed" in content else _with_run(content)
     for metric in METRICS:
         value = content.get(metric.key) if metric.key else None
         if value is not None:
-            totals[metric.name], units[metric.name] = _number(value), own.get(metric.name, metric.unit)
+            totals[metric.name] = _number(value)
+            units[metric.name] = own_units.get(metric.name, metric.unit)
     for memory in content.get("sizes") or ():
         name = MEMORY + str(memory["memory"])
         totals[name], units[name] = _number(memory["used"]), "bytes"
@@ -190,16 +192,16 @@ def _answer(path: str, content: Mapping[str, Any]) -> Figures:
         totals[name] = totals.get(name, 0) + size
         units[name] = "bytes"
     if not totals:
-        raise KeyError("no figure")
+        raise KeyError("no figures")
     rows_of, layers = _layers(content)
-    # The network and the board, if the answer names them.
-    named = [content.get(key) for key in ("model", "net") if isinstance(content.get(key), str)][:1]
-    about = " on ".join(word for word in (*named, content.get("board")) if isinstance(word, str))
+    # The network and the board, where the answer names them.
+    nets = [content.get(key) for key in ("model", "net") if isinstance(content.get(key), str)][:1]
+    about = " on ".join(word for word in (*nets, content.get("board")) if isinstance(word, str))
     return Figures(path, about, totals, units, layers, tuple(_regions(content)), rows_of, parts)
 
 
 def _with_run(content: Mapping[str, Any]) -> Mapping[str, Any]:
-    """An answer with its measured time, and with the counts of a report's run at the top level."""
+    """Returns an answer with its measured time, and the counts of a report's run, at the top level."""
     seconds, run = content.get("seconds"), content.get("run")
     if seconds is not None:
         return {**content, "run_ms": 1000 * _number(seconds)}
@@ -209,27 +211,28 @@ def _with_run(content: Mapping[str, Any]) -> Mapping[str, Any]:
     return content
 
 
-def _of_data_set(content: Mapping[str, Any]) -> Mapping[str, Any]:
-    """An answer on a data set with the firmware's figures at the top level, under the keys of METRICS."""
+def _flatten_data_set(content: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Returns an answer on a data set with its figures at the top level, under the keys of METRICS."""
     run, accuracy = content.get("firmware") or {}, content.get("accuracy")
-    found: dict[str, Any] = {name: run.get(name) for name in ("arena_bytes", "stack_high_water")}
+    sizes: dict[str, Any] = {name: run.get(name) for name in ("arena_bytes", "stack_high_water")}
     numbers = {"inputs": content.get("inputs"), "inputs_run": run.get("inputs")}
     numbers |= {name: run.get(name) for name in ("inputs_equal", "elements_different")}
     if accuracy is not None:
         numbers |= {name: round(100 * _number(share), 9) for name, share in shares(accuracy).items()}
     names = {key: content.get(key) for key in ("model", "board")}
-    return {**names, **found, **{f"data set {name}": value for name, value in numbers.items()}}
+    return {**names, **sizes, **{f"data set {name}": value for name, value in numbers.items()}}
 
 
-def shares(found: Accuracy) -> dict[str, float]:
-    """The SHARES of an accuracy, from 0 to 1."""
-    top1 = found["firmware"] if found["of"] == "firmware" else found["reference"]
+def shares(accuracy: Accuracy) -> dict[str, float]:
+    """Returns the SHARES of an accuracy, from 0 to 1."""
+    top1 = accuracy["firmware"] if accuracy["of"] == "firmware" else accuracy["reference"]
+    classes = accuracy["classes"]
     assert top1 is not None
     return {
         "top1": top1["top1"],
-        "recall": min((c["recall"] for c in found["classes"] if c["recall"] is not None), default=0.0),
-        # a class that is never predicted has no precision, and is no better for that
-        "precision": min((c["precision"] or 0.0 for c in found["classes"] if c["inputs"]), default=0.0),
+        "recall": min((c["recall"] for c in classes if c["recall"] is not None), default=0.0),
+        # A class that is never predicted has no precision. It counts as 0.
+        "precision": min((c["precision"] or 0.0 for c in classes if c["inputs"]), default=0.0),
     }
 
 
@@ -241,7 +244,7 @@ def _part(part: Mapping[str, Any]) -> Part:
 
 
 def _totals_of_parts(parts: Sequence[Part]) -> Iterator[tuple[str, int]]:
-    """The totals that parts add to: by kind, and by owner for what is stored in flash."""
+    """Yields the totals of the parts: by kind, and by owner for parts in flash."""
     if parts:
         yield from ((metric.name, 0) for metric in METRICS if not metric.key)
     for part in parts:
@@ -257,16 +260,16 @@ def _numbers(row: Mapping[str, Any], names: Sequence[str]) -> dict[str, Number]:
     return {name: _number(row[name]) for name in names if row.get(name) is not None}
 
 
-# Where an answer has its layers; the first of these counts: the key, whose answer it is, numbers and words.
+# Layers of answers, the first that applies: the key, the command, the numbers, the words.
 _LAYERS = (
     ("layers", "report", "ram_alive weight_bytes macs calls cost instructions cycles", "kernel form"),
     ("per_operator", "profile", "ram_alive macs calls instructions cycles estimated_ms", "kernel"),
-    ("operators", "plan", "", "kernel form"),  # the regions that they are in have the figures
+    ("operators", "plan", "", "kernel form"),  # their regions have the figures
 )
 
 
 def _layers(content: Mapping[str, Any]) -> tuple[str, tuple[Row, ...]]:
-    """The command whose layers an answer has ("" without layers), and the layers."""
+    """Returns the command whose layers an answer has ("" without layers), and the layers."""
     for key, rows_of, numbers, words in _LAYERS:
         layers = content.get(key)
         if layers and (rows_of != "plan" or "regions" in content):
@@ -282,7 +285,7 @@ def _layers(content: Mapping[str, Any]) -> tuple[str, tuple[Row, ...]]:
 
 
 def _regions(content: Mapping[str, Any]) -> Iterator[Row]:
-    """The regions of a plan by the names of their first and last operators: each layer shifts positions."""
+    """Yields the regions, named by their first and last operators: positions change with each new layer."""
     names = {one["position"]: str(one["name"]) for one in content.get("operators") or ()}
     for region in content.get("regions") or ():
         ops = region["operators"]
@@ -293,10 +296,10 @@ def _regions(content: Mapping[str, Any]) -> Iterator[Row]:
 
 
 def _number(value: object) -> Number:
-    """A number that arithmetic can take: JSON's have any number of digits, and Python reads NaN."""
+    """Returns a finite number. JSON allows any number of digits, and Python's parser allows NaN."""
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise TypeError("no number")
-    if not abs(value) < MOST:  # nor is NaN
+        raise TypeError("not a number")
+    if not abs(value) < MOST:  # true for NaN too
         raise ValueError("too large")
     return value
 

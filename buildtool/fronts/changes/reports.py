@@ -1,4 +1,4 @@
-"""What a report shows besides its plan: what differs from an earlier one, and what a run has counted."""
+"""Additions to a report: the differences from an earlier one, and the counts of a run."""
 
 from __future__ import annotations
 
@@ -24,18 +24,17 @@ if TYPE_CHECKING:
         RowDifference,
     )
 
-_HINT = "what `buildtool profile MODEL --board B --json` printed, for the same network and options"
+_HINT = "give the output of `buildtool profile MODEL --board B --json` for the same network and options"
 
 
 def compare_reports(answer: ReportAnswer, earlier: Figures) -> ReportAnswer:
-    """The report with what differs from an earlier one."""
-    found = changes(earlier, figures.of_answer("", answer))
-    about = f"{earlier.about} ({Path(earlier.path).name})"
+    """Returns the report with the differences from an earlier one."""
+    differing = changes(earlier, figures.of_answer("", answer))
     differences: Differences = {
-        "about": about,
-        "totals": [_figure(change) for change in found.totals],
-        "regions": _rows(found.regions),
-        "layers": _rows(found.layers),
+        "about": f"{earlier.about} ({Path(earlier.path).name})",
+        "totals": [_figure(change) for change in differing.totals],
+        "regions": _differing_rows(differing.regions),
+        "layers": _differing_rows(differing.layers),
     }
     return {**answer, "against": differences}
 
@@ -44,21 +43,21 @@ def _figure(change: Change) -> FigureChange:
     return {"name": change.name, "unit": change.unit, "before": change.before, "after": change.after}
 
 
-def _rows(rows: Sequence[RowChange]) -> list[RowDifference]:
-    """Those that differ in something; what only one of the two has counted is no difference."""
-    found: list[RowDifference] = []
+def _differing_rows(rows: Sequence[RowChange]) -> list[RowDifference]:
+    """Returns the rows that differ. A count that only one of the two has is not a difference."""
+    differing: list[RowDifference] = []
     for row in rows:
         numbers = [_figure(c) for c in row.numbers if row.how != "changed" or c.growth is not None]
         if numbers or row.words:
-            found.append({"name": row.name, "how": row.how, "numbers": numbers, "words": list(row.words)})
-    return found
+            differing.append({"name": row.name, "how": row.how, "numbers": numbers, "words": list(row.words)})
+    return differing
 
 
 # ---- counted layers ------------------------------------------------------------------------------------
 
 
 def read_profile(path: str) -> Mapping[str, Any]:
-    """The answer to `profile` that a file has; UsageError for another file."""
+    """Reads an answer to `profile` from a file. Raises UsageError for another file."""
     try:
         content = json.loads(figures.data(path).decode("utf-8-sig"))
     except (ValueError, RecursionError):
@@ -69,9 +68,9 @@ def read_profile(path: str) -> Mapping[str, Any]:
 
 
 def with_counts(answer: ReportAnswer, profile: Mapping[str, Any], path: str = "") -> ReportAnswer:
-    """The report with the instructions and cycles of a profile; UsageError where its layers are not these.
+    """Returns the report with the instructions and cycles of a profile.
 
-    `path`: the profile's file ("": it was made now).
+    `path`: the profile's file ("": of the same command). Raises UsageError for a profile of other layers.
     """
     rows = profile["per_operator"]
     try:
@@ -92,7 +91,7 @@ def with_counts(answer: ReportAnswer, profile: Mapping[str, Any], path: str = ""
         }
         time = run["milliseconds"]
         if time is not None and not (isinstance(time, float) and 0 <= time < figures.MOST):
-            raise TypeError("no time")
+            raise TypeError("not a time")
     except (LookupError, TypeError, ValueError):
         raise UsageError("this is not an answer of `buildtool profile`", path=path, hint=_HINT) from None
     if not same:
@@ -100,16 +99,16 @@ def with_counts(answer: ReportAnswer, profile: Mapping[str, Any], path: str = ""
     return {**answer, "layers": layers, "run": run}
 
 
-def with_image(answer: ReportAnswer, made: BuildAnswer) -> ReportAnswer:
-    """The report with the parts of the linked firmware of its plan."""
-    image: ReportImage = {"compiler": made["compiler"], "sizes": made["sizes"], "parts": made["parts"]}
+def with_image(answer: ReportAnswer, build: BuildAnswer) -> ReportAnswer:
+    """Returns the report with the parts of the linked firmware of its plan."""
+    image: ReportImage = {"compiler": build["compiler"], "sizes": build["sizes"], "parts": build["parts"]}
     return {**answer, "linked": image}
 
 
 def _whole(value: object) -> int | None:
-    """A count from the file; TypeError for another value."""
+    """Returns a count from the file. Raises TypeError for another value."""
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < figures.MOST:
-        raise TypeError("no count")
+        raise TypeError("not a count")
     return value

@@ -1,4 +1,4 @@
-"""Standard output and standard error, which may be closed, full, unread or of a small character set."""
+"""Standard output and standard error, which may be closed, full, unread or lack characters."""
 
 from __future__ import annotations
 
@@ -19,20 +19,21 @@ from buildtool.fronts.texts.table import WIDTH
 from buildtool.options import spell, spell_name
 from buildtool.schema import SCHEMA
 
-PATIENCE_SECONDS = 1.0  # before it is said what takes so long
-LEAST_WIDTH = 40  # narrower terminals break lines themselves
+PATIENCE_SECONDS = 1.0  # before the progress line appears
+LEAST_WIDTH = 40  # narrower terminals wrap lines themselves
 
 
 def prepare() -> None:
-    """Before anything is opened: no file may take the number of a stream that is closed.
+    """Makes the standard streams usable. It has to run before any file is opened.
 
-    Characters that a stream's encoding lacks are written as Python escapes them.
+    Otherwise a file could get the number of a closed stream. Characters that a stream's encoding lacks are
+    written as Python escapes.
     """
     for number in range(3):
         try:
             os.fstat(number)
         except OSError:
-            os.open(os.devnull, os.O_RDWR)  # it gets the lowest number that is free: this one
+            os.open(os.devnull, os.O_RDWR)  # it gets the lowest free number: this one
     if sys.stderr is None:
         sys.stderr = io.TextIOWrapper(io.FileIO(2, "w", closefd=False), write_through=True)
     for stream in (sys.stdout, sys.stderr):
@@ -41,7 +42,7 @@ def prepare() -> None:
 
 
 def columns(stream: int = 1) -> int:
-    """Characters of a line: as COLUMNS says, or of the terminal behind a stream's number; 0: not known."""
+    """Returns the characters of a line, from COLUMNS or the stream's terminal; 0 where not known."""
     text = os.environ.get("COLUMNS", "")
     if text.isascii() and text.isdecimal() and 0 < len(text) < 10 and int(text):
         return int(text)
@@ -52,24 +53,24 @@ def columns(stream: int = 1) -> int:
 
 
 def width() -> int:
-    """Characters of a line: of the terminal, or as COLUMNS says; else what tables have by themselves."""
+    """Returns the characters of a line: from COLUMNS, the terminal, or the default of tables."""
     return max(columns() or WIDTH, LEAST_WIDTH)
 
 
 def is_coloured(stream: Any) -> bool:
-    """Whether texts for a stream are in colours: on terminals that have them, or where that is asked for.
+    """Whether texts for a stream are coloured: on terminals with colours, unless a variable decides.
 
-    NO_COLOR and FORCE_COLOR decide, in this order, where they are set and not empty (FORCE_COLOR=0: no).
+    The first of NO_COLOR and FORCE_COLOR that is set and not empty decides (FORCE_COLOR=0: no).
     """
     if os.environ.get("NO_COLOR"):
         return False
-    if forced := os.environ.get("FORCE_COLOR"):
-        return forced not in ("0", "false")
+    if force := os.environ.get("FORCE_COLOR"):
+        return force not in ("0", "false")
     return _is_terminal(stream)
 
 
 def _is_terminal(stream: Any) -> bool:
-    """Whether people read a stream at a terminal that can go back and change colours."""
+    """Whether a stream is a terminal that can move the cursor and change colours."""
     try:
         return stream is not None and stream.isatty() and os.environ.get("TERM") not in (None, "", "dumb")
     except ValueError:  # it is closed
@@ -77,7 +78,7 @@ def _is_terminal(stream: Any) -> bool:
 
 
 def write_text(text: str) -> None:
-    """Writes a command's answer for people: as wide as the lines are, and in colours where there are any."""
+    """Writes a command's answer for people, wrapped to the line width, coloured where the terminal can."""
     from buildtool.fronts.texts import table
 
     folded = table.fold(text)
@@ -85,55 +86,55 @@ def write_text(text: str) -> None:
 
 
 def write(text: str) -> None:
-    """Writes a command's whole answer; MachineError where it cannot be written."""
+    """Writes a command's whole answer. Raises MachineError where that fails."""
     if sys.stdout is None:
         raise MachineError("cannot write the answer: standard output is closed")
     try:
         print(text, flush=True)
     except BrokenPipeError:
-        raise  # who reads has enough
+        raise  # the reader closed the pipe
     except OSError as error:
         raise unwritable(error) from None
 
 
 @contextlib.contextmanager
 def progress(first: str = "") -> Iterator[Callable[[Mapping[str, Any]], None]]:
-    """A listener to messages of progress: on a terminal, what takes longer than a second is said in one line.
+    """Yields a listener for progress messages, which shows the latest one in a line of the terminal.
 
-    `first` is said until there is a message. The line is gone when the block ends. Nothing is said where
-    standard error is no terminal.
+    The line appears after a second and vanishes when the block ends. It shows `first` until there is a
+    message. Nothing is shown where standard error is not a terminal.
     """
     if not _is_terminal(sys.stderr):
         yield lambda _: None
         return
-    import threading  # of terminals alone: it costs start-up time
+    import threading  # only for terminals: it costs start-up time
 
-    lock, begun = threading.Lock(), time.monotonic()
+    lock, start = threading.Lock(), time.monotonic()
     latest, shown, ended = "", 0, False
 
     def show() -> None:
         nonlocal shown
         with lock, contextlib.suppress(OSError, ValueError):
-            text = latest[: max((columns(2) or WIDTH) - 4, 1)]  # a line that breaks cannot vanish
+            text = latest[: max((columns(2) or WIDTH) - 4, 1)]  # a wrapped line cannot be erased
             if not ended and (text or shown):
                 print(f"\r{text.ljust(shown)}", end="", file=sys.stderr, flush=True)
                 shown = len(text)
 
-    def hear(message: Mapping[str, Any]) -> None:
+    def receive(message: Mapping[str, Any]) -> None:
         nonlocal latest
-        about = message.get("progress")
-        if isinstance(about, dict):
-            latest = str(about.get("text", ""))
-            if time.monotonic() - begun >= PATIENCE_SECONDS:
+        state = message.get("progress")
+        if isinstance(state, dict):
+            latest = str(state.get("text", ""))
+            if time.monotonic() - start >= PATIENCE_SECONDS:
                 show()
 
     timer = threading.Timer(PATIENCE_SECONDS, show)
     timer.daemon = True
-    hear({"progress": {"text": first}})
+    receive({"progress": {"text": first}})
     if PATIENCE_SECONDS > 0:
         timer.start()
     try:
-        yield hear
+        yield receive
     finally:
         timer.cancel()
         with lock, contextlib.suppress(OSError, ValueError):
@@ -143,21 +144,21 @@ def progress(first: str = "") -> Iterator[Callable[[Mapping[str, Any]], None]]:
 
 
 def unwritable(error: OSError) -> MachineError:
-    """The error for what standard output did not take; from now on it takes everything, for nobody."""
+    """Returns the error for a failed write to standard output, and discards all further output."""
     silence()
     return MachineError(f"cannot write the answer to standard output: {error.strerror}")
 
 
 def silence() -> None:
-    """Whatever standard output still holds goes nowhere: the interpreter must not try to write it again."""
+    """Discards what standard output still buffers: the interpreter must not try to write it again."""
     if sys.stdout is not None:
         with contextlib.suppress(OSError, ValueError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.stdout = None  # as the interpreter has it where there is none
+        sys.stdout = None  # as the interpreter sets it where there is none
 
 
 def as_json(value: object) -> str:
-    """JSON with text keys; bytes are left out."""
+    """Returns a value as JSON with text keys, without the entries whose values are bytes."""
     return json.dumps(_plain(value), indent=2, sort_keys=True)
 
 
@@ -170,55 +171,55 @@ def _plain(value: object) -> object:
 
 
 def _before_dashes(argv: Sequence[str]) -> Sequence[str]:
-    """The words of a command line that may be options."""
+    """Returns the words of a command line that may be options."""
     return argv[: argv.index("--")] if "--" in argv else argv
 
 
 def report(error: Exception, argv: Sequence[str]) -> BuildtoolError:
-    """Prints an error: on standard error, or as the answer where that is JSON. Returns it as one of ours."""
-    told = from_exception(error)
+    """Prints an error on standard error, or as JSON in place of the answer. Returns it as BuildtoolError."""
+    reported = from_exception(error)
     about: dict[str, str] = {}
     trace: list[str] = []
-    if isinstance(told, InternalError):  # what those who look into a fault of ours need
+    if isinstance(reported, InternalError):  # what a bug report needs
         import platform
 
-        trace = told.trace.splitlines()
+        trace = reported.trace.splitlines()
         about["asked"] = " ".join(["buildtool", *argv])
         about["version"] = f"buildtool {__version__}, Python {platform.python_version()}, {platform.system()}"
     if any(word.partition("=")[0] == "--json" for word in _before_dashes(argv)):
         try:
             more = {"report": {**about, "traceback": trace}} if about else {}
-            write(as_json({"schema": SCHEMA, "error": to_data(told), **more}))
-            return told
+            write(as_json({"schema": SCHEMA, "error": to_data(reported), **more}))
+            return reported
         except MachineError:
-            pass  # then in words
+            pass  # then print it as text
     with contextlib.suppress(OSError, ValueError):
         lines = [*(f"{name}: {value}" for name, value in about.items()), *trace]
-        words = "\n".join([told.message(spell, spell_name), *(f"  {line}" for line in lines)])
+        text = "\n".join([reported.message(spell, spell_name), *(f"  {line}" for line in lines)])
         if is_coloured(sys.stderr):
             from buildtool.fronts.texts import table
 
-            words = table.coloured_message(words)
-        print(words, file=sys.stderr, flush=True)
-    return told
+            text = table.coloured_message(text)
+        print(text, file=sys.stderr, flush=True)
+    return reported
 
 
 def write_sarif(
     argv: Sequence[str],
-    found: Sequence[BuildtoolError],
+    errors: Sequence[BuildtoolError],
     status: int,
     answer: Mapping[str, Any] | None = None,
 ) -> None:
-    """Writes what was wrong where a command line, right or wrong, asks for a SARIF file."""
+    """Writes a SARIF log where a command line asks for one, even if its other words are wrong."""
     words = _before_dashes(argv)
-    named = ""
+    name = ""
     for word, after in itertools.zip_longest(words, words[1:], fillvalue=""):
         if word.partition("=")[0] == "--sarif":
-            named = word.partition("=")[2] or after
-    if not named:
+            name = word.partition("=")[2] or after
+    if not name:
         return
     from buildtool.base.outfiles import write as write_files
     from buildtool.fronts.texts import sarif
 
-    path = Path(named)
-    write_files({path.name: sarif.log(found, __version__, status, answer).encode()}, path.parent)
+    path = Path(name)
+    write_files({path.name: sarif.log(errors, __version__, status, answer).encode()}, path.parent)

@@ -1,7 +1,7 @@
-"""`buildtool debug` and `buildtool flash`: other people's tools, run for a board in a folder.
+"""`buildtool debug` and `buildtool flash`: run a debugger's server or a flashing tool in a folder.
 
-In a session with a debugger, the firmware reads input.bin and writes output.bin and report.txt. The server
-(QEMU, or a probe's) starts halted: nothing runs before the debugger says so.
+In a debugging session, the firmware reads input.bin and writes output.bin and report.txt. The server
+(QEMU or the server of a debug probe) starts halted: nothing runs until the debugger starts it.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 _INSTALL = {"gdb-multiarch": "apt-get install gdb-multiarch", "gdb": "apt-get install gdb"}
 _HERE = "127.0.0.1"
-_END_SECONDS = 5.0  # that the server gets to end once it was asked to
+_END_SECONDS = 5.0  # time for the server to end after a request
 
 
 def write(answer: DebugAnswer, folder: Path) -> None:
-    """Writes the session's files to its folder; what the last session left there is removed."""
+    """Writes the session's files to its folder. Removes the outputs of the last session."""
     sources = list(answer["sources"])
-    if answer["image"] not in answer["files"]:  # built elsewhere, with sources named as seen from here
+    if answer["image"] not in answer["files"]:  # built elsewhere; source paths are relative to here
         here = str(Path.cwd()).replace("\\", "\\\\").replace('"', '\\"')  # GDB splits its words at blanks
         sources.append(f'directory "{here}"')
     commands = {
@@ -47,10 +47,10 @@ def write(answer: DebugAnswer, folder: Path) -> None:
 
 
 def text(answer: DebugAnswer, folder: Path) -> str:
-    """How to begin: the line for a shell, and where things are."""
+    """Returns how to begin: the command for a shell, and the folder with the files."""
     lines = [f"{answer['net']} on {answer['board']}, compiled by {answer['compiler']} for a debugger"]
     lines += [f"{folder}: the firmware reads input.bin there and writes {', '.join(answer['outputs'])}"]
-    lines += [f"warning: {found}" for found in map(_stack, answer["stacks"]) if found]
+    lines += [f"warning: {problem}" for problem in map(_stack_problem, answer["stacks"]) if problem]
     if answer["server"]:
         lines += [f"server: {shlex.join(answer['server'])}"]
         lines += [f"waiting at {_HERE}:{answer['port']}, halted; in another terminal:"]
@@ -61,13 +61,13 @@ def text(answer: DebugAnswer, folder: Path) -> str:
     command = [installed or first, "-x", f"{answer['net']}.gdb", answer["image"]]
     lines += ["", f"    cd {shlex.quote(str(folder.absolute()))} && {shlex.join(command)}", ""]
     if not installed:
-        how = _INSTALL.get(first, f"install {first}")
-        lines += [f"note: none of {', '.join(answer['debuggers'])} was found here: {how}"]
+        advice = _INSTALL.get(first, f"install {first}")
+        lines += [f"note: none of {', '.join(answer['debuggers'])} was found here: {advice}"]
     return "\n".join(lines)
 
 
-def _stack(stack: StackSize) -> str:
-    """What is wrong with a stack; "" for one that suffices."""
+def _stack_problem(stack: StackSize) -> str:
+    """Returns the problem of a stack that is too small; "" for a stack that is large enough."""
     needed, reserved = stack["needed"], stack["reserved"]
     if needed is None or needed <= reserved:
         return ""
@@ -78,17 +78,17 @@ def _stack(stack: StackSize) -> str:
 
 
 def need_port(answer: DebugAnswer) -> None:
-    """ToolError where another server has the session's port: a debugger would speak to that one."""
+    """Raises ToolError where another server uses the session's port: a debugger would connect to it."""
     port = answer["port"]
     if answer["server"] and _is_taken(port):
         raise ToolError(
-            f"port {port} of this machine is taken: another session, or another server, has it",
+            f"port {port} of this machine is in use by another session or another server",
             hint=suggest("or end that one", port=port + 1),
         )
 
 
 def serve(answer: DebugAnswer, folder: Path) -> int:
-    """Runs the server until it ends, or is interrupted; the exit status. ToolError where it cannot begin."""
+    """Runs the server until it ends or is interrupted. Returns the exit status. Raises ToolError."""
     if not answer["server"]:
         return 0
     # An editor that ends this process must not leave the server behind.
@@ -113,34 +113,34 @@ def serve(answer: DebugAnswer, folder: Path) -> int:
 
 
 def _is_taken(port: int) -> bool:
-    with socket.socket() as tried:
-        tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            tried.bind((_HERE, port))
+            probe.bind((_HERE, port))
         except OSError:
             return True
     return False
 
 
 def flash_text(answer: FlashAnswer, folder: Path) -> str:
-    """The image that is flashed, and the command."""
+    """Returns the firmware image and the command that flashes it."""
     about = f"{answer['net']} for {answer['board']}, compiled by {answer['compiler']}"
     return f"{about}: {folder / answer['image']}\nflashing: {shlex.join(answer['command'])}"
 
 
 def flash(answer: FlashAnswer, folder: Path) -> int:
-    """Flashes; 0. ToolError where the tool is not there (with the line to run) or fails."""
+    """Flashes the board and returns 0. Raises ToolError where the tool is missing or fails."""
     tool = answer["tool"]
     if not answer["is_there"]:
-        what = f"the program {tool} that flashes the board was not found; the image is there"
+        what = f"the program {tool} that flashes the board was not found; the firmware image is written"
         line = f"cd {shlex.quote(str(folder.absolute()))} && {shlex.join(answer['command'])}"
-        hints = [Hint(answer["install"]), Hint(f"then, or where it is installed: {line}")]
+        hints = [Hint(answer["install"]), Hint(f"then run, here or where it is installed: {line}")]
         raise ToolError(what, hint=hints)
     try:
-        done = subprocess.run(answer["command"], cwd=folder, stdin=subprocess.DEVNULL, check=False)
+        process = subprocess.run(answer["command"], cwd=folder, stdin=subprocess.DEVNULL, check=False)
     except OSError as error:
         raise ToolError(f"{tool} cannot be started: {error.strerror}", path=answer["command"][0]) from None
-    if done.returncode:
-        hint = "check the cable, the board's power, and that no other program has the probe"
-        raise ToolError(f"{tool} ended with exit status {done.returncode}", hint=hint)
+    if process.returncode:
+        hint = "check the cable, the board's power, and that no other program uses the probe"
+        raise ToolError(f"{tool} ended with exit status {process.returncode}", hint=hint)
     return 0

@@ -1,4 +1,4 @@
-"""The `buildtool` command: a command line, its answer or its error, and the exit status."""
+"""The `buildtool` command: runs a command line, prints its answer or its error, sets the exit status."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from buildtool.fronts.texts import table
 if TYPE_CHECKING:
     from buildtool.base.session import Session
 
-USAGE = 2  # the exit status of a mistake in usage
-INTERNAL = 70  # the exit status of a fault of ours (EX_SOFTWARE of sysexits.h)
+USAGE = 2  # the exit status for a usage error
+INTERNAL = 70  # the exit status for a bug in buildtool (EX_SOFTWARE of sysexits.h)
 
 
 def run(argv: Sequence[str], session: Session | None = None) -> int:
-    """Runs one command line; the exit status: 0, 1 for an error, 2 for a usage error, 70 for a fault of ours.
+    """Runs one command line. Returns the exit status: 0, 1 (error), 2 (usage error) or 70 (bug in buildtool).
 
-    An error goes to standard error; with --json it is the answer, on standard output. `session`: what
-    several command lines of one process share.
+    An error goes to standard error. With --json it goes to standard output in place of the answer.
+    `session` is shared by several command lines of one process.
     """
     try:
-        if not argv:  # as git does: the help, and no success, since nothing was done
+        if not argv:  # as git does: prints the help and fails, since nothing was done
             arguments.parser().print_help()
             return USAGE
         if list(argv) == [arguments.CMAKE_DIR]:
@@ -67,18 +67,18 @@ def run(argv: Sequence[str], session: Session | None = None) -> int:
     except BrokenPipeError:
         raise
     except Exception as error:
-        told = console.report(error, argv)
-        status = USAGE if isinstance(told, UsageError) else 1
-        if isinstance(told, InternalError):
+        reported = console.report(error, argv)
+        status = USAGE if isinstance(reported, UsageError) else 1
+        if isinstance(reported, InternalError):
             status = INTERNAL
-        with contextlib.suppress(BuildtoolError):  # what was wrong first has been said
-            console.write_sarif(argv, [told], status)
+        with contextlib.suppress(BuildtoolError):  # the first error is printed already
+            console.write_sarif(argv, [reported], status)
         return status
 
 
 def main() -> NoReturn:
-    """The console script."""
-    if "_ARGCOMPLETE" in os.environ:  # a shell asks which words could follow
+    """Runs the console script."""
+    if "_ARGCOMPLETE" in os.environ:  # a shell asks for completions
         arguments.complete()
     try:
         _end_in_order()
@@ -86,7 +86,7 @@ def main() -> NoReturn:
         _warn_of_namesakes()
         status = _run_and_flush(sys.argv[1:])
     except BrokenPipeError:
-        # Who reads our output has enough; the interpreter must not flush into the pipe once more.
+        # The reader closed the pipe. The interpreter must not flush into it again.
         console.silence()
         status = 128 + signal.SIGPIPE
     except KeyboardInterrupt:
@@ -95,12 +95,12 @@ def main() -> NoReturn:
 
 
 def _warn_of_namesakes() -> None:
-    """Warns where somebody else's package `buildtool` is installed here, and says what helps."""
+    """Warns where a foreign package named `buildtool` is installed here, and says what helps."""
     for path in identity.namesakes():
         version = os.path.basename(path).partition("-")[2].rpartition(".")[0]  # noqa: PTH119
         print(
-            f"warning: somebody else's package 'buildtool' ({version}) is installed beside {DISTRIBUTION}: "
-            f"{path}\n  hint: it has the same command and import name, and its files may have replaced ours: "
+            f"warning: another package named 'buildtool' ({version}) is installed beside {DISTRIBUTION}: "
+            f"{path}\n  hint: it has the same command and import name, and may have overwritten our files: "
             f"run 'pip uninstall buildtool', and install {DISTRIBUTION} again (docs/installing.md)",
             file=sys.stderr,
             flush=True,
@@ -108,7 +108,7 @@ def _warn_of_namesakes() -> None:
 
 
 def _end_in_order() -> None:
-    """Turns signals that end the process into SystemExit, which ends children and removes files."""
+    """Turns signals that end the process into SystemExit, so that children end and files are removed."""
 
     def end(number: int, _frame: object) -> NoReturn:
         raise SystemExit(128 + number)
@@ -120,11 +120,11 @@ def _end_in_order() -> None:
 
 
 def _run_and_flush(argv: Sequence[str]) -> int:
-    """The exit status of a command line; flushes all that was printed, help and version too."""
+    """Runs a command line and flushes its output, help and version too. Returns the exit status."""
     try:
         status = run(argv)
-    except SystemExit as ended:  # argparse has printed what was asked for
-        status = ended.code if isinstance(ended.code, int) else 0
+    except SystemExit as exit_:  # argparse has printed the help
+        status = exit_.code if isinstance(exit_.code, int) else 0
     try:
         if sys.stdout is not None:
             sys.stdout.flush()

@@ -1,4 +1,4 @@
-"""Starts, stops and shows the planner's daemon; the cache's state as text."""
+"""Starts, stops and shows the planner's daemon; formats the state of the cache as text."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from buildtool.client import daemon, endpoint
 from buildtool.client.endpoint import Endpoint
 from buildtool.fronts.texts.table import count, table
 
-STOP_SECONDS = 12.0  # a daemon drains for ten
-SILENT_SECONDS = 2.0  # that one gets to end that does not answer
+STOP_SECONDS = 12.0  # a daemon finishes its requests within ten
+SILENT_SECONDS = 2.0  # time to end for a daemon that does not answer
 
 
 def daemon_command(action: str, *, every: bool = False) -> tuple[Mapping[str, Any], str, int]:
-    """The answer, its text and the exit status of `buildtool daemon ACTION`."""
+    """Runs `buildtool daemon ACTION`. Returns the answer, its text and the exit status."""
     if action in ("start", "restart"):
         if action == "restart":
             _stop([endpoint.endpoint()])
@@ -31,23 +31,23 @@ def daemon_command(action: str, *, every: bool = False) -> tuple[Mapping[str, An
         except endpoint.AbsentError as error:
             raise ToolError(f"the daemon cannot be started: {error.args[0]}") from None
         return {"running": True, "pid": pid}, f"the daemon runs (process {pid})", 0
-    known = endpoint.every() if every else [endpoint.endpoint()]
+    endpoints = endpoint.every() if every else [endpoint.endpoint()]
     if action == "stop":
-        return _stop(known)
+        return _stop(endpoints)
     if action == "logs":
-        log, text = known[0].log, known[0].last_words(200)
-        return {"log": str(log), "lines": text.splitlines()}, text or f"nothing is written in {log}", 0
-    return _status(known)
+        log, text = endpoints[0].log, endpoints[0].last_words(200)
+        return {"log": str(log), "lines": text.splitlines()}, text or f"{log} is empty", 0
+    return _status(endpoints)
 
 
-def _stop(known: list[Endpoint]) -> tuple[Mapping[str, Any], str, int]:
+def _stop(endpoints: list[Endpoint]) -> tuple[Mapping[str, Any], str, int]:
     stopped: list[int] = []
     failed: list[ToolError] = []
-    for at in known:
+    for at in endpoints:
         try:
             if pid := _stop_daemon(at):
                 stopped.append(pid)
-        except ToolError as error:  # the others end nevertheless
+        except ToolError as error:  # the others are stopped nevertheless
             failed.append(error)
     if failed:
         raise failed[0]
@@ -60,16 +60,16 @@ def _stop(known: list[Endpoint]) -> tuple[Mapping[str, Any], str, int]:
 
 
 def _stop_daemon(at: Endpoint) -> int:
-    """The process of a daemon that was stopped, and is no more; 0 where none ran.
+    """Stops a daemon. Returns the number of the process that ended; 0 where none ran.
 
-    One that does not answer is killed, if its number and its start are those that it wrote down. ToolError
-    for one that lives on.
+    Kills a daemon that does not answer, if its process number and start are those in its record. Raises
+    ToolError where the process does not end.
     """
     if not at.is_alive():
         return 0
     pid, start = at.process()
     try:
-        _tell(at, "stop")
+        _send_control(at, "stop")
     except endpoint.AbsentError:
         _signal(at, pid, start, signal.SIGTERM)
         _wait_for_end(at, pid, start, SILENT_SECONDS)
@@ -79,18 +79,18 @@ def _stop_daemon(at: Endpoint) -> int:
         _signal(at, pid, start, signal.SIGKILL)
         _wait_for_end(at, pid, start, SILENT_SECONDS)
     if _lives(at, pid, start):
-        raise ToolError(f"process {pid} was told to end, was killed, and is still there: see {at.log}")
+        raise ToolError(f"process {pid} was asked to end, then killed, and still runs: see {at.log}")
     return pid
 
 
-def _tell(at: Endpoint, word: str) -> None:
-    """Sends a control word to a running daemon; AbsentError where none answers."""
+def _send_control(at: Endpoint, word: str) -> None:
+    """Sends a control word to a running daemon. Raises AbsentError where none answers."""
     with contextlib.closing(daemon.reach(at, start=False)) as link:
         link.control(word)
 
 
 def _lives(at: Endpoint, pid: int, start: str) -> bool:
-    """Whether a daemon holds its lock, or has given it back and is not quite gone."""
+    """Whether a daemon holds its lock, or has released it and its process has not ended yet."""
     return at.is_alive() or (pid > 0 and start != "" and process(pid)[1] == start)
 
 
@@ -101,89 +101,89 @@ def _wait_for_end(at: Endpoint, pid: int, start: str, seconds: float) -> None:
 
 
 def _signal(at: Endpoint, pid: int, start: str, word: signal.Signals) -> None:
-    """Sends a signal to a daemon, if its number and its start are those that it wrote down.
+    """Sends a signal to a daemon, if its process number and start are those in its record.
 
-    One that has ended meanwhile needs none.
+    Does nothing where the daemon has ended meanwhile.
     """
     if pid <= 0 or not start or process(pid)[1] != start:
         if not at.is_alive():
             return
-        raise ToolError(f"the daemon does not answer, and its process is not known: see {at.log}")
+        raise ToolError(f"the daemon does not answer, and its process number is not known: see {at.log}")
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, word)
 
 
-def _status(known: list[Endpoint]) -> tuple[Mapping[str, Any], str, int]:
-    found = []
-    for at in known:
+def _status(endpoints: list[Endpoint]) -> tuple[Mapping[str, Any], str, int]:
+    daemons = []
+    for at in endpoints:
         try:
             link = daemon.reach(at, start=False)
         except endpoint.AbsentError as error:
             alive = at.is_alive()
             why = error.args[0] if alive else str(at.said().get("ended") or "")
-            found.append({"running": alive, "socket": str(at.address), "log": str(at.log), "why": why})
+            daemons.append({"running": alive, "socket": str(at.address), "log": str(at.log), "why": why})
             continue
         with contextlib.closing(link):
             try:
-                found.append({"running": True, **link.control("status")})
+                daemons.append({"running": True, **link.control("status")})
             except endpoint.AbsentError as error:
-                found.append({"running": True, "log": str(at.log), "why": error.args[0]})
-    running = any(one["running"] for one in found)
-    return {"daemons": found}, daemons_text(found), 0 if running else 1
+                daemons.append({"running": True, "log": str(at.log), "why": error.args[0]})
+    running = any(one["running"] for one in daemons)
+    return {"daemons": daemons}, daemons_text(daemons), 0 if running else 1
 
 
 def forget() -> None:
-    """Tells every daemon that runs to forget what it remembers."""
+    """Tells every running daemon to drop its cached answers."""
     for at in endpoint.every():
         with contextlib.suppress(endpoint.AbsentError):
-            _tell(at, "forget")
+            _send_control(at, "forget")
 
 
 def stats(answer: Mapping[str, Any]) -> str:
-    """The levels, and what went wrong."""
+    """Returns the cache namespaces with their figures, and the errors, as text."""
     lines = [f"{answer['folder']}: {answer['bytes']:,} of {answer['most_bytes']:,} bytes"]
     if answer["trouble"]:
-        lines.append(f"  it is not used: {answer['trouble']}")
+        lines.append(f"  the cache is not used: {answer['trouble']}")
     for name, number in answer["errors"].items():
         lines.append(f"  {name}  {number:,}")
     figures = ("entries", "bytes", "hits", "misses")
     rows = [[name, *(level[figure] for figure in figures)] for name, level in answer["levels"].items()]
-    return "\n".join([*lines, "", table(["level", *figures], rows)] if rows else lines)
+    return "\n".join([*lines, "", table(["namespace", *figures], rows)] if rows else lines)
 
 
 def verify_text(answer: Mapping[str, Any]) -> str:
-    """How many entries are sound, and what became of the others."""
-    text = f"{answer['folder']}: {answer['entries']:,} entries are sound"
+    """Returns how many entries are intact, and what was done with the others."""
+    text = f"{answer['folder']}: {answer['entries']:,} entries are intact"
     if answer["bad"]:
-        text += f"; {answer['bad']:,} were not, and lie in {answer['aside']} now"
+        text += f"; {answer['bad']:,} were damaged and moved to {answer['aside']}"
     if answer["unreadable"]:
         text += f"; {answer['unreadable']:,} cannot be read"
     return text
 
 
 def explain_text(answer: Mapping[str, Any]) -> str:
-    """For each remembered request: what came from the cache, what was made anew, and why."""
-    parts = []
+    """Returns for each remembered request what came from the cache, what was made anew, and why."""
+    paragraphs = []
     for subject, rows in groupby(answer["asked"], lambda row: row["subject"]):
         lines = [f"{subject}:"]
         for row in rows:
-            lines.append(f"  {row['level']}  {row['hits']:,} kept, {row['misses']:,} made anew")
+            lines.append(f"  {row['level']}  {row['hits']:,} from the cache, {row['misses']:,} made anew")
             lines += [f"    {one['part']}: {one['was']} -> {one['now']}" for one in row["changed"]]
             if row["misses"] and not row["changed"]:
-                lines.append("    nothing was kept under its key before")
-        parts.append("\n".join(lines))
-    return "\n\n".join(parts) or "no such request is remembered"
+                lines.append("    the cache had no entry for this key")
+        paragraphs.append("\n".join(lines))
+    return "\n\n".join(paragraphs) or "no such request is remembered"
 
 
 def daemons_text(daemons: Sequence[Mapping[str, Any]]) -> str:
-    """Each daemon: its state, processes, answers and watched files."""
-    return "\n\n".join(map(_daemon, daemons)) if daemons else "no daemon is running"
+    """Returns each daemon's state, processes, answers and watched files as text."""
+    return "\n\n".join(map(_daemon_text, daemons)) if daemons else "no daemon is running"
 
 
-def _daemon(daemon: Mapping[str, Any]) -> str:
+def _daemon_text(daemon: Mapping[str, Any]) -> str:
     if "pid" not in daemon:
         if daemon["running"]:
-            return f"a daemon runs, and does not answer: {daemon['why']}\n  log  {daemon['log']}"
+            return f"a daemon runs but does not answer: {daemon['why']}\n  log  {daemon['log']}"
         why = f" (the last one ended: {daemon['why']})" if daemon.get("why") else ""
         return f"no daemon is running{why}"
     counts, prepares = daemon["counts"], daemon["preparing"]
@@ -192,7 +192,7 @@ def _daemon(daemon: Mapping[str, Any]) -> str:
         f"  requests  {counts['requests']:,}: {counts['from_memory']:,} answered from memory, "
         f"{counts['planned']:,} planned; {counts['prepared']:,} prepared in the background",
         f"  waiting   {count(daemon['waiting'], 'request')}; {count(daemon['clients'], 'client')}, "
-        f"{daemon['leases']:,} of them watching; {daemon['unread_bytes']:,} bytes they have not read",
+        f"{daemon['leases']:,} of them watching; {daemon['unread_bytes']:,} bytes not read by them",
         f"  prepares  {prepares['waiting']:,} more; CPU time since the last request: "
         f"{prepares['spent']:,.1f} s spent, {prepares['left']:,.1f} s left",
         f"  memory    {daemon['memory_bytes']:,} of {daemon['most_memory_bytes']:,} bytes in its processes, "
@@ -203,7 +203,7 @@ def _daemon(daemon: Mapping[str, Any]) -> str:
     if counts["crashes"]:
         lines.append(f"  crashes   {counts['crashes']:,}")
     for folder, why in daemon["watched"]["without_events"].items():
-        lines.append(f"  no events {folder}: {why}; its files are looked at instead")
+        lines.append(f"  no events {folder}: {why}; its files are checked every second")
     rows = [
         [w["pid"], w["doing"], w["about"], f"{w['seconds']:,.1f}", w["memory_bytes"]]
         for w in daemon["workers"]

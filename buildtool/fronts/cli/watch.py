@@ -1,7 +1,7 @@
-"""`buildtool watch`: plans anew on every save, and says what that changes.
+"""`buildtool watch`: plans again on every save and shows what changed.
 
-Each round has a line that it begins and one that it ends, so that an editor can tell problems of this round
-from those of the last one; with --json, each is a line of JSON.
+Each round prints a line at its begin and one at its end, so that an editor can tell the problems of this
+round from those of the last one. With --json, each is a line of JSON.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from buildtool.daemon.watcher import Events
 from buildtool.fronts.cli import console
 from buildtool.options import spell, spell_name
 
-SETTLE_SECONDS = 0.1  # after the last event: whoever saves writes in several steps
-LOOK_SECONDS = 1.0  # between two looks at times and sizes, where no events come
+SETTLE_SECONDS = 0.1  # to wait after the last event: editors save in several steps
+LOOK_SECONDS = 1.0  # between two checks of times and sizes, where no events arrive
 
 FIGURES = ("model", "board", "arena_bytes", "f", "cost", "cost_unit", "estimated_ms", "flash_bytes")
 
@@ -32,9 +32,9 @@ Stamp = tuple[int, int, int] | None
 
 
 class Files:
-    """The files that a plan depends on: where they are is asked anew at every look.
+    """The files that a plan depends on. Their paths are determined anew for every check.
 
-    Events are hints, and sizes and times are, too: what counts is the content.
+    Events, sizes and times are hints only: what counts is the content.
     """
 
     def __init__(self, paths: Callable[[], list[str]]) -> None:
@@ -47,7 +47,7 @@ class Files:
         self._digests = {path: digest_of(path) for path in self._stamps}
 
     def wait(self) -> None:
-        """Waits until a file's content has changed and all files have been at rest for a moment."""
+        """Waits until a file's content has changed and no file has changed for a moment."""
         while True:
             self._event.wait(LOOK_SECONDS)
             self._event.clear()
@@ -55,7 +55,7 @@ class Files:
                 return
 
     def close(self) -> None:
-        """Asks for no more events."""
+        """Stops listening for events."""
         self._events.stop()
 
     def _is_changed(self) -> bool:
@@ -69,38 +69,38 @@ class Files:
                 break
             now = later
         digests = {path: digest_of(path) for path in now}
-        was, self._digests, self._stamps = self._digests, digests, now
-        return digests != was
+        before, self._digests, self._stamps = self._digests, digests, now
+        return digests != before
 
     def _look(self) -> dict[str, Stamp]:
         paths = self._paths()
         for folder in {str(Path(path).parent) for path in paths} - self._folders:
             self._folders.add(folder)
             if why := self._events.listen(folder, lambda paths: self._event.set()):
-                self.without_events[folder] = why  # its files are looked at once a second
+                self.without_events[folder] = why  # its files are checked once a second
         return {path: _stamp(path) for path in paths}
 
 
 class Lease:
-    """Keeps the daemon from ending for want of requests. `wanted`: whether there is to be one at all."""
+    """Keeps an idle daemon running. `wanted`: whether a daemon shall be used at all."""
 
     def __init__(self, *, wanted: bool) -> None:
         self._wanted = wanted
         self._link: Link | None = None
 
     def renew(self) -> None:
-        """Holds the running daemon, or starts one."""
+        """Takes a lease on the running daemon, or starts one."""
         if not self._wanted or (self._link is not None and self._link.is_open):
             return
         self.close()
         try:
             self._link = reach(start=True)
             self._link.control("lease")
-        except AbsentError:  # the request says why, and is answered here
+        except AbsentError:  # the request reports why, and is answered in this process
             self.close()
 
     def close(self) -> None:
-        """Gives it up."""
+        """Ends the lease."""
         if self._link is not None:
             self._link.close()
         self._link = None
@@ -108,50 +108,50 @@ class Lease:
 
 def _stamp(path: str) -> Stamp:
     try:
-        found = os.stat(path)  # noqa: PTH116
+        status = os.stat(path)  # noqa: PTH116
     except (OSError, ValueError):
         return None
-    return found.st_size, found.st_mtime_ns, found.st_ino
+    return status.st_size, status.st_mtime_ns, status.st_ino
 
 
 def watch(ask: Ask, files: Files, *, as_json: bool, once: bool) -> int:
-    """Plans now and after every change, until it is interrupted; the exit status of the last round."""
+    """Plans now and after every change until interrupted. Returns the exit status of the last round."""
 
-    def say(what: str, fields: Mapping[str, Any], text: str) -> None:
-        console.write(json.dumps({"event": what, **fields}, sort_keys=True) if as_json else text)
+    def emit(event: str, fields: Mapping[str, Any], text: str) -> None:
+        console.write(json.dumps({"event": event, **fields}, sort_keys=True) if as_json else text)
 
     before: Mapping[str, Any] | None = None
-    told: set[str] = set()
+    reported: set[str] = set()
     while True:
         for folder, why in files.without_events.items():
-            if folder not in told:
-                told.add(folder)
-                text = f"buildtool watch: no events for {folder}: {why}; its files are looked at instead"
-                say("no-events", {"folder": folder, "why": why}, text)
-        say("begin", {}, "buildtool watch: planning")
-        began = time.perf_counter()
+            if folder not in reported:
+                reported.add(folder)
+                text = f"buildtool watch: no events for {folder}: {why}; its files are checked every second"
+                emit("no-events", {"folder": folder, "why": why}, text)
+        emit("begin", {}, "buildtool watch: planning")
+        start = time.perf_counter()
         status = 0
         try:
             answer = ask()
         except Exception as error:
             status = 1
-            ours = from_exception(error)
-            say("error", {"error": to_data(ours)}, ours.message(spell, spell_name))
+            problem = from_exception(error)
+            emit("error", {"error": to_data(problem)}, problem.message(spell, spell_name))
         else:
             fields = {name: answer[name] for name in FIGURES}
-            say("plan", fields, "\n".join(_lines(fields, before)))
+            emit("plan", fields, "\n".join(_lines(fields, before)))
             before = fields
-        seconds = time.perf_counter() - began
-        found = "no problems" if not status else "1 problem"
-        text = f"buildtool watch: done in {seconds:.2f} s, {found}; waiting for changes"
-        say("end", {"seconds": round(seconds, 3), "problems": status}, text)
+        seconds = time.perf_counter() - start
+        problems = "no problems" if not status else "1 problem"
+        text = f"buildtool watch: done in {seconds:.2f} s, {problems}; waiting for changes"
+        emit("end", {"seconds": round(seconds, 3), "problems": status}, text)
         if once:
             return status
         files.wait()
 
 
 def _lines(now: Mapping[str, Any], before: Mapping[str, Any] | None) -> Iterator[str]:
-    """RAM, work, cost and flash, with what they were where that was otherwise."""
+    """Yields RAM, work, cost and flash, with the earlier value where it differs."""
     yield f"{now['model']} on {now['board']}"
     for name, title, form in (
         ("arena_bytes", "RAM    bytes", "{:,}"),
@@ -160,7 +160,7 @@ def _lines(now: Mapping[str, Any], before: Mapping[str, Any] | None) -> Iterator
         ("flash_bytes", "weights bytes", "{:,}"),
     ):
         text = form.format(now[name])
-        alike = before is not None and (name != "cost" or before["cost_unit"] == now["cost_unit"])
-        if before is not None and alike and before[name] != now[name]:
+        comparable = before is not None and (name != "cost" or before["cost_unit"] == now["cost_unit"])
+        if before is not None and comparable and before[name] != now[name]:
             text += f"  (was {form.format(before[name])})"
         yield f"  {title:13}  {text}"

@@ -1,1 +1,1 @@
-"""Text for people: answers of the service as tables. No room is imported, nothing is printed."""
+"""Text for people: the service's answers as text and tables. It plans and prints nothing."""

@@ -1,4 +1,4 @@
-"""The answer of `analyze` as text: the network, then a verdict for each board."""
+"""The answer to `analyze` as text: the network and a verdict for each board."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ if TYPE_CHECKING:
     from buildtool.schema.analysis import AnalysisAnswer, Cure, Interface, NetworkAnswer, NoPlan, Verdict
 
 PLACE_WIDTH = 64
-DETAILED = 2  # of more boards than these, memories are not listed part by part
-EACH = 2  # of more boards than these, one sentence says which fit
+DETAILED = 2  # with more boards, the parts of memories are not listed
+EACH = 2  # with more boards, one sentence says which fit
 
 
 def text(answer: AnalysisAnswer, spelling: Spelling = in_requests, name: Callable[[str], str] = str) -> str:
-    """Whether the network fits and what would help where it does not; then what it is, and each board.
+    """Returns whether the network fits and what would help, then the network and each board.
 
     `spelling` writes options with their values, `name` an option alone.
     """
     boards, opening = answer["boards"], list[str]()
     if len(boards) > EACH:
         fitting = [board["board"] for board in boards if board["fits"]]
-        named = f"{': ' if fitting else ''}{', '.join(fitting)}"
-        opening.append(f"{answer['model']} fits {len(fitting)} of {len(boards)} boards{named}")
+        names = f"{': ' if fitting else ''}{', '.join(fitting)}"
+        opening.append(f"{answer['model']} fits {len(fitting)} of {len(boards)} boards{names}")
         for board in boards:
             if not board["fits"]:
-                said = from_data(board["error"]).text if "error" in board else _missing(board)
-                opening.append(f"  {board['board']}: {said}")
+                reason = from_data(board["error"]).text if "error" in board else _missing(board)
+                opening.append(f"  {board['board']}: {reason}")
     else:
         for board in boards:
             opening += [*([""] if opening else []), *_verdict(answer["model"], board, spelling, name)]
@@ -59,7 +59,7 @@ def _network(answer: AnalysisAnswer) -> list[str]:
 
 
 def _kinds(kinds: Mapping[str, int]) -> str:
-    """Operators by kind, the most first."""
+    """Returns operators by kind, the most frequent first."""
     return ", ".join(f"{n} {kind}" for kind, n in sorted(kinds.items(), key=lambda item: (-item[1], item[0])))
 
 
@@ -81,7 +81,7 @@ _MEANINGS = (
         ", ",
     ),
     ("estimated", "no compiler for the core is known here; its code is estimated as {}.", " or "),
-)  # the sentence has the compilers
+)  # how, sentence about the compilers, text between their names
 
 
 def _boards(boards: Sequence[Verdict | NoPlan]) -> str:
@@ -97,18 +97,18 @@ def _boards(boards: Sequence[Verdict | NoPlan]) -> str:
         fits = f"no: {excess} too many" if excess else "yes"
         counted = _COUNTED.get(board["counted"]["how"], "without code")
         rows.append([board["board"], fits, *sizes, board["binds"], counted, place])
-    known = [board for board in boards if "error" not in board]
-    details = [line for board in known if len(boards) <= DETAILED for line in _parts(board)]
-    return "\n".join([table(titles, rows), *_legend(known), *details])
+    planned = [board for board in boards if "error" not in board]
+    details = [line for board in planned if len(boards) <= DETAILED for line in _parts(board)]
+    return "\n".join([table(titles, rows), *_legend(planned), *details])
 
 
 def _legend(boards: Sequence[Verdict]) -> list[str]:
-    """What the table's figures are."""
+    """Returns the meaning of the table's figures."""
     lines = ["Bytes of the memory that holds the arena (RAM), and of the one that holds the weights (flash)."]
-    for how, sentence, joint in _MEANINGS:
+    for how, sentence, separator in _MEANINGS:
         compilers = sorted({b["counted"]["compiler"] for b in boards if b["counted"]["how"] == how})
         if compilers:
-            lines.append(f"{_COUNTED[how]}: {sentence.format(joint.join(compilers))}")
+            lines.append(f"{_COUNTED[how]}: {sentence.format(separator.join(compilers))}")
     without = [b for b in boards if b["counted"]["how"] == "uncounted"]
     if without:
         lines.append("without code: arena, stack and weights only.")
@@ -117,7 +117,7 @@ def _legend(boards: Sequence[Verdict]) -> list[str]:
 
 
 def _parts(board: Verdict) -> list[str]:
-    """What lies in each memory of a board."""
+    """Returns the parts of each memory of a board."""
     rows: list[list[Cell]] = []
     for need in board["needs"]:
         rows.append([f"{need['what']} ({need['memory']})", need["required"], need["available"]])
@@ -126,7 +126,7 @@ def _parts(board: Verdict) -> list[str]:
 
 
 def _excesses(board: Verdict) -> list[tuple[int, str, str]]:
-    """What a board lacks: bytes, of what, and " (MEMORY)" for RAM and flash."""
+    """Returns what a board lacks: bytes, the resource, and " (MEMORY)" for RAM and flash."""
     excesses = [
         (need["excess"], need["what"], f" ({need['memory']})" if need["what"] in ("RAM", "flash") else "")
         for need in board["needs"]
@@ -148,12 +148,12 @@ def _verdict(
     place = f"{layer(board['binding_operator'], PLACE_WIDTH)}: {count(board['binding_bytes'], 'byte')}"
     unsure = {"estimated": " (its code is estimated)", "uncounted": " (without its code)"}
     about = f"{board['board']}{unsure.get(board['counted']['how'], '')}"
-    left = [
+    free = [
         f"{need['available'] - need['required']:,} bytes of {need['what']} ({need['memory']})"
         for need in board["needs"]
         if need["what"] in ("RAM", "flash")
     ]
-    fits = f"fits {about}: {' and '.join(left)} are left"
+    fits = f"fits {about}: {' and '.join(free)} are left"
     yield f"{model} {fits if board['fits'] else f'does not fit {about}: {_missing(board)}'}"
     yield f"  what binds: {board['binds']}; the arena is fullest at {place}"
     if board["fits"]:
@@ -180,7 +180,7 @@ def _missing(board: Verdict) -> str:
 
 
 def _cures(cures: Sequence[Cure], spelling: Spelling) -> str:
-    """A line for each: its price (milliseconds where all costs are times) and what is left in its memory."""
+    """Returns a row for each cure: its cost (in milliseconds where all are known) and the free memory."""
     timed = all(cure["estimated_ms"] is not None for cure in cures)
     rows: list[list[Cell]] = [
         [
@@ -193,7 +193,7 @@ def _cures(cures: Sequence[Cure], spelling: Spelling) -> str:
         ]
         for cure in cures
     ]
-    return table(["give", "arena bytes", "F", "est. ms" if timed else "cost", "times", "bytes left"], rows)
+    return table(["options", "arena bytes", "F", "est. ms" if timed else "cost", "times", "bytes left"], rows)
 
 
 def _words(cure: Cure, spelling: Spelling) -> str:
@@ -211,10 +211,14 @@ _OPERATORS = {
 
 
 def network_text(answer: NetworkAnswer) -> str:
-    """What the network takes if nothing is shared, what must be live at once, what a placement takes."""
+    """Returns the network's memory: without sharing, live at once, and as placed."""
     order = "the file's order"
     if answer["order_status"]:
-        proven = "no order needs less" if answer["order_status"] == "optimal" else "the best found in bounds"
+        proven = (
+            "no order needs less"
+            if answer["order_status"] == "optimal"
+            else "the best one found within the limits"
+        )
         order = f"reordered ({proven})"
 
     def share(part: int) -> str:

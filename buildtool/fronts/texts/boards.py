@@ -1,4 +1,4 @@
-"""Operators and their kernels, boards, networks as lists; and what is said of a board that nothing ran on."""
+"""Lists of operators, boards and networks as text, and the facts about a board that nothing ran on."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 
 def ops(answer: OpsAnswer) -> str:
-    """TFLite's operators by data type, then every one that is read with its kernels, best first.
+    """Returns TFLite's operators by data type, then every supported one with its kernels, best first.
 
-    Boards with the same kernels throughout are one group.
+    Boards that have the same kernels for all operators form a group.
     """
     groups: dict[tuple[str, ...], list[str]] = {}
     for board in answer["boards"]:
@@ -30,32 +30,31 @@ def ops(answer: OpsAnswer) -> str:
         groups.setdefault(kernels, []).append(board)
     rows: list[list[Cell]] = []
     for i, row in enumerate(answer["operators"]):
-        found: dict[str, list[str]] = {}
+        letters_of: dict[str, list[str]] = {}
         for letter, column in zip(ascii_uppercase, groups, strict=False):
-            found.setdefault(column[i] or "not supported", []).append(letter)
-        own: list[Cell] = [row["operator"], *([] if row["count"] is None else [row["count"]])]
-        for kernels_of, letters in found.items():
+            letters_of.setdefault(column[i] or "not supported", []).append(letter)
+        first: list[Cell] = [row["operator"], *([] if row["count"] is None else [row["count"]])]
+        for names, letters in letters_of.items():
             where = "all" if len(letters) == len(groups) else " ".join(letters)
-            rows.append([*own, where, kernels_of])
-            own = ["", *([] if row["count"] is None else [None])]
+            rows.append([*first, where, names])
+            first = ["", *([] if row["count"] is None else [None])]
     counted = any(row["count"] is not None for row in answer["operators"])
     titles = ["operator", *(["number"] if counted else []), "boards", "kernels"]
-    named = zip(ascii_uppercase, map(", ".join, groups.values()), strict=False)
-    legend = table(["", "boards"], list(named))
-    listed = []
+    legend = table(["", "boards"], list(zip(ascii_uppercase, map(", ".join, groups.values()), strict=False)))
+    by_type_text = []
     if by_type := answer["tflite"]:
         lines: list[list[Cell]] = []
         for operator in by_type:
             cells: list[Cell] = [operator["operator"]]
-            for reason in operator["refused"].values():  # one that an earlier type has stands once
+            for reason in operator["refused"].values():  # the reason of an earlier type is not repeated
                 cells.append("read" if not reason else "no" if reason in cells else reason)
             lines.append(cells)
-        listed = [table(["TFLite's operator", *by_type[0]["refused"]], lines)]
-    return "\n\n".join([*listed, table(titles, rows), legend])
+        by_type_text = [table(["TFLite's operator", *by_type[0]["refused"]], lines)]
+    return "\n\n".join([*by_type_text, table(titles, rows), legend])
 
 
 def boards(answer: BoardsAnswer) -> str:
-    """The boards with the memories of the arena and of the weights."""
+    """Returns the boards with the memories for the arena and the weights."""
     return listing(
         answer["boards"],
         {
@@ -71,20 +70,20 @@ def boards(answer: BoardsAnswer) -> str:
 
 
 def zoo(answer: ZooAnswer) -> str:
-    """The networks that can be made by name."""
+    """Returns the networks of the zoo."""
     return "\n".join(network["description"] for network in answer["networks"])
 
 
 def board_lines(answer: BoardFacts) -> Iterator[str]:
-    """Estimated time, loading of weights and the board's note, where there are any."""
+    """Yields the estimated time, the loading of weights and the board's note, where known."""
     if estimate := answer["estimate"]:
         rates = f"{estimate['macs_per_second'] / 1e9:.2f} GMAC/s: {estimate['source']}"
         if estimate["bytes_per_second"]:
-            rates += f"; weights come at {estimate['bytes_per_second'] / 1e6:.0f} MB/s"
+            rates += f"; weights are loaded at {estimate['bytes_per_second'] / 1e6:.0f} MB/s"
         yield (
             f"estimated time: {1e3 * estimate['total_seconds']:.1f} ms: computing "
             f"{1e3 * estimate['compute_seconds']:.1f} ms, loading weights "
-            f"{1e3 * estimate['load_seconds']:.1f} ms, in part at once"
+            f"{1e3 * estimate['load_seconds']:.1f} ms, partly at the same time"
         )
         yield f"  ({rates})"
     if loads := answer["loading"]:
@@ -94,30 +93,30 @@ def board_lines(answer: BoardFacts) -> Iterator[str]:
         )
         if loads["again"]:
             yield (
-                f"  those of {loads['again']} come again and again while their region runs: "
+                f"  those of {loads['again']} are loaded again and again while their region runs: "
                 f"{count(loads['again_bytes'], 'byte')} more"
             )
         if loads["bind"]:
-            yield f"  their buffers bind: all else takes {count(loads['fullest_without'], 'byte')}"
+            yield f"  their buffers bind: everything else takes {count(loads['fullest_without'], 'byte')}"
     yield from note_lines(answer["note"])
 
 
 def note_lines(note: str) -> list[str]:
-    """A board's note, if it has one."""
+    """Returns the lines of a board's note, or none."""
     return wrap(f"note: {note}", WIDTH, subsequent_indent="  ") if note else []
 
 
 def check_text(answer: CheckAnswer, written: str) -> str:
-    """A row for each kernel, what failed and how to see it, and how many are equal.
+    """Returns a row for each kernel, how to reproduce each failure, and how many kernels are equal.
 
-    `written`: the folder that has the networks that failed ("": none).
+    `written`: the folder with the networks that failed ("": none).
     """
     head = f"plugin {answer['plugin']}, interface {answer['interface']}, on {', '.join(answer['boards'])}"
     titles = ["board", "kernel", "operator", "networks", "in little memory", "verdict"]
     rows: list[list[Cell]] = []
     for row in answer["kernels"]:
-        said = "FAILED" if row["failed"] is not None else "equal" if row["reached"] else "not reached"
-        rows.append([row["board"], row["kernel"], row["operator"], row["cases"], row["among"], said])
+        verdict = "FAILED" if row["failed"] is not None else "equal" if row["reached"] else "not reached"
+        rows.append([row["board"], row["kernel"], row["operator"], row["cases"], row["among"], verdict])
     lines = [head, "", table(titles, rows)]
     for row in answer["kernels"]:
         failed = row["failed"]
@@ -131,7 +130,7 @@ def check_text(answer: CheckAnswer, written: str) -> str:
     failures = sum(row["failed"] is not None for row in answer["kernels"])
     idle = sum(not row["reached"] for row in answer["kernels"])
     equal = count(len(answer["kernels"]) - failures - idle, "kernel")
-    verdict = [f"{equal} EQUAL to buildtool's own executor, to the bit"]
-    verdict += [f"{failures} FAILED"] if failures else []
-    verdict += [f"{idle} not reached by any network that was drawn"] if idle else []
-    return "\n".join([*lines, "", ", ".join(verdict)])
+    totals = [f"{equal} EQUAL to buildtool's own executor, to the bit"]
+    totals += [f"{failures} FAILED"] if failures else []
+    totals += [f"{idle} not reached by any random network"] if idle else []
+    return "\n".join([*lines, "", ", ".join(totals)])

@@ -25,19 +25,19 @@ if TYPE_CHECKING:
         TflmAnswer,
     )
 
-DEPTH = 3  # levels of a tree that are shown, unless told otherwise
-INDENT = 2  # blanks before what is one level deeper
+DEPTH = 3  # default number of levels of a tree that are shown
+INDENT = 2  # blanks per level
 FILES_FROM = {
     "map": "files and libraries: from the linker's map",
-    "symbols": "files: of some symbols, as compilers noted them; the linker's map (--map) says more",
-    "": "files are not known: the image does not say them, and the linker's map (--map) was not given",
+    "symbols": "files: known for some symbols, from their compilers; the linker's map (--map) has more",
+    "": "files are not known: the firmware image does not name them; give the linker's map (--map)",
 }
 
-SMALL = 100  # of a program of this machine, a section below this share has no line of its own
+SMALL = 100  # a section of a host program below 1 / SMALL of its memory has no line of its own
 
 
 def sizes_text(sizes: Sequence[MemorySize], stacks: Sequence[StackSize] = ()) -> str:
-    """Each memory against its size, its sections below it; empty memories are left out. Then the stack."""
+    """Returns a table of the memories that are not empty, with their sections, and the stacks below it."""
     rows: list[list[Cell]] = []
     for memory in sizes:
         if not memory["used"]:
@@ -53,28 +53,28 @@ def sizes_text(sizes: Sequence[MemorySize], stacks: Sequence[StackSize] = ()) ->
             sections += [("others", rest)] if rest else []
         rows += [[f"  {name}", number, None, None] for name, number in sections]
     lines = [table(["memory", "bytes used", "bytes there", "share"], rows)]
-    return "\n".join([*lines, *([""] if stacks else []), *map(_stack, stacks)])
+    return "\n".join([*lines, *([""] if stacks else []), *map(_stack_text, stacks)])
 
 
 def tree(parts: Sequence[SizePart], files_from: str, depth: int) -> str:
-    """The first `depth` levels of the contents of each memory, the largest first."""
+    """Returns a table of the first `depth` levels of each memory's contents, the largest first."""
     rows = [[plain(name), node.after] for name, node in tree_lines(sizetree.tree((), parts), depth)]
     return "\n".join([table(["memory, and what is in it", "bytes"], rows), FILES_FROM[files_from]])
 
 
 def tree_lines(nodes: Sequence[sizetree.Node], depth: int) -> Iterator[tuple[str, sizetree.Node]]:
-    """Nodes with their names, indented by their levels; C++ as its authors wrote it."""
-    found = list(sizetree.lines(nodes, depth))
-    names = demangle(node.name for _, node in found if node.level == "symbol")
-    for indent, node in found:
+    """Yields nodes with their names, indented by level. C++ names are demangled."""
+    lines = list(sizetree.lines(nodes, depth))
+    names = demangle(node.name for _, node in lines if node.level == "symbol")
+    for indent, node in lines:
         yield " " * INDENT * indent + names.get(node.name, node.name), node
 
 
-def _stack(stack: StackSize) -> str:
-    """A network's stack, and what to do where it may be more than there is."""
+def _stack_text(stack: StackSize) -> str:
+    """Returns the stack that a network takes, and a warning where too little is reserved."""
     needed, reserved = stack["needed"], count(stack["reserved"], "byte")
     if needed is None:
-        return f"stack: what {stack['function']} takes cannot be told; {reserved} are reserved"
+        return f"stack: the size for {stack['function']} is not known; {reserved} are reserved"
     text = f"stack: {stack['function']} takes at most {count(needed, 'byte')} of {reserved} reserved"
     if needed <= stack["reserved"]:
         return text
@@ -88,15 +88,15 @@ _SECONDS = 20
 
 
 def demangle(names: Iterable[str]) -> dict[str, str]:
-    """Demangled names by mangled name; empty where no demangler works."""
-    wanted = sorted({name for name in names if name.startswith(_MANGLED) and name.isprintable()})
+    """Returns demangled names by mangled name; an empty dict where no demangler works."""
+    mangled = sorted({name for name in names if name.startswith(_MANGLED) and name.isprintable()})
     tool = next((path for name in _TOOLS if (path := shutil.which(name))), None)
-    if not wanted or tool is None:
+    if not mangled or tool is None:
         return {}
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             [tool],
-            input="\n".join(wanted) + "\n",
+            input="\n".join(mangled) + "\n",
             capture_output=True,
             text=True,
             timeout=_SECONDS,
@@ -104,17 +104,17 @@ def demangle(names: Iterable[str]) -> dict[str, str]:
         )
     except (OSError, ValueError, subprocess.SubprocessError):
         return {}
-    found = done.stdout.splitlines()
-    return dict(zip(wanted, found, strict=True)) if len(found) == len(wanted) else {}
+    demangled = process.stdout.splitlines()
+    return dict(zip(mangled, demangled, strict=True)) if len(demangled) == len(mangled) else {}
 
 
 MOST_OF_A_FOLDER = 8  # files that are named one by one
 
 
 def build_text(answer: BuildAnswer, folder: str, files: Sequence[str]) -> str:
-    """The files below `folder`, the arena, and the size report."""
+    """Returns the arena, the size report, and the files written below `folder`."""
     folders = Counter(name.partition("/")[0] for name in files if "/" in name)
-    shown: dict[str, None] = {}  # the files of a folder with many of them are shown as a number
+    shown: dict[str, None] = {}  # a folder with many files is shown with their number
     for name in files:
         top = name.partition("/")[0]
         many = "/" in name and folders[top] > MOST_OF_A_FOLDER
@@ -133,7 +133,7 @@ def build_text(answer: BuildAnswer, folder: str, files: Sequence[str]) -> str:
 
 
 def bundle_text(answer: BundleAnswer, folder: str, changed: Sequence[str], removed: Sequence[str]) -> str:
-    """The memories that the network needs, how many files there are, and where to read on."""
+    """Returns the memory that the network needs, the numbers of files, and where to read on."""
     network = answer["network"]
     stack = network["stack_bytes"]
     lines = [
@@ -150,33 +150,33 @@ def bundle_text(answer: BundleAnswer, folder: str, changed: Sequence[str], remov
 
 
 def description_text(answer: DescribeAnswer) -> str:
-    """The compiler with its flags, the groups of sources, and the files of the network."""
-    tools, made = answer["tools"], answer["network"]
+    """Returns the compiler with its flags, the groups of sources, and the network's files."""
+    tools, network = answer["tools"], answer["network"]
     lines = [
         f"board     {answer['board']}",
         f"compiler  {tools['identity']}: {tools['cc']}",
         f"core      {shlex.join([*tools['core'], *(f'-D{name}' for name in tools['defines'])])}",
         f"exact     {shlex.join(tools['exact'])}",
     ]
-    if made is not None:
-        lines += [f"network   {made['net']}", f"emitted   {', '.join(made['emitted'])}"]
-    used = dict.fromkeys(answer["library"], "library") | dict.fromkeys(answer["image"], "image")
+    if network is not None:
+        lines += [f"network   {network['net']}", f"emitted   {', '.join(network['emitted'])}"]
+    users = dict.fromkeys(answer["library"], "library") | dict.fromkeys(answer["image"], "image")
     rows: list[list[Cell]] = [
-        [group["name"], used.get(group["name"], ""), len(group["sources"])] for group in answer["groups"]
+        [group["name"], users.get(group["name"], ""), len(group["sources"])] for group in answer["groups"]
     ]
     return "\n".join([*lines, "", table(["group", "part of", "sources"], rows)])
 
 
 _MEANING = {
     "optimal": "optimal: no placement is lower",
-    "feasible": "feasible: whether a lower one exists is not known",
-    "infeasible": "infeasible: proven, nothing fits",
-    "unknown": "unknown: nothing found so far; a larger --budget may",
+    "feasible": "feasible: a lower placement may exist",
+    "infeasible": "infeasible: it is proven that nothing fits",
+    "unknown": "unknown: no placement found; a larger --budget may find one",
 }
 
 
 def arena_text(answer: ArenaAnswer) -> str:
-    """Height, lower bound, proof and effort, each on a line."""
+    """Returns height, lower bound, proof and effort, each on a line."""
     height, capacity = answer["height_bytes"], answer["capacity_bytes"]
     lines = [
         f"{answer['problem']}: {_MEANING[answer['status']]}",
@@ -189,15 +189,15 @@ def arena_text(answer: ArenaAnswer) -> str:
 
 
 def tflm_text(answer: TflmAnswer, out: str) -> str:
-    """What the arena takes, and what that counts."""
+    """Returns the arena's bytes, and what they include."""
     over = answer["arena_bytes"] - answer["arena_bound_bytes"]
     bound = "no placement needs less" if not over else f"{over:,} over the largest live sum"
     return "\n".join(
         [
             f"{answer['model']} for TensorFlow Lite Micro: "
-            f"{answer['placed_tensors']} of {answer['tensors']} tensors placed, as the file has them",
+            f"{answer['placed_tensors']} of {answer['tensors']} tensors of the file placed",
             f"arena    {count(answer['arena_bytes'], 'byte')} ({bound})",
-            "         - inputs and outputs are in it, offsets and sizes are rounded up to 16 bytes",
+            "         - it includes inputs and outputs; offsets and sizes are rounded up to 16 bytes",
             "         - kernels' scratch and TFLM's own structures come on top",
             f"written: {out}",
         ]

@@ -13,50 +13,50 @@ if TYPE_CHECKING:
     from buildtool.fronts.changes.compare import Change, Changes, RowChange
 
 PARTS = ("totals", "regions", "layers", "sizes")  # of the answer
-MOST_ROWS = 40  # layers or regions in a table
-MOST_SIZES = 200  # lines of the tree of sizes
+MOST_ROWS = 40  # shown layers or regions of a table
+MOST_SIZES = 200  # shown lines of the tree of sizes
 
 
-def text(found: Changes, exceeded: Sequence[str], depth: int = builds.DEPTH) -> str:
-    """Tables of totals, regions, layers and sizes that differ, and the limits that are exceeded.
+def text(changes: Changes, exceeded: Sequence[str], depth: int = builds.DEPTH) -> str:
+    """Returns tables of the totals, regions, layers and sizes that differ, and the exceeded limits.
 
-    `depth`: levels of the tree of sizes that are shown.
+    `depth`: the number of levels of the tree of sizes to show.
     """
-    beyond = [f"LIMIT EXCEEDED: {limit}" for limit in exceeded]
-    if found.is_equal:
-        return "\n".join(["nothing changed", *beyond])
-    rows = [list(_cells(change)) for change in found.totals]
-    lines = [_headline(found), "", table.table(["figure", "before", "after", "change", "%"], rows)]
-    for title, changed in (("region", found.regions), ("layer", found.layers)):
-        if changed:
-            body = [[plain(row.name), row.how, plain(_change_words(row))] for row in changed[:MOST_ROWS]]
-            lines += ["", table.table([title, "how", "what"], body), *_more(changed)]
-    if found.sizes:
-        shown, left = _tree(found, depth)
+    failures = [f"LIMIT EXCEEDED: {limit}" for limit in exceeded]
+    if changes.is_equal:
+        return "\n".join(["nothing changed", *failures])
+    rows = [list(_cells(change)) for change in changes.totals]
+    lines = [_headline(changes), "", table.table(["figure", "before", "after", "change", "%"], rows)]
+    for title, differing in (("region", changes.regions), ("layer", changes.layers)):
+        if differing:
+            body = [[plain(row.name), row.how, plain(_change_words(row))] for row in differing[:MOST_ROWS]]
+            lines += ["", table.table([title, "how", "what"], body), *_count_hidden(differing)]
+    if changes.sizes:
+        shown, hidden = _tree(changes, depth)
         tree: list[list[table.Cell]] = [[plain(name), *numbers] for name, *numbers in shown]
-        lines += ["", table.table(["memory, and what is in it", "before", "after", "change"], tree), *left]
-    return "\n".join([*lines, *(["", *beyond] if beyond else [])])
+        lines += ["", table.table(["memory, and what is in it", "before", "after", "change"], tree), *hidden]
+    return "\n".join([*lines, *(["", *failures] if failures else [])])
 
 
-def markdown(found: Changes, exceeded: Sequence[str], depth: int = builds.DEPTH) -> str:
-    """The same as tables of Markdown."""
-    beyond, title = [f"LIMIT EXCEEDED: {limit}" for limit in exceeded], f"**{_escape(_headline(found))}**"
-    if found.is_equal:
-        return "\n\n".join([f"{title}: nothing changed", *beyond])
+def markdown(changes: Changes, exceeded: Sequence[str], depth: int = builds.DEPTH) -> str:
+    """Returns the same as Markdown."""
+    failures, title = [f"LIMIT EXCEEDED: {limit}" for limit in exceeded], f"**{_escape(_headline(changes))}**"
+    if changes.is_equal:
+        return "\n\n".join([f"{title}: nothing changed", *failures])
     lines = [title, "", "| figure | before | after | change |"]
     lines.append("| --- | ---: | ---: | ---: |")
-    for change in found.totals:
+    for change in changes.totals:
         name, before, after, growth, percent = _cells(change)
-        said = table.cell(growth) if percent is None else f"{table.cell(growth)} ({percent} %)"
-        lines.append(f"| {_escape(str(name))} | {table.cell(before)} | {table.cell(after)} | {said} |")
-    for of, changed in (("region", found.regions), ("layer", found.layers)):
-        if changed:
-            lines += ["", f"| {of} | how | what |", "| --- | --- | --- |"]
-            for row in changed[:MOST_ROWS]:
+        text = table.cell(growth) if percent is None else f"{table.cell(growth)} ({percent} %)"
+        lines.append(f"| {_escape(str(name))} | {table.cell(before)} | {table.cell(after)} | {text} |")
+    for kind, differing in (("region", changes.regions), ("layer", changes.layers)):
+        if differing:
+            lines += ["", f"| {kind} | how | what |", "| --- | --- | --- |"]
+            for row in differing[:MOST_ROWS]:
                 lines.append(f"| {_escape(row.name)} | {row.how} | {_escape(_change_words(row))} |")
-            lines += [f"\n{more}" for more in _more(changed)]
-    if found.sizes:
-        shown, left = _tree(found, depth)
+            lines += [f"\n{line}" for line in _count_hidden(differing)]
+    if changes.sizes:
+        shown, hidden = _tree(changes, depth)
         lines += [
             "",
             "| memory, and what is in it | before | after | change |",
@@ -66,27 +66,27 @@ def markdown(found: Changes, exceeded: Sequence[str], depth: int = builds.DEPTH)
             words = name.lstrip(" ")
             inside = "&emsp;" * ((len(name) - len(words)) // builds.INDENT)
             lines.append(f"| {inside}{_escape(words)} | {' | '.join(map(table.cell, numbers))} |")
-        lines += [f"\n{more}" for more in left]
-    return "\n".join([*lines, *(["", *beyond] if beyond else [])])
+        lines += [f"\n{line}" for line in hidden]
+    return "\n".join([*lines, *(["", *failures] if failures else [])])
 
 
 Line = tuple[str, int | None, int | None, str]
 
 
-def _tree(found: Changes, depth: int) -> tuple[list[Line], list[str]]:
-    """The lines of the tree of sizes that are shown, and a line on the others."""
-    nodes = builds.tree_lines(found.sizes, depth)
+def _tree(changes: Changes, depth: int) -> tuple[list[Line], list[str]]:
+    """Returns the lines of the tree of sizes to show, and a line with the number of the others."""
+    nodes = builds.tree_lines(changes.sizes, depth)
     lines = [(name, node.before, node.after, f"{node.growth:+,}") for name, node in nodes]
-    return lines[:MOST_SIZES], _more(lines, MOST_SIZES)
+    return lines[:MOST_SIZES], _count_hidden(lines, MOST_SIZES)
 
 
-def _headline(found: Changes) -> str:
-    before, after = plain(found.before.about), plain(found.after.about)
+def _headline(changes: Changes) -> str:
+    before, after = plain(changes.before.about), plain(changes.after.about)
     return after if before == after else f"{before} -> {after}"
 
 
 def _cells(change: Change) -> Iterator[table.Cell]:
-    """Name with its unit, before, after, growth and per cent with their signs."""
+    """Yields the name with its unit, the values before and after, the growth, and the growth in per cent."""
     name = plain(change.name)
     yield f"{name}, {change.unit}" if change.unit else name
     yield change.before
@@ -100,7 +100,7 @@ def _cells(change: Change) -> Iterator[table.Cell]:
 
 
 def _change_words(row: RowChange) -> str:
-    """What a layer or a region has changed in, in a line."""
+    """Returns what changed in a layer or a region, in a line."""
     parts = [word for word in row.words if word]
     for change in row.numbers:
         name = change.name.replace("_", " ")
@@ -110,11 +110,11 @@ def _change_words(row: RowChange) -> str:
     return ", ".join(parts)
 
 
-def _more(rows: Sequence[object], most: int = MOST_ROWS) -> list[str]:
-    left = len(rows) - most
-    return [f"and {count(left, 'further row')}"] if left > 0 else []
+def _count_hidden(rows: Sequence[object], most: int = MOST_ROWS) -> list[str]:
+    hidden = len(rows) - most
+    return [f"and {count(hidden, 'further row')}"] if hidden > 0 else []
 
 
 def _escape(text: str) -> str:
-    """Words of a file as one line of Markdown that shows them and does nothing else."""
+    """Returns a text from a file as a line of Markdown in which no character has a special meaning."""
     return re.sub(r"[\\`*\[\]<|#~&]", r"\\\g<0>", plain(text))

@@ -1,4 +1,4 @@
-"""The answer of `front` as text."""
+"""The answer to `front` as text."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ if TYPE_CHECKING:
 
 
 def milliseconds(figures: Figures | OtherPlan | PlanAnswer) -> list[Cell]:
-    """The cell behind a cost: its milliseconds, if known."""
-    found = figures["estimated_ms"]
-    return [] if found is None else [f"{found:,.2f}"]
+    """Returns the cell that follows a cost: its milliseconds, if known."""
+    time = figures["estimated_ms"]
+    return [] if time is None else [f"{time:,.2f}"]
 
 
 def text(answer: FrontAnswer) -> str:
-    """Points by memory, ascending; each does less work than the one before it."""
+    """Returns the points in ascending order of memory. Each does less work than the one before it."""
     head = (
         f"{answer['model']} on {answer['board']}, image {answer['image']}: "
-        f"{len(answer['points'])} plans up to F {answer['max_f']:g} that no other beats in memory and work"
+        f"{len(answer['points'])} plans on the Pareto front up to F {answer['max_f']:g}"
     )
     plans: list[tuple[Cell, Point | Peer]] = [(point["live_bytes"], point) for point in answer["points"]]
     plans += [(None, peer) for peer in answer["beside"] if "error" not in peer]
@@ -48,7 +48,8 @@ def _notes(answer: FrontAnswer) -> list[str]:
     fitting = [p for p in answer["points"] if p["arena_bytes"] <= answer["available_bytes"]]
     hand_offs = ", ".join(map(str, answer["hand_offs"]))
     notes = [
-        f"live: the fullest region; arena: placed. Work is F times {answer['macs']:,} multiply-accumulates.",
+        "live: the fullest region; arena: after placing. "
+        f"Work is F times {answer['macs']:,} multiply-accumulates.",
         f"Hand-offs of {hand_offs} pixels and whole rows. Of the {len(answer['points'])} plans listed, "
         f"{len(fitting)} fit the board's {answer['available_bytes']:,} bytes.",
     ]
@@ -58,18 +59,19 @@ def _notes(answer: FrontAnswer) -> list[str]:
         )
     if len(answer["arenas_in"]) > 1:
         notes.append(
-            f"These arenas are in one piece, not divided over {' and '.join(answer['arenas_in'])}: "
-            "the board's bytes are both together, and a plan within them may not fit divided; plan tells."
+            f"These arenas are in one piece, not divided over {' and '.join(answer['arenas_in'])}. The "
+            "board's bytes are the sum of both, and a plan within them may not fit when divided; `plan` "
+            "shows whether it does."
         )
     if any(point["f"] < 1 for point in answer["points"]):
         notes.append("F is below 1 where rows and columns that no later operator reads are not computed.")
     if answer["search_factor"] > 1:
         notes.append(
-            "The budget ended the search. For every plan there is one of these that needs at most "
-            f"{answer['search_factor']:.2f} times its live bytes and does at most as many times its work."
+            "The budget ended the search. For every possible plan, one of these needs at most "
+            f"{answer['search_factor']:.2f} times its live bytes and at most as many times its work."
         )
     if answer["placing_ended"]:
-        notes.append("The budget for placing plans ended first: these are not proven least.")
+        notes.append("The budget for placing ended first: these plans are not proven to be the smallest.")
     if answer["order_status"] == "feasible":
         notes.append("The budget for orders of the operators ended before one was proven to be the best.")
     return notes

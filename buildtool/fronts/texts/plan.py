@@ -1,4 +1,4 @@
-"""The answer of `plan` as text: memory and work in figures, how it runs, the arena's map."""
+"""The answer to `plan` as text: memory and work in figures, how it runs, the arena's map."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ PLACE_WIDTH = 60
 
 
 def text(answer: PlanAnswer, *, buffers: bool = False) -> str:
-    """Figures first, then how the network runs and what is live.
+    """Returns figures first, then how the network runs and what is live.
 
-    A plan that is not streamed: a map, operators in order of execution, then buffers by offset. A streamed
-    one: regions, their memory, the peak, a map, and each region's largest buffers; with `buffers` all
-    operators and buffers instead.
+    A plan that is not streamed has a map, operators in order of execution, and buffers by offset. A streamed
+    plan has regions, their memory, the peak, a map, and each region's largest buffers. With `buffers` it has
+    all operators and buffers in place of the largest.
     """
     streamed = any(region["streamed"] for region in answer["regions"])
     parts = ["\n".join([*_figures(answer, streamed), *board_lines(answer)]), two_memories(answer)]
@@ -43,11 +43,11 @@ def text(answer: PlanAnswer, *, buffers: bool = False) -> str:
 
 def _figures(answer: PlanAnswer, streamed: bool) -> Iterator[str]:
     yield f"{answer['model']} on {answer['board']}: {answer['strategy']}, image {answer['image']}"
-    over = answer["arena_bytes"] - answer["arena_bound_bytes"]
-    bound = "no placement needs less" if not over else f"{over:,} over the largest live sum"
+    excess = answer["arena_bytes"] - answer["arena_bound_bytes"]
+    bound = "no placement needs less" if not excess else f"{excess:,} over the largest live sum"
     if streamed:
-        if over:
-            bound = f"{over:,} above the bound: no placement is lower than {answer['arena_bound_bytes']:,}"
+        if excess:
+            bound = f"{excess:,} above the bound: no placement is lower than {answer['arena_bound_bytes']:,}"
         yield f"arena    {count(answer['arena_bytes'], 'byte')} ({bound})"
         yield from regions.peak_lines(answer)
     else:
@@ -64,15 +64,14 @@ def _figures(answer: PlanAnswer, streamed: bool) -> Iterator[str]:
         + ("" if ms is None else f", about {ms:,.1f} ms")
     )
     if answer["wait_cycles"]:
-        yield f"         and about {answer['wait_cycles']:,.0f} cycles that the arena's memory is waited for"
-    if names := answer["cost_by_ratio"]:  # cycles of these kernels are instructions times a mean
-        said = "their" if len(names) > 1 else "its"
-        text = f"{', '.join(names)}: no formula in cycles, {said} instructions at the mean of cycles"
+        yield f"         and about {answer['wait_cycles']:,.0f} cycles of waiting for the arena's memory"
+    if names := answer["cost_by_ratio"]:
+        text = f"{', '.join(names)}: no formula in cycles; counted as instructions times the mean cycles"
         yield from wrap(text, WIDTH, initial_indent="         - ", subsequent_indent="           ")
     if answer["search_factor"] > 1:
-        yield f"search   its budget ended it: at most {answer['search_factor']:.2f} times the least there is"
+        yield f"search   ended by its budget: at most {answer['search_factor']:.2f} times the minimum"
     if answer["placing_ended"]:
-        yield "placing  its budget ended it: the plan is not proven least"
+        yield "placing  ended by its budget: the plan is not proven to be the smallest"
     if answer["order_status"] == "feasible":
         yield "order    the budget for orders ended before one was proven to be the best"
     if streamed:
@@ -80,7 +79,7 @@ def _figures(answer: PlanAnswer, streamed: bool) -> Iterator[str]:
 
 
 def _beside(answer: PlanAnswer) -> str:
-    """Other strategies, with this plan on top."""
+    """Returns a table of this plan and, below it, other strategies."""
     titles = ["strategy", "limit", "image", "arena bytes", "times this", "F"]
     titles += [answer["cost_unit"], *(["est. ms"] if answer["estimated_ms"] is not None else [])]
 
@@ -99,7 +98,7 @@ def _beside(answer: PlanAnswer) -> str:
         if "error" not in row:
             size, ratio = row["arena_bytes"], f"{row['ratio']:.2f}"
             rows.append([row["strategy"], row["setting"], row["image"], size, ratio, *prices(row)])
-    lines = ["Beside other strategies, counted alike:", table(titles, rows)]
+    lines = ["Beside other strategies, counted in the same way:", table(titles, rows)]
     lines += [f"{row['strategy']}: {row['error']}" for row in answer["beside"] if "error" in row]
     return "\n".join(lines)
 
@@ -125,18 +124,18 @@ def _buffers(answer: PlanAnswer) -> str:
             "from step": lambda b: b["first"],
             "to step": lambda b: b["last"],
             "holds": lambda b: b["kind"],
-            "of": lambda b: owner(answer, b),
+            "layer": lambda b: owner(answer, b),
         },
     )
 
 
 def two_memories(answer: PlanAnswer) -> str:
-    """A table of the arena's memories, and a line that compares; "" for an arena in one memory."""
-    found = answer["memories"]
-    if found is None:
+    """Returns a table of the arena's memories and a line that compares; "" for an arena in one memory."""
+    memories = answer["memories"]
+    if memories is None:
         return ""
     arenas = listing(
-        found["arenas"],
+        memories["arenas"],
         {
             "memory": lambda one: one["memory"],
             "arena bytes": lambda one: one["arena_bytes"],
@@ -146,20 +145,21 @@ def two_memories(answer: PlanAnswer) -> str:
         },
     )
     lines = ["The arena in two memories:", arenas]
-    lines += [f"{one['memory']} alone: {_alone(one)}" for one in found["alone"]]
-    sizes = [(one["memory"], one["arena_bytes"]) for one in found["arenas"]]
+    lines += [f"{one['memory']} alone: {_alone_text(one)}" for one in memories["alone"]]
+    sizes = [(one["memory"], one["arena_bytes"]) for one in memories["arenas"]]
     both = " + ".join(
         f"{memory} {n / 1024:,.1f} K" if n >= 1024 else f"{memory} {n} bytes" for memory, n in sizes
     )
-    gain = found["gain"]
-    compared = ""
+    gain = memories["gain"]
+    comparison = ""
     if gain is not None:
-        word = "gains" if gain >= 0 else "costs"
-        compared = f"; {word} {abs(gain):.1%} of the cost and waiting of the better one alone"
-    return "\n".join([*lines, f"{both}: fits{compared}"])
+        word = "saves" if gain >= 0 else "adds"
+        comparison = f"; {word} {abs(gain):.1%} of the cost and waiting of the better memory alone"
+    return "\n".join([*lines, f"{both}: fits{comparison}"])
 
 
-def _alone(one: AloneView) -> str:
+def _alone_text(one: AloneView) -> str:
+    """Returns the verdict on one memory alone for the arena."""
     if one["missing_bytes"] is None:
         return one["error"]
     if one["missing_bytes"]:
@@ -171,7 +171,7 @@ def _alone(one: AloneView) -> str:
 
 
 def trace_text(answer: TraceAnswer, out: str) -> str:
-    """The trace's file, its size, and its unit of time."""
+    """Returns the trace's file, its size, and its unit of time."""
     (data,) = answer["files"].values()
     numbers = (
         f"{count(answer['steps'], 'step')} in {count(answer['slices'], 'slice')}",
@@ -189,8 +189,8 @@ def trace_text(answer: TraceAnswer, out: str) -> str:
 
 BANDS = 16
 MOST_COLUMNS = 84
-MOST_LINES = 40  # of layers
-MOST_CELLS = 64  # of a layer's line
+MOST_LINES = 40  # layers
+MOST_CELLS = 64  # in a layer's line
 LONGEST_NAME = 28
 LETTERS = {
     "input": "i",
@@ -206,10 +206,10 @@ Sample = tuple[int, int]  # region, step
 
 
 def arena_map(answer: PlanAnswer) -> str:
-    """The arena over time; a cell has the letter of what takes most of it, or '.' if most is free.
+    """Returns the arena over time. A cell has the letter of what takes most of it, or '.' if most is free.
 
-    A streamed plan has bands of addresses from top to bottom, and regions from left to right; others have a
-    line for each layer, and addresses from left to right.
+    A streamed plan has bands of addresses from top to bottom, and regions from left to right. Other plans
+    have a line for each layer, and addresses from left to right.
     """
     if not answer["arena_bytes"] or not answer["regions"]:
         return ""
@@ -221,13 +221,13 @@ def arena_map(answer: PlanAnswer) -> str:
 def _by_bands(answer: PlanAnswer) -> str:
     height, digits = answer["arena_bytes"], len(f"{answer['arena_bytes']:,}")
     columns = _samples(answer["regions"], min(MOST_COLUMNS, max(width.get() - digits - 3, 1)))
-    drawn = [_cells(answer, at, height, BANDS) for at in columns]
+    cells = [_cells(answer, at, height, BANDS) for at in columns]
     lines = ["The arena over time (a streamed region: its first, fullest and last step):"]
     for band in reversed(range(BANDS)):
         address = f"{height * band // BANDS:,}".rjust(digits)
-        lines.append(f"{address} |{''.join(column[band] for column in drawn)}|")
+        lines.append(f"{address} |{''.join(column[band] for column in cells)}|")
     lines.append(f"{'region'.rjust(digits)}  {_scale(columns)}".rstrip())
-    lines.append(f"{' ' * digits}  {_legend(drawn)}")
+    lines.append(f"{' ' * digits}  {_legend(cells)}")
     return "\n".join(lines)
 
 
@@ -239,62 +239,64 @@ def _by_layers(answer: PlanAnswer) -> str:
     longest = min(LONGEST_NAME, width.get() // 3)
     names = [layer_of(answer, number, longest) for number in numbers]
     room = max(map(len, names))
-    cells = max(1, min(MOST_CELLS, width.get() - digits - room - 4))
-    drawn = [_cells(answer, at, height, cells) for at in samples]
+    number_of_cells = max(1, min(MOST_CELLS, width.get() - digits - room - 4))
+    cells = [_cells(answer, at, height, number_of_cells) for at in samples]
     end = f"{height:,} bytes"
     indent = " " * (digits + room + 2)
     lines = ["The arena over time, a line for each layer, addresses from left to right:"]
-    lines.append(f"{indent} 0{end.rjust(cells - 1)}" if cells > len(end) + 2 else f"{indent} 0")
-    for number, name, cell in zip(numbers, names, drawn, strict=True):
-        lines.append(f"{str(number).rjust(digits)} {name.ljust(room)} |{cell}|")
-    lines.append(f"{' ' * (digits + 1)}{_legend(drawn)}")
+    lines.append(
+        f"{indent} 0{end.rjust(number_of_cells - 1)}" if number_of_cells > len(end) + 2 else f"{indent} 0"
+    )
+    for number, name, line in zip(numbers, names, cells, strict=True):
+        lines.append(f"{str(number).rjust(digits)} {name.ljust(room)} |{line}|")
+    lines.append(f"{' ' * (digits + 1)}{_legend(cells)}")
     return "\n".join(lines)
 
 
-def _legend(drawn: Sequence[str]) -> str:
-    used = [use for use in LETTERS if any(LETTERS[use] in cells for cells in drawn)]
-    return f"{', '.join(f'{LETTERS[use]} {use}' for use in used)}, . free"
+def _legend(lines: Sequence[str]) -> str:
+    uses = [use for use in LETTERS if any(LETTERS[use] in line for line in lines)]
+    return f"{', '.join(f'{LETTERS[use]} {use}' for use in uses)}, . free"
 
 
 def _samples(regions: Sequence[RegionView], most: int) -> list[Sample]:
-    """Steps that are drawn; of too many regions in one step, only the fuller of neighbours."""
-    found: list[Sample] = []
+    """Returns at most `most` steps to draw. Of too many, only the fuller of two neighbours stays."""
+    samples: list[Sample] = []
     for index, region in enumerate(regions):
         steps = [region["fullest"]["step"]]
         if region["streamed"]:
             steps = [region["first_step"], *steps, region["last_step"]]
-        found += [(index, step) for step in steps]
-    while len(found) > most:
-        pairs = [found[i : i + 2] for i in range(0, len(found), 2)]
-        found = [max(pair, key=lambda at: regions[at[0]]["live_bytes"]) for pair in pairs]
-    return found
+        samples += [(index, step) for step in steps]
+    while len(samples) > most:
+        pairs = [samples[i : i + 2] for i in range(0, len(samples), 2)]
+        samples = [max(pair, key=lambda at: regions[at[0]]["live_bytes"]) for pair in pairs]
+    return samples
 
 
 def _cells(answer: PlanAnswer, sample: Sample, height: int, count: int) -> str:
-    """One letter for each of `count` bands, lowest addresses first."""
+    """Returns a letter for each of `count` bands, lowest addresses first."""
     index, step = sample
     region = answer["regions"][index]
     live = []
-    for held in region["buffers"]:
-        b = answer["buffers"][held["buffer"]]
-        reserved = region["streamed"] and held["use"] in ("windows", "scratch")
+    for entry in region["buffers"]:
+        b = answer["buffers"][entry["buffer"]]
+        reserved = region["streamed"] and entry["use"] in ("windows", "scratch")
         if reserved or b["first"] <= step <= b["last"]:
-            live.append((b["offset"], b["offset"] + b["size"], LETTERS[held["use"]]))
+            live.append((b["offset"], b["offset"] + b["size"], LETTERS[entry["use"]]))
     return "".join(_cell(live, height * at // count, height * (at + 1) // count) for at in range(count))
 
 
 def _cell(live: Sequence[tuple[int, int, str]], low: int, high: int) -> str:
-    """The letter that takes most of [low, high), if half of it or more is taken."""
-    taken: dict[str, int] = {}
+    """Returns the letter that takes most of [low, high), or "." where less than half is taken."""
+    sizes: dict[str, int] = {}
     for start, end, letter in live:
-        taken[letter] = taken.get(letter, 0) + max(0, min(end, high) - max(start, low))
-    if 2 * sum(taken.values()) < high - low or not taken:
+        sizes[letter] = sizes.get(letter, 0) + max(0, min(end, high) - max(start, low))
+    if 2 * sum(sizes.values()) < high - low or not sizes:
         return "."
-    return max(taken, key=lambda letter: taken[letter])
+    return max(sizes, key=lambda letter: sizes[letter])
 
 
 def _scale(columns: Sequence[Sample]) -> str:
-    """The regions' numbers, where there is room."""
+    """Returns a line of the regions' numbers, where there is room."""
     line = ""
     for place, (index, _) in enumerate(columns):
         first = not place or columns[place - 1][0] != index

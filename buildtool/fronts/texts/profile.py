@@ -1,4 +1,4 @@
-"""The answer of `profile` as text: a line a layer, totals, and whether the output is right."""
+"""The answer to `profile` as text: a line for each layer, totals, and whether the output is right."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
         PublishedProfile,
     )
 
-    Column = tuple[str, Callable[[int, LayerProfile], Cell], Cell]  # title, of the layer at a place, in all
+    Column = tuple[str, Callable[[int, LayerProfile], Cell], Cell]  # title, cell of a layer, total
 
 ESTIMATED = "estimated"
 
 
 def text(answer: ProfileAnswer) -> str:
-    """The per-layer table under a headline, then memory, totals and the verdict."""
+    """Returns a headline and the table of layers, then memory, totals and the verdict."""
     rows = answer["per_operator"]
     instructions, stack = answer["instructions"], answer["stack_high_water"]
     lines = [
@@ -39,8 +39,8 @@ def text(answer: ProfileAnswer) -> str:
     ]
     if answer["macs"] != answer["macs_layerwise"]:
         lines.append(
-            f"MACs are executed ones: F {answer['f']:.3f} of the {answer['macs_layerwise']:,} of the network "
-            "run layer by layer"
+            f"MACs are executed ones: F {answer['f']:.3f} times the {answer['macs_layerwise']:,} of the "
+            "network run layer by layer"
         )
     if instructions is not None:
         outside = instructions - sum(row["instructions"] or 0 for row in rows)
@@ -63,7 +63,7 @@ def text(answer: ProfileAnswer) -> str:
 
 
 def _table(answer: ProfileAnswer) -> str:
-    """A line a layer, and totals; of a plan that repeats work or leaves some out with each layer's F."""
+    """Returns a table of layers with totals. It has each layer's F where the plan repeats or skips work."""
     rows, macs, issues = answer["per_operator"], answer["macs"], answer["issues"]
     counts_issues = issues is not None and bool(issues["operators"])
     columns: list[Column] = [
@@ -75,7 +75,7 @@ def _table(answer: ProfileAnswer) -> str:
     ]
     if macs != answer["macs_layerwise"] or any(row["f"] != 1 for row in rows):
         columns.append(("F", lambda _, row: f"{row['f']:.3f}" if row["macs"] else "", f"{answer['f']:.3f}"))
-    if not counts_issues:  # which take four columns
+    if not counts_issues:  # issues take four columns
         peak = max((row["ram_alive"] for row in rows), default=0)
         columns.append(("RAM alive", lambda _, row: row["ram_alive"], peak))
     if issues is not None and counts_issues:
@@ -95,17 +95,17 @@ def _table(answer: ProfileAnswer) -> str:
 
 
 def _count_columns(title: Literal["instructions", "cycles"], total: int, macs: int) -> list[Column]:
-    """A count in all, and per multiply-accumulate."""
+    """Returns the columns of a count and of the count per multiply-accumulate."""
     return [
         (title, lambda _, row: row[title], total),
         ("per MAC", lambda _, row: _per_mac(row[title], row["macs"]), _per_mac(total, macs)),
     ]
 
 
-def _issue_columns(found: IssueSummary) -> list[Column]:
-    """Issues of the unit and others, and how many times the least a multiply-accumulate takes."""
+def _issue_columns(issues: IssueSummary) -> list[Column]:
+    """Returns the columns of the vector unit's issues, the others, and the ratio to the limit per MAC."""
 
-    def of(row: LayerProfile, name: Literal["vpu", "scalar"]) -> Cell:
+    def count_of(row: LayerProfile, name: Literal["vpu", "scalar"]) -> Cell:
         return None if row["issues"] is None else row["issues"][name]
 
     def rate(row: LayerProfile, form: str, unit: float) -> Cell:
@@ -113,10 +113,10 @@ def _issue_columns(found: IssueSummary) -> list[Column]:
         return None if per_mac is None else form.format(per_mac / unit)
 
     return [
-        ("VPU issues", lambda _, row: of(row, "vpu"), found["vpu"]),
-        ("others", lambda _, row: of(row, "scalar"), found["scalar"]),
+        ("VPU issues", lambda _, row: count_of(row, "vpu"), issues["vpu"]),
+        ("others", lambda _, row: count_of(row, "scalar"), issues["scalar"]),
         ("per MAC", lambda _, row: rate(row, "{:.4f}", 1.0), None),
-        ("x limit", lambda _, row: rate(row, "{:.2f}", found["limit_per_mac"]), None),
+        ("x limit", lambda _, row: rate(row, "{:.2f}", issues["limit_per_mac"]), None),
     ]
 
 
@@ -125,7 +125,7 @@ def _per_mac(count: int | None, macs: int) -> float | None:
 
 
 def _cycle_lines(answer: ProfileAnswer) -> list[str]:
-    """A line for measured cycles, a few for estimated ones, the reason where there are none."""
+    """Returns the lines about measured or estimated cycles, or the reason why there are none."""
     cycles, how = answer["cycles"], answer["estimated_by"]
     if cycles is None:
         return [f"no cycles: {answer['no_cycles']}"] if answer["no_cycles"] else []
@@ -138,45 +138,47 @@ def _cycle_lines(answer: ProfileAnswer) -> list[str]:
     if answer["estimated_ms"] is not None:
         whole += f", {answer['estimated_ms']:,.2f} ms at {how['clock_hz'] / 1e6:,g} MHz"
     parts, unknown = how["parts"], how["skipped"]  # unknown instructions take no time in the model
-    skipped = f"; without {', '.join(unknown)}, of which it knows nothing" if unknown else ""
+    skipped = f"; without {', '.join(unknown)}, which it does not know" if unknown else ""
     refill = f"{how['taken_branches']:,} x {how['taken_branch_cycles']}; {how['source']}"
-    found = [
+    lines = [
         f"{whole}; {how['between']:,} of them between layers",
         f"  pipeline {parts['pipeline']:,} ({how['model']}{skipped})",
         f"  taken branches {parts['branches']:,} ({refill})",
     ]
     if parts["words"]:
-        found.insert(2, f"  loads and stores of several words {parts['words']:,} more than the model counts")
-    found += [
+        lines.insert(2, f"  loads and stores of several words {parts['words']:,} more than the model counts")
+    lines += [
         f"  waiting for {wait['memory']} {wait['code'] + wait['data']:,} "
         f"(code {wait['code']:,}, data {wait['data']:,}, by a simple model of the memory)"
         for wait in how["waits"]
         if wait["code"] + wait["data"]
     ]
     if how["ideal"]:
-        found.append(f"  memory ideal: {', '.join(how['ideal'])} (the board's file gives no speed)")
-    return found
+        lines.append(f"  memory ideal: {', '.join(how['ideal'])} (the board's file gives no speed)")
+    return lines
 
 
 def _issue_lines(answer: ProfileAnswer) -> list[str]:
-    """The counted issues, the time that follows from them, and the operators without a count."""
-    found = answer["issues"]
-    if found is None:
+    """Returns lines about the counted issues, the time they take, and the operators without a count."""
+    issues = answer["issues"]
+    if issues is None:
         return []
-    if not found["operators"]:
-        return [f"issues are {found['source']}: no kernel of this plan counts them, all are plain C"]
-    share = 100 * found["macs"] / found["all_macs"] if found["all_macs"] else 0.0
-    reasons: dict[str, list[str]] = {}  # -> the numbers of its operators
+    if not issues["operators"]:
+        return [f"issues are {issues['source']}: no kernel of this plan counts them, because all are plain C"]
+    share = 100 * issues["macs"] / issues["all_macs"] if issues["all_macs"] else 0.0
+    reasons: dict[str, list[str]] = {}  # reason -> the numbers of its operators
     for number, row in enumerate(answer["per_operator"]):
         if row["uncounted"]:
             reasons.setdefault(row["uncounted"], []).append(f"#{number}")
     return [
-        f"issues are {found['source']}: {found['operators']} of {count(found['all_operators'], 'operator')}, "
-        f"{share:.1f} % of the MACs (limit: {round(1 / found['limit_per_mac'])} MACs an issue)",
+        f"issues are {issues['source']}: {issues['operators']} of "
+        f"{count(issues['all_operators'], 'operator')}, {share:.1f} % of the MACs "
+        f"(limit: {round(1 / issues['limit_per_mac'])} MACs an issue)",
         *wrap(
-            f"from the counts: {1e3 * found['seconds']:.1f} ms without waiting for weights, on "
-            f"{count(found['threads'], 'thread')} with an issue every {found['cycles_per_issue']} cycles of "
-            f"{found['clock_hz'] / 1e6:.0f} MHz each; a call is as long as its slowest thread. Not measured",
+            f"from the counts: {1e3 * issues['seconds']:.1f} ms without waiting for weights, on "
+            f"{count(issues['threads'], 'thread')} with an issue every {issues['cycles_per_issue']} cycles "
+            f"of {issues['clock_hz'] / 1e6:.0f} MHz each; a call is as long as its slowest thread. "
+            "Not measured",
             WIDTH,
             subsequent_indent="  ",
         ),
@@ -189,7 +191,7 @@ def _issue_lines(answer: ProfileAnswer) -> list[str]:
 
 
 def _published_rows(profile: PublishedProfile | None) -> list[str]:
-    """A table of milliseconds: a published profile, our estimate, our counts."""
+    """Returns a table of milliseconds: a published profile, our estimate, our counts."""
     if profile is None:
         return []
     head = f"{profile['network']}, milliseconds by operator, beside what was published ({profile['source']}):"
@@ -202,7 +204,7 @@ def _published_rows(profile: PublishedProfile | None) -> list[str]:
     whole = (profile["seconds"], profile["estimated_seconds"], None)
     total: list[Cell] = ["all", *map(_milliseconds, whole)]
     absent = [line["name"] for line in profile["lines"] if not line["operators"]]
-    last = [f"there is none in this plan: {', '.join(absent)}"] if absent else []
+    last = [f"not in this plan: {', '.join(absent)}"] if absent else []
     return ["", *wrap(head, WIDTH, break_on_hyphens=False), table(titles, rows, total), *last, ""]
 
 

@@ -1,4 +1,4 @@
-"""What a command found wrong as a SARIF 2.1.0 log, which CI services show beside the lines concerned."""
+"""The errors of a command as a SARIF 2.1.0 log, which CI services show beside the lines of a file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from buildtool.options import spell, spell_name
 
 VERSION = "2.1.0"
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
-DIFFERENT = "DIFFERENT"  # the rule of an output that is not the reference's
+DIFFERENT = "DIFFERENT"  # the rule for an output that differs from the reference
 RULES = {
     "MODEL": "The file is not a well-formed model or table.",
     "UNSUPPORTED": "The model uses something that is not supported.",
@@ -23,29 +23,29 @@ RULES = {
     "TARGET": "A board, core or kernel catalogue is unknown or inconsistent.",
     "TOOL": "A compiler, an emulator or another tool is missing or failed.",
     "USAGE": "An option or a name is wrong.",
-    "MACHINE": "The machine refuses something.",
-    "INTERNAL": "A fault of buildtool's own.",
+    "MACHINE": "The operating system refuses an operation.",
+    "INTERNAL": "A bug in buildtool.",
     DIFFERENT: "The output differs from the reference.",
 }
 
 
 def log(
-    found: Sequence[BuildtoolError], version: str, status: int, answer: Mapping[str, Any] | None = None
+    errors: Sequence[BuildtoolError], version: str, status: int, answer: Mapping[str, Any] | None = None
 ) -> str:
-    """The log of one command, as text; `status`: the command's exit status.
+    """Returns the log of a command that ended with `status`.
 
-    An `answer` that says that a run was not as it should be is a result as well.
+    An `answer` whose output is not within its bounds is a result too.
     """
-    results = [_result(error) for error in found]
+    results = [_result(error) for error in errors]
     if answer is not None and answer.get("within_bounds") is False:
         results.append(_difference(answer))
-    named = sorted({result["ruleId"] for result in results})
-    rules = [{"id": name, "shortDescription": {"text": RULES.get(name, name)}} for name in named]
+    names = sorted({result["ruleId"] for result in results})
+    rules = [{"id": name, "shortDescription": {"text": RULES.get(name, name)}} for name in names]
     for result in results:
-        result["ruleIndex"] = named.index(result["ruleId"])
+        result["ruleIndex"] = names.index(result["ruleId"])
     run = {
         "tool": {"driver": {"name": "buildtool", "version": version, "rules": rules}},
-        "invocations": [{"executionSuccessful": not found, "exitCode": status}],
+        "invocations": [{"executionSuccessful": not errors, "exitCode": status}],
         "columnKind": "unicodeCodePoints",
         "results": results,
     }
@@ -58,10 +58,10 @@ def _result(error: BuildtoolError) -> dict[str, Any]:
     text = f"{option}{error.text}" + (f"\nhint: {hint}" if hint else "")
     result: dict[str, Any] = {"ruleId": error.code, "level": "error", "message": {"text": text}}
     location: dict[str, Any] = {}
-    # Else it is a network of the zoo.
+    # A path without a suffix or a folder is a network of the zoo.
     is_file = bool(Path(error.path).suffix) or "/" in error.path
     if is_file:
-        # A relative path is relative to what the service takes for the sources' root.
+        # A relative path is relative to the root of the sources, which the CI service sets.
         parsed = Path(error.path)
         uri = quote(parsed.as_posix(), errors="surrogateescape")
         artifact = (
@@ -72,20 +72,20 @@ def _result(error: BuildtoolError) -> dict[str, Any]:
             column = {"startColumn": error.column} if error.column else {}
             location["physicalLocation"]["region"] = {"startLine": error.line, **column}
     parts = (("" if is_file else error.path, "module"), (error.operator, "function"))
-    named = [{"name": name, "kind": kind} for name, kind in (*parts, (error.tensor, "variable")) if name]
-    if named:
-        location["logicalLocations"] = named
+    logical = [{"name": name, "kind": kind} for name, kind in (*parts, (error.tensor, "variable")) if name]
+    if logical:
+        location["logicalLocations"] = logical
     return result | ({"locations": [location]} if location else {})
 
 
 def _difference(answer: Mapping[str, Any]) -> dict[str, Any]:
     first = answer.get("first_difference")
     text = f"{answer['model']} on {answer['board']}: the output differs from the reference"
-    if answer["requantise"] != Requantise.EXACT:  # where it differs first is not where it is wrong
+    if answer["requantise"] != Requantise.EXACT:  # the first difference need not exceed a bound
         first, text = beyond(answer["bounds"]), f"{text} by more than is proven"
     result: dict[str, Any] = {"ruleId": DIFFERENT, "level": "error", "message": {"text": text}}
     if isinstance(first, Mapping):
         result["message"]["text"] = f"{text}, first at {first['operator']}, tensor '{first['tensor']}'"
-        named = [{"name": first["operator"], "kind": "function"}]
-        result["locations"] = [{"logicalLocations": named}]
+        logical = [{"name": first["operator"], "kind": "function"}]
+        result["locations"] = [{"logicalLocations": logical}]
     return result

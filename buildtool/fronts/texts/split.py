@@ -1,4 +1,4 @@
-"""What `buildtool split` says: its tables, the chosen network's figures, and how to build it."""
+"""The text of `buildtool split`: its tables, the chosen network's figures, and how to build it."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 
 from buildtool.fronts.texts.table import Cell, cell, table
 
-_GUESSED = 1.2  # times the accuracy of guessing: no sign of a trained network
+_GUESSED = 1.2  # an accuracy below this factor times guessing suggests an untrained network
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table: a title, the columns' titles, rows of cells (None: there is no value), and lines below it."""
+    """A table: a title, the columns' titles, rows of cells (None: no value), and lines below it."""
 
     title: str
     columns: tuple[str, ...]
@@ -22,16 +22,16 @@ class Table:
     notes: tuple[str, ...] = ()
 
     def data(self) -> dict[str, Any]:
-        """As plain values: a mapping a row."""
+        """Returns the table as plain values, with a mapping for each row."""
         rows = [dict(zip(self.columns, row, strict=True)) for row in self.rows]
         return {"title": self.title, "rows": rows, "notes": list(self.notes)}
 
     def text(self) -> str:
-        """As plain text; several rows of many columns become records where lines are too long."""
+        """Returns the table as plain text. Rows become records where lines would be too long."""
         return "\n".join([f"{self.title}:", table(self.columns, self.rows), *self.notes])
 
     def markdown(self) -> str:
-        """As Markdown."""
+        """Returns the table as Markdown."""
         columns = [[row[i] for row in self.rows] for i in range(len(self.columns))]
         numbers = [any(isinstance(one, int | float) for one in column) for column in columns]
         rule = " | ".join("---:" if number else "---" for number in numbers)
@@ -41,7 +41,7 @@ class Table:
 
 
 def text(answer: Mapping[str, Any], tables: Sequence[Table], board: str, out: Path) -> str:
-    """The tables, the figures of the chosen network, and how to build it from the files in `out`."""
+    """Returns the tables, the chosen network's figures, and how to build it from the files in `out`."""
     return "\n\n".join([*(one.text() for one in tables), "\n".join(_lines(answer, board, out))])
 
 
@@ -50,13 +50,13 @@ def _lines(answer: Mapping[str, Any], board: str, out: Path) -> Iterator[str]:
     average = f"average factor {answer['average_factor']:.2f}"
     yield f"chosen for {answer['board']}: {answer['structure']}, {average}"
     yield (
-        f"accuracy: {100 * share['test']:.2f} % of all test images, {answer['drop']:.2f} points below the "
+        f"accuracy: {100 * share['test']:.2f} % on all test images, {answer['drop']:.2f} points below the "
         f"original's {100 * share['original_test']:.2f} %"
     )
     if share["original_test"] <= _GUESSED * share["guessing"]:
         yield (
-            "DOUBTFUL: the original is hardly better than guessing; it may be untrained, its training too "
-            "short, or --normalise another rule than it was trained with"
+            "DOUBTFUL: the original is hardly better than guessing. It may be untrained or trained too "
+            "briefly, or it was trained with another --normalise"
         )
     yield (
         f"of {share['images']:,} test images: float {100 * share['float']:.2f} %, "
@@ -73,7 +73,7 @@ def _lines(answer: Mapping[str, Any], board: str, out: Path) -> Iterator[str]:
         time = "" if plan["estimated_ms"] is None else f", about {plan['estimated_ms']:,.1f} ms"
         yield f"plan: arena {plan['arena_bytes']:,} bytes, weights {weights:,} bytes, F {plan['f']:.3f}{time}"
         if code is None:
-            unknown = "is not known before it is built, so weights alone are counted"
+            unknown = "is known only after a build, so only the weights are counted"
             yield f"flash: the code's size on {answer['board']} {unknown}"
         else:
             yield f"flash: {weights + code:,} bytes at most, of which code and constants take {code:,}"

@@ -1,8 +1,8 @@
-"""Plain aligned tables: text to the left, numbers to the right with thousands separated.
+"""Plain aligned tables: text to the left, numbers to the right with thousands separators.
 
-A table that is wider than `width` characters has its widest cells, titles too, in several lines, and its
-longest names without their middle. Where that is not enough, each row becomes a record of a few lines,
-with the titles before the values. Figures are never shortened.
+Where a table would be wider than `width` characters, its widest cells and titles are wrapped, and its
+longest names lose their middle. Where that is not enough, each row becomes a record of a few lines, with the
+titles before the values. Numbers are never shortened.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 
 Cell = str | int | float | None
 Row = TypeVar("Row")
-WIDTH = 110  # characters, of output that goes to no terminal
-# Characters of a name that is not shortened, and what is between columns, in ever narrower tables.
+WIDTH = 110  # characters of a line of output that does not go to a terminal
+# Attempts to fit a table: the length up to which names are not shortened, and the gap between columns.
 NARROWER = ((24, "  "), (16, "  "), (12, "  "), (12, " "))
 _FIGURE = re.compile(r"[-+~<]?[\d.,x/]*\d[\d.,]*%?")
 width: ContextVar[int] = ContextVar("width", default=WIDTH)
 
 
 def cell(value: Cell) -> str:
-    """A value as text: integers with separators, floats with two digits, nothing for None."""
+    """Returns a value as text: integers with separators, floats with two digits, "" for None."""
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -41,9 +41,9 @@ def cell(value: Cell) -> str:
 
 
 def table(titles: Sequence[str], rows: Sequence[Sequence[Cell]], total: Sequence[Cell] = ()) -> str:
-    """Rows under their titles, and a line of totals when there is one; or the rows as records (see above).
+    """Returns rows under their titles and a line of totals, if given; or the rows as records (see above).
 
-    A column is a number's when any of its values is one; its unit belongs in its title.
+    A column with any number is aligned to the right. Its unit belongs in its title.
     """
     body = [*rows, *([total] if total else [])]
     numeric = [any(isinstance(row[i], int | float) for row in body) for i in range(len(titles))]
@@ -54,11 +54,11 @@ def table(titles: Sequence[str], rows: Sequence[Sequence[Cell]], total: Sequence
         return "\n".join(_record(titles, row, width.get()) for row in texts)
     widths, gap = fitted
 
-    def lines(row: Sequence[str]) -> str:
+    def format_row(row: Sequence[str]) -> str:
         cells = [_wrap(text, n) for text, n in zip(row, widths, strict=True)]
-        return "\n".join(map(line, zip_longest(*cells, fillvalue="")))
+        return "\n".join(map(format_line, zip_longest(*cells, fillvalue="")))
 
-    def line(row: Sequence[str]) -> str:
+    def format_line(row: Sequence[str]) -> str:
         parts = (
             text.rjust(n) if right else text.ljust(n)
             for text, n, right in zip(row, widths, numeric, strict=True)
@@ -66,45 +66,46 @@ def table(titles: Sequence[str], rows: Sequence[Sequence[Cell]], total: Sequence
         return gap.join(parts).rstrip()
 
     rule = gap.join("-" * n for n in widths)
-    made = [lines(titles), rule, *map(lines, texts)]
+    lines = [format_row(titles), rule, *map(format_row, texts)]
     if total:
-        made.insert(len(made) - 1, rule)
-    return "\n".join(made)
+        lines.insert(len(lines) - 1, rule)
+    return "\n".join(lines)
 
 
 def listing(rows: Iterable[Row], columns: Mapping[str, Callable[[Row], Cell]]) -> str:
-    """A table of things: a column's title, and what of a thing stands below it."""
+    """Returns a table of objects. `columns` maps a title to the function that returns an object's cell."""
     return table(list(columns), [[value(row) for value in columns.values()] for row in rows])
 
 
 def _fit_columns(columns: Sequence[Sequence[str]], most: int) -> tuple[list[int], str] | None:
-    """Columns' widths, and what is between them: as wide as their texts, or narrower to stay within `most`.
+    """Returns the columns' widths, and the gap between them, for lines of at most `most` characters.
 
-    None where a table of that width would cut words too short. Figures are as wide as they are.
+    Returns None where that would cut words too short. Numbers keep their width.
     """
     widths = [max(map(len, texts)) for texts in columns]
     for longest, gap in NARROWER:
-        least = [
-            max(_least(word, longest) for text in texts for word in text.split() or [""]) for texts in columns
+        minima = [
+            max(_least_width(word, longest) for text in texts for word in text.split() or [""])
+            for texts in columns
         ]
         while sum(widths) + len(gap) * (len(widths) - 1) > most:
-            # of the columns that can give way, the widest
-            room = [i for i, (have, need) in enumerate(zip(widths, least, strict=True)) if have > need]
-            if not room:
+            # Narrow the widest column that can be narrower.
+            candidates = [i for i, (have, need) in enumerate(zip(widths, minima, strict=True)) if have > need]
+            if not candidates:
                 break
-            widths[max(room, key=lambda i: widths[i])] -= 1
+            widths[max(candidates, key=lambda i: widths[i])] -= 1
         else:
             return widths, gap
     return None
 
 
-def _least(word: str, longest: int) -> int:
-    """The width that a word needs: a name may be shortened, a figure may not."""
+def _least_width(word: str, longest: int) -> int:
+    """Returns the width that a word needs: a name may be shortened, a number may not."""
     return len(word) if _FIGURE.fullmatch(word) else min(len(word), longest)
 
 
 def _wrap(text: str, most: int) -> list[str]:
-    """A cell's text in lines of at most `most` characters; words that are longer lose their middle."""
+    """Returns a cell's text in lines of at most `most` characters. Longer words lose their middle."""
     if len(text) <= most:
         return [text]
     words = " ".join(shorten(word, most) for word in text.split())
@@ -112,11 +113,11 @@ def _wrap(text: str, most: int) -> list[str]:
 
 
 def _record(titles: Sequence[str], row: Sequence[str], most: int) -> str:
-    """A row as lines: its name, and below it the titles with their values."""
+    """Returns a row as lines: its name, and below it the titles with their values."""
     cells = [(title, text) for title, text in zip(titles, row, strict=True) if text]
     if not cells:
         return ""
-    head = 2 if len(cells) > 1 and _FIGURE.fullmatch(cells[0][1]) else 1  # a number and what it is of
+    head = 2 if len(cells) > 1 and _FIGURE.fullmatch(cells[0][1]) else 1  # a number and its name
     lines = ["  ".join(shorten(text, most - 4) for _, text in cells[:head])]
     line = ""
     for title, text in cells[head:]:
@@ -129,9 +130,9 @@ def _record(titles: Sequence[str], row: Sequence[str], most: int) -> str:
 
 
 def fold(text: str) -> str:
-    """Lines of prose that are too wide, in several lines; tables stay as they are, those of Markdown too.
+    """Wraps lines of prose that are too wide. Tables, also of Markdown, stay as they are.
 
-    What follows a label ("weights  80 bytes") goes on below itself.
+    The text after a label ("weights  80 bytes") is indented to stay behind the label.
     """
     return "\n".join(_fold_line(line, width.get()) for line in text.split("\n"))
 
@@ -157,7 +158,7 @@ def _fold_line(line: str, most: int) -> str:
 
 
 def shorten(text: str, width: int) -> str:
-    """`text` in at most `width` characters, without its middle: more of the end, by which layers differ."""
+    """Returns `text` in at most `width` characters, without its middle. Layers differ at the end."""
     if len(text) <= width:
         return text
     begin = max(width - 3, 0) // 3
@@ -165,38 +166,38 @@ def shorten(text: str, width: int) -> str:
 
 
 def layer(name: str, width: int) -> str:
-    """A layer's name for a column; of the names that a converter joined with ';', the first."""
+    """Returns a layer's name for a column; of names that a converter joined with ';', the first."""
     return shorten(name.partition(";")[0], width)
 
 
 def count(number: int, unit: str) -> str:
-    """A number with its unit: 1 byte, 55,296 bytes."""
+    """Returns a number with its unit: 1 byte, 55,296 bytes."""
     return f"{number:,} {unit}" if number == 1 else f"{number:,} {unit}s"
 
 
 def headline(answer: Run) -> str:
-    """What was run, and by what: model, board, how real the run was, compiler, strategy."""
+    """Returns the line about a run: model, board, how real the run was, compiler, strategy."""
     how = ", ".join((answer["level_text"], answer["compiler"], answer["strategy"]))
     return f"{answer['model']} on {answer['board']} ({how})"
 
 
 def plain(text: str) -> str:
-    """Words of a file as one line that a terminal can show: no line breaks and control codes."""
+    """Returns a text from a file as one line without control codes."""
     return "".join(one if one.isprintable() else " " for one in text)
 
 
 def of_state(size: int) -> str:
-    """The state's bytes, to stand behind an arena's size; "" without state."""
+    """Returns the state's bytes as a supplement to an arena's size; "" without state."""
     return f" and {count(size, 'byte')} of state" if size else ""
 
 
 RESET = "\x1b[0m"
 BOLD, DIM, RED, GREEN, YELLOW, CYAN = (f"\x1b[{n}m" for n in (1, 2, 31, 32, 33, 36))
 _GOOD = re.compile(r"^(EQUAL to|WITHIN THE BOUNDS)|: (EQUAL to)")
-_BAD = re.compile(r"^(DIFFERENT|BEYOND THE BOUNDS|LIMIT exceeded|NOT COMPARED)|: (DIFFERENT)")
+_BAD = re.compile(r"^(DIFFERENT|BEYOND THE BOUNDS|LIMIT EXCEEDED|NOT COMPARED)|: (DIFFERENT)")
 _RULE = re.compile(r"-[- ]*-|-")
 _MAP = re.compile(r"^(.*\|)([a-zA-Z.]+)(\|)$")
-_USES = {  # letters of the map
+_USES = {  # colours of the map's letters
     "i": "\x1b[34m",
     "o": "\x1b[32m",
     "k": "\x1b[36m",
@@ -212,17 +213,17 @@ _MESSAGES = {"error": RED, "warning": YELLOW, "note": CYAN, "hint": CYAN}
 
 
 def coloured(text: str) -> str:
-    """An answer's text in colours; its characters and lines are the same."""
+    """Returns an answer's text with colours. The characters and lines are the same."""
     lines = text.split("\n")
-    found = []
-    for at, line in enumerate(lines):
-        follows_title = at + 1 < len(lines) and _is_rule(lines[at + 1]) and not _is_rule(line)
-        found.append(f"{BOLD}{line}{RESET}" if follows_title and line else _coloured_line(line))
-    return "\n".join(found)
+    result = []
+    for i, line in enumerate(lines):
+        is_title = i + 1 < len(lines) and _is_rule(lines[i + 1]) and not _is_rule(line)
+        result.append(f"{BOLD}{line}{RESET}" if is_title and line else _colour_line(line))
+    return "\n".join(result)
 
 
 def coloured_message(text: str) -> str:
-    """An error or a note, with its first word in colour."""
+    """Returns an error or a note with its first word in colour."""
     return "\n".join(
         _MESSAGE.sub(lambda m: f"{m[1] or ''}{BOLD}{_MESSAGES[m[2]]}{m[2]}:{RESET}", line, count=1)
         for line in text.split("\n")
@@ -233,19 +234,19 @@ def _is_rule(line: str) -> bool:
     return len(line) > 2 and _RULE.fullmatch(line) is not None
 
 
-def _coloured_line(line: str) -> str:
+def _colour_line(line: str) -> str:
     if _is_rule(line):
         return f"{DIM}{line}{RESET}"
-    if found := _MAP.match(line):
-        return f"{found[1]}{_coloured_map(found[2])}{found[3]}"
+    if match := _MAP.match(line):
+        return f"{match[1]}{_colour_map(match[2])}{match[3]}"
     for pattern, colour in ((_GOOD, GREEN), (_BAD, RED)):
-        if found := pattern.search(line):
-            word = found[1] or found[2]
+        if match := pattern.search(line):
+            word = match[1] or match[2]
             return line.replace(word, f"{BOLD}{colour}{word}{RESET}", 1)
     return line
 
 
-def _coloured_map(text: str) -> str:
-    """Runs of a letter in the colour of its use."""
+def _colour_map(text: str) -> str:
+    """Returns a line of the map with each run of a letter in the colour of its use."""
     runs = re.finditer(r"(.)\1*", text)
     return "".join(f"{_USES[run[1]]}{run[0]}{RESET}" if run[1] in _USES else run[0] for run in runs)

@@ -1,4 +1,4 @@
-"""The answer of `validate` as text: equal or not, where it was run, and by what it was built."""
+"""The answer to `validate` as text: whether it is equal, where it ran, and how it was built."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ NAME_WIDTH = 32
 
 
 def bound_lines(bounds: Sequence[OperatorBound]) -> list[str]:
-    """The table of the operators that differ from the reference, if there are any."""
-    made = listing(
+    """Returns the table of the operators that may differ from the reference, if there are any."""
+    text = listing(
         bounds,
         {
             "operator": lambda row: row["operator"],
@@ -35,38 +35,38 @@ def bound_lines(bounds: Sequence[OperatorBound]) -> list[str]:
             "different": lambda row: row["elements_different"],
         },
     )
-    return [made, ""] if bounds else []
+    return [text, ""] if bounds else []
 
 
 def judged(reference: ReferenceAnswer) -> str:
-    """Who judged, in words; where it was our own executor, why and how to get the other."""
+    """Returns the name of the reference; for our own executor, also why and how to get the other."""
     why = reference["why"]
     return f"{reference['text']}, to the bit" + (f" ({plain(why)})" if why else "")
 
 
 def beyond(bounds: Sequence[OperatorBound]) -> OperatorBound | None:
-    """The first operator that was farther off than is proven."""
+    """Returns the first operator whose difference exceeds its proven bound, or None."""
     return next((row for row in bounds if row["max_abs_diff"] > row["bound"]), None)
 
 
 def bounds_verdict(answer: Run) -> str:
-    """The bound that every operator kept, or the first operator that exceeded its bound."""
+    """Returns the bound that every operator kept, or the first operator that exceeded its bound."""
     wrong = beyond(answer["bounds"])
     if wrong is not None:
         return (
             f"BEYOND ITS BOUND: {wrong['operator']}, tensor '{wrong['tensor']}', differs by "
             f"{count(wrong['max_abs_diff'], 'step')} from the reference on the same inputs, "
-            f"{count(wrong['bound'], 'step')} at most are proven"
+            f"at most {count(wrong['bound'], 'step')} are proven"
         )
     most = max((row["bound"] for row in answer["bounds"]), default=0)
     return (
-        f"within {count(most, 'step')} in every operator, on the inputs that it had: "
+        f"within {count(most, 'step')} in every operator, on the inputs of each: "
         f"{count(len(answer['bounds']), 'operator')} not exact ({answer['requantise']})"
     )
 
 
 def text(answer: ValidationAnswer) -> str:
-    """The verdict, the first difference if there is one, and the memory really used."""
+    """Returns the verdict, the first difference if any, and the memory that was used."""
     lines = [
         headline(answer),
         f"compared: {count(answer['tensors_compared'], 'tensor')}, {count(answer['inputs'], 'input')}"
@@ -81,12 +81,12 @@ def text(answer: ValidationAnswer) -> str:
 
 
 def verdict(answer: ValidationAnswer) -> str:
-    """One line: EQUAL, or how different, and where first; or that every operator was within its bound."""
+    """Returns a line: EQUAL, or the difference and its first place, or the bounds that were kept."""
     if answer["requantise"] != Requantise.EXACT:
         what = "tensors" if answer["tensors_compared"] > 1 else "the output"
-        return (  # the operators' differences add up to those of the whole
+        return (  # end to end, the differences of the operators add up
             f"{bounds_verdict(answer)}; end to end {what} within {count(answer['max_abs_diff'], 'step')} of "
-            f"{answer['reference']['text']} as seen, "
+            f"{answer['reference']['text']} as measured, "
             f"{count(answer['elements_different'], 'value')} different: "
             f"{count(answer['inputs'], 'input')}, {answer['inputs_equal']:,} equal"
         )
@@ -103,7 +103,7 @@ def verdict(answer: ValidationAnswer) -> str:
 
 
 def _memory(run: ValidationAnswer | ThroughFirmware) -> str:
-    """The arena and the stack as a run used them."""
+    """Returns the arena and the stack that a run used."""
     stack = run["stack_high_water"]
     return (
         f"arena: {count(run['arena_bytes'], 'byte')}, {run['arena_high_water']:,} touched"
@@ -113,7 +113,7 @@ def _memory(run: ValidationAnswer | ThroughFirmware) -> str:
 
 
 def _different(reference: ReferenceAnswer, run: ValidationAnswer | ThroughFirmware) -> str:
-    """By how much a run differs from the reference, and in how many inputs and values."""
+    """Returns by how much a run differs from the reference, and in how many inputs and values."""
     wrong = run["inputs"] - run["inputs_equal"]
     return (
         f"DIFFERENT from {reference['text']} by up to {run['max_abs_diff']}: "
@@ -122,29 +122,29 @@ def _different(reference: ReferenceAnswer, run: ValidationAnswer | ThroughFirmwa
     )
 
 
-MOST_CLASSES = 20  # in a table; of more classes the worst ones
-MOST_PAIRS = 10  # of confused classes
+MOST_CLASSES = 20  # shown in a table; of more classes only the worst
+MOST_PAIRS = 10  # shown pairs of confused classes
 MOST_DIFFERING = 5
 NAME = 16  # characters of a class's name above a column
 
 
 def dataset_text(answer: DatasetAnswer, exceeded: Sequence[str] = ()) -> str:
-    """What was run, what it gave, and last the verdict; `exceeded`: limits that a figure is below."""
+    """Returns the run, its accuracy, and last the verdict. `exceeded`: the lower limits that it misses."""
     blocks = ["\n".join(map(plain, _head(answer)))]
-    found = answer["accuracy"]
-    if found is None:
+    accuracy = answer["accuracy"]
+    if accuracy is None:
         blocks[0] += f"\ntop-1: none, because {plain(answer['no_accuracy'])}"
     else:
-        blocks += [_classes(found), _confusion(found)]
+        blocks += [_classes(accuracy), _confusion(accuracy)]
         blocks.append(
             "\n".join(
                 f"top-1 of the {name}: {100 * top1['top1']:.2f} % ({top1['correct']:,} of {top1['inputs']:,})"
-                for name, top1 in (("firmware", found["firmware"]), ("reference", found["reference"]))
+                for name, top1 in (("firmware", accuracy["firmware"]), ("reference", accuracy["reference"]))
                 if top1 is not None
             )
         )
     lines = [*bound_lines(answer["bounds"]), *map(plain, _verdict(answer))]
-    lines += [f"LIMIT exceeded: {limit}" for limit in exceeded]
+    lines += [f"LIMIT EXCEEDED: {limit}" for limit in exceeded]
     blocks.append("\n".join(lines))
     return "\n\n".join(block for block in blocks if block)
 
@@ -153,13 +153,13 @@ def _head(answer: DatasetAnswer) -> Iterator[str]:
     run = answer["firmware"]
     how = ", ".join((run["level_text"], run["compiler"], run["strategy"])) if run else "not run"
     yield f"{answer['model']} on {answer['board']} ({how})"
-    chosen = ""
+    selection = ""
     if answer["seed"] is not None:
-        chosen = f" of {answer['inputs_there']:,}, chosen by seed {answer['seed']}"
-    yield f"data: {answer['data']}, {count(answer['inputs'], 'input')}{chosen}"
-    for fed in answer["fed"]:
-        yield f"input {fed['name']} {fed['shape']}: {fed['how']}"
-    why = "" if run else answer["reference"]["why"]  # else the verdict says it
+        selection = f" of {answer['inputs_there']:,}, chosen by seed {answer['seed']}"
+    yield f"data: {answer['data']}, {count(answer['inputs'], 'input')}{selection}"
+    for tensor in answer["fed"]:
+        yield f"input {tensor['name']} {tensor['shape']}: {tensor['how']}"
+    why = "" if run else answer["reference"]["why"]  # otherwise the verdict has it
     yield f"reference: {answer['reference']['text']}" + (f" ({why})" if why else "")
     share, through = answer["share"], run["inputs"] if run else 0
     rest = answer["inputs"] - through
@@ -178,15 +178,15 @@ def _head(answer: DatasetAnswer) -> Iterator[str]:
     yield from note_lines(answer["note"])
 
 
-def _classes(found: Accuracy) -> str:
-    """A row for each class; of many classes, those with the least recall."""
-    classes = found["classes"]
+def _classes(accuracy: Accuracy) -> str:
+    """Returns a table of the classes; of many classes, those with the lowest recall."""
+    classes = accuracy["classes"]
     title = ""
     if len(classes) > MOST_CLASSES:
         worst = sorted(
             (c for c in classes if c["recall"] is not None), key=lambda c: (c["recall"], c["label"])
         )
-        title = f"the {MOST_CLASSES} of {len(classes):,} classes with the least recall:\n"
+        title = f"the {MOST_CLASSES} of {len(classes):,} classes with the lowest recall:\n"
         classes = worst[:MOST_CLASSES]
     return title + listing(
         classes,
@@ -202,10 +202,10 @@ def _classes(found: Accuracy) -> str:
     )
 
 
-def _confusion(found: Accuracy) -> str:
-    """The confusion matrix; where it is wider than the lines, the classes that are confused most often."""
-    cells = {(c["label"], c["predicted"]): c["inputs"] for c in found["confusion"]}
-    classes = found["classes"]
+def _confusion(accuracy: Accuracy) -> str:
+    """Returns the confusion matrix, or where it is too wide, the classes confused most often."""
+    cells = {(c["label"], c["predicted"]): c["inputs"] for c in accuracy["confusion"]}
+    classes = accuracy["classes"]
     if len(classes) <= MOST_CLASSES:
         titles = ["label", *(str(c["label"]) for c in classes)]
         rows: list[list[Cell]] = []
@@ -216,7 +216,7 @@ def _confusion(found: Accuracy) -> str:
         matrix = table(titles, rows)
         if max(map(len, matrix.splitlines())) <= width.get():
             return f"confusion (rows: labels, columns: predictions):\n{matrix}"
-    names = {c["label"]: plain(c["name"]) for c in found["classes"]}
+    names = {c["label"]: plain(c["name"]) for c in classes}
     wrong = sorted(
         ((n, label, predicted) for (label, predicted), n in cells.items() if label != predicted),
         key=lambda one: (-one[0], one[1:]),
@@ -230,7 +230,7 @@ def _confusion(found: Accuracy) -> str:
 def _verdict(answer: DatasetAnswer) -> Iterator[str]:
     run, differing = answer["firmware"], answer["differing"]
     if run is None:
-        yield "NOT COMPARED: the reference alone was run"
+        yield "NOT COMPARED: only the reference was run"
         return
     inputs, equal = run["inputs"], run["inputs_equal"]
     if answer["requantise"] != Requantise.EXACT:

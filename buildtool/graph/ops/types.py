@@ -21,7 +21,7 @@ ShapeRule: TypeAlias = Callable[[Op, list[Shape], list[Shape]], Shape]
 # Raises QuantError unless the tensors' types or scales are usable.
 QuantRule: TypeAlias = Callable[[Graph, Op], None]
 
-NO_UINT8 = "LiteRT's kernel takes no uint8"
+NO_UINT8 = "LiteRT's kernel does not support uint8"
 
 
 class Trait(enum.Flag):

@@ -1,4 +1,4 @@
-"""The reference executor: every operator in numpy, equal to the bit to LiteRT's reference kernels."""
+"""The reference executor: every operator in numpy, bit for bit as LiteRT's reference kernels."""
 
 from collections.abc import Mapping, Sequence
 
@@ -16,16 +16,17 @@ _WIDE = {DType.INT16, DType.INT32}
 
 
 def table(graph: Graph, op: Op) -> npt.NDArray[np.uint8]:
-    """The output byte of each input byte (uint8[256]) of an operator of TABLE_KINDS, or of one `varying`.
+    """Returns the output byte of each input byte: uint8[256].
 
-    Bytes are bit patterns: an int8 element -1 is byte 255. UnsupportedError where the input or output is not
-    8 bits wide.
+    `op` is of TABLE_KINDS, or only one of its operands varies (`varying`). Bytes are bit patterns: an int8
+    element -1 is byte 255. Raises UnsupportedError if the input or output does not have 8 bits.
     """
     if op.kind in TABLE_KINDS and op.kind is not OpKind.LOGICAL_NOT:
         return byte_table(graph, op)
     position = varying(graph, op)
     if position is None:
-        raise UnsupportedError(f"{op.kind} of several tensors is not a table", operator=op.place)
+        text = f"{op.kind} of several activations is not a function of one byte"
+        raise UnsupportedError(text, operator=op.place)
     bytes_, dtype = np.arange(256, dtype=np.uint8), graph.tensors[op.inputs[position]].dtype
     every = bytes_ != 0 if dtype is DType.BOOL else bytes_.view(dtype.value)
     constants = (graph.tensors[t].data for t in op.inputs)
@@ -37,17 +38,18 @@ def table(graph: Graph, op: Op) -> npt.NDArray[np.uint8]:
 def execute(
     graph: Graph, inputs: Sequence[Values], held: Sequence[Values] | None = None
 ) -> dict[int, Values]:
-    """Runs the graph once: the value of every activation tensor (inputs too) by index.
+    """Runs the graph once; returns the value of every activation tensor (also of inputs) by index.
 
-    `inputs` in the order of `graph.inputs`, `held` (the states as the invoke begins, by default their initial
-    values) in that of `graph.states`. UsageError unless they have the tensors' types and shapes.
+    `inputs` are in the order of `graph.inputs`. `held` are the states at the start, in the order of
+    `graph.states` (default: their initial values). Raises UsageError if a value does not have its tensor's
+    type and shape.
     """
     if len(inputs) != len(graph.inputs):
-        raise UsageError(f"the network has {len(graph.inputs)} inputs, {len(inputs)} were given")
+        raise UsageError(f"the network has {len(graph.inputs)} inputs, but got {len(inputs)} values")
     states = [state.before for state in graph.states]
     values: dict[int, Values] = {}
-    given = [*inputs, *(initially(graph) if held is None else held)]
-    for t, value in zip((*graph.inputs, *states), given, strict=True):
+    starts = [*inputs, *(initially(graph) if held is None else held)]
+    for t, value in zip((*graph.inputs, *states), starts, strict=True):
         values[t] = _check_value(graph.tensors[t], np.asarray(value))
     for op in graph.ops:
         values.update(zip(op.outputs, execute_op(graph, op, values), strict=True))
@@ -55,12 +57,12 @@ def execute(
 
 
 def initially(graph: Graph) -> list[Values]:
-    """The states after init and reset."""
+    """Returns the states after init and reset."""
     return [np.asarray(state.initial) for state in graph.states]
 
 
 def next_held(graph: Graph, values: Mapping[int, Values]) -> list[Values]:
-    """The states for the next invoke; `values`: what `execute` has returned for this one."""
+    """Returns the states for the next invoke. `values` is the result of `execute` for this one."""
     states = []
     for state in graph.states:
         data = graph.tensors[state.after].data
@@ -70,14 +72,14 @@ def next_held(graph: Graph, values: Mapping[int, Values]) -> list[Values]:
 
 
 def execute_op(graph: Graph, op: Op, values: dict[int, Values]) -> list[Values]:
-    """The outputs of one operator; `values` holds the activations it reads."""
+    """Returns the outputs of one operator. `values` holds the activations that it reads."""
     op = op.as_seen
     operands = []
     for t in op.inputs:
         if t >= 0:
             data = graph.tensors[t].data
             operands.append(values[t] if data is None else data)
-    rule: Rule = load("graph.reference", _rule(graph, op))
+    rule: Rule = load("graph.reference", _find_rule(graph, op))
     try:
         results = rule(graph, op, operands)
     except BuildtoolError as error:
@@ -87,8 +89,8 @@ def execute_op(graph: Graph, op: Op, values: dict[int, Values]) -> list[Values]:
     return results
 
 
-def _rule(graph: Graph, op: Op) -> str:
-    """The name of an operator's arithmetic: some kinds have another one for wide integers."""
+def _find_rule(graph: Graph, op: Op) -> str:
+    """Returns the name of the function that computes an operator; it may differ for wide integers."""
     definition = DEFS[op.kind]
     source, out = (graph.tensors[t].dtype for t in (op.inputs[0], op.outputs[0]))
     widens = op.kind is OpKind.SOFTMAX and source is DType.INT8
@@ -97,7 +99,7 @@ def _rule(graph: Graph, op: Op) -> str:
 
 
 def _check_value(tensor: Tensor, value: Values) -> Values:
-    """The value, if it has the tensor's shape and type."""
+    """Returns the value. Raises UsageError if it does not have the shape and type of the tensor."""
     if value.shape != tensor.shape or value.dtype != np.dtype(tensor.dtype.value):
         text = f"expected {tensor.dtype} {list(tensor.shape)}, got {value.dtype} {list(value.shape)}"
         raise UsageError(text, tensor=tensor.name)

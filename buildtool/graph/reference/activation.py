@@ -1,8 +1,8 @@
 """Functions of one byte, as tables of 256 bytes: LOGISTIC, TANH, EXP, RELU, ... and QUANTIZE.
 
-LOGISTIC, TANH, EXP, LOG, GELU and ELU are float32 tables in the reference. Their functions are taken
-here in double precision and rounded to float32, so that a table does not depend on the machine's
-single-precision library; near a tie of the 8-bit rounding the two could differ by one step.
+LiteRT computes the tables of LOGISTIC, TANH, EXP, LOG, GELU and ELU in float32. Here their functions are
+computed in double precision and rounded to float32, so a table does not depend on the machine's float32
+library. Close to a tie of the 8-bit rounding, the two could differ by one step.
 """
 
 import math
@@ -22,81 +22,82 @@ from buildtool.graph.reference.curves import inverse_root
 from buildtool.graph.reference.tensors import Factor, Int64, Values, float_factor, quantization, requantise
 from buildtool.graph.types import AsUint8, DType, GeluAttrs, Graph, LeakyReluAttrs, Op, OpKind, Quantization
 
-Limits = tuple[int, int]  # least and greatest element of a type, both inclusive
-# Elements of the output from elements less the input's zero point, within the limits of the output's type.
+Limits = tuple[int, int]  # least and greatest element of a type
+# (graph, operator, input elements minus their zero point, limits of the output's type) -> output elements
 ByteRule = Callable[[Graph, Op, Int64, Limits], Int64]
 Float32 = npt.NDArray[np.float32]
 _BYTES = (DType.INT8, DType.UINT8)
-_UNSIGNED = 128  # a uint8 less the int8 that stands for it
-_ROOT_BITS = 20  # that an inverse root is shifted left by
+_UNSIGNED = 128  # difference between a uint8 value and the int8 value that represents it
+_ROOT_BITS = 20  # bits by which an inverse root is shifted left
 
 
 def table(graph: Graph, op: Op) -> npt.NDArray[np.uint8]:
-    """`reference.table` of an operator of TABLE_KINDS."""
+    """Returns `reference.table` of an operator of TABLE_KINDS."""
     if op.kind is OpKind.LOOKUP:
         data = graph.tensors[op.inputs[1]].data
         assert data is not None
         return data.view(np.uint8)
     source, out = graph.tensors[op.inputs[0]].dtype, graph.tensors[op.outputs[0]].dtype
     if source not in _BYTES or out not in _BYTES:
-        raise UnsupportedError(f"{op.kind} of {source} to {out} is not a table", operator=op.place)
+        text = f"{op.kind} from {source} to {out} is not a function of one byte"
+        raise UnsupportedError(text, operator=op.place)
     x = np.arange(256, dtype=np.uint8).view(source.value).astype(np.int64)
     return _compute(graph, op, x - quantization(graph, op, op.inputs[0]).zero_point).view(np.uint8)
 
 
 def _compute(graph: Graph, op: Op, x: Int64) -> Values:
-    """The operator's outputs of elements less the input's zero point, by the rule of its definition."""
+    """Computes the outputs from `x`, the input elements minus their zero point."""
     rule: ByteRule = load("graph.reference", DEFS[op.kind].byte)
     out = graph.tensors[op.outputs[0]].dtype
     return rule(graph, op, x, RANGES[out]).astype(out.value)
 
 
 def apply_wide(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
-    """RELU and its kin, and QUANTIZE, of elements of more than 8 bits: the rule of the bytes."""
+    """Computes RELU, similar operators and QUANTIZE for elements of more than 8 bits, with the same rule."""
     return [_compute(graph, op, tensors.centre(graph, op, 0, inputs[0]))]
 
 
 def apply_table(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
-    """An operator of TABLE_KINDS on 8-bit elements."""
+    """Computes an operator of TABLE_KINDS on 8-bit elements."""
     out = graph.tensors[op.outputs[0]].dtype
     return [table(graph, op)[inputs[0].view(np.uint8)].view(out.value)]
 
 
-def _scales(graph: Graph, op: Op) -> tuple[float, Quantization]:
-    """(input scale, output quantisation)."""
+def _read_scales(graph: Graph, op: Op) -> tuple[float, Quantization]:
+    """Returns (input scale, output quantisation)."""
     return quantization(graph, op, op.inputs[0]).scale, tensors.output_quantization(graph, op)
 
 
 def float_table(graph: Graph, op: Op, x: Int64, limits: Limits) -> Int64:
-    """LOGISTIC, TANH, EXP, LOG, GELU, ELU: dequantise, apply, scale, round, all in float32.
+    """Computes LOGISTIC, TANH, EXP, LOG, GELU and ELU in float32: dequantise, apply, quantise.
 
-    An input without a value (a logarithm of less than 0) gives the least output.
+    Where the function is not defined (LOG below 0), the result is the least output.
     """
-    scale, out = _scales(graph, op)
+    scale, out = _read_scales(graph, op)
     real = np.float32(scale) * x.astype(np.float32)
     with np.errstate(over="ignore", invalid="ignore"):
-        scaled = _function(op)(real) * (np.float32(1) / np.float32(out.scale))
+        scaled = _real_function(op)(real) * (np.float32(1) / np.float32(out.scale))
         rounded = tensors.round_half_away_array(scaled.astype(np.float32)) + out.zero_point
     return np.asarray(np.clip(np.where(np.isnan(rounded), limits[0], rounded), *limits), np.int64)
 
 
-def _function(op: Op) -> Callable[[Float32], Float32]:
-    """The real function of an operator of `float_table`."""
+def _real_function(op: Op) -> Callable[[Float32], Float32]:
+    """Returns the real function of an operator of `float_table`."""
     if op.kind is OpKind.LOGISTIC:
-        return lambda real: np.float32(1) / (np.float32(1) + _each(_exp, -real))
+        return lambda real: np.float32(1) / (np.float32(1) + _map(_exp, -real))
     if op.kind is OpKind.GELU:
         return _gelu_tanh if attributes(op, GeluAttrs).approximate else _gelu
     function = {OpKind.TANH: math.tanh, OpKind.EXP: _exp, OpKind.ELU: elu, OpKind.LOG: _log}[op.kind]
-    return lambda real: _each(function, real)
+    return lambda real: _map(function, real)
 
 
-def _each(function: Callable[[float], float], values: Float32) -> Float32:
+def _map(function: Callable[[float], float], values: Float32) -> Float32:
     results = [function(float(value)) for value in values.flat]
     return np.array(results, np.float32).reshape(values.shape)
 
 
 def _exp(value: float) -> float:
-    """exp, infinite beyond float32's range."""
+    """Returns exp(value), infinity beyond the range of float32."""
     return math.exp(value) if value < 128 * math.log(2) else math.inf
 
 
@@ -105,24 +106,24 @@ def _log(value: float) -> float:
 
 
 def elu(value: float) -> float:
-    """ELU of a real number."""
+    """Returns the ELU of a real number."""
     return math.expm1(value) if value < 0 else value
 
 
 def _gelu(real: Float32) -> Float32:
-    """0.5 * x * erfc(-x / sqrt(2)), in float32 but for erfc."""
-    return np.float32(0.5) * real * _each(math.erfc, real * np.float32(-math.sqrt(0.5)))
+    """0.5 * x * erfc(-x / sqrt(2)), in float32 except erfc."""
+    return np.float32(0.5) * real * _map(math.erfc, real * np.float32(-math.sqrt(0.5)))
 
 
 def _gelu_tanh(real: Float32) -> Float32:
-    """0.5 * x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))), in float32 but for tanh."""
+    """0.5 * x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))), in float32 except tanh."""
     inner = np.float32(math.sqrt(2 / math.pi)) * (real + np.float32(0.044715) * real * real * real)
-    return np.float32(0.5) * real * (np.float32(1) + _each(math.tanh, inner))
+    return np.float32(0.5) * real * (np.float32(1) + _map(math.tanh, inner))
 
 
 def absolute(graph: Graph, op: Op, x: Int64, limits: Limits) -> Int64:
-    """ABS; where the scales are equal nothing is rescaled."""
-    scale, out = _scales(graph, op)
+    """Computes ABS. With equal scales it does not rescale."""
+    scale, out = _read_scales(graph, op)
     if scale == out.scale:
         return np.asarray(np.clip(np.abs(x) + out.zero_point, *limits), np.int64)
     return requantise(np.abs(x), *float_factor(graph, op), out.zero_point, limits)
@@ -137,7 +138,7 @@ _ENDS = {
 
 
 def clamp(graph: Graph, op: Op, x: Int64, limits: Limits) -> Int64:
-    """RELU and its kin: rescaled by a float32 ratio, cut at the quantised ends."""
+    """Computes RELU and similar operators: rescales by a float32 ratio and clamps to the quantised ends."""
     out, (least, most), (low, high) = tensors.output_quantization(graph, op), _ENDS[op.kind], limits
     low = max(low, quantize_value(least, out))
     high = high if most is None else min(high, quantize_value(most, out))
@@ -145,30 +146,30 @@ def clamp(graph: Graph, op: Op, x: Int64, limits: Limits) -> Int64:
 
 
 def leaky_relu(graph: Graph, op: Op, x: Int64, limits: Limits) -> Int64:
-    """Each side of 0 has a factor of its own.
+    """Computes LEAKY_RELU. Each side of 0 has its own factor.
 
-    Below 0 LiteRT rounds with the factor's magnitude, and turns the sign of the result. On exact halves that
-    differs from the negative scale of a convolution's channel.
+    With a negative factor, LiteRT rounds the product with its magnitude and changes the sign of the result.
+    On exact halves this differs from a convolution's channel with a negative scale.
     """
     identity, (multiplier, shift) = leaky_factors(graph, op)
     zero_point, negative = tensors.output_quantization(graph, op).zero_point, np.minimum(x, 0)
     if multiplier >= 0:
         below = requantise(negative, multiplier, shift, zero_point, limits)
     else:
-        turned = requantise(negative, -multiplier, shift, 0, RANGES[DType.INT32])
-        below = np.clip(zero_point - turned, *limits)
+        opposite = requantise(negative, -multiplier, shift, 0, RANGES[DType.INT32])
+        below = np.clip(zero_point - opposite, *limits)
     return np.where(x >= 0, requantise(x, *identity, zero_point, limits), below)
 
 
 def leaky_factors(graph: Graph, op: Op) -> tuple[Factor, Factor]:
-    """LEAKY_RELU's (multiplier, shift) of inputs that are not negative, and of those that are."""
+    """Returns LEAKY_RELU's (multiplier, shift) for inputs >= 0 and for inputs < 0."""
     return float_factor(graph, op), float_factor(graph, op, attributes(op, LeakyReluAttrs).alpha)
 
 
 def rescale(graph: Graph, op: Op, x: Int64, limits: Limits) -> Int64:
-    """QUANTIZE among integers; the ratio is in double precision.
+    """Computes QUANTIZE between integers. The ratio of the scales is in double precision.
 
-    An operand of a uint8 CONCATENATION is q * ratio - zero point * ratio, in float32 and of unsigned q.
+    An operand of a uint8 CONCATENATION becomes q * ratio - zero point * ratio in float32; q is unsigned.
     """
     source, out = quantization(graph, op, op.inputs[0]), tensors.output_quantization(graph, op)
     if not isinstance(op.attrs, AsUint8):
@@ -181,22 +182,22 @@ def rescale(graph: Graph, op: Op, x: Int64, limits: Limits) -> Int64:
 
 
 def negate(graph: Graph, op: Op, x: Int64, limits: Limits) -> Int64:
-    """NEG: the stored byte negated modulo 256, whatever scales and zero points say, as the reference does."""
+    """Computes NEG as LiteRT: it negates the stored byte modulo 256 and ignores scales and zero points."""
     stored = x + quantization(graph, op, op.inputs[0]).zero_point
     return np.where(stored == limits[0], limits[0], -stored)
 
 
 def root(graph: Graph, op: Op, x: Int64, limits: Limits) -> Int64:
-    """SQRT: float32, rounded down; LiteRT stops at values below zero, which here give the least output."""
-    scale, out = _scales(graph, op)
+    """Computes SQRT in float32, rounded down. Below 0, where LiteRT fails, it returns the least output."""
+    scale, out = _read_scales(graph, op)
     real = np.float32(scale) * np.maximum(x, 0).astype(np.float32)
     y = np.trunc(np.sqrt(real) / np.float32(out.scale)).astype(np.int64) + out.zero_point
     return np.where(x < 0, limits[0], np.clip(y, *limits))
 
 
 def inverse_square_root(graph: Graph, op: Op, x: Int64, limits: Limits) -> Int64:
-    """RSQRT in integers; of 0 the greatest output, of values below zero, where LiteRT stops, the least."""
-    scale, out = _scales(graph, op)
+    """Computes RSQRT in integers: the greatest output at 0, the least below 0, where LiteRT fails."""
+    scale, out = _read_scales(graph, op)
     multiplier, shift = quantize_multiplier(1 / (float(np.sqrt(np.float32(scale))) * out.scale))
     factor, factor_shift = inverse_root(np.maximum(x, 0))
     data = fixedpoint.multiply_by_quantized_multiplier(1, factor, factor_shift + _ROOT_BITS)
@@ -208,7 +209,7 @@ def inverse_square_root(graph: Graph, op: Op, x: Int64, limits: Limits) -> Int64
 
 
 def _half_multiplier(real: float) -> tuple[int, int]:
-    """(16-bit multiplier, shift): real ~ multiplier * 2^(shift - 15)."""
+    """Returns (16-bit multiplier, shift): real ~ multiplier * 2^(shift - 15)."""
     multiplier, shift = quantize_multiplier(real)
     return min((multiplier + (1 << 15)) >> 16, (1 << 15) - 1), shift
 
@@ -223,13 +224,14 @@ def _high_mul_16(x: Int64, multiplier: int) -> Int64:
 
 
 def hard_swish(graph: Graph, op: Op, x: Int64, limits: Limits) -> Int64:
-    """X * relu6(x + 3) / 6 in 16-bit fixed point."""
-    scale, out = _scales(graph, op)
+    """Computes the hard swish, x * relu6(x + 3) / 6, in 16-bit fixed point."""
+    scale, out = _read_scales(graph, op)
     fine = float(np.float32(1 / 128) * np.float32(scale))  # the scale of x * 128, for precision
     out_multiplier, out_shift = _half_multiplier(tensors.float_ratio(fine, over=out.scale))
     if out_shift > 0:
-        raise UnsupportedError(f"{op.kind}'s output scale is too small for its input's", operator=op.place)
-    # 32768 stands for 3.0: [-3, 3] becomes [-1, 1] as a 16-bit fraction.
+        text = f"the output scale of {op.kind} is too small for its input scale"
+        raise UnsupportedError(text, operator=op.place)
+    # 32768 represents 3.0: [-3, 3] becomes [-1, 1] as a 16-bit fraction
     three = float(np.float32(3) / np.float32(32768))
     relu_multiplier, relu_shift = _half_multiplier(tensors.float_ratio(fine, over=three))
     fine_x = x * 128
@@ -246,11 +248,11 @@ def hard_swish(graph: Graph, op: Op, x: Int64, limits: Limits) -> Int64:
     return np.clip(rounding_divide_by_pot(towards_zero, -out_shift) + out.zero_point, *limits)
 
 
-# ---- the float edges ---------------------------------------------------------------------------------
+# ---- from and to float ---------------------------------------------------------------------------------
 
 
 def quantize(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
-    """QUANTIZE: float32 to 8 bits (halves away from zero), or 8 bits to 8 bits by table."""
+    """Computes QUANTIZE from float32 to 8 bits (halves away from zero), or from 8 bits to 8 bits by table."""
     out = graph.tensors[op.outputs[0]].dtype
     if graph.tensors[op.inputs[0]].dtype is not DType.FLOAT32:
         return apply_table(graph, op, inputs)
@@ -260,6 +262,6 @@ def quantize(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
 
 
 def dequantize(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
-    """DEQUANTIZE: scale * (q - zero point), the product in double precision."""
+    """Computes DEQUANTIZE: scale * (q - zero point), with the product in double precision."""
     quant = quantization(graph, op, op.inputs[0])
     return [(quant.scale * (inputs[0].astype(np.float64) - quant.zero_point)).astype(np.float32)]

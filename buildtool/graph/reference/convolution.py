@@ -1,8 +1,8 @@
 """CONV_2D, DEPTHWISE_CONV_2D, TRANSPOSE_CONV and FULLY_CONNECTED, per tensor or per channel.
 
-Sums are exact: products of int8 numbers and zero-point-corrected activations are at most 255 * 128
-in magnitude, so a float32 matrix product is exact up to 514 terms, and float64 up to 2^38. Of int16
-activations sums have 64 bits; convolutions requantise them by a multiplier of 16 bits, rounded once.
+Sums are exact. A product of an int8 weight and an activation minus its zero point is at most 255 * 128 in
+magnitude, so a float32 matrix product is exact up to 514 terms, and a float64 one up to 2^38. Sums of int16
+activations have 64 bits; convolutions requantise them with a 16-bit multiplier and one rounding.
 """
 
 from typing import Any, TypeAlias
@@ -21,24 +21,24 @@ from buildtool.graph.types import AsUint8, ConvAttrs, DepthwiseAttrs, Graph, Op,
 Numbers: TypeAlias = npt.NDArray[Any]  # float32, float64 or integers
 
 _FLOAT32_TERMS = (1 << 24) // (255 * 128)
-_LARGEST_PRODUCT = 255 * 255  # of int8 values less their zero points
+_LARGEST_PRODUCT = 255 * 255  # of int8 values minus their zero points
 _WIDE = np.dtype(np.int16)  # activations whose products with int8 are exact in float64 up to 2^31 terms
 
 
 def channel_scales(graph: Graph, op: Op) -> list[float]:
-    """Input scale * filter scale / output scale of each output channel, in double precision."""
+    """Returns input scale * filter scale / output scale for each output channel, in double precision."""
     source, weights, out = (quantization(graph, op, t) for t in (*op.inputs[:2], op.outputs[0]))
     filters = graph.tensors[op.inputs[1]]
     channels = filters.shape[3 if op.kind is OpKind.DEPTHWISE_CONV_2D else 0]
     if len(weights.scales) not in (1, channels):
-        text = f"has {len(weights.scales)} scales for {channels} channels"
+        text = f"{len(weights.scales)} scales for {channels} channels"
         raise ModelError(text, operator=op.place, tensor=filters.name)
     scales = [source.scale * scale / out.scale for scale in weights.scales]
     return scales * channels if len(scales) == 1 else scales
 
 
 def _add_bias(sums: Numbers, inputs: list[Values]) -> Int64:
-    """The sums, output channels last, plus the bias; of int8 modulo 2^32, as LiteRT's int32 holds them."""
+    """Returns the sums (output channels last) plus the bias; for int8 modulo 2^32, as in LiteRT's int32."""
     total = np.asarray(sums, np.int64)
     most = inputs[1].size // max(total.shape[-1], 1) * _LARGEST_PRODUCT
     if len(inputs) > 2:
@@ -49,7 +49,7 @@ def _add_bias(sums: Numbers, inputs: list[Values]) -> Int64:
 
 
 def _finish(graph: Graph, op: Op, sums: Numbers, inputs: list[Values]) -> list[Values]:
-    """Bias, requantisation and fused activation of a convolution."""
+    """Adds the bias of a convolution, requantises, and applies the fused activation."""
     total = _add_bias(sums, inputs)
     factors = [quantize_multiplier(scale) for scale in channel_scales(graph, op)]
     multipliers, shifts = np.array(factors, np.int64).reshape(-1, 2).T
@@ -58,56 +58,56 @@ def _finish(graph: Graph, op: Op, sums: Numbers, inputs: list[Values]) -> list[V
     return [tensors.requantised(graph, op, total, (multipliers, shifts))]
 
 
-def _weights(graph: Graph, op: Op, value: Values) -> npt.NDArray[np.int16]:
-    """The filter minus its zero point (0 but in networks that were uint8)."""
+def _centre_filter(graph: Graph, op: Op, value: Values) -> npt.NDArray[np.int16]:
+    """Returns the filter minus its zero point, which is 0 except in networks that were uint8."""
     zero_point = quantization(graph, op, op.inputs[1]).zero_point
     return (value.astype(np.int16) - np.int16(zero_point)).astype(np.int16)
 
 
-def _exact_float(op: Op, x: Values, terms: int) -> type[np.float32] | type[np.float64]:
-    """A float type in which a sum of `terms` products is exact."""
+def _find_exact_float(op: Op, x: Values, terms: int) -> type[np.float32] | type[np.float64]:
+    """Returns a float type in which a sum of `terms` products is exact."""
     is_small = terms <= _FLOAT32_TERMS and x.dtype != _WIDE and not isinstance(op.attrs, AsUint8)
     return np.float32 if is_small else np.float64
 
 
-def _windows(
+def _make_windows(
     x: Int64, attrs: ConvAttrs, kernel: tuple[int, int], out: tuple[int, ...], dtype: npt.DTypeLike
 ) -> Numbers:
-    """A view (batch, rows, columns, channels, kernel rows, kernel columns) of padded centred activations."""
+    """Pads; returns windows (batch, rows, columns, channels, kernel rows, kernel columns)."""
     pad = attrs.pad
     border = ((0, 0), (pad.top, max(pad.bottom, 0)), (pad.left, max(pad.right, 0)), (0, 0))
     padded = np.pad(x.astype(dtype), border)  # 0: the zero point
     extent = [dilated_extent(k, d) for k, d in zip(kernel, attrs.dilation, strict=True)]
-    view = sliding_window_view(padded, extent, axis=(1, 2))
-    view = view[:, :: attrs.stride[0], :: attrs.stride[1], :, :: attrs.dilation[0], :: attrs.dilation[1]]
-    return view[:, : out[1], : out[2]]
+    (down, across), (dilation_h, dilation_w) = attrs.stride, attrs.dilation
+    windows = sliding_window_view(padded, extent, axis=(1, 2))
+    return windows[:, ::down, ::across, :, ::dilation_h, ::dilation_w][:, : out[1], : out[2]]
 
 
 def conv_2d(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
-    """CONV_2D: im2col and a matrix product for each group."""
+    """Computes CONV_2D with im2col and one matrix product per group."""
     attrs, out = attributes(op, ConvAttrs), graph.tensors[op.outputs[0]].shape
-    weights = _weights(graph, op, inputs[1])
+    weights = _centre_filter(graph, op, inputs[1])
     channels, rows, columns, depth = weights.shape
     terms = depth * rows * columns
-    dtype = _exact_float(op, inputs[0], terms)
-    windows = _windows(centre(graph, op, 0, inputs[0]), attrs, (rows, columns), out, dtype)
+    dtype = _find_exact_float(op, inputs[0], terms)
+    windows = _make_windows(centre(graph, op, 0, inputs[0]), attrs, (rows, columns), out, dtype)
     groups = inputs[0].shape[3] // depth
     share = channels // groups
     sums = np.empty((*out[:3], channels), dtype)
     for i in range(groups):
-        taken = windows[:, :, :, i * depth : (i + 1) * depth].transpose(0, 1, 2, 4, 5, 3).reshape(-1, terms)
+        patches = windows[:, :, :, i * depth : (i + 1) * depth].transpose(0, 1, 2, 4, 5, 3).reshape(-1, terms)
         matrix = weights[i * share : (i + 1) * share].reshape(share, terms).T.astype(dtype)
-        sums[..., i * share : (i + 1) * share] = (taken @ matrix).reshape(*out[:3], share)
+        sums[..., i * share : (i + 1) * share] = (patches @ matrix).reshape(*out[:3], share)
     return _finish(graph, op, sums, inputs)
 
 
 def depthwise_conv_2d(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
-    """DEPTHWISE_CONV_2D: one multiply-add a tap over whole planes."""
+    """Computes DEPTHWISE_CONV_2D with one multiply-add per tap, over whole planes."""
     attrs, out = attributes(op, DepthwiseAttrs), graph.tensors[op.outputs[0]].shape
     exact, channels = np.int64 if inputs[0].dtype == _WIDE else np.int32, inputs[0].shape[3]
-    weights = _weights(graph, op, inputs[1])[0].astype(exact)
+    weights = _centre_filter(graph, op, inputs[1])[0].astype(exact)
     rows, columns, _ = weights.shape
-    windows = _windows(centre(graph, op, 0, inputs[0]), attrs, (rows, columns), out, exact)
+    windows = _make_windows(centre(graph, op, 0, inputs[0]), attrs, (rows, columns), out, exact)
     taps = weights.reshape(rows, columns, channels, -1)  # output channel = input channel * m + i
     sums = np.zeros((*out[:3], channels, taps.shape[3]), exact)
     for ky in range(rows):
@@ -117,10 +117,10 @@ def depthwise_conv_2d(graph: Graph, op: Op, inputs: list[Values]) -> list[Values
 
 
 def transpose_conv(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
-    """TRANSPOSE_CONV: every input pixel scatters its products; pads are cut off the full result."""
+    """Computes TRANSPOSE_CONV. Every input pixel adds its products to the result before pads are cut off."""
     attrs = attributes(op, ConvAttrs)
     batch, height, width, channels = graph.tensors[op.outputs[0]].shape
-    weights = _weights(graph, op, inputs[1])
+    weights = _centre_filter(graph, op, inputs[1])
     kernel_h, kernel_w, depth = weights.shape[1:]
     x = centre(graph, op, 0, inputs[0])
     rows, columns = x.shape[1:3]
@@ -128,7 +128,7 @@ def transpose_conv(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
     full_h = max((rows - 1) * stride_h + kernel_h, pad.top + height)
     full_w = max((columns - 1) * stride_w + kernel_w, pad.left + width)
     full = np.zeros((batch, full_h, full_w, channels), np.int64)
-    dtype = _exact_float(op, inputs[0], depth)
+    dtype = _find_exact_float(op, inputs[0], depth)
     source = x.reshape(-1, depth).astype(dtype)
     for ky in range(kernel_h):
         for kx in range(kernel_w):
@@ -140,12 +140,12 @@ def transpose_conv(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
 
 
 def fully_connected(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
-    """FULLY_CONNECTED: all dimensions but those of a filter's row are batch.
+    """Computes FULLY_CONNECTED. All dimensions except those of a row of the filter are batch.
 
-    Unlike a convolution it is requantised in double precision, with one rounding.
+    Unlike a convolution, it requantises in double precision, with one rounding.
     """
-    weights = _weights(graph, op, inputs[1])
-    dtype = _exact_float(op, inputs[0], weights.shape[1])
+    weights = _centre_filter(graph, op, inputs[1])
+    dtype = _find_exact_float(op, inputs[0], weights.shape[1])
     x = centre(graph, op, 0, inputs[0]).reshape(-1, weights.shape[1])
     total = _add_bias(x.astype(dtype) @ weights.T.astype(dtype), inputs)
     y = clip(graph, op, tensors.round_half_away_array(total * np.array(channel_scales(graph, op))))

@@ -1,9 +1,9 @@
-"""Fixed-point exponentials, reciprocals, roots and logarithms of the reference kernels, in integers alone.
+"""Fixed-point exponentials, reciprocals, roots and logarithms of the reference kernels, with integers only.
 
-Qm.n is a signed number of 16 or 32 bits with m integer and n fractional bits. A product is rounded, halves
-up; what is shifted beyond its bits saturates; sums wrap around, except where the comment says otherwise.
-SOFTMAX, LOG_SOFTMAX, DIV, RSQRT and L2_NORMALIZATION compute with 32 bits, the gates of an LSTM with 16, of
-which `logistic` and `tanh` are exact for all arguments.
+Qm.n is a signed number of 16 or 32 bits with m integer and n fractional bits. Products are rounded, halves
+up. Left shifts saturate. Sums wrap around unless a comment says otherwise. SOFTMAX, LOG_SOFTMAX, DIV, RSQRT
+and L2_NORMALIZATION compute with 32 bits, the gates of an LSTM with 16. `logistic` and `tanh`, which have 16
+bits, are exact for all arguments.
 """
 
 from dataclasses import dataclass
@@ -13,9 +13,9 @@ import numpy as np
 from buildtool.graph.fixedpoint import INT32_MAX, rounding_divide_by_pot
 from buildtool.graph.reference.tensors import Int64
 
-_NEWTON_STEPS = 3  # of a reciprocal
-_ROOT_STEPS = 5
-# Constants of 32 bits; those of 16 bits are the same, rounded.
+_NEWTON_STEPS = 3  # for a reciprocal
+_ROOT_STEPS = 5  # Newton steps for an inverse root
+# Constants for 32 bits. For 16 bits they are rounded.
 _EIGHTH = 1 << 28  # 1/8 as Q0.31
 _EXP_MINUS_EIGHTH = 1895147668  # round(exp(-1/8) * 2^31)
 _THIRD = 715827883  # round(2^31 / 3)
@@ -34,7 +34,7 @@ _ALPHA_N = 117049297  # 11/240 * r
 _ALPHA_D = 127690142  # 1/20 * r
 _ALPHA_I = 1057819769  # 2/r - r
 _ALPHA_F = 638450708  # 1/4 * r
-_LOG_BITS = 6  # integer bits while a logarithm of 5 integer bits is summed up
+_LOG_BITS = 6  # integer bits of the sums for a logarithm with 5 integer bits
 
 
 @dataclass(frozen=True)
@@ -45,23 +45,23 @@ class _Word:
 
     @property
     def one(self) -> int:
-        """The largest number, which stands for 1 as a fraction."""
+        """The largest number. As a fraction it represents 1."""
         return (1 << (self.bits - 1)) - 1
 
     def constant(self, value: int) -> int:
-        """A constant of 32 bits in `bits` bits, rounded."""
+        """Returns a 32-bit constant, rounded to `bits` bits."""
         return value if self.bits == 32 else (value + (1 << 15)) >> 16
 
     def mul(self, a: Int64, b: int | Int64) -> Int64:
-        """round(a * b / 2^(bits - 1)), halves up; the one product that does not fit saturates."""
+        """Returns round(a * b / 2^(bits - 1)), halves up. The one product that does not fit saturates."""
         return np.asarray(np.minimum((a * b + (1 << (self.bits - 2))) >> (self.bits - 1), self.one))
 
     def up(self, a: Int64, bits: int | Int64) -> Int64:
-        """`a` shifted left, saturating."""
+        """Returns `a` shifted left by `bits`, with saturation."""
         return np.asarray(np.clip(a << np.asarray(bits, np.int64), -self.one - 1, self.one))
 
     def exp_of_last_quarter(self, a: Int64) -> Int64:
-        """Exp of fractions in [-1/4, 0): a Taylor series of degree 4 around -1/8; 16 bits saturate."""
+        """Returns exp of [-1/4, 0) by a Taylor series of degree 4 around -1/8. With 16 bits it saturates."""
         around = self.constant(_EXP_MINUS_EIGHTH)
         x = a + self.constant(_EIGHTH)
         x2 = self.mul(x, x)
@@ -72,7 +72,7 @@ class _Word:
         return total if self.bits == 32 else np.asarray(np.minimum(total, self.one))
 
     def exp_of_negative(self, a: Int64, integer_bits: int) -> Int64:
-        """Exp of numbers <= 0, as a fraction: that of the last quarter, times one factor per binary digit."""
+        """Returns exp of numbers <= 0: exp of the last quarter times one factor per higher binary digit."""
         fraction_bits = self.bits - 1 - integer_bits
         quarter = 1 << (fraction_bits - 2)
         in_quarter = (a & (quarter - 1)) - quarter
@@ -87,9 +87,9 @@ class _Word:
         return np.asarray(np.where(a == 0, self.one, result))
 
     def twice_over_one_plus(self, a: Int64) -> Int64:
-        """2 / (1 + a) with 2 integer bits, for fractions in [0, 1].
+        """Returns 2 / (1 + a) with 2 integer bits, for fractions in [0, 1].
 
-        Newton's method for half the denominator, from 48/17 - 32/17 * (1 + a)/2.
+        It uses Newton's method for half the denominator. The start is 48/17 - 32/17 * (1 + a)/2.
         """
         half = (a + self.one + 1) >> 1
         x = self.constant(_48_OVER_17) + self.mul(half, self.constant(_MINUS_32_OVER_17))
@@ -99,44 +99,44 @@ class _Word:
 
 
 _NARROW, WORD = _Word(16), _Word(32)
-GATE_INTEGER_BITS = 3  # of a gate's sum, Q3.12
+GATE_INTEGER_BITS = 3  # of the sum of a gate, which is Q3.12
 
 
 def logistic(a: Int64) -> Int64:
-    """1 / (1 + exp(-a)) of Q3.12, as Q0.15."""
+    """Returns 1 / (1 + exp(-a)) as Q0.15; `a` is Q3.12."""
     exponential = _NARROW.exp_of_negative(np.where(a > 0, -a, a), GATE_INTEGER_BITS)
     positive = _NARROW.up(_NARROW.twice_over_one_plus(exponential), 1)
     return np.where(a == 0, 1 << 14, np.where(a > 0, positive, _NARROW.one - positive))
 
 
 def tanh(a: Int64, integer_bits: int) -> Int64:
-    """The hyperbolic tangent of numbers with 0 to 6 integer bits, as Q0.15."""
+    """Returns the hyperbolic tangent as Q0.15. `a` has `integer_bits` integer bits, 0 to 6."""
     exponential = _NARROW.exp_of_negative(np.where(a < 0, a, -a), integer_bits + 1)
     positive = _NARROW.up(_NARROW.twice_over_one_plus(exponential) - (1 << 13), 2)
     return np.where(a == 0, 0, np.where(a < 0, -positive, positive))
 
 
 def _leading_zeros(x: Int64) -> Int64:
-    """Zeros before the first one of each 32-bit number (not negative); 32 of 0."""
+    """Returns the number of leading zeros of each 32-bit number >= 0, which is 32 for 0."""
     bits = [32 - int(v).bit_length() for v in x.reshape(-1)]
     return np.asarray(bits, np.int64).reshape(x.shape)
 
 
 def _one_over_one_plus(x: Int64) -> Int64:
-    """1 / (1 + x) of Q0.31 numbers in [0, 1), as Q0.31."""
+    """Returns 1 / (1 + x) as Q0.31, for Q0.31 numbers in [0, 1)."""
     return WORD.up(WORD.twice_over_one_plus(x), 1)
 
 
 def reciprocal(x: Int64) -> tuple[Int64, Int64]:
-    """(factor, bits) of whole numbers x > 0: 1 / x = factor * 2^(-31 - bits), factor in [1/2, 1] as Q0.31."""
+    """Returns (Q0.31 factor in [1/2, 1], bits) for integers x > 0: 1 / x = factor * 2^(-31 - bits)."""
     zeros = _leading_zeros(x)
     return _one_over_one_plus((x << zeros) - (1 << 31)), 31 - zeros
 
 
 def inverse_root(x: Int64) -> tuple[Int64, Int64]:
-    """(multiplier, shift) of whole numbers x >= 0: 1 / sqrt(x) = multiplier * 2^(shift - 31); of 0 as of 1.
+    """Returns (multiplier, shift) for integers x >= 0: 1 / sqrt(x) = multiplier * 2^(shift - 31).
 
-    Five of Newton's steps for x scaled by a power of 4 to [1/2, 2), from 1.
+    0 counts as 1. x is scaled by a power of 4 to [1/2, 2). Then Newton's method takes five steps from 1.
     """
     value, right = np.maximum(x, 2), np.full(x.shape, 11, np.int64)
     while np.any(value >= 1 << 29):
@@ -156,9 +156,9 @@ def inverse_root(x: Int64) -> tuple[Int64, Int64]:
 
 
 def logarithm(x: Int64) -> Int64:
-    """The logarithm of Q12.19 numbers >= 1, as Q5.26.
+    """Returns the natural logarithm as Q5.26, for Q12.19 numbers >= 1.
 
-    x is 2^k * r with r near (1/2)^(1/4), by the better of two scalings that lie half a bit apart.
+    x is 2^k * r with r close to (1/2)^(1/4). Of two scalings, half a bit apart, the better one is used.
     """
     integer_bits, point = 12, 31 - _LOG_BITS
     quarter = rounding_divide_by_pot(np.asarray(1 << 29, np.int64), _LOG_BITS)

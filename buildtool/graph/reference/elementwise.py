@@ -1,4 +1,4 @@
-"""ADD, SUB, MUL and PRELU: int8, of ADD and SUB int16, too; inputs broadcast as numpy does."""
+"""ADD, SUB, MUL and PRELU of int8, and ADD and SUB of int16. Inputs broadcast as in numpy."""
 
 import numpy as np
 
@@ -7,14 +7,14 @@ from buildtool.graph.reference import tensors
 from buildtool.graph.reference.tensors import Factor, Values, centre, float_factor, quantization
 from buildtool.graph.types import DType, Graph, Op, OpKind, WidenedAttrs
 
-# Bits by which both inputs of ADD and SUB move left before they are scaled.
+# Bits by which both inputs of ADD and SUB are shifted left before they are scaled.
 ADD_LEFT_SHIFTS = {DType.INT8: 20, DType.INT16: 15}
 
 
 def add_factors(graph: Graph, op: Op) -> tuple[Factor, Factor, Factor]:
-    """ADD's and SUB's (multiplier, shift) of the first input, the second, and the output.
+    """Returns (multiplier, shift) of ADD or SUB for the first input, the second input and the output.
 
-    Both inputs are brought to twice the larger scale, 2^-20 of it a step; 2^-15 of int16.
+    Both inputs are scaled to steps of twice the larger scale times 2^-20, for int16 times 2^-15.
     """
     scales = [quantization(graph, op, t).scale for t in op.inputs[:2]]
     twice_larger = 2 * max(scales)
@@ -27,12 +27,12 @@ def add_factors(graph: Graph, op: Op) -> tuple[Factor, Factor, Factor]:
 
 
 def add_sub(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
-    """ADD and SUB."""
-    if isinstance(op.attrs, WidenedAttrs):  # the second operand gets the channels that it lacks
-        whole, narrow, filling = inputs
-        behind = whole.shape[-1] - narrow.shape[-1] - op.attrs.before
-        sides = [(0, 0)] * (narrow.ndim - 1) + [(op.attrs.before, behind)]
-        inputs = [whole, np.pad(narrow, sides, constant_values=filling[0])]
+    """Computes ADD and SUB."""
+    if isinstance(op.attrs, WidenedAttrs):  # adds the missing channels to the second operand
+        wide, narrow, filling = inputs
+        after = wide.shape[-1] - narrow.shape[-1] - op.attrs.before
+        sides = [(0, 0)] * (narrow.ndim - 1) + [(op.attrs.before, after)]
+        inputs = [wide, np.pad(narrow, sides, constant_values=filling[0])]
     *factors, out = add_factors(graph, op)
     left = ADD_LEFT_SHIFTS[graph.tensors[op.outputs[0]].dtype]
     a, b = (
@@ -43,14 +43,14 @@ def add_sub(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
 
 
 def mul(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
-    """MUL; TFLite computes the factor in float32."""
+    """Computes MUL. The factor is in float32, as in TFLite."""
     product = centre(graph, op, 0, inputs[0]) * centre(graph, op, 1, inputs[1])
     factor = float_factor(graph, op, quantization(graph, op, op.inputs[1]).scale)
     return [tensors.requantised(graph, op, product, factor)]
 
 
 def prelu(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
-    """PRELU: alpha broadcasts against the input; factors in float32."""
+    """Computes PRELU. Alpha broadcasts to the input; the factors are in float32."""
     x, alpha = centre(graph, op, 0, inputs[0]), centre(graph, op, 1, inputs[1])
     negative = float_factor(graph, op, quantization(graph, op, op.inputs[1]).scale)
     dtype, zero_point = graph.tensors[op.outputs[0]].dtype, tensors.output_quantization(graph, op).zero_point

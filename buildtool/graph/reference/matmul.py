@@ -1,4 +1,4 @@
-"""BATCH_MATMUL: int8 by int8, both operands activations or constants."""
+"""BATCH_MATMUL of int8. Each operand is an activation or a constant."""
 
 import numpy as np
 
@@ -9,13 +9,13 @@ from buildtool.graph.types import Graph, MatmulAttrs, Op
 
 
 def matmul_multiplier(graph: Graph, op: Op) -> Factor:
-    """(multiplier, shift) from a sum of products to the output; the scales' product is a float32."""
+    """Returns (multiplier, shift) from a sum of products to the output. The scales' product is in float32."""
     first, second, out = (quantization(graph, op, t).scale for t in (*op.inputs, op.outputs[0]))
     return quantize_multiplier(float(np.float32(first) * np.float32(second)) / out)
 
 
 def batch_matmul(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
-    """BATCH_MATMUL."""
+    """Computes BATCH_MATMUL."""
     attrs = attributes(op, MatmulAttrs)
     x, y = (centre(graph, op, n, value) for n, value in enumerate(inputs))
     x = x.swapaxes(-1, -2) if attrs.adj_x else x

@@ -1,6 +1,6 @@
-"""Operators of several operands element by element: maxima, differences, quotients, comparisons, choices.
+"""Elementwise operators of several operands: maxima, differences, quotients, comparisons, SELECT.
 
-int8 and truth values (one byte, 0 or 1); operands broadcast as numpy does. ADD, SUB, MUL: elementwise.py.
+The operands are int8 or truth values (one byte, 0 or 1) and broadcast. ADD, SUB and MUL: see `elementwise`.
 """
 
 import numpy as np
@@ -13,32 +13,32 @@ from buildtool.graph.reference.curves import reciprocal
 from buildtool.graph.reference.tensors import Factor, Values, centre, quantization
 from buildtool.graph.types import DType, Graph, Op, QuotientAttrs
 
-DIFFERENCE_LEFT_SHIFT = 7  # of SQUARED_DIFFERENCE's operands
-COMPARISON_LEFT_SHIFT = 8  # of a comparison's operands
+DIFFERENCE_LEFT_SHIFT = 7  # bits by which the operands of SQUARED_DIFFERENCE are shifted left
+COMPARISON_LEFT_SHIFT = 8  # bits by which the operands of a comparison are shifted left
 
 
 def larger(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
-    """The larger of the bytes as they are; of 0 and 1 it is LOGICAL_OR."""
+    """Returns the larger of the stored values. For truth values this is LOGICAL_OR."""
     return [np.asarray(np.maximum(*inputs))]
 
 
 def smaller(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
-    """The smaller of the bytes as they are; of 0 and 1 it is LOGICAL_AND."""
+    """Returns the smaller of the stored values. For truth values this is LOGICAL_AND."""
     return [np.asarray(np.minimum(*inputs))]
 
 
 def negate(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
-    """LOGICAL_NOT."""
+    """Computes LOGICAL_NOT."""
     return [np.logical_not(inputs[0])]
 
 
 def select(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
-    """SELECT and SELECT_V2: the bytes of the second operand where the first is true, else of the third."""
+    """Computes SELECT and SELECT_V2: the second operand where the first is true, otherwise the third."""
     return [np.where(*inputs)]
 
 
 def difference_factors(graph: Graph, op: Op) -> tuple[Factor, Factor, Factor]:
-    """SQUARED_DIFFERENCE's (multiplier, shift) of the first operand, the second, and the square."""
+    """Returns (multiplier, shift) of SQUARED_DIFFERENCE for the first operand, the second and the square."""
     first, second = (quantization(graph, op, t).scale for t in op.inputs)
     twice = 2 * max(first, second)
     steps = (1 << (2 * DIFFERENCE_LEFT_SHIFT)) * tensors.output_quantization(graph, op).scale
@@ -50,7 +50,7 @@ def difference_factors(graph: Graph, op: Op) -> tuple[Factor, Factor, Factor]:
 
 
 def squared_difference(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
-    """SQUARED_DIFFERENCE: both operands in units of twice the larger scale, 2^-7 of it a step."""
+    """Computes SQUARED_DIFFERENCE. Both operands are in steps of twice the larger scale times 2^-7."""
     *pairs, square = difference_factors(graph, op)
     a, b = (
         multiply_by_quantized_multiplier(centre(graph, op, i, inputs[i]) << DIFFERENCE_LEFT_SHIFT, *pair)
@@ -63,7 +63,7 @@ def squared_difference(graph: Graph, op: Op, inputs: list[Values]) -> list[Value
 
 
 def quotient_factor(graph: Graph, op: Op) -> Factor:
-    """DIV's (multiplier, shift) of the quotient of two differences to zero points; float32."""
+    """Returns DIV's (multiplier, shift) for operands minus their zero points, computed in float32."""
     first, second = (np.float32(quantization(graph, op, t).scale) for t in op.inputs)
     return quantize_multiplier(
         float(first / (second * np.float32(tensors.output_quantization(graph, op).scale)))
@@ -71,17 +71,18 @@ def quotient_factor(graph: Graph, op: Op) -> Factor:
 
 
 def divide(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
-    """DIV by a reciprocal; LiteRT stops at a divisor of 0, which here gives the end of the range.
+    """Computes DIV with a reciprocal.
 
-    Where a quotient is very small the reference kernel shifts by 32 bits and more, which C leaves undefined.
-    x86-64 and AArch64 take the distance modulo 32, as here unless the attributes ask for 0.
+    LiteRT fails at a divisor of 0; here it gives the end of the range. For a very small quotient the
+    reference kernel shifts by 32 bits or more, which C leaves undefined: x86-64 and AArch64 take the distance
+    modulo 32. The result here is the same, or 0 if the attributes say so.
     """
     a, b = (centre(graph, op, i, inputs[i]) for i in range(2))
     attrs = attributes(op, QuotientAttrs)
     a, b = np.broadcast_arrays(np.where(b < 0, -a, a), np.abs(b))
     factor, bits = reciprocal(np.maximum(b, 1))
     magnitudes = [int(v).bit_length() for v in np.where(a >= 0, a, ~a).flat]
-    room = 31 - np.array(magnitudes, np.int64).reshape(a.shape)  # bits below the sign that are equal to it
+    room = 31 - np.array(magnitudes, np.int64).reshape(a.shape)  # bits after the sign bit, equal to it
     multiplier, shift = quotient_factor(graph, op)
     quotient = fixedpoint.saturating_rounding_doubling_high_mul(a << room, factor)
     scaled = fixedpoint.saturating_rounding_doubling_high_mul(quotient, np.asarray(multiplier, np.int64))
@@ -95,7 +96,7 @@ def divide(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
 
 
 def comparison_operands(graph: Graph, op: Op) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
-    """(zero point, multiplier, shift) of both operands, in steps of 2^-8; truth values are 0 and 1."""
+    """Returns (zero point, multiplier, shift) per operand, for steps of 2^-8. Truth values are 0 or 1."""
 
     def operand(t: int) -> tuple[int, int, int]:
         if graph.tensors[t].dtype is DType.BOOL:
@@ -107,7 +108,7 @@ def comparison_operands(graph: Graph, op: Op) -> tuple[tuple[int, int, int], tup
 
 
 def compare(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
-    """EQUAL, LESS, ...: operands in units of 1/256, rounded; so values of small scales may count as equal."""
+    """Computes EQUAL, LESS, ... in rounded steps of 1/256, so close values may be equal."""
     scaled = []
     for value, (zero_point, *factor) in zip(inputs, comparison_operands(graph, op), strict=True):
         steps = (value.astype(np.int64) - zero_point) << COMPARISON_LEFT_SHIFT

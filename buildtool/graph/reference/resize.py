@@ -1,4 +1,4 @@
-"""RESIZE_NEAREST_NEIGHBOR and RESIZE_BILINEAR, 8 bits."""
+"""RESIZE_NEAREST_NEIGHBOR and RESIZE_BILINEAR of 8-bit elements."""
 
 import numpy as np
 
@@ -7,12 +7,12 @@ from buildtool.graph.geometry import attributes
 from buildtool.graph.reference.tensors import Int64, Values
 from buildtool.graph.types import Graph, Op, ResizeAttrs
 
-FRACTION_BITS = 10  # of bilinear's positions
+FRACTION_BITS = 10  # fraction bits of positions in RESIZE_BILINEAR
 _ONE = 1 << FRACTION_BITS
 
 
 def nearest_indices(size: int, out: int, attrs: ResizeAttrs) -> Int64:
-    """The input row (or column) of each output row; positions are float32."""
+    """Returns the input row (or column) of each output row. Positions are float32."""
     aligned = attrs.align_corners and out > 1
     scale = np.float32(size - 1) / np.float32(out - 1) if aligned else np.float32(size) / np.float32(out)
     offset = np.float32(0.5 if attrs.half_pixel_centers else 0.0)
@@ -22,14 +22,14 @@ def nearest_indices(size: int, out: int, attrs: ResizeAttrs) -> Int64:
 
 
 def nearest(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
-    """RESIZE_NEAREST_NEIGHBOR."""
+    """Computes RESIZE_NEAREST_NEIGHBOR."""
     attrs, out = attributes(op, ResizeAttrs), graph.tensors[op.outputs[0]].shape
     rows, columns = (nearest_indices(inputs[0].shape[i], out[i], attrs) for i in (1, 2))
     return [np.ascontiguousarray(inputs[0][:, rows[:, None], columns])]
 
 
 def bilinear_positions(size: int, out: int, attrs: ResizeAttrs) -> tuple[Int64, Int64, Int64]:
-    """(lower index, upper index, position) of each output row or column; 2^10 is one input pixel."""
+    """Returns (lower index, upper index, position) of each output row or column. 2^10 is one input pixel."""
     scale = (_ONE * size + out // 2) // out
     if attrs.align_corners and out > 1:
         scale = (_ONE * (size - 1) + (out - 1) // 2) // (out - 1)
@@ -42,7 +42,7 @@ def bilinear_positions(size: int, out: int, attrs: ResizeAttrs) -> tuple[Int64, 
 
 
 def bilinear(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
-    """RESIZE_BILINEAR in integers: weights of 2^10, the sum divided by 2^20 with rounding."""
+    """Computes RESIZE_BILINEAR in integers: the weights are in steps of 2^-10, and the sum is rounded."""
     attrs, out = attributes(op, ResizeAttrs), graph.tensors[op.outputs[0]]
     x = inputs[0].astype(np.int64)
     y0, y1, y = bilinear_positions(x.shape[1], out.shape[1], attrs)

@@ -1,4 +1,4 @@
-"""Operators that move elements and change none: RESHAPE, TRANSPOSE, PAD, SLICE, TILE, GATHER, blocks, ..."""
+"""Operators that only move elements: RESHAPE, TRANSPOSE, PAD, SLICE, TILE, GATHER, blocks, ..."""
 
 import numpy as np
 
@@ -9,12 +9,12 @@ from buildtool.graph.types import Graph, Op, OpKind
 
 
 def reshape(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
-    """RESHAPE, SQUEEZE, EXPAND_DIMS."""
+    """Computes RESHAPE, SQUEEZE and EXPAND_DIMS."""
     return [inputs[0].reshape(graph.tensors[op.outputs[0]].shape)]
 
 
 def transpose(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
-    """TRANSPOSE, a shuffle of channels too."""
+    """Computes TRANSPOSE, or a shuffle of channels."""
     if isinstance(op.attrs, g.ShuffleAttrs):
         shape = inputs[0].shape
         groups = inputs[0].reshape(*shape[:3], op.attrs.groups, -1)
@@ -23,7 +23,7 @@ def transpose(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
 
 
 def pad(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
-    """PAD and MIRROR_PAD."""
+    """Computes PAD and MIRROR_PAD."""
     attrs = attributes(op, g.PadAttrs)
     if attrs.mode is g.PadMode.CONSTANT:
         return [np.pad(inputs[0], attrs.paddings, constant_values=attrs.value)]
@@ -31,51 +31,51 @@ def pad(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
 
 
 def concatenation(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
-    """CONCATENATION of tensors with one quantisation."""
+    """Computes CONCATENATION of tensors with the same quantisation."""
     return [np.concatenate(inputs, axis=attributes(op, g.AxisAttrs).axis)]
 
 
 def split(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
-    """SPLIT into equal parts."""
+    """Computes SPLIT into equal parts."""
     parts = np.split(inputs[0], len(op.outputs), axis=attributes(op, g.AxisAttrs).axis)
     return [np.ascontiguousarray(part) for part in parts]
 
 
 def slice_(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
-    """SLICE and STRIDED_SLICE; dropped axes have one element."""
+    """Computes SLICE and STRIDED_SLICE. Removed axes have one element."""
     attrs = attributes(op, g.SliceAttrs)
-    picked = inputs[0]
+    part = inputs[0]
     for axis, (begin, step, extent) in enumerate(zip(attrs.begin, attrs.stride, attrs.extent, strict=True)):
-        picked = picked.take(begin + step * np.arange(extent), axis=axis)
-    return [picked.reshape(graph.tensors[op.outputs[0]].shape)]
+        part = part.take(begin + step * np.arange(extent), axis=axis)
+    return [part.reshape(graph.tensors[op.outputs[0]].shape)]
 
 
 def copy(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
-    """READ_VARIABLE and ASSIGN_VARIABLE: the same bytes."""
+    """Computes READ_VARIABLE and ASSIGN_VARIABLE: the same bytes."""
     return [inputs[0].copy()]
 
 
 def shift(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
-    """SHIFT: the end of the old value, then the new one."""
+    """Computes SHIFT: the end of the old value, then the new value."""
     old, new = inputs
     axis = attributes(op, g.AxisAttrs).axis
-    kept = old.take(np.arange(new.shape[axis], old.shape[axis]), axis=axis)
-    return [np.concatenate([kept, new], axis=axis)]
+    tail = old.take(np.arange(new.shape[axis], old.shape[axis]), axis=axis)
+    return [np.concatenate([tail, new], axis=axis)]
 
 
 def tile(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
-    """TILE."""
+    """Computes TILE."""
     return [np.tile(inputs[0], attributes(op, g.TileAttrs).multiples)]
 
 
 def gather(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
-    """GATHER."""
+    """Computes GATHER."""
     attrs = attributes(op, g.GatherAttrs)
     return [np.take(inputs[0], attrs.indices, axis=attrs.axis)]
 
 
 def squares(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
-    """DEPTH_TO_SPACE, SPACE_TO_DEPTH: two of six dimensions change places."""
+    """Computes DEPTH_TO_SPACE and SPACE_TO_DEPTH: swaps two of six dimensions."""
     block, out = attributes(op, g.BlockAttrs).block, graph.tensors[op.outputs[0]].shape
     batch, rows, columns, depth = inputs[0].shape
     split = (batch, rows, columns, block, block, out[3])
@@ -85,7 +85,7 @@ def squares(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
 
 
 def space_to_batch(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
-    """SPACE_TO_BATCH_ND: the place within the block is the batch's slower part."""
+    """Computes SPACE_TO_BATCH_ND. The place in the block becomes the outer part of the batch dimension."""
     attrs, x = attributes(op, g.BatchBlockAttrs), inputs[0]
     inner = 1 + len(attrs.block)  # the first dimension without blocks
     padded = np.pad(x, ((0, 0), *attrs.edges, *[(0, 0)] * (x.ndim - inner)), constant_values=attrs.value)
@@ -93,12 +93,12 @@ def space_to_batch(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
     split = [n for size, block in sides for n in (size // block, block)]
     blocks = padded.reshape(x.shape[0], *split, *x.shape[inner:])
     within, across = range(2, 2 * inner, 2), range(1, 2 * inner - 1, 2)
-    dealt = blocks.transpose(*within, 0, *across, *range(2 * inner - 1, blocks.ndim))
-    return [np.ascontiguousarray(dealt).reshape(graph.tensors[op.outputs[0]].shape)]
+    by_place = blocks.transpose(*within, 0, *across, *range(2 * inner - 1, blocks.ndim))
+    return [np.ascontiguousarray(by_place).reshape(graph.tensors[op.outputs[0]].shape)]
 
 
 def batch_to_space(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
-    """BATCH_TO_SPACE_ND."""
+    """Computes BATCH_TO_SPACE_ND."""
     attrs, x = attributes(op, g.BatchBlockAttrs), inputs[0]
     count, batch = len(attrs.block), graph.tensors[op.outputs[0]].shape[0]
     blocks = x.reshape(*attrs.block, batch, *x.shape[1:])
@@ -106,5 +106,5 @@ def batch_to_space(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
     order = [count, *pairs, *range(2 * count + 1, blocks.ndim)]
     joined = [n * block for n, block in zip(x.shape[1:], attrs.block, strict=False)]
     whole = blocks.transpose(order).reshape(batch, *joined, *x.shape[1 + count :])
-    kept = [slice(before, n - after) for n, (before, after) in zip(joined, attrs.edges, strict=True)]
-    return [np.ascontiguousarray(whole[(slice(None), *kept)])]
+    slices = [slice(before, n - after) for n, (before, after) in zip(joined, attrs.edges, strict=True)]
+    return [np.ascontiguousarray(whole[(slice(None), *slices)])]

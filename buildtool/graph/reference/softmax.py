@@ -1,19 +1,19 @@
 """SOFTMAX, LOG_SOFTMAX and L2_NORMALIZATION over the last dimension, in integers.
 
-LiteRT's reference kernel of SOFTMAX uses no float (its optimised one does, and differs). Qm.n below is a
+LiteRT's reference SOFTMAX uses integers (its optimised kernel uses floats and gives other results). Qm.n is a
 signed 32-bit number with m integer and n fractional bits. A C kernel needs one table,
 
     exponentials[d] = exp(-d * input scale * beta) as Q0.31, d = largest element - element, 0..255
 
-and then, for each row of elements x (all 32 bits; `high_mul`, `rounding_shift` as in fixedpoint.py):
+and then, for each row of elements x (32 bits; `high_mul` and `rounding_shift` are in `fixedpoint`):
 
-    sum    = sum of rounding_shift(exponentials[d], 12)            Q12.19, order does not matter
-    if sum >= SUM_LIMIT: every output is -128                      (nothing reaches half a step)
+    sum    = sum of rounding_shift(exponentials[d], 12)            Q12.19, in any order
+    if sum >= SUM_LIMIT: every output is -128                      (every probability is below half a step)
     factor, exponent = reciprocal(sum)                             exponent + 12 - 8
     y      = rounding_shift(high_mul(factor, exponentials[d]), exponent) - 128, clamped to int8
 
-Output scale and zero point are fixed at 1/256 and -128 by the operator; they do not take part.
-LOG_SOFTMAX takes the same table, and `LogScaling`.
+The operator fixes the output scale at 1/256 and the zero point at -128, so the computation does not use them.
+LOG_SOFTMAX needs the same table and `LogScaling`.
 """
 
 import math
@@ -30,37 +30,37 @@ from buildtool.graph.reference.curves import WORD, inverse_root, logarithm, reci
 from buildtool.graph.reference.tensors import Values, centre, quantization
 from buildtool.graph.types import Graph, Op, SoftmaxAttrs
 
-SUM_INTEGER_BITS = 12  # of the sum of exponentials, Q12.19
-# From here on the reciprocal's exponent exceeds 31: all probabilities are below 1/512 and round to 0
-# (LiteRT itself aborts on such rows).
+SUM_INTEGER_BITS = 12  # of the sum of exponentials, which is Q12.19
+# From this sum on, the exponent of the reciprocal is above 31: all probabilities are below 1/512 and round to
+# 0. LiteRT itself aborts on such rows.
 SUM_LIMIT = 1 << 28
 
-_DIFF_INTEGER_BITS = 5  # of the scaled differences and of logarithms, Q5.26
+_DIFF_INTEGER_BITS = 5  # of scaled differences and of logarithms, which are Q5.26
 _DIFF_FRACTION_BITS = 31 - _DIFF_INTEGER_BITS
 _NORM_OUTPUT_BITS = 7  # outputs of L2_NORMALIZATION are multiples of 2^-7
-_LOG_OUTPUT_ZERO = 127  # the zero point of LOG_SOFTMAX's output, of scale 1/16
+_LOG_OUTPUT_ZERO = 127  # zero point of LOG_SOFTMAX's output; its scale is 1/16
 _LOG_SHIFT = _DIFF_FRACTION_BITS - 4  # from Q5.26 to sixteenths
 
 
 def exponentials(input_scale: float, beta: float) -> npt.NDArray[np.int32]:
-    """int32[256]: exp(-d * input_scale * beta) as Q0.31 for d = 0..255, 0 where it is negligible."""
+    """Returns exp(-d * input_scale * beta) as Q0.31 for d = 0..255: int32[256]; negligible values are 0."""
     steps = 1 << _DIFF_FRACTION_BITS
     factor = float(np.float32(beta)) * float(np.float32(input_scale)) * steps
-    if factor >= 1 << 30:  # all but 0 leave Q5.26
+    if factor >= 1 << 30:  # only d = 0 fits Q5.26
         return np.array([INT32_MAX, *([0] * 255)], np.int32)
     multiplier, shift = quantize_multiplier(factor)
     if shift < 0:
-        raise ModelError(f"softmax cannot tell values {input_scale:g} * {beta:g} apart")
-    # Differences that leave Q5.26 after scaling count as exp(-infinity).
+        raise ModelError(f"the scale {input_scale:g} * beta {beta:g} is too small for a softmax")
+    # differences beyond Q5.26 after scaling have an exponential of 0
     radius = math.floor(((1 << _DIFF_INTEGER_BITS) - 1) * steps / (1 << shift))
     d = np.arange(256, dtype=np.int64)
-    used = d <= radius
-    scaled = WORD.mul(np.where(used, -d, 0) << shift, multiplier)
-    return np.where(used, WORD.exp_of_negative(scaled, _DIFF_INTEGER_BITS), 0).astype(np.int32)
+    fits = d <= radius
+    scaled = WORD.mul(np.where(fits, -d, 0) << shift, multiplier)
+    return np.where(fits, WORD.exp_of_negative(scaled, _DIFF_INTEGER_BITS), 0).astype(np.int32)
 
 
 def softmax(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
-    """SOFTMAX over the last dimension, of int8 to int8 or int16."""
+    """Computes SOFTMAX over the last dimension, from int8 to int8 or int16."""
     scale, beta = quantization(graph, op, op.inputs[0]).scale, attributes(op, SoftmaxAttrs).beta
     x, out = inputs[0].astype(np.int64), graph.tensors[op.outputs[0]].dtype
     exps = exponentials(scale, beta).astype(np.int64)[x.max(-1, keepdims=True) - x]
@@ -73,7 +73,7 @@ def softmax(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
 
 
 def l2_normalization(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
-    """Each element over the root of the sum of all squares of the last dimension."""
+    """Computes L2_NORMALIZATION: each element over the root of the sum of squares of the last dimension."""
     x = centre(graph, op, 0, inputs[0])
     multiplier, shift = inverse_root((x * x).sum(-1, keepdims=True))
     y = fixedpoint.multiply_by_quantized_multiplier(x, multiplier, shift + _NORM_OUTPUT_BITS)
@@ -83,9 +83,9 @@ def l2_normalization(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]
 
 @dataclass(frozen=True)
 class LogScaling:
-    """How LOG_SOFTMAX scales: a difference of d steps is `multiplier` * 2^(shift - 31) * d in Q5.26.
+    """The factors of LOG_SOFTMAX: a difference of d steps is `multiplier` * 2^(shift - 31) * d in Q5.26.
 
-    `back` * 2^(back_shift - 31) is the way back; differences below -`radius` do not count in the sum.
+    `back` * 2^(back_shift - 31) is the inverse factor. Differences below -`radius` do not count in the sum.
     """
 
     multiplier: int
@@ -96,17 +96,17 @@ class LogScaling:
 
 
 def log_scaling(scale: float) -> LogScaling:
-    """The factors for an input of that scale; ModelError where it is too small to tell values apart."""
+    """Returns the factors for an input scale. Raises ModelError if the scale is too small."""
     factor = float(np.float32(scale)) * (1 << _DIFF_FRACTION_BITS)
     multiplier, shift = quantize_multiplier(min(factor, INT32_MAX))
     if shift < 0:
-        raise ModelError(f"a log softmax cannot tell values of scale {scale:g} apart")
+        raise ModelError(f"the scale {scale:g} is too small for a log softmax")
     back = quantize_multiplier((1 << (31 - shift)) / multiplier)
     return LogScaling(multiplier, shift, *back, math.floor((31 << _DIFF_FRACTION_BITS) / (1 << shift)))
 
 
 def log_softmax(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
-    """LOG_SOFTMAX: differences to the largest element, less the logarithm of the sum of exponentials."""
+    """Computes LOG_SOFTMAX: differences to the largest element minus the log of the sum of exponentials."""
     scale, x = quantization(graph, op, op.inputs[0]).scale, inputs[0].astype(np.int64)
     s = log_scaling(scale)
     d = x - x.max(-1, keepdims=True)

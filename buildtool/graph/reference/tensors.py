@@ -1,4 +1,4 @@
-"""Shared by the families of operators: values, quantisations, requantisation."""
+"""What all families of operators share: types of values, quantisations, requantisation."""
 
 from collections.abc import Callable
 from typing import Any, TypeAlias
@@ -13,33 +13,33 @@ from buildtool.graph.types import Activation, Graph, Op, Quantization
 
 Values: TypeAlias = npt.NDArray[np.generic]
 Int64: TypeAlias = npt.NDArray[np.int64]
-# Computes an operator's outputs from its inputs (an absent bias is left out).
+# Computes an operator's outputs from its inputs. The inputs do not include an absent bias.
 Rule: TypeAlias = Callable[[Graph, Op, list[Values]], list[Values]]
 Factor: TypeAlias = tuple[int, int]  # (multiplier, shift)
 
 
 def quantization(graph: Graph, op: Op, tensor: int) -> Quantization:
-    """The quantisation of a tensor of `op`, which must have one."""
+    """Returns the quantisation of a tensor of `op`. Raises ModelError if the tensor does not have one."""
     quant = graph.tensors[tensor].quant
     if quant is None:
-        raise ModelError("has no quantisation", operator=op.place, tensor=graph.tensors[tensor].name)
+        raise ModelError("it has no quantisation", operator=op.place, tensor=graph.tensors[tensor].name)
     return quant
 
 
 def output_quantization(graph: Graph, op: Op) -> Quantization:
-    """The quantisation of the operator's first output."""
+    """Returns the quantisation of the operator's first output."""
     return quantization(graph, op, op.outputs[0])
 
 
 def centre(graph: Graph, op: Op, position: int, value: Values) -> Int64:
-    """Input `position` minus its zero point."""
+    """Returns the value of input `position` minus its zero point."""
     if value.dtype.kind not in "iu":
-        raise UnsupportedError(f"{op.kind} of {value.dtype} is not supported", operator=op.place)
+        raise UnsupportedError(f"{op.kind} of {value.dtype} elements is not supported", operator=op.place)
     return value.astype(np.int64) - quantization(graph, op, op.inputs[position]).zero_point
 
 
 def float_ratio(*scales: float, over: float) -> float:
-    """Product of scales over a scale, each step rounded to float32, as TFLite's float expressions are."""
+    """Returns the product of `scales` divided by `over`. As in TFLite, every step is rounded to float32."""
     product = np.float32(scales[0])
     for scale in scales[1:]:
         product = np.float32(product * np.float32(scale))
@@ -47,7 +47,7 @@ def float_ratio(*scales: float, over: float) -> float:
 
 
 def float_factor(graph: Graph, op: Op, *more: float) -> Factor:
-    """(multiplier, shift) from the first operand's scale, times `more`, to the output's, in float32."""
+    """Returns (multiplier, shift): the first operand's scale times `more`, over the output's, in float32."""
     scale, out = quantization(graph, op, op.inputs[0]).scale, output_quantization(graph, op).scale
     return quantize_multiplier(float_ratio(scale, *more, over=out))
 
@@ -59,28 +59,28 @@ def requantise(
     zero_point: int,
     limits: tuple[int, int],
 ) -> Int64:
-    """X * multiplier * 2^(shift - 31) + zero_point, clamped to limits (inclusive)."""
+    """Returns x * multiplier * 2^(shift - 31) + zero_point, clamped to `limits` (inclusive)."""
     y = fixedpoint.multiply_by_quantized_multiplier(x, multiplier, shift)
     y += zero_point
-    if np.any(np.asarray(shift) > 0) and np.any(y > INT32_MAX):  # the C code's int32 wraps
+    if np.any(np.asarray(shift) > 0) and np.any(y > INT32_MAX):  # int32 wraps in the C code
         y = wrap_int32(y)
     return np.asarray(np.clip(y, *limits))
 
 
 def requantised(graph: Graph, op: Op, x: Int64, factor: tuple[npt.ArrayLike, npt.ArrayLike]) -> Values:
-    """`x` as elements of the operator's output, under its fused activation if it has one."""
+    """Requantises `x` to elements of the operator's output and applies its fused activation."""
     zero_point, dtype = output_quantization(graph, op).zero_point, graph.tensors[op.outputs[0]].dtype
     return requantise(x, *factor, zero_point, output_limits(graph, op)).astype(dtype.value)
 
 
 def clip(graph: Graph, op: Op, y: npt.NDArray[Any]) -> Values:
-    """Steps above the zero point as elements of the output, under its fused activation if it has one."""
+    """Returns `y` plus the zero point as elements of the output, with its fused activation applied."""
     zero_point, dtype = output_quantization(graph, op).zero_point, graph.tensors[op.outputs[0]].dtype
     return np.asarray(np.clip(y + zero_point, *output_limits(graph, op)), dtype.value)
 
 
 def output_limits(graph: Graph, op: Op) -> tuple[int, int]:
-    """The least and greatest output, both inclusive."""
+    """Returns the least and the greatest output, which follow from type and fused activation."""
     activation = getattr(op.attrs, "activation", Activation.NONE)
     return fixedpoint.activation_range(
         activation, output_quantization(graph, op), graph.tensors[op.outputs[0]].dtype
@@ -88,7 +88,7 @@ def output_limits(graph: Graph, op: Op) -> tuple[int, int]:
 
 
 def round_half_away_array(x: npt.NDArray[np.floating[Any]]) -> npt.NDArray[np.float64]:
-    """The nearest integers, halves away from zero, still as float64; exact below 2^52."""
+    """Returns the nearest integers, halves away from zero, as float64. They are exact below 2^52."""
     wide = x.astype(np.float64)
     whole = np.trunc(wide)
     return np.asarray(whole + np.sign(wide) * (np.abs(wide - whole) >= 0.5))

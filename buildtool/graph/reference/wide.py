@@ -1,6 +1,6 @@
 """SOFTMAX, LOGISTIC and TANH of int16, and CAST.
 
-As LiteRT's reference kernels, which interpolate in tables (see docs/arithmetic.md); zero points are 0.
+As in LiteRT's reference kernels, they interpolate in tables (see docs/arithmetic.md). Zero points are 0.
 """
 
 import functools
@@ -18,16 +18,16 @@ from buildtool.graph.types import DType, Graph, Op, SoftmaxAttrs
 Table = npt.NDArray[np.int64]
 
 HALVES = RANGES[DType.INT16]
-STEPS = 512  # of an interpolation table over all int16 values
+STEPS = 512  # number of steps in an interpolation table over all int16 values
 SIGMOID_STEPS = 256
 SIGMOID_SCALE = 3 * 4096  # input steps of the interpolation for 1.0
 
 
 def sample(low: float, high: float, function: Callable[[float], float]) -> Table:
-    """int64[513]: a function from `low` to `high` in steps of 2^-15, to be interpolated in 512 steps.
+    """Returns the interpolation table of a function from `low` to `high`: int64[513], in steps of 2^-15.
 
-    As LiteRT's LUTPopulate: a step's sample is moved by half the error that the interpolation would make in
-    its middle.
+    As in LiteRT's LUTPopulate, each sample is corrected by half the error of the interpolation in the middle
+    of its step.
     """
     step = (high - low) / STEPS
 
@@ -43,7 +43,7 @@ def sample(low: float, high: float, function: Callable[[float], float]) -> Table
 
 
 def interpolate(x: Int64, table: Table) -> Int64:
-    """A sampled function of int16 values."""
+    """Returns the interpolated values of a table at int16 values."""
     index = 256 + (x >> 7)
     base, slope = table[index], table[index + 1] - table[index]
     return np.asarray(base + ((slope * (x & 127) + 64) >> 7))
@@ -51,34 +51,34 @@ def interpolate(x: Int64, table: Table) -> Int64:
 
 @functools.cache
 def exponential_table() -> Table:
-    """exp(x), x from -10 to 0."""
+    """Returns the table of exp(x), x from -10 to 0."""
     return sample(-10.0, 0.0, math.exp)
 
 
 @functools.cache
 def reciprocal_table() -> Table:
-    """1 / (1 + x), x from 0 to 1."""
+    """Returns the table of 1 / (1 + x), x from 0 to 1."""
     return sample(0.0, 1.0, lambda x: 1 / (1 + x))
 
 
 def softmax_factor(graph: Graph, op: Op) -> tuple[int, int]:
-    """(multiplier, shift) that brings differences to steps of 10 / 65535."""
+    """Returns (multiplier, shift) that scales differences to steps of 10 / 65535."""
     beta = attributes(op, SoftmaxAttrs).beta
     scale = quantization(graph, op, op.inputs[0]).scale
     return quantize_multiplier(float_ratio(scale, beta, over=1.0) / (10.0 / 65535.0))
 
 
 def softmax(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
-    """SOFTMAX over the last dimension."""
+    """Computes SOFTMAX over the last dimension."""
     x = inputs[0].astype(np.int64)
     difference = x - x.max(-1, keepdims=True)
     places = requantise(difference, *softmax_factor(graph, op), 0, (INT32_MIN, INT32_MAX)) + 32767
     exps = interpolate(np.clip(places, *HALVES), exponential_table())
     total = exps.sum(-1, keepdims=True)
-    bits = np.frexp(total.astype(np.float64))[1].astype(np.int64)  # that a sum has
+    bits = np.frexp(total.astype(np.float64))[1].astype(np.int64)  # number of bits in each sum
     headroom = 32 - bits
-    whole = ((total << (headroom - 1)) + (1 << 13)) >> 14  # from 65536 for 1 to 131072 for 2
-    factor = interpolate(np.clip(whole - 32768 - 65536, *HALVES), reciprocal_table())
+    scaled = ((total << (headroom - 1)) + (1 << 13)) >> 14  # from 65536 for 1 to 131072 for 2
+    factor = interpolate(np.clip(scaled - 32768 - 65536, *HALVES), reciprocal_table())
     right = 31 - headroom
     y = (exps * factor + (np.int64(1) << (right - 1))) >> right
     return [np.clip(y, 0, 32767).astype(np.int16)]
@@ -86,9 +86,9 @@ def softmax(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
 
 @functools.cache
 def sigmoid_table() -> Table:
-    """int64[257]: 65536 / (1 + exp(-i / 24)), at most 65535, rounded as LiteRT's table has it.
+    """Returns LiteRT's table of 65536 / (1 + exp(-i / 24)), at most 65535: int64[257].
 
-    At some places that table is one above the nearest integer, which no formula explains.
+    At the places `_UP`, LiteRT's table is one above the nearest integer. No formula explains them.
     """
     values = [65536 / (1 + math.exp(-i / 24)) for i in range(SIGMOID_STEPS)]
     return np.array([min(math.floor(v + 0.5) + (i in _UP), 65535) for i, v in enumerate(values)] + [65535])
@@ -101,7 +101,7 @@ _UP = {
 
 
 def sigmoid_factor(scale: float) -> tuple[int, int]:
-    """(multiplier, right shift) of LOGISTIC's and TANH's inputs, whose steps become 1 / 12288."""
+    """Returns (multiplier, right shift) that scales inputs of LOGISTIC and TANH to steps of 1 / 12288."""
     power = math.log2(scale)
     shift = 12 + round(power)
     if abs(power - round(power)) < 1e-3 and shift in (0, 1):
@@ -113,21 +113,21 @@ def sigmoid_factor(scale: float) -> tuple[int, int]:
 
 
 def logistic(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
-    """LOGISTIC."""
-    x, result = _sigmoid(graph, op, inputs, 9, 0x7FFF << 10)
+    """Computes LOGISTIC."""
+    x, result = _look_up_sigmoid(graph, op, inputs, 9, 0x7FFF << 10)
     result = np.where(x >= 0, result + (1 << 9), (1 << 25) - result + (1 << 9) - 1)
     return [(result >> 10).astype(np.int16)]
 
 
 def tanh(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
-    """TANH, which is 2 * sigmoid(2x) - 1."""
-    x, result = _sigmoid(graph, op, inputs, 8, 0xFFFF << 8)
+    """Computes TANH as 2 * sigmoid(2x) - 1."""
+    x, result = _look_up_sigmoid(graph, op, inputs, 8, 0xFFFF << 8)
     result = np.where(x >= 0, result - (1 << 23) + (1 << 7), -result + (1 << 23) + (1 << 7) - 1)
     return [(result >> 8).astype(np.int16)]
 
 
-def _sigmoid(graph: Graph, op: Op, inputs: list[Values], bits: int, most: int) -> tuple[Int64, Int64]:
-    """The inputs x in steps of 1 / 12288, and |x| looked up in steps of 2^bits; `most` beyond the table."""
+def _look_up_sigmoid(graph: Graph, op: Op, inputs: list[Values], bits: int, most: int) -> tuple[Int64, Int64]:
+    """Returns x in steps of 1 / 12288, and the sigmoid of |x|: one entry per 2^bits steps, then `most`."""
     multiplier, right = sigmoid_factor(quantization(graph, op, op.inputs[0]).scale)
     x = (inputs[0].astype(np.int64) * multiplier + (1 << right >> 1)) >> right
     place, table = np.abs(x), sigmoid_table()
@@ -136,5 +136,5 @@ def _sigmoid(graph: Graph, op: Op, inputs: list[Values], bits: int, most: int) -
 
 
 def cast(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
-    """CAST among integers: the low bits, whatever scales the tensors have."""
+    """Computes CAST between integers: the low bits. The scales do not matter."""
     return [inputs[0].astype(graph.tensors[op.outputs[0]].dtype.value)]

@@ -1,4 +1,4 @@
-"""Rewrites: the same results with fewer operators. No byte of a result that still exists changes."""
+"""Rewrites a graph to fewer operators. Every tensor that remains has the same bytes as before."""
 
 from collections.abc import Callable
 
@@ -9,7 +9,7 @@ from buildtool.graph.rewrite.lookups import fold_constants, fuse_activations, lo
 from buildtool.graph.states import settle_states
 from buildtool.graph.types import Graph
 
-# Dead operators go first, so that every reader counts.
+# Dead operators go first, so that only live readers count.
 _PASSES: tuple[Callable[[Draft], None], ...] = (
     moves.drop_dead,
     moves.drop_noops,
@@ -31,25 +31,25 @@ _PASSES: tuple[Callable[[Draft], None], ...] = (
 
 
 def rewrite(graph: Graph, *, lookups: bool = True) -> Graph:
-    """The graph simplified until nothing changes: int8 edges, no no-ops, pads folded.
+    """Returns the graph, simplified until nothing changes: int8 inputs and outputs, no no-ops, folded pads.
 
-    Network inputs and outputs keep their number and order; state is settled (see `states`). `lookups`:
-    whether operators that together are a function of one byte become one LOOKUP, which no file has. Raises
-    UnsupportedError for float tensors inside the network and for constants too large to fold.
+    Network inputs and outputs keep their number and order. States are settled (see `states`). With `lookups`,
+    operators that together are a function of one byte become one LOOKUP, which .tflite does not have. Raises
+    UnsupportedError for float tensors inside the network and for constants that are too large to fold.
     """
     draft = Draft(graph)
     moves.drop_dead(draft)
     edges.strip_float_edges(draft)
     draft.changed = True
     _settle(draft)
-    blocks.lower_blocks(draft)  # those that no convolution has taken by now
+    blocks.lower_blocks(draft)  # the blocks that have not become part of a convolution
     _settle(draft)
-    if lookups:  # last: other passes have fused operators by now
+    if lookups:  # last, after other passes have fused operators
         look_up(draft)
     result = draft.graph()
     if result.states:
         draft = Draft(settle_states(result))
-        moves.drop_dead(draft)  # operators that a SHIFT replaces
+        moves.drop_dead(draft)  # operators that a SHIFT has replaced
         result = draft.graph()
     check_graph(result)
     return result

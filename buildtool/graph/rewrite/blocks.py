@@ -1,9 +1,10 @@
-"""Blocks of the batch: dilated convolutions as older converters write them; all others become copies.
+"""SPACE_TO_BATCH_ND and BATCH_TO_SPACE_ND: become dilated convolutions where possible, otherwise copies.
 
-SPACE_TO_BATCH_ND deals an image out to several: image (i, j) has every b-th row from i on and every b-th
-column from j on. A convolution of those is a dilated one of the image, whose rows BATCH_TO_SPACE_ND puts in
-order again: row r of image i reads rows (r + k) * b + i of the padded image, as does row r * b + i of the
-dilated convolution. Paddings add up, crops are subtracted.
+Older converters write dilated convolutions with them. SPACE_TO_BATCH_ND divides an image into several: image
+(i, j) has every b-th row from i on and every b-th column from j on. A convolution of these is a dilated
+convolution of the whole image, and BATCH_TO_SPACE_ND restores the order. Row r of image i reads the rows
+(r + k) * b + i of the padded image, as row r * b + i of the dilated convolution does. Paddings are added,
+crops are subtracted.
 """
 
 from dataclasses import replace
@@ -19,20 +20,20 @@ _Step = tuple[OpKind, Attrs, Shape]  # an operator of one input: kind, attribute
 
 
 def dilate_convolutions(draft: Draft) -> None:
-    """SPACE_TO_BATCH_ND, a convolution, BATCH_TO_SPACE_ND: one dilated convolution, where it is one."""
+    """Turns SPACE_TO_BATCH_ND, convolution, BATCH_TO_SPACE_ND into one dilated convolution if possible."""
     for node in draft.each(OpKind.SPACE_TO_BATCH_ND, OpKind.BATCH_TO_SPACE_ND):
         if len(_attrs(node).block) == 1:
-            _as_image(draft, node)
+            _make_image(draft, node)
         if node.kind is OpKind.SPACE_TO_BATCH_ND:
             _dilate(draft, node)
 
 
 def lower_blocks(draft: Draft) -> None:
-    """Blocks that no convolution took: a padding or a slice, and a transposition between reshapes."""
+    """Turns the remaining blocks into a PAD or SLICE, and a TRANSPOSE between two RESHAPEs."""
     for node in draft.each(OpKind.SPACE_TO_BATCH_ND, OpKind.BATCH_TO_SPACE_ND):
         x, y = draft.tensors[node.inputs[0]].shape, draft.tensors[node.outputs[0]].shape
-        deals = node.kind is OpKind.SPACE_TO_BATCH_ND
-        _in_place_of(draft, node, _dealing(_attrs(node), x, y) if deals else _gathering(_attrs(node), x, y))
+        divide = node.kind is OpKind.SPACE_TO_BATCH_ND
+        _replace(draft, node, (_divide_steps if divide else _join_steps)(_attrs(node), x, y))
 
 
 def _attrs(node: Node) -> g.BatchBlockAttrs:
@@ -43,7 +44,7 @@ def _attrs(node: Node) -> g.BatchBlockAttrs:
 
 
 def _dilate(draft: Draft, node: Node) -> None:
-    """One convolution in place of three operators, where it is one."""
+    """Puts one convolution in place of three operators if the result is the same."""
     conv = draft.only_reader(node.outputs[0])
     if conv is None or conv.kind not in _CONVOLUTIONS or conv.inputs.count(node.outputs[0]) != 1:
         return
@@ -70,27 +71,24 @@ def _dilate(draft: Draft, node: Node) -> None:
     draft.remove(back)
     draft.remove(node)
     draft.set_outputs(conv, [target])
-    cuts = [max(-n, 0) for n in pads]  # a crop beyond the padding takes rows and columns off the output
+    cuts = [max(-n, 0) for n in pads]  # a crop beyond the padding removes rows and columns of the output
     if any(cuts):
-        wanted = draft.tensors[target]
-        batch, height, width, depth = wanted.shape
+        result = draft.tensors[target]
+        batch, height, width, depth = result.shape
         shape = (batch, height + cuts[0] + cuts[1], width + cuts[2] + cuts[3], depth)
-        taken = g.SliceAttrs((0, cuts[0], cuts[2], 0), (1,) * 4, wanted.shape)
-        draft.put_behind(conv, variant(wanted, "uncut", shape), OpKind.SLICE, taken)
+        part = g.SliceAttrs((0, cuts[0], cuts[2], 0), (1,) * 4, result.shape)
+        draft.put_behind(conv, variant(result, "uncut", shape), OpKind.SLICE, part)
 
 
-def _as_image(draft: Draft, node: Node) -> None:
-    """An operator on (batch, elements, channels) as one on images of one row, or of one column.
-
-    Whichever the convolution beside it works on: the aliases between them then cancel each other.
-    """
-    attrs, own, beside = _attrs(node), node.outputs[0], draft.only_reader(node.outputs[0])
+def _make_image(draft: Draft, node: Node) -> None:
+    """Turns an operator on (batch, elements, channels) into one on 2D images, in the neighbour's form."""
+    attrs, inner, neighbour = _attrs(node), node.outputs[0], draft.only_reader(node.outputs[0])
     if node.kind is OpKind.BATCH_TO_SPACE_ND:
-        own, beside = node.inputs[0], draft.producer(node.inputs[0])
+        inner, neighbour = node.inputs[0], draft.producer(node.inputs[0])
     tall = False
-    if beside is not None and beside.kind in ALIAS_KINDS:
-        other = beside.inputs[0] if node.kind is OpKind.BATCH_TO_SPACE_ND else beside.outputs[0]
-        shape = draft.tensors[own].shape
+    if neighbour is not None and neighbour.kind in ALIAS_KINDS:
+        other = neighbour.inputs[0] if node.kind is OpKind.BATCH_TO_SPACE_ND else neighbour.outputs[0]
+        shape = draft.tensors[inner].shape
         tall = draft.tensors[other].shape == (shape[0], shape[1], 1, *shape[2:])
 
     def image(t: int) -> Tensor:
@@ -109,24 +107,24 @@ def _as_image(draft: Draft, node: Node) -> None:
 # ---- copies ------------------------------------------------------------------------------------------
 
 
-def _dealing(attrs: g.BatchBlockAttrs, x: Shape, y: Shape) -> list[_Step]:
-    """SPACE_TO_BATCH_ND as PAD, RESHAPE, TRANSPOSE, RESHAPE."""
+def _divide_steps(attrs: g.BatchBlockAttrs, x: Shape, y: Shape) -> list[_Step]:
+    """Returns SPACE_TO_BATCH_ND as PAD, RESHAPE, TRANSPOSE, RESHAPE."""
     (rows, columns), edges = attrs.block, ((0, 0), *attrs.edges, (0, 0))
     padded = tuple(n + sum(e) for n, e in zip(x, edges, strict=True))
     batch, height, width, depth = padded
     split = (batch, height // rows, rows, width // columns, columns, depth)
-    dealt = (rows, columns, batch, height // rows, width // columns, depth)
+    divided = (rows, columns, batch, height // rows, width // columns, depth)
     steps: list[_Step] = [
         (OpKind.PAD, g.PadAttrs(edges, g.PadMode.CONSTANT, attrs.value), padded),
         (OpKind.RESHAPE, Attrs(), split),
-        (OpKind.TRANSPOSE, g.TransposeAttrs((2, 4, 0, 1, 3, 5)), dealt),
+        (OpKind.TRANSPOSE, g.TransposeAttrs((2, 4, 0, 1, 3, 5)), divided),
         (OpKind.RESHAPE, Attrs(), y),
     ]
     return steps if padded != x else steps[1:]
 
 
-def _gathering(attrs: g.BatchBlockAttrs, x: Shape, y: Shape) -> list[_Step]:
-    """BATCH_TO_SPACE_ND as RESHAPE, TRANSPOSE, RESHAPE, SLICE."""
+def _join_steps(attrs: g.BatchBlockAttrs, x: Shape, y: Shape) -> list[_Step]:
+    """Returns BATCH_TO_SPACE_ND as RESHAPE, TRANSPOSE, RESHAPE, SLICE."""
     (rows, columns), (_, height, width, depth) = attrs.block, x
     batch, whole = y[0], (y[0], height * rows, width * columns, depth)
     begin = (0, attrs.edges[0][0], attrs.edges[1][0], 0)
@@ -143,15 +141,15 @@ def _gathering(attrs: g.BatchBlockAttrs, x: Shape, y: Shape) -> list[_Step]:
     return steps if whole != y else steps[:3]
 
 
-def _in_place_of(draft: Draft, node: Node, steps: list[_Step]) -> None:
-    """A chain of operators of one input in the place of one."""
+def _replace(draft: Draft, node: Node, steps: list[_Step]) -> None:
+    """Puts a chain of operators with one input each in place of `node`."""
     source, target = node.inputs[0], node.outputs[0]
-    last, wanted = node, draft.tensors[target]
+    last, final = node, draft.tensors[target]
     draft.set_outputs(node, [])
     for n, (kind, attrs, shape) in enumerate(steps):
         result = target
         if n + 1 < len(steps):
-            result = draft.add_tensor(variant(wanted, str(n), shape))
+            result = draft.add_tensor(variant(final, str(n), shape))
         new = Node(kind, [source], [result], attrs, node.index)
         draft.insert(last, new)
         last, source = new, result

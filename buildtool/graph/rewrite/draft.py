@@ -1,4 +1,4 @@
-"""A graph being rewritten: mutable operators with their readers kept up to date."""
+"""A graph while it is rewritten: mutable operators and an up-to-date list of readers per tensor."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -14,7 +14,7 @@ _A = TypeVar("_A", bound=Attrs)
 
 @dataclass(eq=False)
 class Node:
-    """An operator of a draft; change its inputs through the draft only."""
+    """An operator of a draft. Only the draft may change its inputs and outputs."""
 
     kind: OpKind
     inputs: list[int]
@@ -25,28 +25,28 @@ class Node:
 
     @property
     def place(self) -> str:
-        """For error messages: "#12 CONV_2D"."""
+        """The operator's name in error messages, such as "#12 CONV_2D"."""
         return self.op().place
 
     def op(self) -> Op:
-        """The operator as the graph has it."""
+        """Returns the operator in the form of the graph."""
         return Op(self.kind, tuple(self.inputs), tuple(self.outputs), self.attrs, self.index)
 
     def attributes(self, cls: type[_A]) -> _A:
-        """The attributes, which are of `cls`."""
+        """Returns the attributes, which must have the class `cls`."""
         return attributes(self.op(), cls)
 
 
 def variant(tensor: Tensor, suffix: str, shape: tuple[int, ...]) -> Tensor:
-    """An activation like `tensor` in another shape, which no file has."""
+    """Returns an activation like `tensor` with another shape. It has no tensor of the file as its source."""
     return replace(tensor, name=f"{tensor.name}/{suffix}", shape=shape, source=None, data=None)
 
 
 class Draft:
-    """Tensors, and operators in execution order. `changed`: whether anything was done.
+    """Tensors, and operators in execution order. `changed` tells whether a rewrite has changed anything.
 
-    States stand behind the inputs (before an invoke) and behind the outputs (after it): so a rewrite keeps
-    them as it keeps the network's interface.
+    `inputs` and `outputs` end with the states before and after an invoke. So a rewrite preserves states in
+    the same way as the network's interface.
     """
 
     def __init__(self, graph: Graph) -> None:
@@ -63,7 +63,7 @@ class Draft:
             self._register(node)
 
     def graph(self) -> Graph:
-        """The graph as it stands; dead operators, and tensors that nothing mentions, are left out."""
+        """Returns the present graph, without dead operators and unused tensors."""
         ops = (node.op() for node in self.nodes if not node.dead)
         inputs, outputs = len(self.inputs) - len(self.states), len(self.outputs) - len(self.states)
         sides = zip(self.states, self.inputs[inputs:], self.outputs[outputs:], strict=True)
@@ -71,9 +71,10 @@ class Draft:
         return graph_of(self.name, self.tensors, ops, self.inputs[:inputs], self.outputs[:outputs], states)
 
     def alone(self, node: Node, *, free: bool = False) -> Graph:
-        """The operator as a graph of its own; its first operand, tensor 0 there, is the graph's input.
+        """Returns a graph of this operator only. Its input is the first operand, as tensor 0.
 
-        With `free`, that operand loses its value; the others keep theirs, even the same tensor.
+        With `free`, this operand loses its value; other operands keep theirs, even if they are the same
+        tensor.
         """
         op = node.op()
         tensors = {t: self.tensors[t] for t in (*op.inputs, *op.outputs) if t >= 0}
@@ -84,30 +85,30 @@ class Draft:
         return graph_of(self.name, tensors, (op,), op.inputs[:1], op.outputs)
 
     def each(self, *kinds: OpKind) -> Iterator[Node]:
-        """The operators of some kinds in execution order, also those inserted behind the present one."""
+        """Yields the operators of some kinds in execution order, also operators inserted while it runs."""
         for node in self.nodes:
             if node.kind in kinds and not node.dead:
                 yield node
 
     def only_reader(self, tensor: int) -> Node | None:
-        """The one reader of a tensor that nothing else sees."""
+        """Returns the only reader of a tensor, None if there are more or it is a network input or output."""
         readers = self.readers(tensor)
         return readers[0] if len(readers) == 1 and self.private(tensor) else None
 
     def producer(self, tensor: int) -> Node | None:
-        """The operator that makes `tensor`, None for inputs and constants."""
+        """Returns the operator that writes `tensor`, None for inputs and constants."""
         return self._producers.get(tensor)
 
     def readers(self, tensor: int) -> list[Node]:
-        """The operators that read `tensor`."""
+        """Returns the operators that read `tensor`."""
         return list(self._readers.get(tensor, ()))
 
     def private(self, tensor: int) -> bool:
-        """Whether `tensor` is seen by its readers only: neither a network input nor an output."""
+        """Returns whether `tensor` is neither a network input nor an output."""
         return tensor not in self.outputs and tensor not in self.inputs
 
     def add_tensor(self, tensor: Tensor) -> int:
-        """Takes in a new tensor; returns its index."""
+        """Adds a tensor; returns its index."""
         self.tensors.append(tensor)
         return len(self.tensors) - 1
 
@@ -123,12 +124,12 @@ class Draft:
         self.changed = True
 
     def become(self, node: Node, kind: OpKind, attrs: Attrs) -> None:
-        """Makes `node` another operator on the same tensors."""
+        """Changes the kind and attributes of `node`; its tensors stay."""
         node.kind, node.attrs = kind, attrs
         self.changed = True
 
     def set_outputs(self, node: Node, outputs: list[int]) -> None:
-        """Makes `node` write `outputs`; its old ones have no producer until another operator gets them."""
+        """Makes `node` write `outputs`. Its old outputs have no producer until another node writes them."""
         for t in node.outputs:
             self._producers.pop(t, None)
         node.outputs = outputs
@@ -136,14 +137,14 @@ class Draft:
         self.changed = True
 
     def insert(self, node: Node, new: Node, behind: bool = True) -> None:
-        """Puts `new` right behind `node`, or right before it."""
+        """Inserts `new` directly after `node`, or directly before it."""
         self.nodes.insert(self.nodes.index(node) + behind, new)
         self._producers |= dict.fromkeys(new.outputs, new)
         self._register(new)
         self.changed = True
 
     def put_reshape_before(self, node: Node, shaped: Tensor) -> None:
-        """Reshapes the first input of `node` to `shaped`."""
+        """Inserts a RESHAPE before `node` that reshapes its first input to the new tensor `shaped`."""
         inner = self.add_tensor(shaped)
         new = Node(OpKind.RESHAPE, [node.inputs[0]], [inner])
         self.set_input(node, 0, inner)
@@ -152,13 +153,13 @@ class Draft:
     def put_behind(
         self, node: Node, inner_tensor: Tensor, kind: OpKind, attrs: Attrs, index: int = -1
     ) -> None:
-        """Makes `node` write `inner_tensor`, and a new operator of `kind` behind it its old output."""
+        """Makes `node` write `inner_tensor`, and a new operator of `kind` after it the old output."""
         outputs, inner = node.outputs, self.add_tensor(inner_tensor)
         self.set_outputs(node, [inner])
         self.insert(node, Node(kind, [inner], outputs, attrs, index))
 
     def remove(self, node: Node) -> None:
-        """Takes `node` out; its outputs must have no reader any more."""
+        """Removes `node`. Its outputs must have no readers."""
         self._unregister(node)
         for t in node.outputs:
             self._producers.pop(t, None)
@@ -166,19 +167,19 @@ class Draft:
         self.changed = True
 
     def redirect(self, old: int, new: int) -> None:
-        """Makes all readers of `old` read `new`; network outputs stay."""
+        """Makes all readers of `old` read `new`. Network outputs do not change."""
         for node in self.readers(old):
             self.set_inputs(node, [new if t == old else t for t in node.inputs])
 
     def same_quantization(self, a: int, b: int) -> bool:
-        """Whether two tensors have one quantisation."""
+        """Returns whether two tensors have the same quantisation."""
         return same_quantization(self.tensors[a].quant, self.tensors[b].quant)
 
     def bypass(self, node: Node) -> bool:
-        """Removes a one-to-one `node` whose output equals its input byte by byte; whether anything changed.
+        """Removes a `node` whose output has the same bytes as its input; returns whether anything changed.
 
-        Where shape or quantisation differ, or a network output would become a network input or another
-        output, it becomes a RESHAPE, a byte alias.
+        The node becomes a RESHAPE (a byte alias) if the shapes or quantisations differ, or if a network
+        output would become a network input or another network output.
         """
         source, target = node.inputs[0], node.outputs[0]
         a, b = self.tensors[source], self.tensors[target]
@@ -189,7 +190,7 @@ class Draft:
                 return False
             self.become(node, OpKind.RESHAPE, Attrs())
             return True
-        if a.source is None and b.source is not None:  # a tensor of a rewrite is one of the file again
+        if a.source is None and b.source is not None:  # keep the file's tensor
             self.tensors[source] = replace(a, name=b.name, source=b.source)
         self.redirect(target, source)
         self.outputs = [source if t == target else t for t in self.outputs]
@@ -197,7 +198,7 @@ class Draft:
         return True
 
     def make_constant(self, index: int, tensor: Tensor) -> None:
-        """Replaces a tensor by a constant of the same shape and type."""
+        """Replaces a tensor with a constant of the same shape and type."""
         self.tensors[index] = tensor
         self.changed = True
 

@@ -1,11 +1,11 @@
-"""A network's interface: int8 where it was float, and the order of elements that the network wants.
+"""Changes a network's interface: int8 in place of float, and inputs in the order that the network needs.
 
-The QUANTIZE of a float input and the DEQUANTIZE before a float output leave; the int8 tensors
-beside them become the network's inputs and outputs, and carry the scale and zero point.
+The QUANTIZE after a float input and the DEQUANTIZE before a float output are removed. The int8 tensors become
+the network's inputs and outputs, and have the scale and zero point.
 
-Where a RESHAPE or TRANSPOSE stands at an input, the input itself takes its order. The application fills the
-input in that order, as a whole or row by row. `Tensor.source` of the input and the emitted header say how it
-is related to the file's.
+If only a RESHAPE or TRANSPOSE reads an input, its output becomes the input. The application fills the input
+in that order, as a whole or row by row. `Tensor.source` of the input and the emitted header describe its
+relation to the input in the file.
 """
 
 from dataclasses import replace
@@ -20,7 +20,7 @@ _HINT = "re-export with full-integer int8 quantisation, so that no float operato
 
 
 def strip_float_edges(draft: Draft) -> None:
-    """Removes float edges; UnsupportedError if a float tensor is left."""
+    """Makes float inputs and outputs int8. Raises UnsupportedError if a float tensor remains."""
     for node in draft.each(OpKind.DEQUANTIZE):
         _undo_round_trip(draft, node)
     for position, t in enumerate(draft.inputs):
@@ -28,12 +28,12 @@ def strip_float_edges(draft: Draft) -> None:
             _strip_input(draft, position)
     for t in list(dict.fromkeys(draft.outputs)):
         if draft.tensors[t].dtype == DType.FLOAT32:
-            maker = draft.producer(t)
-            if maker is None or maker.kind != OpKind.DEQUANTIZE:
-                _refuse(draft, t, maker)
-            draft.outputs = [maker.inputs[0] if output == t else output for output in draft.outputs]
+            producer = draft.producer(t)
+            if producer is None or producer.kind != OpKind.DEQUANTIZE:
+                _refuse(draft, t, producer)
+            draft.outputs = [producer.inputs[0] if output == t else output for output in draft.outputs]
             if not draft.readers(t):
-                draft.remove(maker)
+                draft.remove(producer)
     for node in draft.nodes:
         for t in (*node.inputs, *node.outputs):
             if not node.dead and t >= 0 and draft.tensors[t].dtype == DType.FLOAT32:
@@ -46,7 +46,7 @@ def _refuse(draft: Draft, tensor: int, node: Node | None, text: str = "a float32
 
 
 def _undo_round_trip(draft: Draft, node: Node) -> None:
-    """DEQUANTIZE then QUANTIZE with the same scale and zero point: every byte comes back.
+    """Removes a QUANTIZE with the same scale and zero point after a DEQUANTIZE: the bytes are the same.
 
     (q - z) * s / s differs from q - z by less than 1/2 in float32, so rounding restores it.
     """
@@ -62,11 +62,11 @@ def _undo_round_trip(draft: Draft, node: Node) -> None:
 
 
 def _strip_input(draft: Draft, position: int) -> None:
-    """Makes the int8 side of the QUANTIZE at network input `position` the input."""
+    """Makes the output of the QUANTIZE at network input `position` the input."""
     source = draft.inputs[position]
     readers = draft.readers(source)
     if not readers or source in draft.outputs:
-        text = "a float32 network input that no operator quantises"
+        text = "no operator quantises a float32 network input"
         raise UnsupportedError(text, tensor=draft.tensors[source].name, hint=_HINT)
     first = readers[0].outputs[0]
     for reader in readers:
@@ -83,9 +83,9 @@ def _strip_input(draft: Draft, position: int) -> None:
 
 
 def order_inputs(draft: Draft) -> None:
-    """Lets every input take the place of the output of the one RESHAPE or TRANSPOSE that reads it."""
-    fed = len(draft.inputs) - len(draft.states)  # the application does not fill states
-    for position, t in enumerate(draft.inputs[:fed]):
+    """Replaces every input with the output of the RESHAPE or TRANSPOSE that is its only reader."""
+    count = len(draft.inputs) - len(draft.states)  # the application does not fill states
+    for position, t in enumerate(draft.inputs[:count]):
         readers = draft.readers(t)
         if len(readers) == 1 and t not in draft.outputs and readers[0].outputs[0] not in draft.outputs:
             reordered = _reorder(draft, t, readers[0])
@@ -97,14 +97,14 @@ def order_inputs(draft: Draft) -> None:
 
 
 def _reorder(draft: Draft, source: int, reader: Node) -> Tensor | None:
-    """The input in the order of its reader's output; None where it stays as it is."""
-    given, out = draft.tensors[source], draft.tensors[reader.outputs[0]]
-    origin = given.source
+    """Returns the input in the order of its reader's output, None if the input must not change."""
+    old, out = draft.tensors[source], draft.tensors[reader.outputs[0]]
+    origin = old.source
     if not draft.same_quantization(source, reader.outputs[0]) or origin is None or origin.perm:
         return None
     if isinstance(reader.attrs, TransposeAttrs):
-        return replace(out, name=given.name, source=Source(origin.index, reader.attrs.perm))
+        return replace(out, name=old.name, source=Source(origin.index, reader.attrs.perm))
     is_image = len(out.shape) == 4 and out.shape[0] == 1 < out.shape[1]
-    if reader.kind in ALIAS_KINDS and is_image and len(given.shape) < 4 and given.nhwc[1] == 1:
-        return replace(out, name=given.name)  # now it has rows, which may come one after the other
+    if reader.kind in ALIAS_KINDS and is_image and len(old.shape) < 4 and old.nhwc[1] == 1:
+        return replace(out, name=old.name)  # now it has rows, which the application may fill one by one
     return None

@@ -1,9 +1,8 @@
-"""Computed now, by the reference executor: constants, clamps that fuse, and tables of functions of one byte.
+"""Rewrites that run the reference executor: folded constants, fused clamps, tables of functions of one byte.
 
-Operators whose result follows from one int8 tensor alone, element by element, become one LOOKUP. Swish as
-converters write it (MUL of x and LOGISTIC of x), hard swish written out (ADD 3, RELU6, MUL 1/6, MUL x),
-squares, lookups one behind the other: each is a function of one byte. Its table is the executor's results for
-all 256 of them, so it is exact by construction.
+Operators become one LOOKUP if each element of their result only depends on the same element of one int8
+tensor. Examples are swish (MUL of x and LOGISTIC of x), a hard swish in parts (ADD 3, RELU6, MUL 1/6, MUL x),
+squares and chains of lookups. The table contains the executor's results for all 256 bytes, so it is exact.
 """
 
 from collections.abc import Iterable
@@ -20,10 +19,10 @@ from buildtool.graph.ops import ALIAS_KINDS, PAIR_KINDS, TABLE_KINDS
 from buildtool.graph.rewrite.draft import Draft, Node
 from buildtool.graph.types import Activation, Attrs, DType, Graph, OpKind, Tensor
 
-# A file may ask for far more than it holds: larger constants are left to the exporter.
-MAX_BYTES = 1 << 20  # of one result
-MAX_TOTAL = 1 << 24  # of all results in the graph
-MAX_WORK = 1 << 26  # products and sums
+# A small file can describe huge constants. Above these limits the exporter has to compute them.
+MAX_BYTES = 1 << 20  # for one result
+MAX_TOTAL = 1 << 24  # bytes of all results in the graph
+MAX_WORK = 1 << 26  # products and sums for one operator
 _Clamping = g.ConvAttrs | g.FullyConnectedAttrs | g.ElementwiseAttrs | g.PoolAttrs
 _FUSED = {
     OpKind.RELU: Activation.RELU,
@@ -33,22 +32,22 @@ _FUSED = {
 _KINDS = TABLE_KINDS | PAIR_KINDS | {OpKind.PRELU}
 _SUMS = frozenset({OpKind.ADD, OpKind.SUB})  # faster than a lookup on a vector unit
 _TYPES = (DType.INT8, DType.BOOL)
-_EVERY = (1, 1, 1, 256)
-_MOST = 64  # operators of one function
+_EVERY = (1, 1, 1, 256)  # shape of a tensor of all bytes
+_MOST = 64  # most operators of one function
 
 
 # ---- constants ---------------------------------------------------------------------------------------
 
 
 def fold_constants(draft: Draft) -> None:
-    """Computes every constant operator, in execution order; UnsupportedError if one is too large."""
+    """Computes every operator with constant inputs. Raises UnsupportedError if a result is too large."""
     total = 0
     for node in draft.nodes:
         inputs = [t for t in node.inputs if t >= 0]
         if node.dead or not inputs or not all(draft.tensors[t].is_constant for t in inputs):
             continue
         if any(t in draft.outputs for t in node.outputs):
-            text = "a network output that does not depend on the input"
+            text = "a network output does not depend on the input"
             raise UnsupportedError(text, operator=node.place, hint="remove the output from the network")
         total += sum(draft.tensors[t].size for t in node.outputs)
         _fold(draft, node, total)
@@ -61,8 +60,8 @@ def _fold(draft: Draft, node: Node, total: int) -> None:
         values = [data.reshape(shapes[0])]
     else:
         largest, graph = max(draft.tensors[t].size for t in node.outputs), draft.alone(node, free=True)
-        if largest > MAX_BYTES or total > MAX_TOTAL or _work(graph) > MAX_WORK:
-            text = f"computes a constant of {largest} bytes, too large to fold"
+        if largest > MAX_BYTES or total > MAX_TOTAL or _estimate_work(graph) > MAX_WORK:
+            text = f"it computes a constant of {largest} bytes, which is too large to fold"
             raise UnsupportedError(text, operator=node.place, hint="store the constant in the model")
         from buildtool.graph.reference import execute  # deferred: the executor is only needed here
 
@@ -73,8 +72,8 @@ def _fold(draft: Draft, node: Node, total: int) -> None:
     draft.remove(node)
 
 
-def _work(graph: Graph) -> int:
-    """Products and sums of the graph's one operator, roughly; the input counts once."""
+def _estimate_work(graph: Graph) -> int:
+    """Estimates the products and sums of the graph's only operator, plus one per input element."""
     op = graph.ops[0]
     window = op.attrs.kernel[0] * op.attrs.kernel[1] if isinstance(op.attrs, g.PoolAttrs) else 1
     return op_macs(graph, op) + graph.tensors[op.outputs[0]].elements * window + graph.tensors[0].elements
@@ -84,18 +83,18 @@ def _work(graph: Graph) -> int:
 
 
 def fuse_activations(draft: Draft) -> None:
-    """Lets the operator before a RELU, RELU6 or RELU_N1_TO_1 clamp, where that is exact."""
+    """Fuses RELU, RELU6 or RELU_N1_TO_1 into the operator before it where that is exact."""
     for node in draft.each(*_FUSED):
         before = draft.producer(node.inputs[0])
-        if before is not None and _fusible(draft, before, node):
+        if before is not None and _can_fuse(draft, before, node):
             assert isinstance(before.attrs, _Clamping)
             before.attrs = replace(before.attrs, activation=_FUSED[node.kind])
             draft.remove(node)
             draft.set_outputs(before, list(node.outputs))
 
 
-def _fusible(draft: Draft, before: Node, node: Node) -> bool:
-    """Whether `before` may clamp instead: same quantisation, one reader, and equal on all values."""
+def _can_fuse(draft: Draft, before: Node, node: Node) -> bool:
+    """Whether `before` can clamp: same quantisation, no other reader of it, and all 256 results equal."""
     middle, attrs, out = node.inputs[0], before.attrs, draft.tensors[node.outputs[0]]
     if not isinstance(attrs, _Clamping) or attrs.activation != Activation.NONE:
         return False
@@ -104,7 +103,7 @@ def _fusible(draft: Draft, before: Node, node: Node) -> bool:
     if not draft.same_quantization(middle, node.outputs[0]):
         return False
     if out.dtype is DType.INT16:
-        return True  # a factor of 1 gives every value back
+        return True  # a factor of 1 does not change a value
     from buildtool.graph.reference import table  # deferred: the executor is only needed here
 
     low, high = activation_range(_FUSED[node.kind], out.quant, out.dtype)
@@ -119,23 +118,24 @@ def _fusible(draft: Draft, before: Node, node: Node) -> bool:
 
 @dataclass(frozen=True)
 class _Function:
-    """Operators that together are a function of each element of the tensor `source`."""
+    """Operators that together compute a function of each element of the tensor `source`."""
 
     source: int
-    nodes: tuple[Node, ...]  # the first one writes the result, each other's readers stand before it
+    nodes: tuple[Node, ...]  # the first writes the result; the readers of every other precede it here
 
 
 def look_up(draft: Draft) -> None:
-    """Turns every function of one byte that takes several operators, or one tensor twice, into a LOOKUP.
+    """Turns every function of one byte into a LOOKUP if it has several operators or reads one tensor twice.
 
-    One operator of one tensor and a constant stays; so do sums alone: on no board is a lookup slower than the
-    operators that it replaces. The choice depends on the network's structure only; the table is a constant.
+    One operator of a tensor and a constant stays, and so do functions of sums only: a lookup must not be
+    slower than what it replaces, on any board. The choice depends on the network's structure, not on the
+    table.
     """
     places = {id(node): place for place, node in enumerate(draft.nodes)}
     for node in reversed(draft.nodes):
-        if node.dead or not _elementwise(draft, node):
+        if node.dead or not _is_elementwise(draft, node):
             continue
-        function = _function(draft, node, places)
+        function = _find_function(draft, node, places)
         if function is None or all(each.kind in _SUMS for each in function.nodes):
             continue
         if len(function.nodes) > 1 or node.inputs.count(function.source) > 1:
@@ -143,11 +143,11 @@ def look_up(draft: Draft) -> None:
     draft.nodes = [node for node in draft.nodes if not node.dead]
 
 
-def _elementwise(draft: Draft, node: Node) -> bool:
-    """Whether each element of the output follows from those at its place and constants of one element."""
+def _is_elementwise(draft: Draft, node: Node) -> bool:
+    """Returns whether each output element only depends on scalar constants and elements at its place."""
     if node.kind not in _KINDS or isinstance(node.attrs, g.WidenedAttrs):
         return False
-    activations = [draft.tensors[t] for t in (*_varying(draft, node), *node.outputs)]
+    activations = [draft.tensors[t] for t in (*_varying_inputs(draft, node), *node.outputs)]
     constants = (draft.tensors[t] for t in node.inputs if draft.tensors[t].is_constant)
     return (
         all(tensor.dtype in _TYPES and tensor.shape == activations[-1].shape for tensor in activations)
@@ -156,46 +156,46 @@ def _elementwise(draft: Draft, node: Node) -> bool:
     )
 
 
-def _varying(draft: Draft, node: Node) -> Iterable[int]:
+def _varying_inputs(draft: Draft, node: Node) -> Iterable[int]:
     return (t for t in dict.fromkeys(node.inputs) if not draft.tensors[t].is_constant)
 
 
-def _function(draft: Draft, last: Node, places: dict[int, int]) -> _Function | None:
-    """The largest function that `last` ends: of one int8 tensor, with nothing in between read elsewhere.
+def _find_function(draft: Draft, last: Node, places: dict[int, int]) -> _Function | None:
+    """Returns the largest function of one int8 tensor that `last` ends, None if there is none.
 
-    Of the tensors whose makers are not yet taken in, that of the last maker is next: all its readers have
-    been asked by then. `places`: of the nodes in the execution order.
+    Nothing else may read its intermediate tensors. The next tensor is the one with the last producer in
+    execution order (`places`): by then all its readers have been examined.
     """
-    nodes, open_ = [last], set(_varying(draft, last))
+    nodes, pending = [last], set(_varying_inputs(draft, last))
     function = None
     while len(nodes) <= _MOST:
-        if len(open_) == 1:
-            (source,) = open_
+        if len(pending) == 1:
+            (source,) = pending
             if draft.tensors[source].dtype is DType.INT8:
                 function = _Function(source, tuple(nodes))
-        makers = [(t, draft.producer(t)) for t in open_]
-        tensor, maker = max(makers, key=lambda pair: -1 if pair[1] is None else places[id(pair[1])])
-        if maker is None or not draft.private(tensor) or not _elementwise(draft, maker):
+        producers = [(t, draft.producer(t)) for t in pending]
+        tensor, producer = max(producers, key=lambda pair: -1 if pair[1] is None else places[id(pair[1])])
+        if producer is None or not draft.private(tensor) or not _is_elementwise(draft, producer):
             break
         if any(reader not in nodes for reader in draft.readers(tensor)):
             break
-        nodes.append(maker)
-        open_ = (open_ - {tensor}) | set(_varying(draft, maker))
+        nodes.append(producer)
+        pending = (pending - {tensor}) | set(_varying_inputs(draft, producer))
     return function
 
 
 def _replace(draft: Draft, function: _Function) -> None:
-    """Makes the last operator a LOOKUP, and takes the others out."""
+    """Makes the last operator a LOOKUP and removes the others."""
     from buildtool.graph.reference import execute  # deferred: the executor is only needed here
 
     last, *others = function.nodes
     ops = [node.op() for node in reversed(function.nodes)]
-    tensors = {t: _reshape(draft.tensors[t]) for op in ops for t in (*op.inputs, *op.outputs)}
+    tensors = {t: _spread(draft.tensors[t]) for op in ops for t in (*op.inputs, *op.outputs)}
     graph = graph_of(draft.name, tensors, ops, [function.source], ops[-1].outputs)
     every = np.arange(256, dtype=np.uint8).view(np.int8).reshape(_EVERY)
     try:
         values = execute(graph, [every])[graph.outputs[0]].reshape(256).view(np.int8).copy()
-    except UnsupportedError:  # the operators stay, and their own computation says so
+    except UnsupportedError:  # the operators stay; their own computation reports the error
         return
     name = f"{draft.tensors[last.outputs[0]].name}/table"
     table = draft.add_tensor(Tensor(name, values.shape, DType.INT8, data=values))
@@ -205,8 +205,8 @@ def _replace(draft: Draft, function: _Function) -> None:
         draft.remove(node)
 
 
-def _reshape(tensor: Tensor) -> Tensor:
-    """The tensor with an element for each of 256 bytes, or a constant that broadcasts to these."""
+def _spread(tensor: Tensor) -> Tensor:
+    """Returns the tensor with one element for each of the 256 bytes. A constant gets one element."""
     if tensor.data is None:
         return replace(tensor, shape=_EVERY)
     return replace(tensor, shape=(1, 1, 1, 1), data=tensor.data.reshape(1, 1, 1, 1))

@@ -1,4 +1,4 @@
-"""Moves: copies and operators that no output needs go; SPLITs, shuffles, TRANSPOSEs, TILEs become simpler."""
+"""Removes copies and unused operators; simplifies SPLITs, channel shuffles, TRANSPOSEs and TILEs."""
 
 import math
 from dataclasses import replace
@@ -13,7 +13,7 @@ Perm = tuple[int, ...]
 
 
 def drop_noops(draft: Draft) -> None:
-    """Bypasses every operator that does nothing, in execution order; joins chains of aliases."""
+    """Bypasses every operator that only copies, in execution order. Joins chains of aliases."""
     for node in draft.nodes:
         if node.dead:
             continue
@@ -27,7 +27,7 @@ def drop_noops(draft: Draft) -> None:
 
 
 def _copies(draft: Draft, node: Node) -> bool:
-    """Whether the operator's output is its input, byte by byte."""
+    """Returns whether the operator's output has the same bytes as its input."""
     if not node.inputs or len(node.outputs) != 1:
         return False
     x, y = draft.tensors[node.inputs[0]], draft.tensors[node.outputs[0]]
@@ -41,8 +41,8 @@ def _copies(draft: Draft, node: Node) -> bool:
             return same
         case OpKind.SLICE | OpKind.STRIDED_SLICE:
             part = node.attributes(g.SliceAttrs)
-            taken = zip(part.extent, part.stride, strict=True)
-            return part.extent == x.shape and all(s > 0 or n == 1 for n, s in taken)
+            steps = zip(part.extent, part.stride, strict=True)
+            return part.extent == x.shape and all(s > 0 or n == 1 for n, s in steps)
         case OpKind.CONCATENATION:
             return len(node.inputs) == 1
         case OpKind.SPLIT:
@@ -60,7 +60,7 @@ def _copies(draft: Draft, node: Node) -> bool:
 
 
 def drop_dead(draft: Draft) -> None:
-    """Removes states that are never read, and operators whose results are not used, last ones first."""
+    """Removes states that are never read, and operators whose results are not used, from last to first."""
     for index in reversed(range(len(draft.states))):
         at, end = len(draft.inputs) - len(draft.states), len(draft.outputs) - len(draft.states)
         before = draft.inputs[at + index]
@@ -77,25 +77,25 @@ def drop_dead(draft: Draft) -> None:
 
 
 def slice_channels(draft: Draft) -> None:
-    """Turns every SPLIT of an image's channels into a SLICE for each output, which can run row by row."""
+    """Turns every SPLIT of an image's channels into one SLICE per output, which can run row by row."""
     for node in draft.each(OpKind.SPLIT):
         source, shape = node.inputs[0], draft.tensors[node.inputs[0]].shape
         if node.attrs != g.AxisAttrs(3) or len(shape) != 4 or shape[0] != 1 or shape[1] * shape[2] == 1:
             continue
         draft.remove(node)
-        start, behind = 0, node
+        start, last = 0, node
         for t in node.outputs:
             extent = draft.tensors[t].shape
             attrs = g.SliceAttrs((0, 0, 0, start), (1, 1, 1, 1), extent)
             part = Node(OpKind.SLICE, [source], [t], attrs, node.index)
-            draft.insert(behind, part)
-            start, behind = start + extent[3], part
+            draft.insert(last, part)
+            start, last = start + extent[3], part
 
 
 def shuffle_channels(draft: Draft) -> None:
     """Turns RESHAPE, TRANSPOSE and RESHAPE that shuffle channels into one operator, which can run row by row.
 
-    Groups of channels are a dimension for a while, which changes places with the channels of a group.
+    The first RESHAPE splits the channels into (groups, channels of a group); the TRANSPOSE swaps the two.
     """
     for node in draft.each(OpKind.TRANSPOSE):
         before, after = draft.producer(node.inputs[0]), draft.only_reader(node.outputs[0])
@@ -119,20 +119,20 @@ def shuffle_channels(draft: Draft) -> None:
 
 
 def simplify_transposes(draft: Draft) -> None:
-    """Drops TRANSPOSEs, makes them byte aliases, composes them, or pushes them behind MEANs."""
+    """Removes TRANSPOSEs, makes them byte aliases, composes them, or moves them after MEANs."""
     for node in draft.each(OpKind.TRANSPOSE):
         if not isinstance(node.attrs, g.TransposeAttrs):
             continue
         perm, shape = node.attrs.perm, draft.tensors[node.inputs[0]].shape
         larger = [p for p in perm if shape[p] != 1]
-        if larger == sorted(larger):  # the bytes stay
+        if larger == sorted(larger):  # the order of bytes is the same
             draft.bypass(node)
         elif draft.private(node.outputs[0]):
             _compose(draft, node, perm) or _push(draft, node, perm)
 
 
 def _compose(draft: Draft, node: Node, perm: Perm) -> bool:
-    """Makes the TRANSPOSEs that read this one read its input, if nothing else reads it."""
+    """Makes the TRANSPOSEs that read this one read its input, if they are its only readers."""
     readers = draft.readers(node.outputs[0])
     if not readers or any(not isinstance(r.attrs, g.TransposeAttrs) for r in readers):
         return False
@@ -144,9 +144,9 @@ def _compose(draft: Draft, node: Node, perm: Perm) -> bool:
 
 
 def _push(draft: Draft, node: Node, perm: Perm) -> bool:
-    """Lets the MEANs that read this TRANSPOSE read its input, and transposes their smaller results.
+    """Makes the MEANs that read this TRANSPOSE read its input, and transposes their smaller results.
 
-    Each mean sums the same integers and rounds as before.
+    Each mean adds the same integers and rounds in the same way.
     """
     means, source = draft.readers(node.outputs[0]), node.inputs[0]
     if not means or any(mean.kind != OpKind.MEAN for mean in means):
@@ -155,10 +155,10 @@ def _push(draft: Draft, node: Node, perm: Perm) -> bool:
     for mean in means:
         attrs, old = mean.attributes(g.MeanAttrs), draft.tensors[mean.outputs[0]]
         axes = tuple(sorted(perm[a] for a in attrs.axes))
-        # For each of the mean's own output dimensions, in the old and the new order: the source's axis.
+        # the source's axis of each output dimension of the mean, in the old and in the new order
         before = [p for i, p in enumerate(perm) if attrs.keep_dims or i not in attrs.axes]
         after = sorted(before)
-        back = tuple(after.index(p) for p in before)  # the old output from the new one
+        back = tuple(after.index(p) for p in before)  # permutation from the new output to the old one
         forth = tuple(before.index(p) for p in after)
         origin = old.source
         if origin is not None:
@@ -177,7 +177,7 @@ def _push(draft: Draft, node: Node, perm: Perm) -> bool:
 
 
 def drop_repeats(draft: Draft) -> None:
-    """Lets arithmetic, which broadcasts by itself, read the input of a TILE."""
+    """Makes arithmetic read the input of a TILE, because it can broadcast by itself."""
     for node in draft.each(OpKind.TILE):
         (source, *_), (repeated,) = node.inputs, node.outputs
         for reader in draft.readers(repeated):
@@ -188,7 +188,7 @@ def drop_repeats(draft: Draft) -> None:
 
 
 def _broadcasts(draft: Draft, tile: Node, reader: Node) -> bool:
-    """Whether the reader gives the same without the repetitions."""
+    """Returns whether the reader computes the same without the TILE."""
     x, same = draft.tensors[tile.inputs[0]], draft.same_quantization(tile.inputs[0], tile.outputs[0])
     if reader.inputs.count(tile.outputs[0]) != 1 or not same:
         return False
@@ -203,7 +203,7 @@ def _broadcasts(draft: Draft, tile: Node, reader: Node) -> bool:
 
 
 def pool_extremes(draft: Draft) -> None:
-    """Turns REDUCE_MAX over rows and columns of images into MAX_POOL_2D, which has kernels of its own."""
+    """Turns REDUCE_MAX over rows and columns of images into MAX_POOL_2D, for which there are kernels."""
     for node in draft.each(OpKind.REDUCE_MAX):
         attrs, x = node.attributes(g.MeanAttrs), draft.tensors[node.inputs[0]]
         if len(x.shape) != 4 or attrs.axes != (1, 2):

@@ -1,11 +1,11 @@
-"""PAD: dropped where it pads nothing, merged with the next one, folded into convolutions.
+"""Simplifies PADs: removes empty ones, merges consecutive ones, and folds them into convolutions.
 
-A causal one-dimensional convolution pads before the EXPAND_DIMS that makes an image of its input:
-there the PAD first moves behind the alias.
+A causal one-dimensional convolution pads before the EXPAND_DIMS that makes an image of its input. In this
+case the PAD first moves after the alias.
 
-A PAD of channels on the way into an ADD is left out, and the ADD reads the operand as it is (`WidenedAttrs`):
-detectors such as BlazeFace widen their shortcuts so. The ADD's kernel adds the PAD's filling as a constant,
-which is as exact as adding a tensor.
+A PAD of channels before an ADD is removed, and the ADD reads the unpadded operand (`WidenedAttrs`). Detectors
+such as BlazeFace widen their shortcuts in this way. The ADD's kernel adds the padding value as a constant;
+the result is the same.
 """
 
 from dataclasses import replace
@@ -21,7 +21,7 @@ _CONVOLUTIONS = (OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D)
 
 
 def simplify_pads(draft: Draft) -> None:
-    """Drops, merges, folds or moves every PAD, in execution order, moved ones included."""
+    """Removes, merges, folds or moves every PAD, in execution order, including PADs that have been moved."""
     for node in draft.each(OpKind.PAD, OpKind.MIRROR_PAD):
         attrs = node.attributes(g.PadAttrs)
         if not any(map(any, attrs.paddings)):
@@ -31,7 +31,7 @@ def simplify_pads(draft: Draft) -> None:
 
 
 def _merge(draft: Draft, node: Node, attrs: g.PadAttrs) -> bool:
-    """Adds this PAD's sizes to the PADs that read it, if nothing else does and they fill alike."""
+    """Adds this PAD's sizes to the PADs that read it, if they are its only readers and pad the same value."""
     readers = draft.readers(node.outputs[0])
     others = [r.attrs for r in readers if isinstance(r.attrs, g.PadAttrs)]
     alike = all((other.mode, other.value) == (attrs.mode, attrs.value) for other in others)
@@ -48,8 +48,8 @@ def _merge(draft: Draft, node: Node, attrs: g.PadAttrs) -> bool:
 def _fold(draft: Draft, node: Node, attrs: g.PadAttrs) -> bool:
     """Adds rows and columns of zero points to the padding of the convolutions that read them.
 
-    A convolution pads with its input's zero point, which contributes nothing: the same as PAD's
-    filling if that is the zero point, and the quantisation does not change on the way.
+    A convolution pads with its input's zero point, which adds nothing to its sums. So the PAD must pad with
+    the zero point and must not change the quantisation.
     """
     readers, x = draft.readers(node.outputs[0]), draft.tensors[node.inputs[0]]
     fits = (
@@ -74,9 +74,9 @@ def _fold(draft: Draft, node: Node, attrs: g.PadAttrs) -> bool:
 
 
 def _move_behind_alias(draft: Draft, node: Node, attrs: g.PadAttrs) -> bool:
-    """Lets the alias that reads this PAD reshape the unpadded input, and pads the alias's output.
+    """Makes the alias that reads this PAD reshape the unpadded input, and pads the alias's output.
 
-    Possible where the alias only adds or drops dimensions of size 1: padded ones are larger.
+    This is possible if the alias only adds or removes dimensions of size 1, which are never padded ones.
     """
     alias = draft.only_reader(node.outputs[0])
     if alias is None or alias.kind not in ALIAS_KINDS:
@@ -103,7 +103,7 @@ def _move_behind_alias(draft: Draft, node: Node, attrs: g.PadAttrs) -> bool:
 
 
 def widen_additions(draft: Draft) -> None:
-    """Folds every PAD of an image's channels alone into the additions that read it, if nothing else does."""
+    """Folds every PAD that only pads channels into the ADDs that read it, if they are its only readers."""
     for node in draft.each(OpKind.PAD):
         (source, *_), (padded,) = node.inputs, node.outputs
         x, paddings = draft.tensors[source], node.attributes(g.PadAttrs).paddings
@@ -111,14 +111,14 @@ def widen_additions(draft: Draft) -> None:
         if not plain or len(x.shape) != 4 or any(map(any, paddings[:-1])):
             continue
         readers = draft.readers(padded)
-        if readers and draft.private(padded) and all(_adds(draft, reader, padded) for reader in readers):
+        if readers and draft.private(padded) and all(_can_widen(draft, reader, padded) for reader in readers):
             for reader in readers:
                 _widen(draft, node, reader)
             draft.remove(node)
 
 
-def _adds(draft: Draft, reader: Node, padded: int) -> bool:
-    """Whether it is an addition that reads the padded tensor as one of two operands of one shape."""
+def _can_widen(draft: Draft, reader: Node, padded: int) -> bool:
+    """Returns whether `reader` is an ADD of the padded tensor and another activation of the same shape."""
     if reader.kind is not OpKind.ADD or len(reader.inputs) != 2 or reader.inputs[0] == reader.inputs[1]:
         return False
     other = draft.tensors[reader.inputs[1 - reader.inputs.index(padded)]]
@@ -127,10 +127,10 @@ def _adds(draft: Draft, reader: Node, padded: int) -> bool:
 
 
 def _widen(draft: Draft, pad: Node, reader: Node) -> None:
-    """The addition of the other operand and the PAD's input: a sum does not depend on their order."""
+    """Makes `reader` add the other operand and the PAD's input. The order of operands does not matter."""
     x, attrs = draft.tensors[pad.inputs[0]], pad.attributes(g.PadAttrs)
-    before, behind = attrs.paddings[-1]
-    values = np.full(max(before, behind), attrs.value, x.dtype.value)
+    before, after = attrs.paddings[-1]
+    values = np.full(max(before, after), attrs.value, x.dtype.value)
     name = draft.tensors[pad.outputs[0]].name + "/filling"
     filling = draft.add_tensor(Tensor(name, values.shape, x.dtype, x.quant, values))
     other = reader.inputs[1 - reader.inputs.index(pad.outputs[0])]

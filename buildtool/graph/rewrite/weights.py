@@ -1,14 +1,14 @@
-"""Other weights for the same sums: positive scales, and ordinary convolutions.
+"""Changes weights without changing results: positive scales, and ordinary convolutions.
 
-Converters that fold a batch norm late leave channels whose weights have a negative scale. Negating the
-channel's weights and bias negates its sums, so sum * factor, all that is ever rounded, stays the same.
-Kernels for such factors exist, but the fast ones want them positive.
+Converters that fold a batch norm late write channels whose weights have a negative scale. If the weights and
+the bias of a channel are negated, its sums are negated, too. Then sum * factor, which is what gets rounded,
+stays the same. Kernels for negative factors exist, but the fast kernels need positive ones.
 
-A depthwise convolution of one input channel is an ordinary one: every output channel reads that channel; the
-sums, their order of rounding and the clamp are the same. A depth multiplier of 1 stays: there is one output
-channel, and no kernel for many of them.
+A depthwise convolution with one input channel is an ordinary convolution: every output channel reads that
+channel, and sums, rounding and clamp are the same. With a depth multiplier of 1 there is only one output
+channel, for which the kernels of many channels do not help, so it is left alone.
 
-A BATCH_MATMUL takes in the transpositions of its operands; with constant weights it is a convolution.
+A BATCH_MATMUL absorbs the transpositions of its operands. With constant weights it becomes a convolution.
 """
 
 from dataclasses import replace
@@ -25,7 +25,7 @@ _WEIGHTED = (OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D, OpKind.TRANSPOSE_CONV, Op
 
 
 def positive_scales(draft: Draft) -> None:
-    """Turns channels with a negative scale, except those with a weight of -128, which has no opposite."""
+    """Negates channels with a negative scale, except those with a weight of -128: int8 cannot hold 128."""
     for node in draft.each(*_WEIGHTED):
         weights = draft.tensors[node.inputs[1]]
         bias = draft.tensors[node.inputs[2]] if len(node.inputs) > 2 and node.inputs[2] >= 0 else None
@@ -34,24 +34,24 @@ def positive_scales(draft: Draft) -> None:
             continue
         axis = quant.axis % rank
         others = tuple(d for d in range(rank) if d != axis)
-        turned = np.array(quant.scales) < 0
-        turned &= (weights.data != np.iinfo(np.int8).min).all(axis=others)
+        negated = np.array(quant.scales) < 0
+        negated &= (weights.data != np.iinfo(np.int8).min).all(axis=others)
         if bias is not None and bias.data is not None:
-            turned &= bias.data.reshape(-1) != np.iinfo(bias.dtype.value).min
-        if not turned.any():
+            negated &= bias.data.reshape(-1) != np.iinfo(bias.dtype.value).min
+        if not negated.any():
             continue
-        where = turned.reshape([-1 if d == axis else 1 for d in range(rank)])
-        draft.set_input(node, 1, draft.add_tensor(_negate(weights, turned, where)))
+        where = negated.reshape([-1 if d == axis else 1 for d in range(rank)])
+        draft.set_input(node, 1, draft.add_tensor(_negate(weights, negated, where)))
         if bias is not None:
-            draft.set_input(node, 2, draft.add_tensor(_negate(bias, turned, turned)))
+            draft.set_input(node, 2, draft.add_tensor(_negate(bias, negated, negated)))
 
 
-def _negate(tensor: Tensor, turned: npt.NDArray[np.bool_], where: npt.NDArray[np.bool_]) -> Tensor:
+def _negate(tensor: Tensor, negated: npt.NDArray[np.bool_], where: npt.NDArray[np.bool_]) -> Tensor:
     assert tensor.data is not None
     data = np.where(where, np.negative(tensor.data.astype(np.int64)), tensor.data).astype(tensor.data.dtype)
     quant = tensor.quant
-    if quant is not None and len(quant.scales) == len(turned):
-        scales = tuple(-s if t else s for s, t in zip(quant.scales, turned, strict=True))
+    if quant is not None and len(quant.scales) == len(negated):
+        scales = tuple(-s if t else s for s, t in zip(quant.scales, negated, strict=True))
         quant = Quantization(scales, quant.zero_points, quant.axis)
     return replace(tensor, data=data, quant=quant)
 
@@ -62,12 +62,12 @@ _OHWI = (3, 1, 2, 0)  # permutation of a filter (1, rows, columns, channels) to 
 
 
 def convolve_single_channels(draft: Draft) -> None:
-    """Turns every DEPTHWISE_CONV_2D of one input channel and a depth multiplier above 1."""
+    """Turns every DEPTHWISE_CONV_2D with one input channel and a depth multiplier above 1 into CONV_2D."""
     for node in draft.each(OpKind.DEPTHWISE_CONV_2D):
         attrs, weights = node.attributes(g.DepthwiseAttrs), draft.tensors[node.inputs[1]]
         if attrs.depth_multiplier < 2 or draft.tensors[node.inputs[0]].nhwc[3] != 1:
             continue
-        if weights.data is None or weights.quant is None:  # the consistency check refuses these
+        if weights.data is None or weights.quant is None:  # the consistency check refuses them
             continue
         data = np.ascontiguousarray(weights.data.transpose(_OHWI))
         source, quant = weights.source, replace(weights.quant, axis=0)
@@ -84,7 +84,7 @@ def convolve_single_channels(draft: Draft) -> None:
 
 
 def simplify_matmuls(draft: Draft) -> None:
-    """Takes transpositions into BATCH_MATMULs, and makes those with constant weights convolutions."""
+    """Moves transpositions into BATCH_MATMULs, and turns those with constant weights into convolutions."""
     for node in draft.each(OpKind.BATCH_MATMUL):
         for position, name in enumerate(("adj_x", "adj_y")):
             before, attrs = draft.producer(node.inputs[position]), node.attributes(g.MatmulAttrs)
@@ -102,9 +102,9 @@ def simplify_matmuls(draft: Draft) -> None:
 
 
 def _convolve(draft: Draft, node: Node) -> None:
-    """A product with one constant matrix as a convolution of one row of pixels.
+    """Turns a product with one constant matrix into a convolution of one row of pixels.
 
-    A dense layer it is not: LiteRT requantises those in another way.
+    A dense layer would not do: LiteRT requantises dense layers in another way.
     """
     attrs = node.attributes(g.MatmulAttrs)
     x, y, out = (draft.tensors[t] for t in (*node.inputs, node.outputs[0]))
@@ -112,8 +112,8 @@ def _convolve(draft: Draft, node: Node) -> None:
         return
     if x.quant is None or y.quant is None or out.quant is None or y.quant.zero_point != 0:
         return
-    # A convolution multiplies the scales in double precision, a product in float32: the filter's scale makes
-    # the factors equal. It need not be a float32 value, which only files demand.
+    # A convolution multiplies the scales in double precision, a BATCH_MATMUL in float32. This scale of the
+    # filter makes the factors equal. It need not be a float32 value: only files demand that.
     product = float(np.float32(x.quant.scale) * np.float32(y.quant.scale))
     scale = product / x.quant.scale
     factors = (quantize_multiplier(real / out.quant.scale) for real in (x.quant.scale * scale, product))

@@ -1,1 +1,1 @@
-"""The .tflite file format: a reader that trusts nothing, and a writer."""
+"""The .tflite file format: a reader for untrusted files, and a writer."""

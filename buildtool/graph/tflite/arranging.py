@@ -1,7 +1,7 @@
-"""Operators that rearrange elements, from a file and into one: packs, cuts, gathers, tiles, blocks.
+"""Decodes and writes operators that rearrange elements: packs, cuts, gathers, tiles, blocks.
 
-Most become other operators: a PACK a CONCATENATION of reshaped operands, a REVERSE_V2 a STRIDED_SLICE.
-Those that cost less as an operator of their own (TILE, GATHER, blocks of pixels) have a kind.
+Most are decoded as other operators: PACK as a CONCATENATION of reshaped operands, REVERSE_V2 as a
+STRIDED_SLICE. TILE, GATHER and blocks of pixels have their own kinds, because that costs less.
 """
 
 import math
@@ -23,7 +23,7 @@ _Ints = npt.NDArray[np.int64]
 
 
 def pack(view: OpView) -> None:
-    """PACK: every operand gets a dimension of size 1, along which they are joined."""
+    """Decodes PACK. Every operand gets a new dimension of size 1; the operands are joined along it."""
     options = view.options(tflite.PackOptions)
     parts = [view.input(n) for n in range(len(view.op.inputs))]
     if not parts or options.ValuesCount() != len(parts):
@@ -37,26 +37,26 @@ def pack(view: OpView) -> None:
 
 
 def unpack(view: OpView) -> None:
-    """UNPACK: one slice per output, which loses the dimension."""
+    """Decodes UNPACK as one slice per output, without the dimension."""
     source, count = view.input(0), len(view.op.outputs)
     options = view.options(tflite.UnpackOptions)
     axis = view.axis(int(options.Axis()), len(source.shape))
     if options.Num() != count or source.shape[axis] != count:
-        raise ModelError(f"{options.Num()} parts of {source.shape[axis]} elements, but {count} outputs")
+        raise ModelError(f"{options.Num()} parts of a dimension of {source.shape[axis]}, but {count} outputs")
     _cut(view, OpKind.STRIDED_SLICE, axis, [1] * count)
 
 
 def split_v(view: OpView) -> None:
-    """SPLIT_V (x, sizes, axis): a SPLIT where all sizes are equal, else one slice per part."""
+    """Decodes SPLIT_V (x, sizes, axis) as a SPLIT if all sizes are equal, otherwise as one slice per part."""
     source = view.input(0)
     sizes, axes = list(view.ints(1)), view.ints(2)
     if len(axes) != 1 or len(sizes) != len(view.op.outputs):
-        raise ModelError(f"{len(axes)} axes, {len(sizes)} sizes for {len(view.op.outputs)} outputs")
+        raise ModelError(f"{len(axes)} axes and {len(sizes)} sizes for {len(view.op.outputs)} outputs")
     axis = view.axis(axes[0], len(source.shape))
     if sizes.count(-1) == 1:
         sizes[sizes.index(-1)] = source.shape[axis] - sum(sizes) - 1
     if min(sizes) < 0 or sum(sizes) != source.shape[axis]:
-        raise ModelError(f"parts of {sizes} elements of a dimension of {source.shape[axis]}")
+        raise ModelError(f"sizes {sizes} do not fit a dimension of {source.shape[axis]}")
     if len(set(sizes)) == 1:
         view.same(OpKind.SPLIT, AxisAttrs(axis))
     else:
@@ -64,26 +64,26 @@ def split_v(view: OpView) -> None:
 
 
 def _cut(view: OpView, kind: OpKind, axis: int, sizes: list[int]) -> None:
-    """One slice after the other along `axis`."""
+    """Adds one slice per output along `axis`."""
     for attrs, output in zip(cuts(view.input(0).shape, axis, sizes), view.outputs(), strict=True):
         view.emit(kind, (view.operand(0),), attrs, (output,))
 
 
 def reverse_v2(view: OpView) -> None:
-    """REVERSE_V2: a STRIDED_SLICE that goes backwards."""
+    """Decodes REVERSE_V2 as a STRIDED_SLICE with negative strides."""
     shape = view.input(0).shape
     axes = sorted({view.axis(a, len(shape)) for a in view.ints(1)})
     if not axes or axes != list(range(axes[0], axes[-1] + 1)):
-        view.refuse("axes that are not neighbours", "LiteRT refuses them too: reverse them one by one")
+        view.refuse("the axes are not adjacent", "LiteRT refuses this too: reverse one axis at a time")
     begin = tuple(n - 1 if d in axes else 0 for d, n in enumerate(shape))
     stride = tuple(-1 if d in axes else 1 for d in range(len(shape)))
     view.same(OpKind.STRIDED_SLICE, SliceAttrs(begin, stride, shape))
 
 
 def gather(view: OpView) -> None:
-    """GATHER (x, indices): a slice where the indices are equally far apart.
+    """Decodes GATHER (x, indices), as a slice if the indices have equal distances.
 
-    With leading dimensions in common, the elements' places in all of them are gathered.
+    With batch_dims, the dimensions up to the axis become one, and the indices are places in it.
     """
     x, indices = view.input(0), _indices(view)
     options, axis, common = view.op.options(tflite.GatherOptions), 0, 0
@@ -92,9 +92,10 @@ def gather(view: OpView) -> None:
     axis = view.axis(axis, len(x.shape))
     common = common + indices.ndim if common < 0 else common
     if not 0 <= common <= min(axis, indices.ndim) or x.shape[:common] != indices.shape[:common]:
-        raise ModelError(f"{common} dimensions in common of {list(x.shape)} and {list(indices.shape)}")
+        text = f"shapes {list(x.shape)} and {list(indices.shape)}"
+        raise ModelError(f"{text} do not have {common} dimensions in common")
     _check_indices(indices, x.shape[axis])
-    # checked here, as a reshape of the gathered elements would hide another order
+    # checked here: a reshape of the gathered elements would hide a wrong order of dimensions
     view.demand_output((*x.shape[:axis], *indices.shape[common:], *x.shape[axis + 1 :]))
     if not common:
         _gather(view, x.shape, axis, indices)
@@ -102,18 +103,18 @@ def gather(view: OpView) -> None:
     each, own, size = math.prod(x.shape[common:axis]), math.prod(indices.shape[common:]), x.shape[axis]
     count, places = indices.size * each, math.prod(x.shape[: axis + 1])
     if count > MAX_PARAMETERS or places >= 1 << 31:
-        view.refuse(f"{count} elements gathered, more than {MAX_PARAMETERS}", "gather without batch_dims")
+        view.refuse(f"it gathers {count} elements, more than {MAX_PARAMETERS}", "gather without batch_dims")
     rows = np.arange(places // size if count else 0, dtype=np.int64).reshape(-1, each, 1)
-    taken = rows * size + indices.reshape(len(rows), 1, own)
-    _gather(view, (places, *x.shape[axis + 1 :]), 0, taken)
+    flat = rows * size + indices.reshape(len(rows), 1, own)
+    _gather(view, (places, *x.shape[axis + 1 :]), 0, flat)
 
 
 def gather_nd(view: OpView) -> None:
-    """GATHER_ND (x, indices): the indexed dimensions become one, of which elements are gathered."""
+    """Decodes GATHER_ND (x, indices). The indexed dimensions become one; the indices are places in it."""
     x, indices = view.input(0), _indices(view)
     depth = indices.shape[-1] if indices.ndim else 0
     if not 1 <= depth <= len(x.shape):
-        raise ModelError(f"{depth} indices an element of {len(x.shape)} dimensions")
+        raise ModelError(f"{depth} indices per element of a tensor of {len(x.shape)} dimensions")
     places = np.zeros(indices.shape[:-1], np.int64)
     for d in range(depth):
         _check_indices(indices[..., d], x.shape[d])
@@ -123,12 +124,12 @@ def gather_nd(view: OpView) -> None:
 
 
 def _indices(view: OpView) -> _Ints:
-    """The indices, which have to be constant."""
+    """Returns the indices. Refuses indices that are not constant."""
     tensor = view.input(1)
     if tensor.is_constant or tensor.elements == 0 or tensor.index in view.network.known:
         return np.asarray(view.ints(1), np.int64).reshape(tensor.shape)
     text = f"the indices '{tensor.name}' are computed at run time"
-    return view.refuse(text, "index with constants, or outside the network")
+    return view.refuse(text, "use constant indices, or index outside the network")
 
 
 def _check_indices(indices: _Ints, size: int) -> None:
@@ -137,57 +138,58 @@ def _check_indices(indices: _Ints, size: int) -> None:
 
 
 def _gather(view: OpView, shape: tuple[int, ...], axis: int, indices: _Ints) -> None:
-    """Some elements of `axis` of the input under `shape`, as the output under its own shape."""
-    source, taken = view.operand(0), (*shape[:axis], indices.size, *shape[axis + 1 :])
+    """Takes elements along `axis` of the input in `shape`; reshapes them to the output's shape."""
+    source, result = view.operand(0), (*shape[:axis], indices.size, *shape[axis + 1 :])
     if shape != view.input(0).shape:
         source = view.then(OpKind.RESHAPE, source, shape)
     kind, attrs = picking(shape, axis, [int(i) for i in indices.reshape(-1)])
-    if taken == view.output.shape:
+    if result == view.output.shape:
         view.emit(kind, (source,), attrs)
     else:
         (output,) = view.outputs()
-        view.emit(OpKind.RESHAPE, (view.then(kind, source, taken, attrs, like=output),))
+        view.emit(OpKind.RESHAPE, (view.then(kind, source, result, attrs, like=output),))
 
 
 def tile(view: OpView) -> None:
-    """TILE (x, multiples)."""
+    """Decodes TILE (x, multiples)."""
     view.same(OpKind.TILE, TileAttrs(view.ints(1)))
 
 
 def broadcast_to(view: OpView) -> None:
-    """BROADCAST_TO (x, shape): a TILE of the dimensions of size 1, missing ones first."""
-    x, wanted = view.input(0), view.ints(1)
-    shape = (1,) * (len(wanted) - len(x.shape)) + x.shape
-    fits = len(shape) == len(wanted) and all(n in (1, w) for n, w in zip(shape, wanted, strict=True))
-    if not fits or min(wanted, default=1) < 1:
-        raise ModelError(f"shape {list(x.shape)} does not broadcast to {list(wanted)}")
+    """Decodes BROADCAST_TO (x, shape) as a TILE, after a RESHAPE if dimensions are missing."""
+    x, target = view.input(0), view.ints(1)
+    shape = (1,) * (len(target) - len(x.shape)) + x.shape
+    fits = len(shape) == len(target) and all(n in (1, size) for n, size in zip(shape, target, strict=True))
+    if not fits or min(target, default=1) < 1:
+        raise ModelError(f"shape {list(x.shape)} does not broadcast to {list(target)}")
     source = view.operand(0)
     if shape != x.shape:
         source = view.then(OpKind.RESHAPE, source, shape)
-    view.emit(OpKind.TILE, (source,), TileAttrs(tuple(w // n for n, w in zip(shape, wanted, strict=True))))
+    multiples = tuple(size // n for n, size in zip(shape, target, strict=True))
+    view.emit(OpKind.TILE, (source,), TileAttrs(multiples))
 
 
 def batch_blocks(view: OpView) -> None:
-    """SPACE_TO_BATCH_ND (x, block, paddings), filled with the output's zero point; BATCH_TO_SPACE_ND."""
+    """Decodes SPACE_TO_BATCH_ND, which pads with the output's zero point, and BATCH_TO_SPACE_ND."""
     block, flat, rank = view.ints(1), view.ints(2), len(view.input(0).shape)
     if len(flat) != 2 * len(block) or rank not in (3, 4) or len(block) != rank - 2:
-        raise ModelError(f"blocks {list(block)} and {len(flat)} edges for {rank} dimensions")
+        raise ModelError(f"block {list(block)} and {len(flat)} paddings or crops for {rank} dimensions")
     quant = view.output.quant if view.kind is OpKind.SPACE_TO_BATCH_ND else None
     view.same(view.kind, BatchBlockAttrs(block, pairs(flat), quant.zero_point if quant is not None else 0))
 
 
 def fill(view: OpView) -> None:
-    """FILL (shape, value) of an int8 or uint8 constant: the output is a constant."""
+    """Decodes FILL (shape, value) with a constant int8 or uint8 value. The output becomes a constant."""
     value, output = view.input(1), view.output
     if not value.is_constant or value.elements != 1 or value.dtype not in ("int8", "uint8"):
-        view.refuse("the value is not one constant of int8 or uint8", "fill with a constant")
+        view.refuse("the value is not an int8 or uint8 constant of one element", "use a constant value")
     if not same_quantization(value.quant, output.quant):
-        view.refuse("the value is quantised otherwise than the output")
+        view.refuse("the value and the output have different quantisations")
     view.demand_output(view.ints(0), "the parameter says")
     if output.elements > MAX_PARAMETERS * 256:
         view.refuse(f"a constant of {output.elements} bytes", "store the constant in the model")
     if output.dtype != value.dtype:
-        view.refuse(f"a value of {value.dtype} for an output of {output.dtype}")
+        view.refuse(f"the value is {value.dtype}, but the output is {output.dtype}")
     data = np.full(output.shape, value.array().reshape(-1)[0])
     data.setflags(write=False)
     tensors, place = view.network.tensors, view.network.place(output.index)
@@ -198,12 +200,13 @@ def fill(view: OpView) -> None:
 
 
 def write_batch_blocks(low: Lowering, op: Op) -> FileOp:
-    """SPACE_TO_BATCH_ND and BATCH_TO_SPACE_ND; blocks and edges are tensors."""
+    """Writes SPACE_TO_BATCH_ND and BATCH_TO_SPACE_ND. Blocks, paddings and crops are tensors in the file."""
     attrs = attributes(op, BatchBlockAttrs)
     shrinks = op.kind is OpKind.BATCH_TO_SPACE_ND
     quant = low.graph.tensors[op.outputs[0]].quant
     if not shrinks and quant is not None and attrs.value != quant.zero_point:
-        raise UnsupportedError("SPACE_TO_BATCH_ND pads with the zero point only", operator=op.place)
+        text = "in .tflite, SPACE_TO_BATCH_ND can only pad with the zero point"
+        raise UnsupportedError(text, operator=op.place)
     block = low.parameter(op, "block", attrs.block)
     edges = low.parameter(op, "crops" if shrinks else "paddings", attrs.edges)
     table = "BatchToSpaceNDOptions" if shrinks else "SpaceToBatchNDOptions"

@@ -1,4 +1,4 @@
-"""An operator as a .tflite file holds it, and a graph on its way into one."""
+"""An operator of a .tflite file to write, and the graph during its conversion into such a file."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ from buildtool.graph.tflite.schema import tflite
 # A field of an option table: a scalar, text, a vector of int32, or one of the enumerations below.
 OptionValue = int | float | bool | str | tuple[int, ...] | g.Activation | g.DType
 
-# The schema's numbers.
+# Numbers of the schema's enumerations.
 ACTIVATIONS: dict[g.Activation, int] = {
     activation: getattr(tflite.ActivationFunctionType, activation.name) for activation in g.Activation
 }
@@ -22,7 +22,7 @@ TYPE_CODES: dict[g.DType, int] = {dtype: getattr(tflite.TensorType, dtype.name) 
 
 @dataclass(frozen=True)
 class FileOp:
-    """An operator of the file; `options` are the fields of its `table`, those with defaults left out."""
+    """An operator of the file. `options` are fields of its option table; others have default values."""
 
     builtin: str
     version: int
@@ -44,10 +44,10 @@ class Variable:
 
 @dataclass
 class Lowering:
-    """A graph on its way into a file: its tensors keep their indices, new ones follow.
+    """A graph during its conversion into a file. Its tensors keep their indices; new ones follow.
 
-    `variables`: a state's tensor `before` -> its resource variable in the file; `variable`: tensors that are
-    marked as variable.
+    `variables` maps the tensor `before` of a state to its resource variable in the file. `variable` holds the
+    tensors that are marked as variable.
     """
 
     graph: g.Graph
@@ -59,22 +59,22 @@ class Lowering:
     def file_op(
         self, op: g.Op, version: int, *parameters: int, table: str = "", **options: OptionValue
     ) -> FileOp:
-        """An operator under its own name, with `parameters` behind its operands."""
+        """Returns an operator with the name of its kind, with `parameters` after its operands."""
         inputs = (*op.inputs, *parameters)
         return FileOp(op.kind, version, inputs, op.outputs, table or option_table(op.kind), options)
 
     def parameter(self, op: g.Op, role: str, values: npt.ArrayLike) -> int:
-        """A new int32 constant; its index."""
+        """Adds an int32 constant; returns its index."""
         return self.add(op, role, np.asarray(values, np.int32), None)
 
     def add(self, op: g.Op, role: str, data: npt.NDArray[np.generic], quant: g.Quantization | None) -> int:
-        """A new constant named after the operator's output and its role; its index."""
+        """Adds a constant that is named after the operator's output and its role; returns its index."""
         name = f"{self.graph.tensors[op.outputs[0]].name}/{role}"
         self.tensors.append(g.Tensor(name, data.shape, g.DType(data.dtype.name), quant, data))
         return len(self.tensors) - 1
 
     def tensor(self, op: g.Op, role: str, shape: Sequence[int], like: g.Tensor) -> int:
-        """A new activation of `shape`, named likewise, in type and quantisation as `like`; its index."""
+        """Adds an activation of `shape` with the type and quantisation of `like`; returns its index."""
         name = f"{self.graph.tensors[op.outputs[0]].name}/{role}"
         self.tensors.append(g.Tensor(name, tuple(shape), like.dtype, like.quant))
         return len(self.tensors) - 1

@@ -1,7 +1,7 @@
-"""The .tflite container: bounded access to its tables, nothing interpreted.
+"""Reads the tables of a .tflite file within bounds, without interpreting them.
 
-Every vector is charged to a budget proportional to the file's size before it is read, and tables are
-read once, so that no file makes us allocate more than a constant times its length.
+Every vector is charged to a budget in proportion to the file's size before it is read, and every table is
+read once. So no file makes us allocate more than a constant times its size.
 Low-level exceptions of the accessors pass through; `reader.read_model` turns them into ModelError.
 """
 
@@ -22,14 +22,14 @@ Accessor = Any  # an object of the generated schema package, which has no types
 MAX_FILE = 1 << 30  # bytes
 MAX_TENSORS = 1 << 16
 MAX_OPERATORS = 1 << 14
-MAX_INTERFACE = 256  # network inputs, or outputs
-MAX_NAME = 200  # characters kept
+MAX_INTERFACE = 256  # most network inputs, and most outputs
+MAX_NAME = 200  # bytes; longer names are cut
 MAX_RAW_RANK = 16
-_SLACK = 1 << 16  # bytes of budget that any file gets
+_SLACK = 1 << 16  # bytes; every file gets this much budget in addition
 
 
 def _names_by_code(table: Accessor) -> dict[int, str]:
-    """An enumeration of the schema: code -> name."""
+    """Returns the names of an enumeration of the schema, by code."""
     return {code: name for name, code in vars(table).items() if isinstance(code, int)}
 
 
@@ -40,15 +40,15 @@ _NUMPY = {str(dtype): np.dtype(dtype.value).newbyteorder("<") for dtype in DType
 
 @dataclass(frozen=True, eq=False)
 class RawTensor:
-    """A tensor as the file has it; `dtype` is TFLite's type name in lower case."""
+    """A tensor of the file. `dtype` is TFLite's name of the type in lower case."""
 
     index: int
     name: str
     shape: tuple[int, ...]
     dtype: str
     quant: Quantization | None
-    quant_details: bool  # a custom or blockwise quantisation
-    dynamic: bool  # a dimension other than the first is not fixed
+    quant_details: bool  # whether the quantisation is custom or blockwise
+    dynamic: bool  # whether a dimension other than the first is not fixed
     variable: bool
     sparse: bool
     data: npt.NDArray[np.uint8] | None  # the constant's bytes
@@ -60,16 +60,16 @@ class RawTensor:
 
     @property
     def is_constant(self) -> bool:
-        """Whether the file holds its value."""
+        """Whether the file contains the tensor's value."""
         return self.data is not None
 
     def array(self) -> npt.NDArray[np.generic]:
-        """The constant's value: a read-only view of the file's bytes."""
+        """Returns the constant's value: a read-only array over the file's bytes."""
         assert self.data is not None
         if self.dtype not in _NUMPY:
             raise UnsupportedError(f"a constant of type {self.dtype}", tensor=self.name)
         dtype = _NUMPY[self.dtype]
-        # compared before any array is made: hostile shapes overflow numpy's own arithmetic
+        # before numpy sees the shape: a hostile one overflows numpy's arithmetic
         needed = self.elements * dtype.itemsize
         if len(self.data) != needed:
             shape = f"its shape {list(self.shape)} of {self.dtype} needs {needed}"
@@ -79,7 +79,7 @@ class RawTensor:
 
 @dataclass(frozen=True, eq=False)
 class RawOperator:
-    """An operator as the file has it; `name` is TFLite's, or the custom code."""
+    """An operator of the file. `name` is TFLite's name, or `CUSTOM(...)` with the custom code."""
 
     index: int
     code: int
@@ -94,7 +94,7 @@ class RawOperator:
         return f"#{self.index} {self.name}"
 
     def options(self, cls: type[Accessor]) -> Accessor:
-        """The options as an accessor of class `cls`, None where the file has none of that type."""
+        """Returns the options as an accessor of class `cls`, None if they have another class."""
         is_of_class = self.table.BuiltinOptionsType() == getattr(tflite.BuiltinOptions, cls.__name__)
         union = self.table.BuiltinOptions() if is_of_class else None
         if union is None:
@@ -105,18 +105,18 @@ class RawOperator:
 
 
 def printable(raw: bytes) -> str:
-    """Text of the file; characters that do not print become '?'."""
+    """Returns text of the file. Characters that do not print become '?'."""
     return "".join(c if c.isprintable() else "?" for c in raw.decode("utf-8", errors="replace"))
 
 
 class FlatFile:
-    """A subgraph of a .tflite file, by default the first one."""
+    """One subgraph of a .tflite file, by default the first one."""
 
     def __init__(self, data: bytes, number: int = 0) -> None:
         if len(data) > MAX_FILE:
             raise ModelError(f"the file has {len(data)} bytes, more than {MAX_FILE}")
         if len(data) < 8 or bytes(data[4:8]) != b"TFL3":
-            hint = "give a .tflite file with version 3"
+            hint = "use a .tflite file of version 3"
             raise ModelError("not a TensorFlow Lite file (no TFL3 identifier)", hint=hint)
         self.data = data
         self._budget = 2 * len(data) + _SLACK
@@ -128,18 +128,19 @@ class FlatFile:
             raise ModelError("the file has no subgraph")
         self._buffers: int = self._charge(self._model.BuffersLength(), 4)
         self._graph = quick(self._model.Subgraphs(number))
-        self.tensor_count = self._tables("Tensors", MAX_TENSORS)
+        self.tensor_count = self._count_tables("Tensors", MAX_TENSORS)
         self._tensors: dict[int, RawTensor] = {}
         self._quants: dict[int, Quantization | None] = {}
-        self.name = self._text(self._graph, 12)
-        self.inputs = self._ints(self._graph, "Inputs")
-        self.outputs = self._ints(self._graph, "Outputs")
+        self.name = self._read_text(self._graph, 12)
+        self.inputs = self._read_ints(self._graph, "Inputs")
+        self.outputs = self._read_ints(self._graph, "Outputs")
         if max(len(self.inputs), len(self.outputs)) > MAX_INTERFACE:
-            raise ModelError(f"{len(self.inputs)} network inputs, {len(self.outputs)} outputs: too many")
+            sizes = f"{len(self.inputs)} network inputs, {len(self.outputs)} outputs"
+            raise ModelError(f"{sizes}: more than {MAX_INTERFACE}")
         self.operators = self._read_operators()
 
     def tensor(self, index: int) -> RawTensor:
-        """The tensor `index`, read once."""
+        """Returns the tensor `index`, which is read from the file only once."""
         if not 0 <= index < self.tensor_count:
             raise ModelError(f"tensor index {index} is outside the file's {self.tensor_count} tensors")
         if index not in self._tensors:
@@ -147,20 +148,20 @@ class FlatFile:
         return self._tensors[index]
 
     def intermediates(self, op: RawOperator) -> tuple[int, ...]:
-        """The tensors between an operator's steps, which tell how these are quantised."""
-        return self._ints(op.table, "Intermediates")
+        """Returns the tensors that give the quantisation of an operator's intermediate values."""
+        return self._read_ints(op.table, "Intermediates")
 
     def _charge(self, count: int, width: int) -> int:
-        """Takes `count` elements of `width` bytes from the budget; returns the count."""
+        """Charges `count` elements of `width` bytes to the budget; returns the count."""
         if count < 0 or count * width > len(self.data):
             raise ModelError(f"a vector of {count} elements does not fit in the file")
         self._budget -= count * width
         if self._budget < 0:
-            raise ModelError("the file's vectors overlap: together they are longer than the file")
+            raise ModelError("the file's vectors overlap: they are longer in total than the file")
         return int(count)
 
-    def _text(self, table: Accessor, slot: int) -> str:
-        """The string in `slot`, shortened; characters that do not print become '?'."""
+    def _read_text(self, table: Accessor, slot: int) -> str:
+        """Returns the string in `slot`, cut to MAX_NAME bytes. Characters that do not print become '?'."""
         tab = table._tab
         offset = tab.Offset(slot)
         if offset == 0:
@@ -173,13 +174,13 @@ class FlatFile:
         self._charge(len(raw), 1)
         return printable(raw)
 
-    def _ints(self, table: Accessor, field: str) -> tuple[int, ...]:
-        """A vector of int32 as a tuple."""
+    def _read_ints(self, table: Accessor, field: str) -> tuple[int, ...]:
+        """Returns a vector of int32 as a tuple."""
         count = self._charge(getattr(table, f"{field}Length")(), 4)
         return tuple(int(i) for i in getattr(table, f"{field}AsNumpy")()) if count else ()
 
-    def _tables(self, field: str, most: int) -> int:
-        """How many tables a vector of the subgraph has."""
+    def _count_tables(self, field: str, most: int) -> int:
+        """Returns the number of tables in a vector of the subgraph."""
         count = self._charge(getattr(self._graph, f"{field}Length")(), 4)
         if count > most:
             raise ModelError(f"{count} {field.lower()}, more than {most}")
@@ -193,25 +194,25 @@ class FlatFile:
             code = max(int(entry.BuiltinCode()), int(entry.DeprecatedBuiltinCode()))
             name = BUILTIN_NAMES.get(code, f"operator code {code}")
             if code == tflite.BuiltinOperator.CUSTOM:
-                name = f"CUSTOM({self._text(entry, 6)})"
+                name = f"CUSTOM({self._read_text(entry, 6)})"
             codes.append((code, name))
         operators: list[RawOperator] = []
-        for i in range(self._tables("Operators", MAX_OPERATORS)):
+        for i in range(self._count_tables("Operators", MAX_OPERATORS)):
             table = quick(self._graph.Operators(i))
             opcode = table.OpcodeIndex()
             if opcode >= len(codes):
-                raise ModelError(f"operator code index {opcode} is outside the file's {len(codes)}")
-            inputs, outputs = self._ints(table, "Inputs"), self._ints(table, "Outputs")
+                raise ModelError(f"operator code index {opcode} is outside the file's {len(codes)} codes")
+            inputs, outputs = self._read_ints(table, "Inputs"), self._read_ints(table, "Outputs")
             code, name = codes[opcode]
             operators.append(RawOperator(i, code, name, inputs, outputs, table))
         return tuple(operators)
 
     def _read_tensor(self, index: int) -> RawTensor:
         table = quick(self._graph.Tensors(index))
-        name = self._text(table, 10) or f"tensor{index}"
-        shape = self._ints(table, "Shape")
+        name = self._read_text(table, 10) or f"tensor{index}"
+        shape = self._read_ints(table, "Shape")
         if len(shape) > MAX_RAW_RANK:
-            raise ModelError(f"a tensor of {len(shape)} dimensions", tensor=name)
+            raise ModelError(f"{len(shape)} dimensions, more than {MAX_RAW_RANK}", tensor=name)
         if any(n < 0 for n in shape):
             raise ModelError(f"negative dimension in shape {list(shape)}", tensor=name)
         quantization, quant = table.Quantization(), None
@@ -221,9 +222,9 @@ class FlatFile:
             if place not in self._quants:
                 self._quants[place] = self._read_quantization(quick(quantization), name)
             quant = self._quants[place]
-        signature = self._ints(table, "ShapeSignature")
+        signature = self._read_ints(table, "ShapeSignature")
         if len(signature) > MAX_RAW_RANK:
-            raise ModelError(f"a shape signature of {len(signature)} dimensions")
+            raise ModelError(f"a shape signature of {len(signature)} dimensions", tensor=name)
         return RawTensor(
             index=index,
             name=name,
@@ -234,30 +235,30 @@ class FlatFile:
             dynamic=-1 in signature[1:] or (-1 in signature and len(signature) != len(shape)),
             variable=bool(table.IsVariable()),
             sparse=table.Sparsity() is not None,
-            data=self._buffer(int(table.Buffer()), name),
+            data=self._read_buffer(int(table.Buffer()), name),
         )
 
     def _read_quantization(self, entry: Accessor, name: str) -> Quantization | None:
-        """The quantisation; None without a scale, as in TFLite."""
+        """Returns the quantisation, None if it has no scale, as TFLite does."""
         count = self._charge(entry.ScaleLength(), 4)
         if count == 0:
             return None
         zeros = self._charge(entry.ZeroPointLength(), 8)
         if zeros not in (1, count):
-            raise ModelError(f"{count} scales with {zeros} zero points", tensor=name)
+            raise ModelError(f"{count} scales, but {zeros} zero points", tensor=name)
         scales = tuple(entry.ScaleAsNumpy().astype(float).tolist())
         points = tuple(entry.ZeroPointAsNumpy().astype(int).tolist())
         points = points if zeros == count else points * count
         return Quantization(scales, points, int(entry.QuantizedDimension()))
 
-    def _buffer(self, index: int, name: str) -> npt.NDArray[np.uint8] | None:
-        """The bytes of buffer `index` (a view), None if it is empty, as activations' are."""
+    def _read_buffer(self, index: int, name: str) -> npt.NDArray[np.uint8] | None:
+        """Returns the bytes of buffer `index`, not copied; None if it is empty, as for activations."""
         if index >= self._buffers:
-            raise ModelError(f"buffer {index} is outside the file's {self._buffers}", tensor=name)
+            raise ModelError(f"buffer {index} is outside the file's {self._buffers} buffers", tensor=name)
         table = quick(self._model.Buffers(index))
         if table.Offset() > 1 or table.Size() > 1:
             hint = "convert the model without `experimental_use_buffer_offset`"
-            raise UnsupportedError("its value lies outside the flatbuffer", tensor=name, hint=hint)
+            raise UnsupportedError("the tensor's value is outside the flatbuffer", tensor=name, hint=hint)
         if table.DataLength() == 0:
             return None
         view: npt.NDArray[np.uint8] = table.DataAsNumpy()
@@ -269,7 +270,7 @@ _COUNT, _PLACE, _BACK = (Struct(code).unpack_from for code in ("<H", "<I", "<i")
 
 
 class QuickTable(Table):  # type: ignore[misc]  # the package has no types
-    """A table whose own table of fields is looked up once."""
+    """A table that looks up the place of its list of fields only once."""
 
     __slots__ = ("_end", "_fields")
 
@@ -279,32 +280,32 @@ class QuickTable(Table):  # type: ignore[misc]  # the package has no types
         self._end = _COUNT(data, self._fields)[0]
 
     def Offset(self, field: int) -> int:
-        """Where a field lies in the table, 0 if it has none."""
+        """Returns the place of a field in the table, 0 if the table does not have it."""
         return int(_COUNT(self.Bytes, self._fields + field)[0]) if field < self._end else 0
 
     def Get(self, flags: Any, place: int) -> Any:
-        """A number of the type `flags`."""
+        """Returns the number of type `flags` at `place`."""
         return flags.packer_type.unpack_from(self.Bytes, _check_place(place))[0]
 
     def VectorLen(self, field: int) -> int:
-        """Elements of the vector that a field points to."""
+        """Returns the number of elements in the vector that a field points to."""
         return int(_PLACE(self.Bytes, self.Vector(field) - 4)[0])
 
     def Vector(self, field: int) -> int:
-        """Where the first element of the vector lies that a field points to."""
+        """Returns the place of the first element in the vector that a field points to."""
         place = _check_place(self.Pos + field)
         return place + int(_PLACE(self.Bytes, place)[0]) + 4
 
 
 def _check_place(place: int) -> int:
-    """A place in a file, checked: Python would count a negative one from the end."""
+    """Returns `place`; TypeError if it is negative, which Python would count from the end of the file."""
     if place < 0:
-        raise TypeError("an offset leads to before the file")
+        raise TypeError("an offset points before the start of the file")
     return place
 
 
 def quick(accessor: Accessor) -> Accessor:
-    """An accessor of the schema package, which now reads a QuickTable."""
-    table = getattr(accessor, "_tab")  # noqa: B009 - of a class that is not known here
+    """Lets an accessor of the schema package read a QuickTable; returns the accessor."""
+    table = getattr(accessor, "_tab")  # noqa: B009 - the class is not known here
     setattr(accessor, "_tab", QuickTable(table.Bytes, table.Pos))  # noqa: B010
     return accessor

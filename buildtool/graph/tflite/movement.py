@@ -1,4 +1,4 @@
-"""Operators that move elements, from a file and into one: pads, shapes, joins and cuts."""
+"""Decodes and writes operators that move elements: pads, reshapes, concatenations, splits and slices."""
 
 import itertools
 import math
@@ -18,11 +18,11 @@ from buildtool.graph.types import AxisAttrs, Op, OpKind, PadAttrs, PadMode, Slic
 
 
 def pairs(flat: Sequence[int]) -> tuple[tuple[int, int], ...]:
-    """(before, after) of each dimension, as they lie in a parameter."""
+    """Returns (before, after) for each dimension, from the values of a parameter in this order."""
     return tuple(zip(flat[::2], flat[1::2], strict=True))
 
 
-def _pad(view: OpView, kind: OpKind, mode: PadMode, value: int = 0) -> None:
+def _emit_pad(view: OpView, kind: OpKind, mode: PadMode, value: int = 0) -> None:
     flat = view.ints(1)
     if len(flat) != 2 * len(view.input(0).shape):
         raise ModelError(f"{len(flat)} paddings for {len(view.input(0).shape)} dimensions")
@@ -30,64 +30,64 @@ def _pad(view: OpView, kind: OpKind, mode: PadMode, value: int = 0) -> None:
 
 
 def pad(view: OpView) -> None:
-    """PAD: TFLite fills with the output's zero point."""
+    """Decodes PAD. TFLite pads with the output's zero point."""
     quant = view.output.quant
-    _pad(view, OpKind.PAD, PadMode.CONSTANT, quant.zero_point if quant is not None else 0)
+    _emit_pad(view, OpKind.PAD, PadMode.CONSTANT, quant.zero_point if quant is not None else 0)
 
 
 def pad_v2(view: OpView) -> None:
-    """PADV2: the filling is a constant in the output's quantisation."""
+    """Decodes PADV2. The padding value is a constant in the output's quantisation."""
     filling = view.input(2)
     if not filling.is_constant or filling.dtype != view.output.dtype or filling.elements != 1:
-        view.refuse(f"the padding value is not one {view.output.dtype} constant")
+        view.refuse(f"the padding value is not a {view.output.dtype} constant of one element")
     if filling.quant is not None and not same_quantization(filling.quant, view.output.quant):
-        view.refuse("the padding value is quantised otherwise than the output")
-    _pad(view, OpKind.PAD, PadMode.CONSTANT, int(filling.array().reshape(-1)[0]))
+        view.refuse("the padding value and the output have different quantisations")
+    _emit_pad(view, OpKind.PAD, PadMode.CONSTANT, int(filling.array().reshape(-1)[0]))
 
 
 def mirror_pad(view: OpView) -> None:
-    """MIRROR_PAD."""
+    """Decodes MIRROR_PAD."""
     code = view.options(tflite.MirrorPadOptions).Mode()
     if code not in (0, 1):
-        raise ModelError(f"mirror mode {code} does not exist")
-    _pad(view, OpKind.MIRROR_PAD, PadMode.SYMMETRIC if code else PadMode.REFLECT)
+        raise ModelError(f"unknown mirror mode {code}")
+    _emit_pad(view, OpKind.MIRROR_PAD, PadMode.SYMMETRIC if code else PadMode.REFLECT)
 
 
 def reshape(view: OpView) -> None:
-    """RESHAPE; the new shape (with one -1 at most) is the second input or, in old files, an option."""
-    wanted, shape = None, view.output.shape
+    """Decodes RESHAPE. The new shape is the second input, in old files an option. It has at most one -1."""
+    target, shape = None, view.output.shape
     if view.optional(1) is not None:
-        wanted = view.ints(1)
+        target = view.ints(1)
     else:
         options = view.op.options(tflite.ReshapeOptions)
         if options is not None and 0 < options.NewShapeLength() <= 16:
-            wanted = tuple(int(n) for n in options.NewShapeAsNumpy())
-    if wanted is not None and wanted.count(-1) == 1:
-        elements, rest = view.input(0).elements, -math.prod(wanted)
+            target = tuple(int(n) for n in options.NewShapeAsNumpy())
+    if target is not None and target.count(-1) == 1:
+        elements, rest = view.input(0).elements, -math.prod(target)
         if rest > 0 and elements % rest == 0:
-            wanted = tuple(elements // rest if n == -1 else n for n in wanted)
-    if wanted is not None and not (wanted == (0,) and shape == ()):
-        view.demand_output(wanted, "the parameter says")
+            target = tuple(elements // rest if n == -1 else n for n in target)
+    if target is not None and not (target == (0,) and shape == ()):
+        view.demand_output(target, "the parameter says")
     view.same(OpKind.RESHAPE)
 
 
 def squeeze(view: OpView) -> None:
-    """SQUEEZE; without dimensions in the options, all of size 1 go."""
+    """Decodes SQUEEZE. Without dimensions in the options, it removes all dimensions of size 1."""
     shape = view.input(0).shape
     options = view.op.options(tflite.SqueezeOptions)
     count = options.SqueezeDimsLength() if options is not None else 0
     if count > len(shape):
-        raise ModelError(f"{count} dimensions to squeeze of {len(shape)}")
-    given = options.SqueezeDimsAsNumpy() if count else ()
-    dims = {view.axis(int(d), len(shape)) for d in given} or {i for i, n in enumerate(shape) if n == 1}
+        raise ModelError(f"{count} dimensions to remove from {len(shape)}")
+    listed = options.SqueezeDimsAsNumpy() if count else ()
+    dims = {view.axis(int(d), len(shape)) for d in listed} or {i for i, n in enumerate(shape) if n == 1}
     if any(shape[d] != 1 for d in dims):
-        raise ModelError(f"dimensions {sorted(dims)} of {list(shape)} are not all 1")
+        raise ModelError(f"dimensions {sorted(dims)} of {list(shape)} do not all have size 1")
     view.demand_output(tuple(n for i, n in enumerate(shape) if i not in dims))
     view.same(OpKind.SQUEEZE)
 
 
 def expand_dims(view: OpView) -> None:
-    """EXPAND_DIMS."""
+    """Decodes EXPAND_DIMS."""
     shape = view.input(0).shape
     axis = view.axis_at(1, len(shape) + 1)
     view.demand_output((*shape[:axis], 1, *shape[axis:]))
@@ -95,22 +95,22 @@ def expand_dims(view: OpView) -> None:
 
 
 def transpose(view: OpView) -> None:
-    """TRANSPOSE."""
+    """Decodes TRANSPOSE."""
     rank = len(view.input(0).shape)
     view.same(OpKind.TRANSPOSE, TransposeAttrs(tuple(view.axis(p, rank) for p in view.ints(1))))
 
 
 def concatenation(view: OpView) -> None:
-    """CONCATENATION."""
+    """Decodes CONCATENATION."""
     options = view.options(tflite.ConcatenationOptions)
     if options.FusedActivationFunction() != tflite.ActivationFunctionType.NONE:
-        view.refuse("a fused activation on a concatenation", "use it as an operator of its own")
+        view.refuse("a fused activation on a concatenation", "use a separate operator for it")
     axis = view.axis(int(options.Axis()), len(view.input(0).shape))
     view.same(OpKind.CONCATENATION, AxisAttrs(axis), len(view.op.inputs))
 
 
 def split(view: OpView) -> None:
-    """SPLIT (axis, x) as (x)."""
+    """Decodes SPLIT. The operands (axis, x) become (x)."""
     axis = view.axis_at(0, len(view.input(1).shape))
     parts = view.options(tflite.SplitOptions).NumSplits()
     if parts != len(view.op.outputs):
@@ -119,7 +119,7 @@ def split(view: OpView) -> None:
 
 
 def slice_(view: OpView) -> None:
-    """SLICE (x, begin, size); a size of -1 takes all that follows."""
+    """Decodes SLICE (x, begin, size). A size of -1 means up to the end of the dimension."""
     shape, begin, size = view.input(0).shape, view.ints(1), view.ints(2)
     if not len(shape) == len(begin) == len(size):
         raise ModelError(f"{len(begin)} begins and {len(size)} sizes for {len(shape)} dimensions")
@@ -128,26 +128,26 @@ def slice_(view: OpView) -> None:
 
 
 def strided_slice(view: OpView) -> None:
-    """STRIDED_SLICE (x, begin, end, strides) with its masks resolved."""
+    """Decodes STRIDED_SLICE (x, begin, end, strides) and resolves its masks."""
     attrs, shape = strided_spec(view)
     view.demand_output(shape)
     view.same(OpKind.STRIDED_SLICE, attrs)
 
 
 def strided_spec(view: OpView) -> tuple[SliceAttrs, tuple[int, ...]]:
-    """STRIDED_SLICE's (attributes, output shape), as TFLite resolves begins, ends and masks.
+    """Returns the attributes and the output shape of a STRIDED_SLICE, resolved as in TFLite.
 
-    An ellipsis stands for all dimensions that are missing, a new axis for none; begins and ends are
-    clamped to the dimension, as in Python; a shrunk axis takes one element and vanishes.
+    An ellipsis stands for all missing dimensions; a new axis uses no dimension of the input. Begins and ends
+    are clamped to the dimension, as in Python. A shrunk axis takes one element and is removed.
     """
     shape = view.input(0).shape
-    taken: list[range] = []
+    ranges: list[range] = []
     output: list[int] = []
     for where, shrinks in _dimensions(view, len(shape)):
         if where is None:
             output.append(1)
             continue
-        size = shape[len(taken)]
+        size = shape[len(ranges)]
         elements = range(*where.indices(size))
         if shrinks:
             first, step = elements.start, elements.step
@@ -155,14 +155,14 @@ def strided_spec(view: OpView) -> tuple[SliceAttrs, tuple[int, ...]]:
         else:
             output.append(len(elements))
         if not elements:
-            raise ModelError(f"the slice takes nothing of dimension {len(taken)}")
-        taken.append(elements)
-    begin, stride = tuple(r.start for r in taken), tuple(r.step for r in taken)
-    return SliceAttrs(begin, stride, tuple(map(len, taken))), tuple(output)
+            raise ModelError(f"the slice of dimension {len(ranges)} is empty")
+        ranges.append(elements)
+    begin, stride = tuple(r.start for r in ranges), tuple(r.step for r in ranges)
+    return SliceAttrs(begin, stride, tuple(map(len, ranges))), tuple(output)
 
 
 def _dimensions(view: OpView, rank: int) -> list[tuple[slice | None, bool]]:
-    """(slice of a dimension, whether it vanishes), ellipsis and missing ones written out; None: a new one."""
+    """Returns (slice or None for a new axis, whether it is removed) per dimension, without ellipsis."""
     begin, end, strides = view.ints(1), view.ints(2), view.ints(3)
     options = view.options(tflite.StridedSliceOptions)
     if not len(begin) == len(end) == len(strides) or len(begin) > 16:
@@ -170,10 +170,10 @@ def _dimensions(view: OpView, rank: int) -> list[tuple[slice | None, bool]]:
     if options.Offset():
         view.refuse("ends given as offsets from the begins", "re-export with absolute ends")
     bits = [1 << i for i in range(len(begin))]
-    given = sum(not (options.EllipsisMask() | options.NewAxisMask()) & bit for bit in bits)
-    missing = rank - given
+    used = sum(not (options.EllipsisMask() | options.NewAxisMask()) & bit for bit in bits)
+    missing = rank - used
     if missing < 0:
-        raise ModelError(f"{given} dimensions sliced of {rank}")
+        raise ModelError(f"it slices {used} dimensions, but the input has {rank}")
     dimensions: list[tuple[slice | None, bool]] = []
     for bit, first, last, step in zip(bits, begin, end, strides, strict=True):
         if options.EllipsisMask() & bit:
@@ -182,7 +182,7 @@ def _dimensions(view: OpView, rank: int) -> list[tuple[slice | None, bool]]:
         elif options.NewAxisMask() & bit:
             dimensions.append((None, False))
         elif step == 0:
-            raise ModelError("a stride of 0")
+            raise ModelError("a stride is 0")
         else:
             start = None if options.BeginMask() & bit else first
             stop = None if options.EndMask() & bit else last
@@ -194,7 +194,7 @@ def _dimensions(view: OpView, rank: int) -> list[tuple[slice | None, bool]]:
 
 
 def add_pad(low: Lowering, op: Op, paddings: npt.ArrayLike, value: int | None, out: int) -> FileOp:
-    """PAD of the first operand into tensor `out`, with zero points; PADV2 if a `value` is given."""
+    """Returns a PAD of the first operand into tensor `out`. It is a PADV2 if `value` is not None."""
     source, (x, *_) = low.graph.tensors[op.inputs[0]], op.inputs
     operand = low.parameter(op, "paddings", paddings)
     if value is None:
@@ -204,7 +204,7 @@ def add_pad(low: Lowering, op: Op, paddings: npt.ArrayLike, value: int | None, o
 
 
 def write_pad(low: Lowering, op: Op) -> FileOp:
-    """PAD, PADV2, MIRROR_PAD."""
+    """Writes PAD, PADV2 and MIRROR_PAD."""
     attrs, quant = attributes(op, PadAttrs), low.graph.tensors[op.inputs[0]].quant
     if attrs.mode is PadMode.CONSTANT:
         plain = quant is None or attrs.value == quant.zero_point
@@ -214,61 +214,63 @@ def write_pad(low: Lowering, op: Op) -> FileOp:
 
 
 def write_reshape(low: Lowering, op: Op) -> FileOp:
-    """RESHAPE; its shape is a tensor for new readers, and an option for old ones."""
+    """Writes RESHAPE. The shape is a tensor for new readers and an option for old ones."""
     shape = low.graph.tensors[op.outputs[0]].shape
     operand = low.parameter(op, "shape", shape)
     return FileOp("RESHAPE", 1, (*op.inputs, operand), op.outputs, "ReshapeOptions", {"NewShape": shape})
 
 
-def _find_dropped_ones(full: tuple[int, ...], left: tuple[int, ...], op: Op) -> tuple[int, ...]:
-    """The dimensions of size 1 whose removal from `full` gives `left`."""
+def _find_removed_dims(full: tuple[int, ...], result: tuple[int, ...], op: Op) -> tuple[int, ...]:
+    """Returns the dimensions of size 1 whose removal from `full` gives `result`."""
     ones = [i for i, n in enumerate(full) if n == 1]
-    for dropped in itertools.combinations(ones, max(len(full) - len(left), 0)):
-        if tuple(n for i, n in enumerate(full) if i not in dropped) == left:
-            return dropped
-    raise UnsupportedError(f"shape {full} does not become {left} by dropping ones", operator=op.place)
+    for removed in itertools.combinations(ones, max(len(full) - len(result), 0)):
+        if tuple(n for i, n in enumerate(full) if i not in removed) == result:
+            return removed
+    text = f"shape {full} does not become {result} by removing dimensions of size 1"
+    raise UnsupportedError(text, operator=op.place)
 
 
 def write_squeeze(low: Lowering, op: Op) -> FileOp:
-    """SQUEEZE; one that drops nothing is a RESHAPE."""
+    """Writes SQUEEZE, or RESHAPE if it removes no dimension."""
     tensors = low.graph.tensors
-    dims = _find_dropped_ones(tensors[op.inputs[0]].shape, tensors[op.outputs[0]].shape, op)
-    return low.file_op(op, 1, SqueezeDims=dims) if dims else write_reshape(low, op)  # no dims would mean all
+    dims = _find_removed_dims(tensors[op.inputs[0]].shape, tensors[op.outputs[0]].shape, op)
+    # an empty list would remove all dimensions of size 1
+    return low.file_op(op, 1, SqueezeDims=dims) if dims else write_reshape(low, op)
 
 
 def write_expand_dims(low: Lowering, op: Op) -> FileOp:
-    """EXPAND_DIMS; the axis is a tensor."""
+    """Writes EXPAND_DIMS. The axis is a tensor in the file."""
     tensors = low.graph.tensors
-    dims = _find_dropped_ones(tensors[op.outputs[0]].shape, tensors[op.inputs[0]].shape, op)
+    dims = _find_removed_dims(tensors[op.outputs[0]].shape, tensors[op.inputs[0]].shape, op)
     if len(dims) != 1:
         raise UnsupportedError("EXPAND_DIMS adds exactly one dimension", operator=op.place)
     return low.file_op(op, 1, low.parameter(op, "axis", dims[0]))
 
 
 def write_split(low: Lowering, op: Op) -> FileOp:
-    """SPLIT; the axis comes first of the inputs."""
+    """Writes SPLIT. Its first input in the file is the axis."""
     axis = low.parameter(op, "axis", attributes(op, AxisAttrs).axis)
     return low.file_op(replace(op, inputs=(axis, *op.inputs)), 2, NumSplits=len(op.outputs))
 
 
 def write_slice(low: Lowering, op: Op) -> FileOp:
-    """SLICE; begin and size are tensors."""
+    """Writes SLICE. Begin and size are tensors in the file."""
     attrs = attributes(op, SliceAttrs)
     if any(step != 1 for step in attrs.stride):
-        raise UnsupportedError("SLICE has no strides", operator=op.place, hint="use STRIDED_SLICE")
+        raise UnsupportedError("SLICE does not support strides", operator=op.place, hint="use STRIDED_SLICE")
     begin, size = low.parameter(op, "begin", attrs.begin), low.parameter(op, "size", attrs.extent)
     return low.file_op(op, 2, begin, size)
 
 
 def write_strided_slice(low: Lowering, op: Op) -> FileOp:
-    """STRIDED_SLICE; begin, end and strides are tensors; masks say which axes go and which end at the end."""
+    """Writes STRIDED_SLICE: three tensors, and masks for removed axes and for ends at the end."""
     attrs = attributes(op, SliceAttrs)
-    shrunk = _find_dropped_ones(attrs.extent, low.graph.tensors[op.outputs[0]].shape, op)
+    shrunk = _find_removed_dims(attrs.extent, low.graph.tensors[op.outputs[0]].shape, op)
     strides = [1 if i in shrunk else step for i, step in enumerate(attrs.stride)]
     ends, end_mask = [], 0
     for i, (first, step, extent) in enumerate(zip(attrs.begin, strides, attrs.extent, strict=True)):
         end = first + step * (extent - 1) + (1 if step > 0 else -1)
-        if end < 0:  # a negative end would count from the back: the mask says "to the very end"
+        if end < 0:  # a negative end would count from the back; the mask means "to the end"
             end_mask |= 1 << i
         ends.append(end)
     values = {"begin": attrs.begin, "end": ends, "strides": strides}

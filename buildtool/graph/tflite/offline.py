@@ -1,7 +1,7 @@
-"""Arena offsets inside a .tflite file: the metadata that TensorFlow Lite Micro takes a plan from.
+"""Writes arena offsets into a .tflite file, as metadata that TensorFlow Lite Micro reads.
 
-`OfflineMemoryAllocation` names a buffer of int32: a version, the number of subgraphs, the number of
-tensors, and for each tensor its offset in the arena or -1 (placed at run time, or none).
+The entry `OfflineMemoryAllocation` refers to a buffer of int32: a version, the number of subgraphs, the
+number of tensors, and an arena offset per tensor, which is -1 if the runtime places it or it needs no place.
 """
 
 import struct
@@ -13,30 +13,30 @@ from buildtool.graph.tflite.schema import tflite
 
 NAME = b"OfflineMemoryAllocation"
 VERSION = 1
-ALIGNMENT = 16  # bytes: of constants in the file, and so of the prefix
+ALIGNMENT = 16  # bytes; constants in the file are aligned to this, so the prefix must be too
 
-MAX_METADATA = 256  # entries
+MAX_METADATA = 256  # most metadata entries in a file
 
-_FIELDS = 8  # of the schema's Model table; of them
-_BUFFERS, _METADATA = 4, 6
-_UINT32 = 4
+_FIELDS = 8  # number of fields in the schema's Model table
+_BUFFERS, _METADATA = 4, 6  # numbers of two of these fields
+_UINT32 = 4  # bytes
 
 
 class _Prefix:
-    """Bytes that go before the old file, from which offsets can only point forward."""
+    """The bytes that are put before the old file. Offsets in them can only point forward."""
 
     def __init__(self) -> None:
         self.data = bytearray()
-        self._pending: list[tuple[int, int]] = []  # (place of an offset, where in the old file it points)
+        self._pending: list[tuple[int, int]] = []  # (place of an offset, its target in the old file)
 
     def put(self, *values: int) -> int:
-        """Appends unsigned 32-bit words; the place of the first."""
+        """Appends unsigned 32-bit words; returns the place of the first one."""
         place = len(self.data)
         self.data += struct.pack(f"<{len(values)}I", *values)
         return place
 
     def put_bytes(self, data: bytes) -> None:
-        """Appends bytes, and zeros up to the next word."""
+        """Appends bytes, then zeros up to the next word."""
         self.data += data + bytes(-len(data) % _UINT32)
 
     def old(self, target: int) -> None:
@@ -44,11 +44,11 @@ class _Prefix:
         self._pending.append((self.put(0), target))
 
     def point(self, place: int) -> None:
-        """The offset at `place` points to here."""
+        """Lets the offset at `place` point to the current end of the prefix."""
         struct.pack_into("<I", self.data, place, len(self.data) - place)
 
     def before(self, old: bytes) -> bytes:
-        """The whole file."""
+        """Returns the whole new file: the prefix, then `old`."""
         self.data += bytes(-len(self.data) % ALIGNMENT)
         for place, target in self._pending:
             struct.pack_into("<I", self.data, place, len(self.data) + target - place)
@@ -56,37 +56,40 @@ class _Prefix:
 
 
 def with_offsets(data: bytes, offsets: Sequence[int]) -> bytes:
-    """The .tflite file `data` (whose tensors were read without an error) with an arena offset each.
+    """Returns the .tflite file `data` with one arena offset for each tensor.
 
-    The old file stays as it is, to the byte; a new root table before it shares all of its parts. An
-    allocation that is there already no longer counts.
+    The reader must have accepted the file before. The new file contains every byte of the old one. A new root
+    table before it refers to the old tables. An old allocation loses its metadata entry.
     """
     model = tflite.Model.GetRootAs(data, 0)
-    if not 0 <= model.MetadataLength() <= MAX_METADATA:
-        raise ModelError(f"{model.MetadataLength()} metadata entries, more than {MAX_METADATA}")
+    entries = model.MetadataLength()
+    if not 0 <= entries * _UINT32 <= len(data):
+        raise ModelError(f"a vector of {entries} metadata entries does not fit in the file")
+    if entries > MAX_METADATA:
+        raise ModelError(f"{entries} metadata entries, more than {MAX_METADATA}")
     prefix = _Prefix()
     holes = _put_root(prefix, model)
     buffers = [model.Buffers(i) for i in range(model.BuffersLength())]
-    kept = [m for i in range(model.MetadataLength()) if (m := model.Metadata(i)).Name() != NAME]
-    new_buffer = _vector(prefix, holes[_BUFFERS], buffers)
-    new_metadata = _vector(prefix, holes[_METADATA], kept)
-    _put_metadata(prefix, new_metadata, len(buffers))
-    _put_buffer(prefix, new_buffer, offsets)
+    others = [m for i in range(entries) if (m := model.Metadata(i)).Name() != NAME]
+    buffer_hole = _put_vector(prefix, holes[_BUFFERS], buffers)
+    metadata_hole = _put_vector(prefix, holes[_METADATA], others)
+    _put_metadata(prefix, metadata_hole, len(buffers))
+    _put_buffer(prefix, buffer_hole, offsets)
     result = prefix.before(data)
     if len(result) >= 1 << 31:
-        raise ModelError("with offsets the file would have more than 2 GiB")
+        raise ModelError("with arena offsets the file would be larger than 2 GiB")
     return result
 
 
 def _put_root(prefix: _Prefix, model: Any) -> dict[int, int]:
-    """The start of a file and its root table; by field, the places of the offsets that are 0 so far."""
-    places = {field: _target(model._tab, field) for field in range(1, _FIELDS)}
+    """Appends the file header and the root table; returns the places of the offsets that are still 0."""
+    places = {field: _find_target(model._tab, field) for field in range(1, _FIELDS)}
     root = prefix.put(0)
     prefix.put_bytes(b"TFL3")
     present = [4, *(4 + 4 * f if places[f] or f in (_BUFFERS, _METADATA) else 0 for f in range(1, _FIELDS))]
     prefix.put_bytes(struct.pack("<10H", 4 + 2 * _FIELDS, 4 + 4 * _FIELDS, *present))
     prefix.point(root)
-    prefix.put(4 + 2 * _FIELDS)  # back to the table's field list
+    prefix.put(4 + 2 * _FIELDS)  # distance back to the table's list of fields
     prefix.put(model.Version())
     holes: dict[int, int] = {}
     for field, place in places.items():
@@ -98,7 +101,7 @@ def _put_root(prefix: _Prefix, model: Any) -> dict[int, int]:
 
 
 def _put_metadata(prefix: _Prefix, hole: int, buffer: int) -> None:
-    """A Metadata table: a name, and a buffer's number."""
+    """Appends a Metadata table: the name, and the number of a buffer."""
     prefix.put_bytes(struct.pack("<4H", 8, 12, 4, 8))
     prefix.point(hole)
     prefix.put(8)
@@ -108,7 +111,7 @@ def _put_metadata(prefix: _Prefix, hole: int, buffer: int) -> None:
 
 
 def _put_buffer(prefix: _Prefix, hole: int, offsets: Sequence[int]) -> None:
-    """A Buffer table of the offsets; its data begin at a multiple of 16."""
+    """Appends a Buffer table with the offsets. Its data start at a multiple of `ALIGNMENT`."""
     values = struct.pack(f"<{3 + len(offsets)}i", VERSION, 1, len(offsets), *offsets)
     prefix.put_bytes(struct.pack("<4H", 6, 8, 4, 0))
     prefix.point(hole)
@@ -120,14 +123,14 @@ def _put_buffer(prefix: _Prefix, hole: int, offsets: Sequence[int]) -> None:
     prefix.put_bytes(values)
 
 
-def _target(table: Any, field: int) -> int:
-    """Where in the file the field's vector or string stands; 0: the table has none."""
+def _find_target(table: Any, field: int) -> int:
+    """Returns the place of the field's vector or string in the file, 0 if the table has no such field."""
     offset = table.Offset(4 + 2 * field)
     return int(table.Indirect(table.Pos + offset)) if offset else 0
 
 
-def _vector(prefix: _Prefix, hole: int, old: Sequence[Any]) -> int:
-    """A vector of tables of the old file and one new one, whose offset's place is returned."""
+def _put_vector(prefix: _Prefix, hole: int, old: Sequence[Any]) -> int:
+    """Appends a vector of `old` and one new table; returns the place of the new table's offset."""
     prefix.point(hole)
     prefix.put(len(old) + 1)
     for table in old:

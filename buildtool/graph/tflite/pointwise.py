@@ -1,4 +1,4 @@
-"""Operators element by element, and over them, from a file and into one: arithmetic, choices, reductions."""
+"""Decodes and writes elementwise operators (arithmetic, SELECT) and reductions."""
 
 import math
 
@@ -10,11 +10,12 @@ from buildtool.graph.tflite.opview import OpView, plain
 from buildtool.graph.tflite.schema import tflite
 from buildtool.graph.types import AxisAttrs, DType, ElementwiseAttrs, MeanAttrs, Op, OpKind, QuotientAttrs
 
-POWERS_OF_TWO = False  # of int16 additions; true lets LiteRT shift where all scales are powers of two
+# pot_scale_int16 of int16 additions. If it is true, LiteRT shifts where all scales are powers of two.
+POWERS_OF_TWO = False
 
 
 def arithmetic(view: OpView) -> None:
-    """ADD, SUB, MUL, DIV."""
+    """Decodes ADD, SUB, MUL and DIV."""
     kind = view.kind
     options = view.op.options(getattr(tflite, option_table(kind)))
     if kind in (OpKind.ADD, OpKind.SUB) and view.output.dtype == "int16":
@@ -23,54 +24,54 @@ def arithmetic(view: OpView) -> None:
         powers = [scale for scale in scales if abs(math.log2(scale) - round(math.log2(scale))) < 1e-3]
         if len(powers) == 3 and (options is None or options.PotScaleInt16()):
             view.refuse(
-                "an addition of int16 whose scales are all powers of two, with pot_scale_int16: "
-                "LiteRT shifts in place of scaling",
-                "set pot_scale_int16 to false, or give one of the three tensors another scale",
+                "an int16 addition with pot_scale_int16 whose scales are all powers of two: "
+                "LiteRT shifts instead of scaling",
+                "set pot_scale_int16 to false, or change the scale of one of the three tensors",
             )
     attrs = QuotientAttrs if kind is OpKind.DIV else ElementwiseAttrs
     view.same(kind, attrs(view.activation(options)), 2)
 
 
 def select(view: OpView) -> None:
-    """SELECT; TFLite's condition of one dimension, which chooses whole slices, is refused."""
+    """Decodes SELECT. Refuses a condition of one dimension: in TFLite it selects whole slices."""
     condition, first = view.input(0), view.input(1)
     if len(condition.shape) == 1 and len(first.shape) > 1 and condition.elements > 1:
-        view.refuse("a condition that chooses whole slices", "give the condition the shape of the operands")
+        view.refuse("the condition selects whole slices", "give the condition the shape of the operands")
     select_v2(view)
 
 
 def select_v2(view: OpView) -> None:
-    """SELECT_V2: condition and both operands broadcast."""
+    """Decodes SELECT_V2. The condition and both operands broadcast."""
     view.same(OpKind.SELECT_V2, None, 3)
 
 
 def l2_normalization(view: OpView) -> None:
-    """L2_NORMALIZATION over the last dimension."""
+    """Decodes L2_NORMALIZATION over the last dimension."""
     options = view.op.options(tflite.L2NormOptions)
     if options is not None and options.FusedActivationFunction():
-        view.refuse("a fused activation, which LiteRT's int8 kernel has not")
+        view.refuse("a fused activation, which LiteRT's int8 kernel does not support")
     plain(view)
 
 
 def prelu(view: OpView) -> None:
-    """PRELU (x, alpha)."""
+    """Decodes PRELU (x, alpha)."""
     if not view.input(1).is_constant:
         view.refuse("alpha is not constant")
     plain(view)
 
 
 def reduce(view: OpView) -> None:
-    """MEAN and its kin; axes from the second input, negative ones from the back, repetitions dropped."""
+    """Decodes MEAN and other reductions. The second input gives the axes; repeated axes count once."""
     rank, options = len(view.input(0).shape), view.op.options(tflite.ReducerOptions)
     axes = tuple(sorted({view.axis(a, rank) for a in view.ints(1)}))
     if not axes:
         what = "mean" if view.kind is OpKind.MEAN else "reduction"
-        view.refuse(f"a {what} over no axis", "remove the operator")
+        view.refuse(f"a {what} without axes", "remove the operator")
     view.same(view.kind, MeanAttrs(axes, bool(options is not None and options.KeepDims())))
 
 
 def arg(view: OpView) -> None:
-    """ARG_MAX and ARG_MIN."""
+    """Decodes ARG_MAX and ARG_MIN."""
     view.same(view.kind, AxisAttrs(view.axis_at(1, len(view.input(0).shape))))
 
 
@@ -78,7 +79,7 @@ def arg(view: OpView) -> None:
 
 
 def write_arithmetic(low: Lowering, op: Op) -> FileOp:
-    """ADD, SUB, MUL."""
+    """Writes ADD, SUB and MUL."""
     wide = low.graph.tensors[op.inputs[0]].dtype is DType.INT16 and op.kind is not OpKind.MUL
     activation = attributes(op, ElementwiseAttrs).activation
     if wide:
@@ -87,19 +88,19 @@ def write_arithmetic(low: Lowering, op: Op) -> FileOp:
 
 
 def write_div(low: Lowering, op: Op) -> FileOp:
-    """DIV."""
+    """Writes DIV."""
     if not attributes(op, QuotientAttrs).wraps:
-        raise UnsupportedError("a quotient whose small values LiteRT computes otherwise", operator=op.place)
+        raise UnsupportedError("LiteRT computes small values of this quotient differently", operator=op.place)
     return write_arithmetic(low, op)
 
 
 def write_cast(low: Lowering, op: Op) -> FileOp:
-    """CAST."""
+    """Writes CAST."""
     before, after = (low.graph.tensors[t].dtype for t in (op.inputs[0], op.outputs[0]))
     return low.file_op(op, 1, InDataType=before, OutDataType=after)
 
 
 def write_arg(low: Lowering, op: Op) -> FileOp:
-    """ARG_MAX and ARG_MIN; the axis is a tensor."""
+    """Writes ARG_MAX and ARG_MIN. The axis is a tensor in the file."""
     axis = low.parameter(op, "axis", attributes(op, AxisAttrs).axis)
     return low.file_op(op, 2, axis, OutputType=low.graph.tensors[op.outputs[0]].dtype)

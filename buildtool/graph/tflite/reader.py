@@ -1,7 +1,7 @@
-"""Reads a .tflite file into a Graph. Any bytes may come: the result is a sound Graph or an error.
+"""Reads a .tflite file into a Graph. For any bytes the result is a sound Graph or an error.
 
-Only the first subgraph is read; operators that only compute shapes vanish. Memory stays within a
-constant times the file's size, constants are read-only views of its bytes.
+Only the first subgraph is read. Operators that only compute shapes do not become operators of the graph.
+Memory stays within a constant times the file's size. Constants are read-only arrays over the file's bytes.
 """
 
 import struct
@@ -21,7 +21,7 @@ from buildtool.graph.tflite.shapevalues import follow_shapes
 from buildtool.graph.tflite.uint8 import ANEW, Shifted, is_of_uint8
 from buildtool.graph.types import DType, Graph, OpKind
 
-_FLOAT = "quantise the network after training, or train it so: " + REEXPORT
+_FLOAT = "quantise the network after training, or use quantisation-aware training: " + REEXPORT
 _HYBRID = "only the weights are quantised: " + REEXPORT
 _INT16 = (
     "convert with OpsSet.TFLITE_BUILTINS_INT8 in place of "
@@ -29,17 +29,15 @@ _INT16 = (
 )
 _INT4 = "quantise the weights to 8 bits"
 _EDGES = {OpKind.QUANTIZE, OpKind.DEQUANTIZE}
-_MALFORMED = (
-    *(struct.error, IndexError, KeyError, TypeError, ValueError),
-    *(OverflowError, AttributeError, RecursionError, MemoryError),
-)
+# Damaged bytes raise these in the flatbuffer accessors and in numpy. Other errors are faults of this program.
+_MALFORMED = (struct.error, IndexError, TypeError, ValueError, OverflowError)
 
 
 def read_model(data: bytes, *, path: str = "") -> Graph:
-    """The network in the .tflite file `data`; `path` only names it in errors.
+    """Returns the network in the .tflite file `data`. `path` is only used in errors.
 
-    Raises ModelError if the bytes are not a well-formed model, UnsupportedError for a well-formed one
-    that is not a static int8 network of the known operators.
+    Raises ModelError if the bytes are not a well-formed model. Raises UnsupportedError if the model is not a
+    static integer network of supported operators.
     """
     try:
         graph = _read(FlatFile(data))
@@ -48,12 +46,12 @@ def read_model(data: bytes, *, path: str = "") -> Graph:
     except BuildtoolError as error:
         raise error.at(path=path) from error.__cause__
     except _MALFORMED as error:
-        text = "the file's structure is damaged: an offset or a length points outside of it"
+        text = "the file is damaged: an offset or a length points outside the file"
         raise ModelError(text, path=path, hint="convert or download the model again") from error
 
 
 def _read(file: FlatFile) -> Graph:
-    """Reads all operators; raises one error for all that are refused."""
+    """Reads all operators. Raises one error that names all operators that are refused."""
     network, refused = Network(file), list[UnsupportedError]()
     follow_shapes(network)
     for op in file.operators:
@@ -85,43 +83,45 @@ def _read_operator(network: Network, op: RawOperator) -> None:
         return
     if op.code not in support.SPELLINGS:
         _refuse_operator(op)
+    if not op.outputs:
+        raise ModelError("the operator has no output")
     definition, spelling = support.SPELLINGS[op.code]
     _refuse_variable(network.file, op.outputs)
     mentioned = [network.file.tensor(t) for t in (*op.inputs, *op.outputs) if t >= 0]
-    wide = DType.INT16 if definition.whole else ""  # of weights, and of state
+    wide = DType.INT16 if definition.whole else ""  # type of some of its weights and states
     _check_types(op, [t for t in mentioned if t.dtype != wide])
     load("graph.tflite", spelling.decode)(OpView(network, op))
 
 
 def _refuse_variable(file: FlatFile, tensors: Iterable[int]) -> None:
-    """Refuses tensors marked as variable where they are no operator's state."""
+    """Refuses tensors that are marked as variable and are not the state of an operator."""
     for raw in map(file.tensor, tensors):
         if raw.variable:
-            hint = "let only an operator that keeps state have it as an operand"
-            text = "a variable tensor that is an input, or an operator's output"
+            hint = "use a variable tensor only as the state of an operator"
+            text = "a variable tensor is a network input or the output of an operator"
             raise UnsupportedError(text, tensor=raw.name, hint=hint)
 
 
 def _refuse_operator(op: RawOperator) -> NoReturn:
-    """Raises UnsupportedError for an operator that is not read, with a cure."""
+    """Raises UnsupportedError for an operator that is not read, with a hint."""
     if op.name.startswith("CUSTOM(Flex"):
         hint = "re-export without SELECT_TF_OPS: replace the TensorFlow operator in the network"
         raise UnsupportedError("a TensorFlow (flex) operator", hint=hint)
     if op.name.startswith("CUSTOM("):
-        raise UnsupportedError("a custom operator", hint="replace it by built-in operators in the network")
+        raise UnsupportedError("a custom operator", hint="replace it with built-in operators in the network")
     if op.code in support.CONTROL_FLOW:
-        raise UnsupportedError("control flow", hint="unroll loops and fix conditions before exporting")
+        raise UnsupportedError("control flow", hint="unroll loops and remove conditions before exporting")
     if op.code in support.STATEFUL:
-        hint = "unroll the network over time, with its state as inputs and outputs"
+        hint = "unroll the network over time; make its state an input and an output"
         raise UnsupportedError("an operator with state", hint=hint)
     if op.code in support.NO_INT8:
         raise UnsupportedError("the operator has no int8 form", hint=support.NO_INT8[op.code])
-    known = ", ".join(sorted(BUILTIN_NAMES[code] for code in support.SPELLINGS))
-    raise UnsupportedError("the operator is not supported", hint=f"use one of {known}")
+    names = ", ".join(sorted(BUILTIN_NAMES[code] for code in support.SPELLINGS))
+    raise UnsupportedError("the operator is not supported", hint=f"use one of {names}")
 
 
 def _check_types(op: RawOperator, tensors: list[RawTensor]) -> None:
-    """Refuses types that no operator takes, in the words of who exported the model."""
+    """Refuses unsupported types; the hints say what to change in the export."""
     types = {t.dtype for t in tensors}
     if types & {"float16", "bfloat16", "float64"}:
         raise UnsupportedError(f"{sorted(types)[0]} values: a float network", hint=_FLOAT)
@@ -134,7 +134,7 @@ def _check_types(op: RawOperator, tensors: list[RawTensor]) -> None:
     if "int16" in types and op.code not in support.INT16:
         raise UnsupportedError("int16 activations (16x8 quantisation)", hint=_INT16)
     if {"uint8", "int8"} <= types and op.name != OpKind.QUANTIZE:
-        raise UnsupportedError("uint8 beside int8", hint=ANEW)
-    strange = sorted(types - frozenset(DType))
-    if strange:
-        raise UnsupportedError(f"values of type {strange[0]}", hint=REEXPORT)
+        raise UnsupportedError("uint8 and int8 in one operator", hint=ANEW)
+    others = sorted(types - frozenset(DType))
+    if others:
+        raise UnsupportedError(f"values of type {others[0]}", hint=REEXPORT)

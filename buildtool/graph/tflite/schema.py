@@ -1,8 +1,8 @@
-"""The generated package `tflite`, of which only the modules that are used are imported.
+"""The generated package `tflite`, with only the modules that are used.
 
-The package imports its 180 modules at once, which takes longer than reading most networks. Here it is a
-package whose classes are imported at their first use; any other attribute of it, here or elsewhere in the
-process, imports the whole.
+By itself the package imports all its 180 modules at once, which takes longer than reading most networks. Here
+each class is imported at its first use. Any other attribute, also if other code uses it, imports the whole
+package.
 """
 
 import sys
@@ -15,11 +15,11 @@ NAME = "tflite"
 
 
 class _Package(ModuleType):
-    """The package; its attributes are classes of the same names as the modules that they stand in."""
+    """The package. Its attributes are classes; each is defined in a module with the same name."""
 
     def __setattr__(self, name: str, value: object) -> None:
         own = isinstance(value, ModuleType) and value.__name__ == f"{NAME}.{name}"
-        if not (own and hasattr(value, name)):  # the package shows the class, not its module
+        if not (own and hasattr(value, name)):  # the attribute is the class, not its module
             super().__setattr__(name, value)
 
     def __getattr__(self, name: str) -> Any:
@@ -38,10 +38,10 @@ class _Package(ModuleType):
         return value
 
 
-def _package() -> Any:
+def _lazy_package() -> Any:
     spec = find_spec(NAME) if NAME not in sys.modules else None
     if spec is None or spec.submodule_search_locations is None:
-        import tflite as imported  # by somebody else already, or not installed
+        import tflite as imported  # other code has imported it, or it is not installed
 
         return imported
     package = _Package(NAME)
@@ -51,9 +51,9 @@ def _package() -> Any:
     return package
 
 
-tflite = _package()
+tflite = _lazy_package()
 
 
 def functions(table: str) -> ModuleType:
-    """The module with the functions that write a table: `BufferStart`, `BufferAddData`, ..., `BufferEnd`."""
+    """Returns the module that writes a table: `BufferStart`, `BufferAddData`, ..., `BufferEnd`."""
     return import_module(f"{NAME}.{table}")

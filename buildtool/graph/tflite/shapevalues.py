@@ -1,7 +1,7 @@
-"""Shape arithmetic: integers that follow from static shapes alone (SHAPE, STRIDED_SLICE, PACK, ...).
+"""Shape arithmetic: computes the integer tensors that depend on static shapes only (SHAPE, PACK, ...).
 
-Converters leave such chains in front of RESHAPE and TRANSPOSE_CONV when the batch is open. With a
-fixed batch they are constants, and the operators that make them vanish.
+Converters write such chains before RESHAPE and TRANSPOSE_CONV when the batch size is not fixed. With a fixed
+batch size their values are constants, and the graph does not need the operators.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,15 +17,15 @@ from buildtool.graph.tflite.opview import OpView
 from buildtool.graph.tflite.schema import tflite
 
 _Ints = npt.NDArray[np.int64]
-# (operator, values of the operands that it needs) -> its output, or outputs; None: not known.
+# (operator, values of the operands that it needs) -> its output or outputs, None if they are not known
 _Rule = Callable[..., "_Ints | list[_Ints] | None"]
-_MAX = 64  # elements of a value that is computed
+_MAX = 64  # most elements of a value that is computed
 _INTEGERS = ("int32", "int64")
 _B = tflite.BuiltinOperator
 
 
 def follow_shapes(network: Network) -> None:
-    """Fills `network.known` with the values of all tensors that are computed from shapes alone."""
+    """Fills `network.known` with the values of all tensors that depend on shapes only."""
     for op in network.file.operators:
         if op.code not in _RULES or not op.outputs or (len(op.outputs) > 1 and op.code not in _SEVERAL):
             continue
@@ -45,14 +45,14 @@ def follow_shapes(network: Network) -> None:
         try:
             result = rule(view, *values)
         except UnsupportedError:
-            continue  # the reader refuses the operator itself, by its name and with all others
+            continue  # the reader refuses this operator later, together with all others
         parts = [] if result is None else result if isinstance(result, list) else [result]
         if [part.size for part in parts] == [t.elements for t in outputs]:
             for output, part in zip(outputs, parts, strict=True):
                 network.known[output.index] = part.reshape(output.shape)
 
 
-# ---- rules; where an output's shape matters, it is the file's -------------------------------------
+# ---- rules; the shapes of outputs are those of the file ------------------------------------------
 
 
 def _shape(view: OpView) -> _Ints | None:
@@ -68,12 +68,12 @@ def _strided_slice(view: OpView, x: _Ints) -> _Ints:
 
 
 def _make_reduction(function: Callable[..., object]) -> _Rule:
-    """A reduction over one axis or all."""
+    """Returns the rule of a reduction over one axis or over all axes."""
 
     def rule(_view: OpView, x: _Ints, axes: _Ints) -> _Ints | None:
         if x.size == 0 or (x.ndim not in (1, axes.size)):
             return None
-        return _in_range(function(x.astype(object)))
+        return _check_range(function(x.astype(object)))
 
     return rule
 
@@ -94,7 +94,7 @@ def _range(_view: OpView, *parts: _Ints) -> _Ints | None:
 
 
 def _gather(_view: OpView, x: _Ints, indices: _Ints, *_: _Ints) -> _Ints | None:
-    """GATHER of a vector, as shapes are."""
+    """GATHER from a vector; shapes are vectors."""
     if x.ndim != 1 or x.size == 0:
         return None
     if indices.size and not 0 <= int(indices.min()) <= int(indices.max()) < x.size:
@@ -133,30 +133,30 @@ def _split_v(view: OpView, x: _Ints) -> list[_Ints] | None:
     return [np.asarray(part) for part in np.split(x, ends[:-1])]
 
 
-def _quotient(a: npt.NDArray[np.object_], b: npt.NDArray[np.object_]) -> npt.NDArray[np.object_]:
-    """DIV of integers, as C rounds."""
-    halves = np.abs(a) // np.abs(b)
-    return np.asarray(np.where((a < 0) == (b < 0), halves, -halves), object)
+def _divide(a: npt.NDArray[np.object_], b: npt.NDArray[np.object_]) -> npt.NDArray[np.object_]:
+    """Divides integers, rounding towards zero as C does."""
+    magnitude = np.abs(a) // np.abs(b)
+    return np.asarray(np.where((a < 0) == (b < 0), magnitude, -magnitude), object)
 
 
-def _arithmetic(function: Callable[..., object], divides: bool = False) -> _Rule:
+def _make_arithmetic(function: Callable[..., object], divides: bool = False) -> _Rule:
     def rule(_view: OpView, *parts: _Ints) -> _Ints | None:
         if len(parts) != 2 or (divides and not parts[1].all()):
             return None
-        return _in_range(function(parts[0].astype(object), parts[1].astype(object)))
+        return _check_range(function(parts[0].astype(object), parts[1].astype(object)))
 
     return rule
 
 
-def _in_range(value: object) -> _Ints:
-    """`value` as int64; OverflowError (a malformed model) beyond int32, the type of shapes."""
+def _check_range(value: object) -> _Ints:
+    """Returns `value` as int64. Raises OverflowError beyond int32: then the model is malformed."""
     array = np.asarray(value, dtype=object)
     if any(abs(int(v)) >= 1 << 31 for v in array.reshape(-1)):
-        raise OverflowError("a shape's value exceeds int32")
+        raise OverflowError("a value of a shape exceeds int32")
     return array.astype(np.int64)
 
 
-# The rules, and the operands whose values they need; None: all.
+# By operator code: the rule, and the operands whose values it needs (None means all).
 _RULES: dict[int, tuple[_Rule, Sequence[int] | None]] = {
     _B.SHAPE: (_shape, ()),
     _B.RANK: (lambda view: np.asarray(len(view.input(0).shape), np.int64), ()),
@@ -171,7 +171,7 @@ _RULES: dict[int, tuple[_Rule, Sequence[int] | None]] = {
     _B.REDUCE_MAX: (_make_reduction(np.max), (0, 1)),
     _B.REDUCE_MIN: (_make_reduction(np.min), (0, 1)),
     _B.SUM: (_make_reduction(np.sum), (0, 1)),
-    # of scalars, which are the elements of shapes, and of vectors
+    # PACK of scalars, CONCATENATION of vectors
     _B.PACK: (lambda _view, *parts: None if any(p.ndim for p in parts) else np.stack(parts), None),
     _B.CONCATENATION: (
         lambda _view, *parts: None if any(p.ndim != 1 for p in parts) else np.concatenate(parts),
@@ -183,11 +183,11 @@ _RULES: dict[int, tuple[_Rule, Sequence[int] | None]] = {
     _B.SLICE: (_slice, None),
     **dict.fromkeys((_B.TILE, _B.BROADCAST_TO), (_tile, None)),
     _B.BROADCAST_ARGS: (_broadcast_shape, None),
-    _B.DIV: (_arithmetic(_quotient, divides=True), None),
-    _B.FLOOR_DIV: (_arithmetic(np.floor_divide, divides=True), None),
-    _B.FLOOR_MOD: (_arithmetic(np.mod, divides=True), None),
+    _B.DIV: (_make_arithmetic(_divide, divides=True), None),
+    _B.FLOOR_DIV: (_make_arithmetic(np.floor_divide, divides=True), None),
+    _B.FLOOR_MOD: (_make_arithmetic(np.mod, divides=True), None),
     **{
-        getattr(_B, definition.kind): (_arithmetic(getattr(np, definition.numpy)), None)
+        getattr(_B, definition.kind): (_make_arithmetic(getattr(np, definition.numpy)), None)
         for definition in DEFS.values()
         if definition.numpy
     },

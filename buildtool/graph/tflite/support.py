@@ -1,6 +1,6 @@
-"""TFLite's built-in operators: which are read, with which types of activations, and why the others are not.
+"""Lists TFLite's built-in operators: which are read for which activation types, and why others are refused.
 
-Run as a program, this prints docs/operators.md.
+Run as a program, this module prints docs/operators.md.
 """
 
 import sys
@@ -15,33 +15,33 @@ from buildtool.graph.types import DType
 _B = tflite.BuiltinOperator
 _NO_KERNEL = "no kernel here"
 
-# The operators that are read, by their codes.
+# By operator code: the operators that are read.
 SPELLINGS: dict[int, tuple[OpDef, Spelling]] = {
     getattr(_B, spelling.name): (definition, spelling)
     for definition in DEFS.values()
     for spelling in definition.read
 }
-# Operators that are read with int16 activations (16x8 quantisation), too.
+# Operators that are also read with int16 activations (16x8 quantisation).
 INT16 = frozenset(code for code, (_, spelling) in SPELLINGS.items() if spelling.int16 is Int16.READ)
-# Operators whose int8 form LiteRT's reference kernels lack, or compute otherwise than they say.
-_LACKS = "LiteRT's kernel takes no int8"
+# Operators that LiteRT's reference kernels do not compute in int8, or compute incorrectly.
+_LACKS = "LiteRT's kernel does not support int8"
 _WITHOUT = (_B.FLOOR, _B.CEIL, _B.ROUND, _B.SIN, _B.COS, _B.SIGN, _B.ZEROS_LIKE, _B.CUMSUM)
-_GIVES = "it gives integers, which are folded where a parameter reads them"
-_TAKES = "it takes integers, and is folded where a parameter reads it"
+_GIVES = "its output is integers, which are folded where they are a parameter of another operator"
+_TAKES = "its input is integers; it is folded where its output is a parameter of another operator"
 NO_INT8: dict[int, str] = {
-    _B.SQUARE: f"{_LACKS}; use MUL of a tensor by itself",
-    _B.ADD_N: f"{_LACKS}; use ADD of two tensors at a time",
+    _B.SQUARE: f"{_LACKS}; use MUL of a tensor with itself",
+    _B.ADD_N: f"{_LACKS}; use several ADDs of two tensors",
     _B.POW: f"{_LACKS}; use MUL for a square, SQRT for a root",
-    _B.SUM: "LiteRT's reference kernel takes the bytes for uint8; use MEAN, the scale divided by the count",
+    _B.SUM: "LiteRT's reference kernel reads int8 as uint8; use MEAN and divide its scale by the count",
     **dict.fromkeys(_WITHOUT, _LACKS),
     **dict.fromkeys((_B.SHAPE, _B.RANK), _GIVES),
     **dict.fromkeys((_B.RANGE, _B.BROADCAST_ARGS), _TAKES),
 }
 # Operators that run another subgraph.
 CONTROL_FLOW = {_B.CALL, _B.IF, _B.WHILE, _B.STABLEHLO_WHILE, _B.STABLEHLO_REDUCE, _B.STABLEHLO_SORT}
-# Operators that name, initialise, read and assign variables, which become states (see `network`).
+# Operators that name, initialise, read and assign variables. Variables become states (see `network`).
 VARIABLES = {_B.VAR_HANDLE, _B.READ_VARIABLE, _B.ASSIGN_VARIABLE, _B.CALL_ONCE}
-# Operators that keep state between two runs, and are not read.
+# Operators that keep state between two runs and are refused.
 STATEFUL = {
     *(_B.LSTM, _B.RNN, _B.UNIDIRECTIONAL_SEQUENCE_RNN),
     *(_B.BIDIRECTIONAL_SEQUENCE_RNN, _B.BIDIRECTIONAL_SEQUENCE_LSTM),
@@ -49,13 +49,13 @@ STATEFUL = {
 
 
 def table() -> dict[str, dict[str, str]]:
-    """Every built-in operator of the schema, by name: by data type why it is not read, "" where it is."""
+    """Returns, by operator and data type, the reason for a refusal, "" if the operator is read."""
     named = sorted((name, code) for code, name in BUILTIN_NAMES.items())
     return {name: {str(dtype): reason(code) for dtype, reason in TYPES.items()} for name, code in named}
 
 
 def _int8(code: int) -> str:
-    """Why an operator is not read; "" where it is."""
+    """Returns the reason why an operator is refused, "" if it is read."""
     if code in SPELLINGS or code in VARIABLES:
         return ""
     if code in CONTROL_FLOW:
@@ -67,7 +67,7 @@ def _int8(code: int) -> str:
 
 def _uint8(code: int) -> str:
     if code in VARIABLES:
-        return "state is of int8 or int16"
+        return "state must be int8 or int16"
     return _int8(code) or SPELLINGS[code][0].no_uint8
 
 
@@ -75,36 +75,37 @@ def _int16(code: int) -> str:
     if code in INT16 | VARIABLES:
         return ""
     lacks = code in SPELLINGS and SPELLINGS[code][1].int16 is Int16.NOT_IN_LITERT
-    return _int8(code) or ("LiteRT's kernel takes no int16" if lacks else _NO_KERNEL)
+    return _int8(code) or ("LiteRT's kernel does not support int16" if lacks else _NO_KERNEL)
 
 
 TYPES: dict[DType, Callable[[int], str]] = {DType.INT8: _int8, DType.UINT8: _uint8, DType.INT16: _int16}
 
 _HEAD = """\
-# TFLite's operators: which are read
+# TFLite operators that are supported
 
-This page is made from the tables that the reader uses:
-`python -m buildtool.graph.tflite.support > docs/operators.md`. `buildtool ops` prints the same, and which
-kernels each operator has on every board; `buildtool ops --json` gives it to programs.
+The reader's tables generate this page:
+`python -m buildtool.graph.tflite.support > docs/operators.md`. `buildtool ops` prints the same table, and the
+kernels of each operator on every board. `buildtool ops --json` prints it as JSON.
 
-The columns are the data types of an operator's activations. Truth values, which comparisons give and SELECT
-takes, are bytes of 0 and 1. Some operators take other types at a network's edges: QUANTIZE reads float32 and
-uint8 and writes uint8 as well; DEQUANTIZE writes float32. Networks of uint8 become int8 networks that compute
-the same to the bit. Float networks are refused as a whole. Integer operators on constant shapes
-(SHAPE, PACK and their like) are folded where only a parameter of another operator reads them.
+The columns are the data types of an operator's activations. Truth values are bytes of 0 and 1: comparisons
+write them and SELECT reads them. Some operators have other types at the inputs and outputs of a network:
+QUANTIZE also reads float32 and uint8, and also writes uint8; DEQUANTIZE writes float32. A uint8 network
+becomes an int8 network that computes the same values, bit for bit. A float network is refused as a whole.
+Integer operators on constant shapes (such as SHAPE and PACK) are folded if their output is only used as a
+parameter of other operators.
 
 """
 
 
 def page() -> str:
-    """The page in Markdown: every built-in operator of the schema, read or refused with the reason."""
+    """Returns the page as Markdown: one row per built-in operator, with the reason if it is refused."""
     titles = ["operator", *map(str, TYPES)]
     lines = [titles, ["---"] * len(titles)]
     for name, reasons in table().items():
-        cells, seen = [name], {""}  # a reason that an earlier type has stands once
+        cells, printed = [name], {""}  # the same reason is printed once per row
         for reason in reasons.values():
-            cells.append("read" if not reason else "refused" if reason in seen else f"refused: {reason}")
-            seen.add(reason)
+            cells.append("read" if not reason else "refused" if reason in printed else f"refused: {reason}")
+            printed.add(reason)
         lines.append(cells)
     return _HEAD + "".join(f"| {' | '.join(line)} |\n" for line in lines)
 

@@ -1,8 +1,8 @@
-"""Networks of uint8, the scheme before int8, as int8 networks that compute the same to the bit.
+"""Turns uint8 networks (the scheme before int8) into int8 networks that compute the same values, bit for bit.
 
-Every tensor's values and zero points fall by 128. LiteRT's uint8 kernels then compute the same as its int8
-kernels, but for a few, which `AsUint8` marks. The network's inputs and outputs stay uint8: a QUANTIZE stands
-behind each input, and one before each output.
+It subtracts 128 from the values and zero points of every tensor. Then LiteRT's int8 kernels compute the same
+as its uint8 kernels, except for a few operators, which `AsUint8` marks. The inputs and outputs of the network
+stay uint8: a QUANTIZE follows each input and precedes each output.
 """
 
 import math
@@ -24,11 +24,11 @@ _WITH_ZERO_POINT = {
     g.DepthwiseAttrs: g.DepthwiseAsUint8,
     g.FullyConnectedAttrs: g.FullyConnectedAsUint8,
 }
-ANEW = "convert the network anew with int8 quantisation, the scheme of TensorFlow 2's converter"
+ANEW = "convert the network again with int8 quantisation, the scheme of TensorFlow 2's converter"
 
 
 def is_of_uint8(tensors: Sequence[Tensor], ops: Iterable[Op]) -> bool:
-    """Whether uint8 is more than the type of an int8 network's inputs and outputs."""
+    """Whether the network computes in uint8. It does not if only its inputs and outputs are uint8."""
     for op in ops:
         types = [tensors[t].dtype == DType.UINT8 for t in (*op.inputs, *op.outputs) if t >= 0]
         if any(types) and (op.kind != OpKind.QUANTIZE or all(types)):
@@ -38,35 +38,35 @@ def is_of_uint8(tensors: Sequence[Tensor], ops: Iterable[Op]) -> bool:
 
 @dataclass
 class Shifted:
-    """An int8 network under construction: `tensors` keep their numbers, new ones follow."""
+    """An int8 network under construction. Tensors keep their numbers; new tensors follow."""
 
     tensors: list[Tensor]
     ops: list[Op] = field(default_factory=list)
     _twins: dict[int, int] = field(default_factory=dict)  # a uint8 input or output -> its int8 tensor
-    _given: dict[int, Tensor] = field(default_factory=dict)  # all tensors of uint8, as they came
+    _originals: dict[int, Tensor] = field(default_factory=dict)  # all uint8 tensors before the conversion
     # a uint8 filter and its new quantisation -> its int8 tensor
     _filters: dict[tuple[int, Quantization | None], int] = field(default_factory=dict)
 
     def add(self, tensor: Tensor) -> int:
-        """A new tensor's number."""
+        """Adds a tensor; returns its number."""
         self.tensors.append(tensor)
         return len(self.tensors) - 1
 
     def convert(self, ops: Sequence[Op], inputs: Sequence[int], outputs: Sequence[int]) -> None:
-        """Adds the int8 forms of `ops`, which are of uint8 tensors; UnsupportedError where there is none."""
-        self._given = {t: tensor for t, tensor in enumerate(self.tensors) if tensor.dtype == DType.UINT8}
-        edges = self._given.keys() & {*inputs, *outputs}
+        """Adds the int8 forms of `ops`. Raises UnsupportedError for an operator without an int8 form."""
+        self._originals = {t: tensor for t, tensor in enumerate(self.tensors) if tensor.dtype == DType.UINT8}
+        edges = self._originals.keys() & {*inputs, *outputs}
         filtered = g.ConvAttrs | g.FullyConnectedAttrs  # their second operand is a filter
-        read = {t for op in ops for t in op.inputs[:1] + op.inputs[1 + isinstance(op.attrs, filtered) :]}
-        made = {t for op in ops for t in op.outputs}
-        for t, tensor in self._given.items():
+        operands = {t for op in ops for t in op.inputs[:1] + op.inputs[1 + isinstance(op.attrs, filtered) :]}
+        written = {t for op in ops for t in op.outputs}
+        for t, tensor in self._originals.items():
             if t in edges:
                 if tensor.quant is None:
-                    text = "a uint8 input or output without a scale and zero point"
+                    text = "a uint8 network input or output without scale and zero point"
                     raise UnsupportedError(text, tensor=tensor.name, hint=ANEW)
                 name = f"{tensor.name}/int8"
                 self._twins[t] = self.add(replace(_shift(tensor), name=name, source=None))
-            elif t in read | made:
+            elif t in operands | written:
                 self.tensors[t] = _shift(tensor)
         self.ops += [_quantize(t, self._twins[t]) for t in dict.fromkeys(inputs) if t in edges]
         for op in ops:
@@ -74,14 +74,14 @@ class Shifted:
                 self._convert(op)
             except UnsupportedError as error:
                 raise error.at(operator=op.place) from None
-        self.ops += [_quantize(self._twins[t], t) for t in dict.fromkeys(outputs) if t in edges & made]
+        self.ops += [_quantize(self._twins[t], t) for t in dict.fromkeys(outputs) if t in edges & written]
 
     def _convert(self, op: Op) -> None:
-        if not self._given.keys() & {*op.inputs, *op.outputs}:  # of a part that is int8 already
+        if not self._originals.keys() & {*op.inputs, *op.outputs}:  # it is int8 already
             self.ops.append(op)
             return
         if DEFS[op.kind].no_uint8:
-            raise UnsupportedError(f"{op.kind} of uint8: {DEFS[op.kind].no_uint8}", hint=ANEW)
+            raise UnsupportedError(f"{op.kind} in uint8: {DEFS[op.kind].no_uint8}", hint=ANEW)
         inputs = tuple(self._twins.get(t, t) for t in op.inputs)
         outputs = tuple(self._twins.get(t, t) for t in op.outputs)
         attrs = op.attrs
@@ -91,15 +91,16 @@ class Shifted:
             attrs = replace(attrs, value=attrs.value - SHIFT)
         elif op.kind is OpKind.AVERAGE_POOL_2D:
             assert isinstance(attrs, g.PoolAttrs)
-            if math.prod(attrs.kernel) % 2 == 0 or attrs.pad != Pad():  # an average may lie half-way
+            # an average may be half-way between two integers
+            if math.prod(attrs.kernel) % 2 == 0 or attrs.pad != Pad():
                 attrs = g.PoolAsUint8(**vars(attrs))
         elif op.kind is OpKind.CONCATENATION:
             inputs = tuple(self._rescale(t, outputs[0]) for t in inputs)
         self.ops.append(replace(op, inputs=inputs, outputs=outputs, attrs=attrs))
 
     def _shift_filter(self, op: Op, inputs: tuple[int, ...], attrs: Attrs) -> tuple[tuple[int, ...], Attrs]:
-        """The operands and attributes with the filter minus its zero point, where int8 holds that."""
-        weights = self._given.get(op.inputs[1])
+        """Returns the operands and attributes with the filter minus its zero point, where that fits int8."""
+        weights = self._originals.get(op.inputs[1])
         if weights is None or weights.data is None or weights.quant is None:
             return inputs, attrs  # the consistency check says what is wrong
         if len(weights.quant.scales) != 1:
@@ -113,7 +114,8 @@ class Shifted:
             raise UnsupportedError(text, tensor=weights.name, hint=ANEW)
         else:
             filters, attrs = _shift(weights), _WITH_ZERO_POINT[type(attrs)](**vars(attrs))
-        if isinstance(attrs, g.ConvAttrs) and filters.quant is not None:  # dense layers multiply so anyway
+        # dense layers have the same multiplier in int8 and uint8 kernels
+        if isinstance(attrs, g.ConvAttrs) and filters.quant is not None:
             scale = self._scale_in_floats(op, filters.quant.scale)
             filters = replace(filters, quant=replace(filters.quant, scales=(scale,)))
         key = op.inputs[1], filters.quant
@@ -122,23 +124,23 @@ class Shifted:
         return (inputs[0], self._filters[key], *inputs[2:]), attrs
 
     def _scale_in_floats(self, op: Op, scale: float) -> float:
-        """The filter's scale that gives the multiplier of LiteRT's uint8 kernels.
+        """Returns the scale of the filter that gives the multiplier of LiteRT's uint8 kernels.
 
-        They multiply the scales of input and filter in float32 (GetQuantizedConvolutionMultipler), int8
-        kernels in double precision (PopulateConvolutionQuantizationParams). The multipliers may differ by a
-        unit, which shows where a first rounding is at its edge.
+        These multiply the scales in float32 (GetQuantizedConvolutionMultipler), int8 kernels in double
+        precision (PopulateConvolutionQuantizationParams). The multipliers may differ by one unit, which
+        changes results whose first rounding is close to a tie.
         """
         source, out = (self.tensors[t].quant for t in (op.inputs[0], op.outputs[0]))
         if source is None or out is None or not source.scale:
             return scale  # the consistency check says what is wrong
         product = float(np.float32(source.scale) * np.float32(scale))
-        wanted, nearest = quantize_multiplier(product / out.scale), product / source.scale
+        target, nearest = quantize_multiplier(product / out.scale), product / source.scale
         candidates = map(float, (nearest, np.nextafter(nearest, 0), np.nextafter(nearest, np.inf)))
-        fitting = (s for s in candidates if quantize_multiplier(source.scale * s / out.scale) == wanted)
+        fitting = (s for s in candidates if quantize_multiplier(source.scale * s / out.scale) == target)
         return next(fitting, nearest)
 
     def _rescale(self, t: int, out: int) -> int:
-        """An operand of a CONCATENATION in the scale of its result."""
+        """Returns an operand of a CONCATENATION in the scale of the result; adds a QUANTIZE if necessary."""
         source, result = self.tensors[t], self.tensors[out]
         if same_quantization(source.quant, result.quant) or source.quant is None or result.quant is None:
             return t
@@ -152,7 +154,7 @@ def _quantize(source: int, target: int) -> Op:
 
 
 def _shift(tensor: Tensor) -> Tensor:
-    """A uint8 tensor as int8."""
+    """Returns a uint8 tensor as int8."""
     quant, data = tensor.quant, tensor.data
     if quant is not None:
         quant = replace(quant, zero_points=tuple(z - SHIFT for z in quant.zero_points))

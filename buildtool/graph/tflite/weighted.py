@@ -1,6 +1,6 @@
-"""Operators with weights and windows, from a file and into one: convolutions, dense layers, pools, resizing.
+"""Decodes and writes convolutions, dense layers, pools and resizes.
 
-TFLite pads as SAME or VALID; in the graph all padding is explicit.
+A .tflite file gives padding as SAME or VALID. The graph gives it in rows and columns.
 """
 
 from dataclasses import replace
@@ -22,32 +22,33 @@ from buildtool.graph.types import Activation, Attrs, DType, Op, OpKind, Pad, Qua
 Pair = tuple[int, int]  # rows, columns
 
 
-def _window(view: OpView, options: Accessor, size: Pair, kernel: Pair) -> dict[str, Any]:
-    """Attributes of a window over `size`: stride, padding, activation and, where it has one, dilation."""
+def _read_window(view: OpView, options: Accessor, size: Pair, kernel: Pair) -> dict[str, Any]:
+    """Returns a window's stride, padding, activation, and dilation if the options have it."""
     padding, stride, dilation = options.Padding(), (int(options.StrideH()), int(options.StrideW())), (1, 1)
     fields: dict[str, Any] = {"stride": stride}
     if hasattr(options, "DilationHFactor"):
         dilation = (int(options.DilationHFactor()), int(options.DilationWFactor()))
         fields["dilation"] = dilation
     if padding not in (tflite.Padding.SAME, tflite.Padding.VALID):
-        raise ModelError(f"padding {padding} is neither SAME nor VALID")
+        raise ModelError(f"padding {padding} must be SAME or VALID")
     if min(stride) < 1 or min(dilation) < 1 or min(kernel) < 1:
-        raise ModelError(f"stride {list(stride)}, dilation {list(dilation)} or kernel {list(kernel)} below 1")
+        sizes = f"stride {list(stride)}, dilation {list(dilation)}, kernel {list(kernel)}"
+        raise ModelError(f"a window needs sizes of at least 1: {sizes}")
     if padding == tflite.Padding.SAME:
         fields["pad"] = same_pad(size, kernel, stride, dilation)
     return {**fields, "activation": view.activation(options)}
 
 
-def _layer(view: OpView, kind: OpKind, attrs: Attrs, places: tuple[int, int, int] = (0, 1, 2)) -> None:
-    """Adds an operator with weights; `places` of its input, filter and bias among the file's operands."""
+def _add_layer(view: OpView, kind: OpKind, attrs: Attrs, places: tuple[int, int, int] = (0, 1, 2)) -> None:
+    """Adds an operator with weights. `places` are the positions of input, filter and bias in the file."""
     x, weights, bias = map(view.operand, places)
-    view.emit(kind, (x, weights, _bias(view, bias, x)), attrs)
+    view.emit(kind, (x, weights, _convert_bias(view, bias, x)), attrs)
 
 
-def _bias(view: OpView, index: int, x: int) -> int:
-    """Gives a bias such as (1, 1, 1, C) the shape (C,), and 64 bits where activations have 16.
+def _convert_bias(view: OpView, index: int, x: int) -> int:
+    """Gives a bias such as (1, 1, 1, C) the shape (C,), and int64 for int16 activations; returns `index`.
 
-    Its scales get the only axis: files may name another one, such as the filter's, as LiteRT never reads it.
+    The axis of its scales becomes 0. The file may name another axis, because LiteRT does not read it.
     """
     tensors = view.network.tensors
     if index >= 0 and (data := tensors[index].data) is not None:
@@ -65,84 +66,85 @@ def _bias(view: OpView, index: int, x: int) -> int:
 
 
 def conv_2d(view: OpView) -> None:
-    """CONV_2D; filter OHWI."""
+    """Decodes CONV_2D. The filter has the layout OHWI."""
     options = view.options(tflite.Conv2DOptions)
     _, h, w, _ = view.image(0)
     _, kh, kw, _ = view.image(1)
-    _layer(view, OpKind.CONV_2D, g.ConvAttrs(**_window(view, options, (h, w), (kh, kw))))
+    _add_layer(view, OpKind.CONV_2D, g.ConvAttrs(**_read_window(view, options, (h, w), (kh, kw))))
 
 
 def depthwise_conv_2d(view: OpView) -> None:
-    """DEPTHWISE_CONV_2D; the multiplier follows from the filter's shape, the option may be 0."""
+    """Decodes DEPTHWISE_CONV_2D. The filter's shape gives the depth multiplier; the option may be 0."""
     options = view.options(tflite.DepthwiseConv2DOptions)
     _, h, w, cin = view.image(0)
     _, kh, kw, cout = view.image(1)
     multiplier = cout // cin
     if options.DepthMultiplier() not in (0, multiplier):
-        raise ModelError(f"depth multiplier {options.DepthMultiplier()} for {cin} to {cout} channels")
-    attrs = g.DepthwiseAttrs(**_window(view, options, (h, w), (kh, kw)), depth_multiplier=multiplier)
-    _layer(view, OpKind.DEPTHWISE_CONV_2D, attrs)
+        text = f"depth multiplier {options.DepthMultiplier()} does not fit"
+        raise ModelError(f"{text} {cin} input and {cout} output channels")
+    attrs = g.DepthwiseAttrs(**_read_window(view, options, (h, w), (kh, kw)), depth_multiplier=multiplier)
+    _add_layer(view, OpKind.DEPTHWISE_CONV_2D, attrs)
 
 
 def transpose_conv(view: OpView) -> None:
-    """TRANSPOSE_CONV (output shape, filter, x, bias) as (x, filter, bias).
+    """Decodes TRANSPOSE_CONV. The operands (output shape, filter, x, bias) become (x, filter, bias).
 
-    The padding is that of the convolution it transposes, whose input has this one's output size.
+    The padding is that of the convolution that it transposes: from this output to this input.
     """
     options = view.options(tflite.TransposeConvOptions)
-    wanted = view.ints(0)
-    if len(wanted) != 4 or wanted != view.output.shape:
-        raise ModelError(f"output shape {list(view.output.shape)}, the parameter says {list(wanted)}")
+    shape = view.ints(0)
+    if len(shape) != 4 or shape != view.output.shape:
+        raise ModelError(f"output shape {list(view.output.shape)}, the parameter says {list(shape)}")
     _, kh, kw, _ = view.image(1)
-    attrs = g.ConvAttrs(**_window(view, options, (wanted[1], wanted[2]), (kh, kw)))
-    _layer(view, OpKind.TRANSPOSE_CONV, attrs, (2, 1, 3))
+    attrs = g.ConvAttrs(**_read_window(view, options, (shape[1], shape[2]), (kh, kw)))
+    _add_layer(view, OpKind.TRANSPOSE_CONV, attrs, (2, 1, 3))
 
 
 def fully_connected(view: OpView) -> None:
-    """FULLY_CONNECTED; filter OI. TFLite flattens silently, here a RESHAPE does, to rows of the filter."""
+    """Decodes FULLY_CONNECTED (filter OI). A RESHAPE flattens the input, as TFLite does implicitly."""
     options, network = view.options(tflite.FullyConnectedOptions), view.network
     if options.WeightsFormat() != tflite.FullyConnectedOptionsWeightsFormat.DEFAULT:
-        view.refuse("shuffled weights", "re-export for the CPU's default weight format")
+        view.refuse("shuffled weights", "re-export with the default weight format of the CPU")
     activation, keep = view.activation(options), bool(options.KeepNumDims())
     x, weights, bias = map(view.operand, range(3))
     if x < 0 or weights < 0 or len(view.op.outputs) != 1:
-        raise ModelError("input, filter or output is missing")
-    bias, (out,) = _bias(view, bias, x), view.outputs()
+        raise ModelError("the input, the filter or the output is missing")
+    bias, (out,) = _convert_bias(view, bias, x), view.outputs()
     source, result, shape = network.tensors[x], network.tensors[out], network.tensors[weights].shape
     if len(shape) != 2 or min(shape) < 1 or source.elements % shape[1]:
-        raise ModelError(f"{source.elements} inputs for a filter of {list(shape)}")
-    batch, whole = source.elements // shape[1], source.shape[-1:] == (shape[1],)
-    keep = keep and whole
-    attrs, made = g.FullyConnectedAttrs(activation, keep), out
+        raise ModelError(f"{source.elements} input elements do not fit a filter of {list(shape)}")
+    batch, rows_fit = source.elements // shape[1], source.shape[-1:] == (shape[1],)
+    keep = keep and rows_fit
+    attrs, product = g.FullyConnectedAttrs(activation, keep), out
     if not keep:
-        if not whole or source.nhwc != (1, 1, batch, shape[1]):
-            x = _flat(view, x, (batch, shape[1]))
+        if not rows_fit or source.nhwc != (1, 1, batch, shape[1]):
+            x = _add_flat(view, x, (batch, shape[1]))
             network.ops.append(Op(OpKind.RESHAPE, (view.operand(0),), (x,)))
         if result.elements != batch * shape[0]:
             raise ModelError(f"output shape {list(result.shape)}, expected {[batch, shape[0]]}")
         if result.shape != (batch, shape[0]):
-            made = _flat(view, out, (batch, shape[0]))
-    view.emit(OpKind.FULLY_CONNECTED, (x, weights, bias), attrs, (made,))
-    if made != out:
-        network.ops.append(Op(OpKind.RESHAPE, (made,), (out,)))
+            product = _add_flat(view, out, (batch, shape[0]))
+    view.emit(OpKind.FULLY_CONNECTED, (x, weights, bias), attrs, (product,))
+    if product != out:
+        network.ops.append(Op(OpKind.RESHAPE, (product,), (out,)))
 
 
-def _flat(view: OpView, index: int, shape: Pair) -> int:
-    """A new tensor like `index`, under another shape."""
+def _add_flat(view: OpView, index: int, shape: Pair) -> int:
+    """Adds a tensor like `index` with another shape; returns its number."""
     like = view.network.tensors[index]
     return view.network.add(replace(like, name=f"{like.name}/flat", shape=shape, source=None, data=None))
 
 
 def pool(view: OpView) -> None:
-    """AVERAGE_POOL_2D and MAX_POOL_2D."""
+    """Decodes AVERAGE_POOL_2D and MAX_POOL_2D."""
     options = view.options(tflite.Pool2DOptions)
     _, h, w, _ = view.image(0)
     kernel = (int(options.FilterHeight()), int(options.FilterWidth()))
-    view.same(view.kind, g.PoolAttrs(kernel, **_window(view, options, (h, w), kernel)))
+    view.same(view.kind, g.PoolAttrs(kernel, **_read_window(view, options, (h, w), kernel)))
 
 
 def resize(view: OpView) -> None:
-    """RESIZE_NEAREST_NEIGHBOR and RESIZE_BILINEAR."""
+    """Decodes RESIZE_NEAREST_NEIGHBOR and RESIZE_BILINEAR."""
     options = view.op.options(getattr(tflite, option_table(view.kind)))
     size, attrs = view.ints(1), g.ResizeAttrs()
     if len(size) != 2 or size != view.output.shape[1:3]:
@@ -150,31 +152,31 @@ def resize(view: OpView) -> None:
     if options is not None:
         attrs = g.ResizeAttrs(bool(options.AlignCorners()), bool(options.HalfPixelCenters()))
     if view.kind is OpKind.RESIZE_BILINEAR and attrs.align_corners and attrs.half_pixel_centers:
-        raise ModelError("align_corners and half_pixel_centers exclude each other")
+        raise ModelError("align_corners and half_pixel_centers cannot both be set")
     view.same(view.kind, attrs)
 
 
 # ---- into a file -------------------------------------------------------------------------------
 
 
-def _weights(op: Op) -> tuple[int, ...]:
-    """The inputs without an absent last operand (a bias)."""
+def _present_inputs(op: Op) -> tuple[int, ...]:
+    """Returns the inputs, without the bias if the operator does not have one."""
     return op.inputs[:-1] if op.inputs[-1] < 0 else op.inputs
 
 
-def _rows_columns(tensor: Tensor) -> Pair:
-    """Rows and columns of an NHWC tensor, or of a filter."""
+def _find_size(tensor: Tensor) -> Pair:
+    """Returns the rows and columns of an NHWC tensor or of a filter."""
     return tensor.shape[1], tensor.shape[2]
 
 
-def _options(
+def _window_options(
     attrs: g.ConvAttrs | g.PoolAttrs, source: Tensor, out: Tensor, kernel: Pair, **more: OptionValue
 ) -> dict[str, OptionValue]:
-    """Fields of a window over `source`; Padding is VALID or SAME if one of them means it, else -1.
+    """Returns a window's option fields. Padding is -1 if neither VALID nor SAME has the same pads.
 
-    `kernel`: dilation included. `more`: fields between stride and activation.
+    `kernel` includes the dilation. `more` holds fields between stride and activation.
     """
-    before, outputs, size = (attrs.pad.top, attrs.pad.left), _rows_columns(out), _rows_columns(source)
+    before, outputs, size = (attrs.pad.top, attrs.pad.left), _find_size(out), _find_size(source)
     windows = list(zip(size, kernel, attrs.stride, strict=True))
     mode = -1
     if before == (0, 0) and outputs == tuple((n - k) // s + 1 for n, k, s in windows):
@@ -186,7 +188,7 @@ def _options(
 
 
 def _pad_input(low: Lowering, op: Op, pad: Pad, *, least: bool = False) -> int:
-    """Puts a PAD before an operator whose padding is neither SAME nor VALID; `least`: of the least value."""
+    """Adds a PAD before an operator, of the zero point or the `least` value; returns the padded tensor."""
     source = low.graph.tensors[op.inputs[0]]
     paddings = [[0, 0], [pad.top, pad.bottom], [pad.left, pad.right], [0, 0]]
     shape = tuple(n + sum(p) for n, p in zip(source.shape, paddings, strict=True))
@@ -197,20 +199,22 @@ def _pad_input(low: Lowering, op: Op, pad: Pad, *, least: bool = False) -> int:
 
 
 def write_convolution(low: Lowering, op: Op) -> FileOp:
-    """CONV_2D and DEPTHWISE_CONV_2D."""
+    """Writes CONV_2D and DEPTHWISE_CONV_2D."""
     attrs, tensors = attributes(op, g.ConvAttrs), low.graph.tensors
     source, weights, out = tensors[op.inputs[0]], tensors[op.inputs[1]], tensors[op.outputs[0]]
-    rows, columns = map(dilated_extent, _rows_columns(weights), attrs.dilation)
+    rows, columns = map(dilated_extent, _find_size(weights), attrs.dilation)
     down, across = attrs.dilation
-    options = _options(attrs, source, out, (rows, columns), DilationHFactor=down, DilationWFactor=across)
-    inputs = _weights(op)
+    options = _window_options(
+        attrs, source, out, (rows, columns), DilationHFactor=down, DilationWFactor=across
+    )
+    inputs = _present_inputs(op)
     if options["Padding"] == -1:
         options["Padding"] = int(tflite.Padding.VALID)
         inputs = (_pad_input(low, op, attrs.pad), *inputs[1:])
     if isinstance(attrs, g.DepthwiseAttrs):
         options["DepthMultiplier"] = attrs.depth_multiplier
         return FileOp("DEPTHWISE_CONV_2D", 3, inputs, op.outputs, "DepthwiseConv2DOptions", options)
-    if len(inputs) == 2:  # unlike the other kinds, a quantised CONV_2D must have a bias: zeros
+    if len(inputs) == 2:  # in LiteRT, a quantised CONV_2D must have a bias: zeros
         quant, zeros = None, np.zeros(weights.shape[0], np.int64 if source.dtype is DType.INT16 else np.int32)
         if source.quant is not None and weights.quant is not None:
             factor = np.float32(source.quant.scale)
@@ -222,15 +226,15 @@ def write_convolution(low: Lowering, op: Op) -> FileOp:
 
 
 def write_transpose_convolution(low: Lowering, op: Op) -> FileOp:
-    """TRANSPOSE_CONV; the output's shape comes first of the inputs."""
+    """Writes TRANSPOSE_CONV. Its first input in the file is the shape of the output."""
     attrs, tensors = attributes(op, g.ConvAttrs), low.graph.tensors
     source, weights, out = tensors[op.inputs[0]], tensors[op.inputs[1]], tensors[op.outputs[0]]
-    # Its padding is that of the convolution from its output to its input.
-    options = _options(attrs, out, source, _rows_columns(weights))
+    # The padding is that of the convolution from this output to this input.
+    options = _window_options(attrs, out, source, _find_size(weights))
     if options["Padding"] == -1 or attrs.dilation != (1, 1):
-        text = "a .tflite TRANSPOSE_CONV pads as SAME or VALID and does not dilate"
+        text = "in .tflite, TRANSPOSE_CONV has SAME or VALID padding and no dilation"
         raise UnsupportedError(text, operator=op.place)
-    x, *parameters = _weights(op)
+    x, *parameters = _present_inputs(op)
     shape = low.parameter(op, "output_shape", out.shape)
     version = 4 if attrs.activation is not Activation.NONE else 1 + len(parameters)  # 3: a bias
     inputs = (shape, parameters[0], x, *parameters[1:])
@@ -238,8 +242,8 @@ def write_transpose_convolution(low: Lowering, op: Op) -> FileOp:
 
 
 def write_fully_connected(low: Lowering, op: Op) -> FileOp:
-    """FULLY_CONNECTED."""
-    attrs, inputs = attributes(op, g.FullyConnectedAttrs), _weights(op)
+    """Writes FULLY_CONNECTED."""
+    attrs, inputs = attributes(op, g.FullyConnectedAttrs), _present_inputs(op)
     quant = low.graph.tensors[op.inputs[1]].quant
     version = 6 if len(inputs) == 2 else 5 if attrs.keep_num_dims else 4
     if quant is not None and len(quant.scales) > 1:
@@ -249,22 +253,22 @@ def write_fully_connected(low: Lowering, op: Op) -> FileOp:
 
 
 def write_pool(low: Lowering, op: Op) -> FileOp:
-    """AVERAGE_POOL_2D and MAX_POOL_2D; a maximum padded in its own way gets a PADV2 of least values."""
+    """Writes AVERAGE_POOL_2D and MAX_POOL_2D. Other paddings of a maximum become a PADV2 of least values."""
     attrs, tensors, inputs = attributes(op, g.PoolAttrs), low.graph.tensors, op.inputs
     source, out, kernel = tensors[op.inputs[0]], tensors[op.outputs[0]], attrs.kernel
-    options = _options(attrs, source, out, kernel, FilterHeight=kernel[0], FilterWidth=kernel[1])
+    options = _window_options(attrs, source, out, kernel, FilterHeight=kernel[0], FilterWidth=kernel[1])
     if options["Padding"] == -1:
         if op.kind is not OpKind.MAX_POOL_2D:
-            raise UnsupportedError("a .tflite average pool pads as SAME or VALID", operator=op.place)
+            raise UnsupportedError("in .tflite, an average pool has SAME or VALID padding", operator=op.place)
         options["Padding"] = int(tflite.Padding.VALID)
         inputs = (_pad_input(low, op, attrs.pad, least=True),)
     return FileOp(op.kind, 2, inputs, op.outputs, "Pool2DOptions", options)
 
 
 def write_resize(low: Lowering, op: Op) -> FileOp:
-    """RESIZE_NEAREST_NEIGHBOR and RESIZE_BILINEAR; the size is a tensor."""
+    """Writes RESIZE_NEAREST_NEIGHBOR and RESIZE_BILINEAR. The output size is a tensor in the file."""
     attrs = attributes(op, g.ResizeAttrs)
-    size = low.parameter(op, "size", _rows_columns(low.graph.tensors[op.outputs[0]]))
+    size = low.parameter(op, "size", _find_size(low.graph.tensors[op.outputs[0]]))
     corners, centers = attrs.align_corners, attrs.half_pixel_centers
     version = 3 if centers or corners else 2
     return low.file_op(op, version, size, AlignCorners=corners, HalfPixelCenters=centers)

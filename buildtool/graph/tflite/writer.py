@@ -1,4 +1,4 @@
-"""Writes a graph as a .tflite flatbuffer. The same graph gives the same bytes."""
+"""Writes a graph as a .tflite file. The same graph gives the same bytes."""
 
 import itertools
 import sys
@@ -17,22 +17,22 @@ from buildtool.graph.tflite.fileops import ACTIVATIONS, TYPE_CODES, FileOp, Lowe
 from buildtool.graph.tflite.schema import functions, tflite
 from buildtool.graph.types import Activation, AxisAttrs, DType, Graph, Op, OpKind, Tensor
 
-BUFFER_ALIGNMENT = 16  # bytes; of constants, as TFLite's own writers align them
+BUFFER_ALIGNMENT = 16  # bytes; alignment of constants, as in files of TFLite's own writers
 
 _SCHEMA_VERSION = 3
 _LAST_DEPRECATED_CODE = 127  # greater operator codes do not fit the old one-byte field
 
 
 def write_model(graph: Graph) -> bytes:
-    """The graph as a .tflite file; UnsupportedError where the format has no form for it.
+    """Returns the graph as a .tflite file. Raises UnsupportedError if the format cannot express it.
 
-    Tensors keep their indices; parameter tensors (axes, paddings, shapes, ...) follow them.
-    Explicit padding becomes SAME or VALID where it means one of them, else a PAD operator.
+    Tensors keep their indices; parameter tensors (axes, paddings, shapes, ...) follow them. Explicit padding
+    becomes SAME or VALID if it is equal to one of them, otherwise a PAD operator.
     """
     low = _lower(graph)
     handles = frozenset(variable.handle for variable in low.variables.values())
     parts = [_Part(graph.name, low.tensors, low.ops, graph.inputs, graph.outputs, low.variable, handles)]
-    parts += [_initialising(low)] if low.variables else []
+    parts += [_make_initialiser(low)] if low.variables else []
     return _File(low).model(parts)
 
 
@@ -40,31 +40,31 @@ def write_model(graph: Graph) -> bytes:
 
 
 def _lower(graph: Graph) -> Lowering:
-    """All operators as the file has them; UnsupportedError where .tflite has no form.
+    """Converts all operators to operators of the file. Raises UnsupportedError if .tflite cannot express one.
 
-    Resource variables are read before all operators, and assigned behind them.
+    Resource variables are read before all other operators and assigned after them.
     """
     low = Lowering(graph, list(graph.tensors), [])
     _begin_states(low)
     copies: dict[int, int] = {}  # output of an ASSIGN_VARIABLE -> its input
     for op in graph.ops:
         if op.kind is not OpKind.ASSIGN_VARIABLE:
-            low.ops.append(_file_op(low, op))
+            low.ops.append(_lower_op(low, op))
             continue
         copies[op.outputs[0]] = op.inputs[0]
         if graph.consumers().get(op.outputs[0]) or op.outputs[0] in graph.outputs:
-            raise UnsupportedError("a variable that is read after it is assigned", operator=op.place)
+            raise UnsupportedError("a variable is read after it is assigned", operator=op.place)
     for state in graph.states:
         if state.before in low.variables and state.after != state.before:
             low.ops.append(_assign(low.variables[state.before].handle, copies.get(state.after, state.after)))
     return low
 
 
-def _file_op(low: Lowering, op: Op) -> FileOp:
+def _lower_op(low: Lowering, op: Op) -> FileOp:
     written = DEFS[op.kind].written
     if written is None:
-        text = f"{op.kind} has no form in .tflite"
-        raise UnsupportedError(text, operator=op.place, hint="write the network before its rewrite")
+        text = f".tflite has no operator for {op.kind}"
+        raise UnsupportedError(text, operator=op.place, hint="write the network before it is rewritten")
     if isinstance(written, Plain):
         options = {name: getattr(op.attrs, attribute) for name, attribute in written.fields.items()}
         parameters = [low.parameter(op, r, getattr(op.attrs, name)) for r, name in written.parameters.items()]
@@ -75,15 +75,15 @@ def _file_op(low: Lowering, op: Op) -> FileOp:
 
 
 def _begin_states(low: Lowering) -> None:
-    """Names and reads every resource variable; the state of SVDF and LSTM is tensors marked as variable."""
+    """Adds VAR_HANDLE and READ_VARIABLE per variable; states of SVDF and LSTM are marked tensors."""
     graph, names = low.graph, set[str]()
-    kept = {
+    operands = {
         op.inputs[operand]
         for op in graph.ops
         if op.kind is not OpKind.SHIFT
         for operand in STATEFUL.get(op.kind, {})
     }
-    low.variable = frozenset(kept.intersection(state.before for state in graph.states))
+    low.variable = frozenset(operands.intersection(state.before for state in graph.states))
     for index, state in enumerate(graph.states):
         if state.before not in low.variable:
             name = state.name if state.name and state.name not in names else f"state{index}"
@@ -111,14 +111,14 @@ def _assign(handle: int, source: int) -> FileOp:
 
 
 def write_read_variable(low: Lowering, op: Op) -> FileOp:
-    """READ_VARIABLE of the value before the invoke: the variable is assigned behind all operators."""
+    """Writes READ_VARIABLE. It reads the value before the invoke: assignments follow all other operators."""
     if op.inputs[0] not in low.variables:
-        raise UnsupportedError("a copy of a tensor that is not a variable", operator=op.place)
+        raise UnsupportedError("READ_VARIABLE of a tensor that is not a variable", operator=op.place)
     return _read(low.variables[op.inputs[0]].handle, op.outputs[0])
 
 
 def write_shift(low: Lowering, op: Op) -> FileOp:
-    """SHIFT: a SLICE of the old value's end, and a CONCATENATION."""
+    """Writes SHIFT as a SLICE of the end of the old value and a CONCATENATION with the new one."""
     axis = attributes(op, AxisAttrs).axis
     old, new = (low.graph.tensors[t] for t in op.inputs)
     begin = [new.shape[axis] if d == axis else 0 for d in range(len(old.shape))]
@@ -136,7 +136,7 @@ def write_shift(low: Lowering, op: Op) -> FileOp:
 
 @dataclass(frozen=True)
 class _Part:
-    """A subgraph; `variable`: tensors that are marked so; `handles`: tensors that name variables."""
+    """A subgraph. `variable` are tensors marked as variable; `handles` are tensors that name variables."""
 
     name: str
     tensors: Sequence[Tensor]
@@ -147,8 +147,8 @@ class _Part:
     handles: frozenset[int] = frozenset()
 
 
-def _initialising(low: Lowering) -> _Part:
-    """The subgraph that CALL_ONCE runs; every even tensor names a variable, the next one is its value."""
+def _make_initialiser(low: Lowering) -> _Part:
+    """Returns the subgraph that CALL_ONCE runs. Tensor 2i names variable i; tensor 2i + 1 is its value."""
     tensors: list[Tensor] = []
     ops: list[FileOp] = []
     for handle, variable in zip(itertools.count(step=2), low.variables.values(), strict=False):
@@ -157,57 +157,57 @@ def _initialising(low: Lowering) -> _Part:
     return _Part("NoOp", tensors, ops, handles=frozenset(range(0, len(tensors), 2)))
 
 
-def _code(op: FileOp) -> int:
+def _find_code(op: FileOp) -> int:
     return int(getattr(tflite.BuiltinOperator, op.builtin))
 
 
 class _File:
-    """A flatbuffer under construction; methods that add a table or a vector return its offset."""
+    """A flatbuffer under construction. Methods that add a table or a vector return its offset."""
 
     def __init__(self, low: Lowering) -> None:
         size = sum(t.size for t in low.tensors if t.is_constant)
         self._builder = flatbuffers.Builder(size + 256 * (len(low.tensors) + len(low.ops)) + 1024)
 
     def model(self, parts: Sequence[_Part]) -> bytes:
-        """The whole file."""
-        buffers, buffer_of = self._buffers([t for part in parts for t in part.tensors])
-        codes = sorted({(_code(op), op.version) for part in parts for op in part.ops})
+        """Returns the whole file."""
+        buffers, buffer_of = self._add_buffers([t for part in parts for t in part.tensors])
+        codes = sorted({(_find_code(op), op.version) for part in parts for op in part.ops})
         numbers = iter(buffer_of)
-        subgraphs = [self._subgraph(part, codes, numbers) for part in parts]
+        subgraphs = [self._add_subgraph(part, codes, numbers) for part in parts]
         tables = []
         for code, version in codes:
-            old = min(code, _LAST_DEPRECATED_CODE)
-            fields = {"DeprecatedBuiltinCode": old, "Version": version, "BuiltinCode": code}
-            tables.append(self._table("OperatorCode", **fields))
-        model = self._table(
+            narrow = min(code, _LAST_DEPRECATED_CODE)
+            fields = {"DeprecatedBuiltinCode": narrow, "Version": version, "BuiltinCode": code}
+            tables.append(self._add_table("OperatorCode", **fields))
+        model = self._add_table(
             "Model",
             Version=_SCHEMA_VERSION,
-            OperatorCodes=self._offsets(tables),
-            Subgraphs=self._offsets(subgraphs),
+            OperatorCodes=self._add_offsets(tables),
+            Subgraphs=self._add_offsets(subgraphs),
             Description=self._builder.CreateString("buildtool"),
-            Buffers=self._offsets(buffers),
+            Buffers=self._add_offsets(buffers),
         )
         self._builder.Finish(model, file_identifier=b"TFL3")
         return bytes(self._builder.Output())
 
-    def _subgraph(self, part: _Part, codes: Sequence[tuple[int, int]], buffers: Iterator[int]) -> int:
-        """A subgraph; `buffers`: those of its tensors come next."""
+    def _add_subgraph(self, part: _Part, codes: Sequence[tuple[int, int]], buffers: Iterator[int]) -> int:
+        """Adds a subgraph. `buffers` gives the buffer numbers of its tensors next."""
         tensors = []
         for i, t in enumerate(part.tensors):
             dtype = tflite.TensorType.RESOURCE if i in part.handles else TYPE_CODES[t.dtype]
-            tensors.append(self._tensor(t, dtype, next(buffers), True if i in part.variable else None))
-        operators = [self._operator(op, codes.index((_code(op), op.version))) for op in part.ops]
-        return self._table(
+            tensors.append(self._add_tensor(t, dtype, next(buffers), True if i in part.variable else None))
+        operators = [self._add_operator(op, codes.index((_find_code(op), op.version))) for op in part.ops]
+        return self._add_table(
             "SubGraph",
-            Tensors=self._offsets(tensors),
-            Inputs=self._ints(part.inputs),
-            Outputs=self._ints(part.outputs),
-            Operators=self._offsets(operators),
+            Tensors=self._add_offsets(tensors),
+            Inputs=self._add_ints(part.inputs),
+            Outputs=self._add_ints(part.outputs),
+            Operators=self._add_offsets(operators),
             Name=self._builder.CreateString(part.name),
         )
 
-    def _table(self, name: str, **fields: OptionValue | None) -> int:
-        """A schema table from its fields (scalars and offsets); None leaves one out."""
+    def _add_table(self, name: str, **fields: OptionValue | None) -> int:
+        """Adds a table of the schema with these fields (scalars and offsets), except fields that are None."""
         of_table = functions(name)
         getattr(of_table, f"{name}Start")(self._builder)
         for key, value in fields.items():
@@ -215,18 +215,18 @@ class _File:
                 getattr(of_table, f"{name}Add{key}")(self._builder, value)
         return int(getattr(of_table, f"{name}End")(self._builder))
 
-    def _offsets(self, offsets: Sequence[int]) -> int:
-        """A vector of tables."""
+    def _add_offsets(self, offsets: Sequence[int]) -> int:
+        """Adds a vector of tables."""
         self._builder.StartVector(4, len(offsets), 4)
         for offset in reversed(offsets):
             self._builder.PrependUOffsetTRelative(offset)
         return int(self._builder.EndVector())
 
-    def _ints(self, values: Sequence[int]) -> int:
-        return self._vector(np.asarray(values, np.int32))
+    def _add_ints(self, values: Sequence[int]) -> int:
+        return self._add_vector(np.asarray(values, np.int32))
 
-    def _vector(self, values: npt.NDArray[np.generic], alignment: int = 0) -> int:
-        """A vector of scalars, little-endian; CreateNumpyVector knows no alignment, so by hand."""
+    def _add_vector(self, values: npt.NDArray[np.generic], alignment: int = 0) -> int:
+        """Adds a vector of little-endian scalars. (CreateNumpyVector does not take an alignment.)"""
         data, builder = np.ascontiguousarray(values).reshape(-1), self._builder
         if sys.byteorder == "big":
             data = data.byteswap()
@@ -236,27 +236,27 @@ class _File:
         builder.Bytes[builder.head : builder.head + data.nbytes] = data.tobytes()
         return int(builder.EndVector())
 
-    def _buffers(self, tensors: Sequence[Tensor]) -> tuple[list[int], list[int]]:
-        """(buffer tables, buffer number of each tensor); buffer 0 is empty, for activations."""
-        tables, numbers = [self._table("Buffer")], []
+    def _add_buffers(self, tensors: Sequence[Tensor]) -> tuple[list[int], list[int]]:
+        """Adds all buffers; returns their tables, and the number per tensor (0 for activations: empty)."""
+        tables, numbers = [self._add_table("Buffer")], []
         for tensor in tensors:
             numbers.append(0 if tensor.data is None else len(tables))
-            if tensor.data is not None:  # an empty vector, such as a scalar's shape, is a constant, too
+            if tensor.data is not None:  # an empty vector, such as the shape of a scalar, is also a constant
                 raw = np.ascontiguousarray(tensor.data, tensor.dtype.value).tobytes()
-                data = self._vector(np.frombuffer(raw, np.uint8), BUFFER_ALIGNMENT)
-                tables.append(self._table("Buffer", Data=data))
+                data = self._add_vector(np.frombuffer(raw, np.uint8), BUFFER_ALIGNMENT)
+                tables.append(self._add_table("Buffer", Data=data))
         return tables, numbers
 
-    def _tensor(self, tensor: Tensor, dtype: int, buffer: int, variable: bool | None) -> int:
-        shape, name, quant = self._ints(tensor.shape), self._builder.CreateString(tensor.name), None
+    def _add_tensor(self, tensor: Tensor, dtype: int, buffer: int, variable: bool | None) -> int:
+        shape, name, quant = self._add_ints(tensor.shape), self._builder.CreateString(tensor.name), None
         if tensor.quant is not None:
-            quant = self._table(
+            quant = self._add_table(
                 "QuantizationParameters",
-                Scale=self._vector(np.asarray(tensor.quant.scales, np.float32)),
-                ZeroPoint=self._vector(np.asarray(tensor.quant.zero_points, np.int64)),
+                Scale=self._add_vector(np.asarray(tensor.quant.scales, np.float32)),
+                ZeroPoint=self._add_vector(np.asarray(tensor.quant.zero_points, np.int64)),
                 QuantizedDimension=tensor.quant.axis,
             )
-        return self._table(
+        return self._add_table(
             "Tensor",
             Shape=shape,
             Type=dtype,
@@ -267,28 +267,28 @@ class _File:
             HasRank=True,
         )
 
-    def _option(self, value: OptionValue) -> OptionValue:
-        """A field of an option table: a scalar, or an offset."""
+    def _convert_option(self, value: OptionValue) -> OptionValue:
+        """Returns a field of an option table: a scalar or an offset."""
         if isinstance(value, tuple):
-            return self._ints(value)
+            return self._add_ints(value)
         if isinstance(value, Activation):
             return ACTIVATIONS[value]
         if isinstance(value, DType):
             return TYPE_CODES[value]
         return int(self._builder.CreateString(value)) if isinstance(value, str) else value
 
-    def _operator(self, op: FileOp, code: int) -> int:
+    def _add_operator(self, op: FileOp, code: int) -> int:
         options_type = options = None
         if op.table:
-            fields = {name: self._option(value) for name, value in op.options.items()}
+            fields = {name: self._convert_option(value) for name, value in op.options.items()}
             options_type = int(getattr(tflite.BuiltinOptions, op.table))
-            options = self._table(op.table, **fields)
-        return self._table(
+            options = self._add_table(op.table, **fields)
+        return self._add_table(
             "Operator",
             OpcodeIndex=code,
-            Inputs=self._ints(op.inputs),
-            Outputs=self._ints(op.outputs),
+            Inputs=self._add_ints(op.inputs),
+            Outputs=self._add_ints(op.outputs),
             BuiltinOptionsType=options_type,
             BuiltinOptions=options,
-            Intermediates=self._ints(op.intermediates) if op.intermediates else None,
+            Intermediates=self._add_ints(op.intermediates) if op.intermediates else None,
         )

@@ -1,4 +1,4 @@
-"""The cache as a session asks it: memory over disk, the index beside it, eviction, many processes."""
+"""The cache that a session uses: memory over disk, counts beside it, eviction, many processes."""
 
 import multiprocessing
 import re
@@ -42,7 +42,7 @@ def filled(folder, numbers, size=1000, subject="a request"):
 
 
 def found(folder, numbers):
-    """Those of the entries that another process would find."""
+    """Returns the numbers of the entries that another process would find."""
     cache = Cache(folder, "code")
     return [number for number in numbers if cache.get("plans", key(number), PARTS) is not None]
 
@@ -175,7 +175,7 @@ def _write_and_read(folder, first):
 
 
 def test_many_processes_at_once_find_right_entries_or_none(folder, monkeypatch):
-    monkeypatch.setenv(SIZE, "60000")  # so that each evicts what others write
+    monkeypatch.setenv(SIZE, "60000")  # so that each process evicts entries of the others
     context = multiprocessing.get_context("fork")
     processes = [context.Process(target=_write_and_read, args=(folder, 30 * n)) for n in range(4)]
     for process in processes:
@@ -246,7 +246,7 @@ def test_a_session_finds_by_its_keeper_what_another_made(folder):
 
 
 def test_two_versions_that_share_a_folder_find_each_its_own(folder, monkeypatch):
-    """Also of what does not depend on the code: neither takes the other's entries for bad ones."""
+    """Neither treats the other's entries as bad ones, also in a namespace whose keys leave out the code."""
     level, made = Level("objects", str.encode, bytes.decode, by_code=False), []
     for version in ("1", "2", "1", "2"):
         monkeypatch.setattr(disk, "__version__", version)
@@ -286,7 +286,7 @@ def test_settings_that_make_no_sense_are_errors(folder, monkeypatch):
 
 
 def test_every_level_is_known_by_name_and_documented():
-    """BUILDTOOL_CACHE may name it, and the page on rebuilds says what it holds."""
+    """BUILDTOOL_CACHE may name it, and the page on rebuilds says what it contains."""
     made = set()
     for path in (ROOT / "buildtool").rglob("*.py"):
         made |= set(re.findall(r"""\b[Ll]evel\(\s*"([a-z]+)\"""", path.read_text(encoding="utf-8")))

@@ -1,4 +1,4 @@
-"""Entries as bytes and as files: whatever happens to them, what comes back is right, or a miss."""
+"""Entries as bytes and as files: whatever happens to them, a read gives the right bytes or nothing."""
 
 import errno
 import os
@@ -20,7 +20,7 @@ def disk(tmp_path):
     return Disk(tmp_path / "cache")
 
 
-def file_of(disk, level=KEY, name="plans"):
+def path_of(disk, level=KEY, name="plans"):
     return disk.folder / name / level[:2] / level[2:]
 
 
@@ -28,8 +28,8 @@ def test_an_entry_comes_back_as_it_was(disk):
     assert disk.read("plans", KEY) is None
     written = disk.write("plans", KEY, PAYLOAD)
     assert disk.read("plans", KEY) == PAYLOAD
-    assert file_of(disk).stat().st_size == written
-    assert stat.S_IMODE(file_of(disk).stat().st_mode) == 0o600
+    assert path_of(disk).stat().st_size == written
+    assert stat.S_IMODE(path_of(disk).stat().st_mode) == 0o600
     assert stat.S_IMODE(disk.folder.stat().st_mode) == 0o700
 
 
@@ -63,8 +63,8 @@ def test_an_entry_of_another_level_key_format_or_version_is_refused(monkeypatch)
 def test_a_bad_file_is_a_miss_is_put_aside_and_counted(disk, damage):
     disk.write("plans", KEY, PAYLOAD)
     disk.write("plans", OTHER, b"another plan")
-    path = file_of(disk)
-    good, other = path.read_bytes(), file_of(disk, OTHER).read_bytes()
+    path = path_of(disk)
+    good, other = path.read_bytes(), path_of(disk, OTHER).read_bytes()
     bad = {"flipped": bytes([good[0] ^ 1]) + good[1:], "cut": good[:-1], "empty": b"", "swapped": other}
     path.write_bytes(bad.get(damage, good + b"x"))
     assert disk.read("plans", KEY) is None
@@ -79,7 +79,7 @@ def test_only_some_bad_entries_are_put_aside(disk):
     for number in range(MOST_ASIDE + 5):
         key = f"{number:064x}"
         disk.write("plans", key, PAYLOAD)
-        file_of(disk, key).write_bytes(b"bad")
+        path_of(disk, key).write_bytes(b"bad")
         assert disk.read("plans", key) is None
     assert len(list((disk.folder / ASIDE).iterdir())) == MOST_ASIDE
     assert not list(disk.entries())
@@ -90,15 +90,15 @@ def test_a_link_in_place_of_the_folder_for_bad_entries_leads_nowhere(disk, tmp_p
     outside.mkdir()
     disk.write("plans", KEY, PAYLOAD)
     (disk.folder / ASIDE).symlink_to(outside)
-    file_of(disk).write_bytes(b"bad")
+    path_of(disk).write_bytes(b"bad")
     assert disk.read("plans", KEY) is None
-    assert not list(outside.iterdir()) and not file_of(disk).exists()
+    assert not list(outside.iterdir()) and not path_of(disk).exists()
 
 
 @pytest.mark.parametrize("kind", ["link", "pipe", "folder", "huge"])
 def test_what_is_no_plain_file_of_a_right_size_is_not_read(disk, tmp_path, kind, monkeypatch):
     disk.write("plans", KEY, PAYLOAD)
-    path = file_of(disk)
+    path = path_of(disk)
     data = path.read_bytes()
     path.unlink()
     if kind == "link":
@@ -117,14 +117,14 @@ def test_what_is_no_plain_file_of_a_right_size_is_not_read(disk, tmp_path, kind,
 
 @pytest.mark.parametrize("who", ["group", "everybody", "stranger"])
 def test_an_entry_that_somebody_else_may_have_written_is_put_aside(disk, monkeypatch, who):
-    """Whoever could write to the folder once has left it there, with a right key and a right checksum."""
+    """An earlier user with access to the folder may have left it there, with a valid key and checksum."""
     disk.write("plans", KEY, PAYLOAD)
-    file_of(disk).chmod({"group": 0o660, "everybody": 0o606}.get(who, 0o600))
+    path_of(disk).chmod({"group": 0o660, "everybody": 0o606}.get(who, 0o600))
     assert disk.trouble == ""
     if who == "stranger":
         monkeypatch.setattr(disks, "user", lambda: os.getuid() + 1)
     assert disk.read("plans", KEY) is None
-    assert disk.counts["bad"] == 1 and not file_of(disk).exists()
+    assert disk.counts["bad"] == 1 and not path_of(disk).exists()
 
 
 def test_no_level_and_no_key_leads_out_of_the_folder(disk):
@@ -142,7 +142,7 @@ def test_a_disk_that_refuses_keeps_nothing_and_fails_nothing(disk, code, monkeyp
     disk.write("plans", OTHER, PAYLOAD)
 
     def refuse(path, data):
-        path.write_bytes(data[:5])  # as a disk does that is full half way
+        path.write_bytes(data[:5])  # as a disk does that becomes full
         raise OSError(code, os.strerror(code))
 
     monkeypatch.setattr(disks, "_write", refuse)
@@ -169,33 +169,33 @@ def test_a_read_only_folder_serves_what_it_has(disk):
 
 
 def test_half_written_files_of_killed_processes_are_removed_once_they_are_old(disk):
-    """Or from the future, as after a clock was set back."""
+    """The same holds for files from the future, after the clock was set back."""
     disk.write("plans", KEY, PAYLOAD)
-    folder = file_of(disk).parent
+    folder = path_of(disk).parent
     young, old, later = (folder / f".{KEY[:16]}-1-{number:08x}.part" for number in range(3))
-    theirs = folder / "notes.part"
-    for path in (young, old, later, theirs):
+    foreign = folder / "notes.part"
+    for path in (young, old, later, foreign):
         path.write_bytes(b"half")
     future = young.stat().st_mtime + 10 * 365 * 86400
-    for path, when in ((old, 1), (theirs, 1), (later, future), (file_of(disk), future)):
+    for path, when in ((old, 1), (foreign, 1), (later, future), (path_of(disk), future)):
         os.utime(path, (when, when))
     disk.sweep()
-    assert young.exists() and theirs.exists() and not old.exists() and not later.exists()
+    assert young.exists() and foreign.exists() and not old.exists() and not later.exists()
     assert disk.read("plans", KEY) == PAYLOAD
 
 
 def test_emptying_removes_the_caches_own_files_alone(disk):
     disk.write("plans", KEY, PAYLOAD)
-    file_of(disk).write_bytes(b"bad")
+    path_of(disk).write_bytes(b"bad")
     disk.read("plans", KEY)
     disk.write("fronts", OTHER, PAYLOAD)
     names = ("letter.txt", "src/main.c", "plans/readme", "plans/ab/readme", f"{ASIDE}/readme")
-    theirs = [disk.folder / name for name in names]
-    for path in theirs:
+    foreign = [disk.folder / name for name in names]
+    for path in foreign:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("mine")
     disk.empty()
-    assert sorted(path for path in disk.folder.rglob("*") if path.is_file()) == sorted(theirs)
+    assert sorted(path for path in disk.folder.rglob("*") if path.is_file()) == sorted(foreign)
     assert not (disk.folder / "fronts").exists()
 
 

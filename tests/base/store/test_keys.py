@@ -1,4 +1,4 @@
-"""Keys of what is kept: what changes them, what does not, and that no plan from disk is used unchecked."""
+"""Keys of entries: what changes them, and what does not. Every plan from disk is checked before use."""
 
 import dataclasses
 import shutil
@@ -28,7 +28,7 @@ def network(seed=1, channels=8):
     return net.graph([net.softmax(net.flatten(x))])
 
 
-def renamed(graph):
+def rename(graph):
     tensors = tuple(dataclasses.replace(t, name=f"other{i}") for i, t in enumerate(graph.tensors))
     return dataclasses.replace(graph, tensors=tensors)
 
@@ -37,16 +37,16 @@ def renamed(graph):
 def models(tmp_path_factory):
     folder = tmp_path_factory.mktemp("models")
     graph = network()
-    others = {"renamed": renamed(graph), "retrained": network(seed=2), "wider": network(channels=9)}
-    for name, made in {"net": graph, **others}.items():
-        (folder / f"{name}.tflite").write_bytes(write_model(made))
+    others = {"renamed": rename(graph), "retrained": network(seed=2), "wider": network(channels=9)}
+    for name, graph_of in {"net": graph, **others}.items():
+        (folder / f"{name}.tflite").write_bytes(write_model(graph_of))
     (folder / "elsewhere").mkdir()
     shutil.copy(folder / "net.tflite", folder / "elsewhere" / "moved.tflite")
     return folder
 
 
-def asked(folder, path, kind="plan", use="on", code=CODE, board="cortex-m4", **options):
-    """An answer of a session of its own over the cache in `folder`; by level, what was found and what not."""
+def ask(folder, path, kind="plan", use="on", code=CODE, board="cortex-m4", **options):
+    """Returns the answer of a new session over the cache in `folder`, and hits and misses by namespace."""
     cache = Cache(folder, code)
     flush, counts = cache.flush, {}
     cache.flush = lambda: (counts.update(cache.counts()), flush())
@@ -55,7 +55,7 @@ def asked(folder, path, kind="plan", use="on", code=CODE, board="cortex-m4", **o
     return msgpack.packb(answer), counts
 
 
-def plans(counts):
+def plan_counts(counts):
     return counts["plans"]["hits"], counts["plans"]["misses"]
 
 
@@ -64,29 +64,29 @@ def entries(folder, level="plans"):
 
 
 def test_names_weights_and_places_of_files_change_no_plans_key(models, tmp_path):
-    cold, counts = asked(tmp_path / "c", models / "net.tflite")
-    assert plans(counts) == (0, 1)
-    again, counts = asked(tmp_path / "c", models / "net.tflite")
-    assert plans(counts) == (1, 0) and again == cold
+    cold, counts = ask(tmp_path / "c", models / "net.tflite")
+    assert plan_counts(counts) == (0, 1)
+    again, counts = ask(tmp_path / "c", models / "net.tflite")
+    assert plan_counts(counts) == (1, 0) and again == cold
     for name in ("renamed", "retrained", "elsewhere/moved"):
         path = models / f"{name}.tflite"
-        warm, counts = asked(tmp_path / "c", path)
-        assert plans(counts) == (1, 0), name
-        assert warm == asked(tmp_path / "other", path, use="off")[0], name
+        warm, counts = ask(tmp_path / "c", path)
+        assert plan_counts(counts) == (1, 0), name
+        assert warm == ask(tmp_path / "other", path, use="off")[0], name
 
 
 def test_every_thing_that_a_plan_depends_on_changes_its_key(models, tmp_path):
-    asked(tmp_path, models / "net.tflite")
-    made = len(entries(tmp_path))
+    ask(tmp_path, models / "net.tflite")
+    total = len(entries(tmp_path))
     others = {"code": "other code", "board": "cortex-m55", "strategy": "layerwise", "image": "resident"}
     others |= {"in_place": "none", "objective": "ram", "ram": 100_000, "max_f": 1.5, "max_cost": 1e12}
     others |= {"max_ms": 1e9, "hand_off": 2}
     for model, changed in [("wider", {}), *(("net", {name: value}) for name, value in others.items())]:
-        _, counts = asked(tmp_path, models / f"{model}.tflite", **changed)
-        kept, planned = plans(counts)
-        assert kept == 0 < planned, changed  # several where a front has points that are planned on the way
-        made += planned
-        assert len(entries(tmp_path)) == made, changed
+        _, counts = ask(tmp_path, models / f"{model}.tflite", **changed)
+        hits, misses = plan_counts(counts)
+        assert hits == 0 < misses, changed  # several plans where the search places points of a front
+        total += misses
+        assert len(entries(tmp_path)) == total, changed
 
 
 def test_every_option_has_a_part_in_a_plans_key(models):
@@ -99,31 +99,31 @@ def test_every_option_has_a_part_in_a_plans_key(models):
     request = parse({"kind": "plan", "model": str(models / "net.tflite"), "board": "cortex-m4"})
     session = Session()
     network, target = load_network(request.model, session), targets.load_target(request.target)
-    found = kept.parts(prepare(network, target, PlanOptions(), session))
-    assert {field.name for field in dataclasses.fields(PlanOptions)} < found.keys()
-    assert {"schema", "topology", "target", "kernels", "most_ram"} < found.keys()
+    parts = kept.parts(prepare(network, target, PlanOptions(), session))
+    assert {field.name for field in dataclasses.fields(PlanOptions)} < parts.keys()
+    assert {"schema", "topology", "target", "kernels", "most_ram"} < parts.keys()
     assert load_model(str(models / "net.tflite"))
     level = Level("plans", bytes, bytes)
-    changed = [found, *(found | {name: "something else"} for name in found)]
-    assert len({session._key(level, one) for one in changed}) == len(found) + 1
+    changed = [parts, *(parts | {name: "something else"} for name in parts)]
+    assert len({session._key(level, one) for one in changed}) == len(parts) + 1
 
 
 def test_that_it_does_not_fit_is_kept_with_the_same_words(models, tmp_path):
     words = []
     for use in ("off", "on", "on"):
-        with pytest.raises(PlanError) as told:
-            asked(tmp_path, models / "net.tflite", use=use, ram=64)
-        words.append(told.value.message())
+        with pytest.raises(PlanError) as caught:
+            ask(tmp_path, models / "net.tflite", use=use, ram=64)
+        words.append(caught.value.message())
     assert len(set(words)) == 1
     assert len(entries(tmp_path, "refusals")) == 1
-    with pytest.raises(PlanError) as told:
-        asked(tmp_path, models / "renamed.tflite", ram=64)
-    with pytest.raises(PlanError) as wanted:
-        asked(tmp_path, models / "renamed.tflite", use="off", ram=64)
-    assert told.value.message() == wanted.value.message()
+    with pytest.raises(PlanError) as caught:
+        ask(tmp_path, models / "renamed.tflite", ram=64)
+    with pytest.raises(PlanError) as expected:
+        ask(tmp_path, models / "renamed.tflite", use="off", ram=64)
+    assert caught.value.message() == expected.value.message()
 
 
-def shifted(payload, by):
+def shift_offsets(payload, by):
     index, factor, ended, plan_bytes, taken = msgpack.unpackb(payload)
     plan = from_bytes(plan_bytes)
     for number, buffer in enumerate(plan.buffers):
@@ -136,21 +136,21 @@ def shifted(payload, by):
 
 
 def test_a_plan_whose_offset_is_shifted_by_one_is_rejected_and_planned_anew(models, tmp_path):
-    cold, _ = asked(tmp_path, models / "net.tflite")
+    cold, _ = ask(tmp_path, models / "net.tflite")
     (path,) = entries(tmp_path)
     key = path.parent.name + path.name
     good = path.read_bytes()
     payload = disk.unpack(good, "plans", key)
-    bad = list(shifted(payload, 1))
+    bad = list(shift_offsets(payload, 1))
     assert len(bad) >= 3
     for number, data in enumerate(bad):
         path.write_bytes(disk.pack("plans", key, data))
-        warm, counts = asked(tmp_path, models / "net.tflite")
-        assert warm == cold and plans(counts) == (0, 1), number
+        warm, counts = ask(tmp_path, models / "net.tflite")
+        assert warm == cold and plan_counts(counts) == (0, 1), number
         assert path.read_bytes() == good
         assert (tmp_path / "aside" / f"plans-{key}").exists()
     path.write_bytes(disk.pack("plans", key, payload))
-    assert plans(asked(tmp_path, models / "net.tflite")[1]) == (1, 0)
+    assert plan_counts(ask(tmp_path, models / "net.tflite")[1]) == (1, 0)
 
 
 STRANGE = [None, [], [0, 1.0], [99, 1.0, b""], [True, 1.0, b""], [0, float("nan"), b""], [0, "1", b""]]
@@ -159,17 +159,17 @@ STRANGE += [[0, 0.5, b""], [0, 1.0, "text"], [0, 1.0, b"noise"], {"index": 0}]
 
 @pytest.mark.parametrize("content", STRANGE)
 def test_an_entry_of_another_form_is_planned_anew(models, tmp_path, content):
-    cold, _ = asked(tmp_path, models / "net.tflite")
+    cold, _ = ask(tmp_path, models / "net.tflite")
     (path,) = entries(tmp_path)
     key = path.parent.name + path.name
     path.write_bytes(disk.pack("plans", key, msgpack.packb(content)))
-    assert asked(tmp_path, models / "net.tflite")[0] == cold
+    assert ask(tmp_path, models / "net.tflite")[0] == cold
 
 
 def test_bytes_of_any_kind_in_place_of_any_entry_change_no_answer(models, tmp_path):
     rng = np.random.default_rng(7)
-    for kind in ("front", "emit"):  # which plans as well
-        cold, _ = asked(tmp_path, models / "net.tflite", kind)
+    for kind in ("front", "emit"):  # emitting plans as well
+        cold, _ = ask(tmp_path, models / "net.tflite", kind)
         files = [path for path in tmp_path.rglob("*") if path.is_file() and len(path.name) == 62]
         assert files
         for path in files:
@@ -178,4 +178,4 @@ def test_bytes_of_any_kind_in_place_of_any_entry_change_no_answer(models, tmp_pa
                 continue
             noise = rng.bytes(int(rng.integers(0, 60)))
             path.write_bytes(disk.pack(level, key, noise) if rng.integers(2) else noise)
-        assert asked(tmp_path, models / "net.tflite", kind)[0] == cold, kind
+        assert ask(tmp_path, models / "net.tflite", kind)[0] == cold, kind

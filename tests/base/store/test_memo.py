@@ -1,4 +1,4 @@
-"""What builds keep of files and boards: in a folder of its own, of the user alone, within a bound."""
+"""The memo of builds: in its own folder, which only the user can write, and up to a size limit."""
 
 import os
 
@@ -28,14 +28,14 @@ def test_what_others_can_write_is_not_believed(folder):
 
 
 def test_the_memo_does_not_grow_for_ever_and_its_newest_entries_stay(folder, monkeypatch):
-    """Each counts as a block of the disk at least: a million small files are large as well."""
+    """Each entry counts as one block of the disk at least: a million small files are large as well."""
     monkeypatch.setattr(disk, "MEMO_BYTES", 10 * 4096)
     for number, key in enumerate(KEYS):
         disk.keep("digests", key, b"content")
         (entry,) = folder.glob(f"digests/*/{key[2:]}")
         os.utime(entry, (number, number))
-    kept = [number for number, key in enumerate(KEYS) if disk.recall("digests", key)]
-    assert kept == list(range(kept[0], 30)) and 8 <= len(kept) <= 11
+    numbers = [number for number, key in enumerate(KEYS) if disk.recall("digests", key)]
+    assert numbers == list(range(numbers[0], 30)) and 8 <= len(numbers) <= 11
 
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setenv("HOME", "")  # without a home nothing is kept

@@ -1,4 +1,4 @@
-"""What changed between two answers: figures, layers, limits; and files that are no answers."""
+"""Comparing two answers: figures, layers, limits; and files that are not answers."""
 
 import json
 import os
@@ -16,16 +16,16 @@ from buildtool.fronts.texts import changes as report
 
 @pytest.fixture(scope="module")
 def answers(tmp_path_factory):
-    """The answers to two `plan` requests, and their locked plans: with and without a streamed image."""
+    """Two `plan` answers and their locked plans, with and without a streamed input image, and a report."""
     folder = tmp_path_factory.mktemp("answers")
     from buildtool.api import handle
 
     report = handle({"kind": "report", "model": "ds_cnn", "board": "cortex-m4"})
     (folder / "report.json").write_text(json.dumps(report, default=str))
     for name, options in (("old", {}), ("new", {"image": "stream", "objective": "ram"})):
-        found = handle({"kind": "plan", "model": "ds_cnn", "board": "cortex-m4", "options": options})
-        (folder / f"{name}.lock").write_bytes(found.pop("locked"))
-        (folder / f"{name}.json").write_text(json.dumps(found, default=str))
+        plan = handle({"kind": "plan", "model": "ds_cnn", "board": "cortex-m4", "options": options})
+        (folder / f"{name}.lock").write_bytes(plan.pop("locked"))
+        (folder / f"{name}.json").write_text(json.dumps(plan, default=str))
     return folder
 
 
@@ -44,10 +44,10 @@ def test_totals_are_those_of_the_answers(answers):
 
 
 def test_a_locked_plan_has_the_figures_of_its_answer(answers):
-    found = between(answers, "old.json", "old.lock")
-    assert (found.layers, found.regions) == ((), ())  # of other commands: all would be removed or added
-    assert all(change.growth == 0 for change in found.totals if change.growth is not None)
-    assert {change.name for change in found.totals if change.growth == 0} == {"ram", "macs", "f", "cost"}
+    changes = between(answers, "old.json", "old.lock")
+    assert (changes.layers, changes.regions) == ((), ())  # rows of different commands are not compared
+    assert all(change.growth == 0 for change in changes.totals if change.growth is not None)
+    assert {change.name for change in changes.totals if change.growth == 0} == {"ram", "macs", "f", "cost"}
 
 
 def test_state_is_compared_where_either_network_has_some(tmp_path):
@@ -71,19 +71,19 @@ def test_layers_are_matched_by_name_and_order(tmp_path):
 
     old = profile("old", [("a", "k", 10), ("b", "k", 20), ("c", "k", 30), ("a", "k", 40)])
     new = profile("new", [("a", "k", 10), ("c", "fast", 35), ("x", "k", 5), ("a", "k", 41)])
-    found = compare.changes(old, new)
-    assert [(row.name, row.how) for row in found.layers] == [
+    changes = compare.changes(old, new)
+    assert [(row.name, row.how) for row in changes.layers] == [
         ("b", "removed"),
         ("c", "changed"),
         ("x", "added"),
         ("a", "changed"),
     ]
-    assert found.layers[1].words == ("k -> fast",)
-    assert [(c.name, c.before, c.after) for c in found.layers[1].numbers] == [("ram_alive", 30, 35)]
-    text, table = report.text(found, ["ram+0"]), report.markdown(found, ["ram+0"])
-    for shown in (text, table):
-        assert "k -> fast, ram alive 30 -> 35" in shown
-        assert "LIMIT EXCEEDED: ram+0" in shown
+    assert changes.layers[1].words == ("k -> fast",)
+    assert [(c.name, c.before, c.after) for c in changes.layers[1].numbers] == [("ram_alive", 30, 35)]
+    text, table = report.text(changes, ["ram+0"]), report.markdown(changes, ["ram+0"])
+    for output in (text, table):
+        assert "k -> fast, ram alive 30 -> 35" in output
+        assert "LIMIT EXCEEDED: ram+0" in output
     assert "| ram, bytes | 100 | 100 | 0 |" in table
 
 
@@ -152,25 +152,25 @@ def test_what_is_no_answer_is_refused_by_name(tmp_path, content):
 
 
 def test_words_of_a_file_are_shown_and_do_nothing(tmp_path):
-    """Neither in Markdown nor on a terminal: a network's names are whatever its file says."""
+    """Neither Markdown nor a terminal interprets names: a network's file may contain any."""
     layers = [{"name": "a|`<b>\n\n# x\x1b[31m", "kernel": "*k*"}]
     memory = {"memory": "fl|ash\n", "used": 1}
     new = {"arena_bytes": 1, "model": "m\n# <img>", "per_operator": layers, "sizes": [memory]}
     (tmp_path / "new.json").write_text(json.dumps(new))
     (tmp_path / "old.json").write_text(json.dumps({**new, "per_operator": [{"name": "a", "kernel": "k"}]}))
-    found = between(tmp_path)
-    table = report.markdown(found, [])
+    changes = between(tmp_path)
+    table = report.markdown(changes, [])
     assert "| a\\|\\`\\<b>  \\# x \\[31m | added | \\*k\\* |" in table.splitlines()
     assert table.startswith("**m \\# \\<img>**\n") and "| memory.fl\\|ash , bytes |" in table
-    assert not {one for one in report.text(found, []) if not one.isprintable()} - {"\n"}
+    assert not {one for one in report.text(changes, []) if not one.isprintable()} - {"\n"}
 
 
 def test_thousands_of_layers_with_a_few_names_are_matched_soon():
     def rows(step):
         return tuple(figures.Row(f"n{i * step % 7}", {"calls": i}, {}) for i in range(1200))
 
-    made = [figures.Figures("", "", {"ram": 1}, {}, rows(step), (), "plan") for step in (1, 3)]
-    assert compare.changes(*made).layers
+    files = [figures.Figures("", "", {"ram": 1}, {}, rows(step), (), "plan") for step in (1, 3)]
+    assert compare.changes(*files).layers
 
 
 def test_the_command_ends_by_the_limits(answers, capsys):
@@ -185,26 +185,26 @@ def test_the_command_ends_by_the_limits(answers, capsys):
 
 
 def test_costs_in_two_units_are_never_compared(answers, tmp_path):
-    """Not in all, not by region, not against a limit."""
+    """Neither totals, nor regions, nor limits."""
     old = json.loads((answers / "old.json").read_text())
     regions = [{**region, "cost": 2 * region["cost"]} for region in old["regions"]]
     other = {**old, "cost": 2 * old["cost"], "regions": regions, "cost_unit": "instructions"}
     (tmp_path / "old.json").write_text(json.dumps(old))
-    for unit, compared in (("instructions", False), ("cycles", True)):
+    for unit, comparable in (("instructions", False), ("cycles", True)):
         (tmp_path / "new.json").write_text(json.dumps({**other, "cost_unit": unit}))
-        found = between(tmp_path)
-        costs = [change for change in found.totals if change.name == "cost"]
-        assert [change.growth is not None for change in costs] == ([True] if compared else [False, False])
+        changes = between(tmp_path)
+        costs = [change for change in changes.totals if change.name == "cost"]
+        assert [change.growth is not None for change in costs] == ([True] if comparable else [False, False])
         assert {change.unit for change in costs} == {"cycles", unit}
-        assert bool(found.regions) == compared
-        if not compared:
+        assert bool(changes.regions) == comparable
+        if not comparable:
             with pytest.raises(UsageError, match="not both files have 'cost'"):
-                compare.exceeded_limits([compare.parse_limit("cost+500%")], found.totals)
-    assert len(found.regions) == len(regions)
+                compare.exceeded_limits([compare.parse_limit("cost+500%")], changes.totals)
+    assert len(changes.regions) == len(regions)
 
 
 def test_a_data_set_through_the_firmware_has_its_figures(tmp_path):
-    """Shares of the firmware and of the reference are not compared; what is just reached is not below."""
+    """Shares of the firmware are not compared with shares of the reference. A limit itself is not below."""
 
     def data_set(name, of, share, equal):
         top1 = {"inputs": 100, "correct": round(100 * share), "top1": share}
@@ -215,12 +215,12 @@ def test_a_data_set_through_the_firmware_has_its_figures(tmp_path):
 
     data_set("old.json", "reference", 0.5, 50)
     data_set("new.json", "firmware", 0.5, 49)
-    found = between(tmp_path)
-    assert [one.growth for one in found.totals if one.name == "top1"] == [None, None]
-    growth = {one.name: one.growth for one in found.totals if one.growth is not None}
+    changes = between(tmp_path)
+    assert [one.growth for one in changes.totals if one.name == "top1"] == [None, None]
+    growth = {one.name: one.growth for one in changes.totals if one.growth is not None}
     assert growth == {"ram": 0, "inputs": 0, "inputs_run": 0, "inputs_equal": -1, "elements_different": 1}
-    asked = [compare.parse_limit(text) for text in ("elements_different+0", "top1<50%", "top1<0.51")]
-    assert compare.exceeded_limits(asked, found.totals) == ["elements_different+0", "top1<0.51"]
+    limits = [compare.parse_limit(text) for text in ("elements_different+0", "top1<50%", "top1<0.51")]
+    assert compare.exceeded_limits(limits, changes.totals) == ["elements_different+0", "top1<0.51"]
     for percent in (0, 7, 14, 28, 29, 57, 58, 100):
         data_set("new.json", "firmware", percent / 100, 50)
         totals = between(tmp_path).totals
@@ -229,22 +229,22 @@ def test_a_data_set_through_the_firmware_has_its_figures(tmp_path):
 
 
 def test_what_is_equal_and_below_its_limit_is_told(tmp_path, capsys):
-    """Nothing changed, and the status is 1: both have to be said; an option is named as it is typed."""
+    """Where nothing changed but a limit is missed, the output says both. Errors name options as typed."""
     top1 = {"inputs": 2, "correct": 1, "top1": 0.5}
     accuracy = {"of": "reference", "firmware": None, "reference": top1, "classes": []}
     path = tmp_path / "same.json"
     path.write_text(json.dumps({"fed": [], "inputs": 2, "firmware": None, "accuracy": accuracy}))
     for more in ([], ["--markdown"]):
         assert cli.run(["diff", str(path), str(path), "--fail-if", "top1<99%", *more]) == 1
-        said = capsys.readouterr().out
-        assert "nothing changed\n" in said and "LIMIT EXCEEDED: top1<99%" in said
+        output = capsys.readouterr().out
+        assert "nothing changed\n" in output and "LIMIT EXCEEDED: top1<99%" in output
     for option, value in (("--fail-if", "top1+0"), ("--depth", "x")):
         assert cli.run(["diff", str(path), str(path), option, value]) == 2
         assert f"error: {option}: '{value}'" in capsys.readouterr().err
 
 
 def test_a_report_has_the_figures_of_its_plan(answers):
-    """And its list of inputs is no number of inputs, which those of data sets have."""
+    """Its list of inputs is not taken for the number of inputs of a data set."""
     totals = {change.name: change for change in between(answers, "old.json", "report.json").totals}
     assert all(totals[name].growth == 0 for name in ("ram", "weights", "macs", "f", "cost"))
     assert "inputs" not in totals
@@ -256,17 +256,17 @@ def test_a_pipe_is_read_where_something_writes_to_it_and_refused_where_nothing_d
     with pytest.raises(UsageError, match="nothing writes to this pipe"):
         figures.read(str(pipe))
     text = (answers / "old.json").read_bytes()
-    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)  # whoever writes never finds nobody there
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)  # so that the writer always finds a reader
     with subprocess.Popen([sys.executable, "-c", f"open({str(pipe)!r}, 'wb').write({text!r})"]) as writer:
-        while True:  # until the writer has come
+        while True:  # until the writer has opened it
             try:
-                found = figures.read(str(pipe))
+                read = figures.read(str(pipe))
                 break
             except UsageError as error:
                 assert "nothing writes" in error.text
         assert writer.wait() == 0
     os.close(reader)
-    assert found.totals == figures.read(str(answers / "old.json")).totals
+    assert read.totals == figures.read(str(answers / "old.json")).totals
 
 
 @pytest.mark.parametrize("read", [figures.read, reports.read_profile])

@@ -1,4 +1,4 @@
-"""The parts of images as trees: sums of levels, what differs, limits, and text that shows them."""
+"""The parts of firmware images as trees: sums, differences, limits, and the text that shows them."""
 
 import json
 
@@ -12,7 +12,7 @@ from buildtool.fronts.texts.builds import demangle, tree
 
 
 def part(path, size, kind="code"):
-    """A part by its path memory/owner/library/file/symbol, an empty name for what is not known."""
+    """Returns a part by its path memory/owner/library/file/symbol; an empty name is not known."""
     names = dict(zip(sizetree.LEVELS, path.split("/"), strict=True))
     return {**names, "section": ".x", "kind": kind, "bytes": size}
 
@@ -84,11 +84,11 @@ def test_only_what_differs_is_left_what_changed_most_first():
 
 @pytest.fixture
 def found(tmp_path):
-    read = []
+    files = []
     for name, parts in (("old", OLD), ("new", NEW)):
         (tmp_path / name).write_text(json.dumps({"board": "b", "parts": parts}))
-        read.append(figures.read(str(tmp_path / name)))
-    return compare.changes(*read)
+        files.append(figures.read(str(tmp_path / name)))
+    return compare.changes(*files)
 
 
 def test_what_an_image_is_full_of_can_be_limited(found):
@@ -101,10 +101,10 @@ def test_what_an_image_is_full_of_can_be_limited(found):
         "flash.kernels": (550, 560),
         "flash.application": (30, 0),
     }
-    asked = [
+    limits = [
         compare.parse_limit(text) for text in ("code+19", "code+20", "flash.kernels+1%", "variables+50%")
     ]
-    assert compare.exceeded_limits(asked, found.totals) == ["code+19", "flash.kernels+1%"]
+    assert compare.exceeded_limits(limits, found.totals) == ["code+19", "flash.kernels+1%"]
     with pytest.raises(UsageError):
         compare.parse_limit("flash.nobody+1")
 
@@ -136,5 +136,5 @@ def test_cpp_names_are_shown_as_their_authors_wrote_them():
     names = demangle([mangled, "nn_conv", "_Znot one", "_Z\n"])
     assert names[mangled] == "app::Boxed<int>::twice(int)"
     assert "nn_conv" not in names
-    shown = tree([part(f"flash/application//a.o/{mangled}", 8)], "map", 5)
-    assert "      app::Boxed<int>::twice(int)" in shown and mangled not in shown
+    text = tree([part(f"flash/application//a.o/{mangled}", 8)], "map", 5)
+    assert "      app::Boxed<int>::twice(int)" in text and mangled not in text

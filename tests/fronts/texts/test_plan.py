@@ -1,4 +1,4 @@
-"""The report of a plan: what stands in it, that its sums are the plan's, and that it stays narrow."""
+"""The text of a plan: its contents, its sums, and its width."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from buildtool.fronts.texts import plan, profile, table
 from buildtool.fronts.texts.regions import runs
 
 WIDTH = 110
-ASKED = Session()  # one search for all questions about a network
+SESSION = Session()  # one search for all requests about a network
 STREAMED = {"image": "stream", "objective": "ram", "max_f": 1.1}
 
 
 @cache
 def answer_json(model="mcunet_vww5", board="cortex-m4", compare=False, **options):
-    asked = {"kind": "plan", "model": model, "board": board, "compare": compare, "options": options}
-    answer = handle(asked, ASKED)
+    request = {"kind": "plan", "model": model, "board": board, "compare": compare, "options": options}
+    answer = handle(request, SESSION)
     return json.dumps({key: value for key, value in answer.items() if not isinstance(value, bytes)})
 
 
@@ -33,7 +33,7 @@ def planned(**asked):
 
 
 def block(text, head):
-    """The lines of a table, from the line that begins with `head` to the next empty one."""
+    """Returns the lines of a table, from the line that begins with `head` to the next empty line."""
     lines = text.splitlines()
     start = next(i for i, line in enumerate(lines) if line.startswith(head))
     end = next((i for i in range(start, len(lines)) if not lines[i]), len(lines))
@@ -86,7 +86,7 @@ def test_the_tables_numbers_are_the_answers():
         live = max(region["live_bytes"] for region in answer["regions"][run.first : run.last + 1])
         _, first, share, *parts = re.split(" {2,}", line)
         assert (first, share) == (f"{live:,}", f"{100 * live / answer['arena_bytes']:.0f} %")
-        assert sum(int(part.replace(",", "")) for part in parts) == live  # what is shared is negative
+        assert sum(int(part.replace(",", "")) for part in parts) == live  # shared bytes are negative
 
 
 def test_what_binds_is_named_with_what_it_is_made_of():
@@ -94,9 +94,9 @@ def test_what_binds_is_named_with_what_it_is_made_of():
     peak, text = answer["peak"], plan.text(answer)
     assert f"fullest in region {peak['region']}, step {peak['step']:,}, at " in text
     assert f": {peak['live_bytes']:,} live" in text
-    made_of = next(line for line in text.splitlines() if line.strip().startswith("= "))
+    parts_line = next(line for line in text.splitlines() if line.strip().startswith("= "))
     for use, size in peak["parts"].items():
-        assert f"{use} {size:,}" in made_of
+        assert f"{use} {size:,}" in parts_line
     head = f"Largest buffers in the fullest step ({peak['step']:,}, region {peak['region']}):"
     sizes = [
         int(line.split()[0].replace(",", "")) for line in block(text, head)[3:] if line.strip()[0].isdigit()
@@ -141,7 +141,7 @@ def test_weights_that_bind_are_named():
     text = plan.text(answer)
     peak = answer["peak"]
     assert peak["weights_bind"] == (peak["live_bytes_without_weights"] < peak["live_bytes"]) is True
-    assert f"their buffers bind: all else takes {peak['live_bytes_without_weights']:,} bytes" in text
+    assert f"their buffers bind: everything else takes {peak['live_bytes_without_weights']:,} bytes" in text
     assert f"weights {peak['parts']['weights']:,}" in text
     assert "buffers bind" not in plan.text(planned(**STREAMED))
 
@@ -177,8 +177,8 @@ def test_compare_has_to_be_true_or_false():
 
 
 def test_lines_stay_within_the_width_whatever_layers_are_called():
-    for asked in (STREAMED, {"board": "xcore", "objective": "ram", "max_f": 1.1}):
-        answer = planned(**asked)
+    for request in (STREAMED, {"board": "xcore", "objective": "ram", "max_f": 1.1}):
+        answer = planned(**request)
         renamed = copy.deepcopy(answer)
         for op in renamed["operators"]:
             op["name"] = f"a_network/of_{op['position']}/" + "very_long_words/" * 6 + "Relu6;and/another"
@@ -197,7 +197,7 @@ def test_a_network_of_hundreds_of_layers_stays_within_the_width():
     assert len(text.splitlines()) < 200
 
 
-def drawn(buffers, regions, height):
+def map_lines(buffers, regions, height):
     names = [{"name": f"layer_{i}", "position": i} for i in range(len(regions))]
     answer = {"arena_bytes": height, "buffers": buffers, "regions": regions, "operators": names}
     return plan.arena_map(answer).splitlines()
@@ -210,22 +210,22 @@ def test_the_map_shows_what_takes_most_of_every_band(streamed):
         {"offset": 80, "size": 80, "first": 0, "last": 1},
         {"offset": 0, "size": 15, "first": 1, "last": 1},
     ]
-    held = [[(0, "input"), (1, "output")], [(1, "input"), (2, "scratch")]]
+    uses = [[(0, "input"), (1, "output")], [(1, "input"), (2, "scratch")]]
     regions = [
         {
-            "streamed": streamed and not i,  # whose one step is its first, its fullest and its last one
+            "streamed": streamed and not i,  # its only step is the first, the fullest and the last
             **{"fullest": {"step": i}, "live_bytes": 1, "first_step": i, "last_step": i, "operators": [i]},
-            "buffers": [{"buffer": buffer, "use": use} for buffer, use in held[i]],
+            "buffers": [{"buffer": buffer, "use": use} for buffer, use in uses[i]],
         }
         for i in range(2)
     ]
     token = table.width.set(plan.BANDS + 1 + len("layer_0") + 4)  # as many cells as there are bands
     try:
-        lines = drawn(buffers, regions, 160)  # bands of 10 bytes
+        lines = map_lines(buffers, regions, 160)  # bands of 10 bytes
     finally:
         table.width.reset(token)
     parts = [line.split("|")[1] for line in lines if line.endswith("|")]
-    # of input and output in one place the first wins; 5 of 10 bytes that are taken are half
+    # Of input and output in one place the first wins. 5 of 10 bytes are half of a band.
     first, second = "i" * 16, "ss......iiiiiiii"
     if streamed:
         assert ["".join(column) for column in zip(*reversed(parts), strict=True)] == [first] * 3 + [second]
@@ -275,22 +275,22 @@ def profile_answer(macs, once):
 def test_a_profile_has_executed_work_and_f_where_work_is_repeated():
     text = profile.text(profile_answer((150, 100), (100, 100)))
     assert re.search(r"first .* 150  1\.500", text) and re.search(r"total .* 250  1\.250", text)
-    assert "F 1.250 of the 200 of the network run layer by layer" in text
+    assert "F 1.250 times the 200 of the network run layer by layer" in text
     plain = profile.text(profile_answer((100, 100), (100, 100)))
     assert "1.000" not in plain and "  F  " not in plain
 
 
 @pytest.mark.slow
 def test_a_profiles_work_is_the_plans():
-    asked = {"model": "ds_cnn", "board": "host", "options": {"objective": "ram", "max_f": 1.5}}
-    answer = handle({"kind": "profile", **asked})
-    made = handle({"kind": "plan", **asked})
-    assert answer["macs"] == made["macs"] == sum(row["macs"] for row in answer["per_operator"])
+    request = {"model": "ds_cnn", "board": "host", "options": {"objective": "ram", "max_f": 1.5}}
+    answer = handle({"kind": "profile", **request})
+    plan_answer = handle({"kind": "plan", **request})
+    assert answer["macs"] == plan_answer["macs"] == sum(row["macs"] for row in answer["per_operator"])
     assert answer["macs_layerwise"] == sum(row["macs_once"] for row in answer["per_operator"])
     calls = sum(row["calls"] for row in answer["per_operator"])
-    assert calls == sum(region["calls"] for region in made["regions"])
+    assert calls == sum(region["calls"] for region in plan_answer["regions"])
     alive = max(row["ram_alive"] for row in answer["per_operator"])
-    assert alive == made["peak"]["live_bytes"] and answer["exact"]
+    assert alive == plan_answer["peak"]["live_bytes"] and answer["exact"]
 
 
 def test_the_command_line_takes_both_flags(capsys):

@@ -1,4 +1,4 @@
-"""The page of a report in a browser: what it shows, what answers to a hand, and what it asks nobody for."""
+"""The page of a report in a browser: what it shows, its interaction, and that it fetches nothing."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from reportpages import REPORTS, answer, hostile, planned, unpacked, written
 
 pytestmark = pytest.mark.slow
 
-LEAST_CONTRAST = 4.5  # of text against what is behind it: WCAG 2.1, level AA
+LEAST_CONTRAST = 4.5  # of text against its background: WCAG 2.1, level AA
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    with browsing() as found:
-        yield found
+    with browsing() as session:
+        yield session
 
 
 @pytest.fixture(scope="module")
@@ -28,14 +28,14 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def texts(browser: Browser, selector: str) -> list[str]:
-    found: list[str] = browser.run(
+    contents: list[str] = browser.run(
         "return [...document.querySelectorAll(arguments[0])].map((e) => e.textContent.trim())", selector
     )
-    return found
+    return contents
 
 
 def keys(browser: Browser, *names: str) -> None:
-    """Presses keys, one after the other, wherever the focus is."""
+    """Presses keys one after the other."""
     from selenium.webdriver.common.action_chains import ActionChains
     from selenium.webdriver.common.keys import Keys
 
@@ -58,19 +58,19 @@ def click(browser: Browser, selector: str) -> None:
 def test_a_page_loads_by_itself_and_shows_what_the_plan_says(
     name: str, browser: Browser, pages: Path
 ) -> None:
-    made, plan = answer(name), planned(name) if answer(name)["verdict"]["fits"] else answer(name)
-    path = written(made, pages / f"{name}.html")
+    report, plan = answer(name), planned(name) if answer(name)["verdict"]["fits"] else answer(name)
+    path = written(report, pages / f"{name}.html")
     browser.open(path)
     assert browser.complaints() == []
     assert {url for url in browser.requests() if not url.startswith("data:")} == {path.as_uri()}
     arena = texts(browser, ".card")[0]
     assert f"{plan['arena_bytes']:,} of " in arena
-    assert ("It fits." in texts(browser, ".verdict")[0]) is made["verdict"]["fits"]
+    assert ("It fits." in texts(browser, ".verdict")[0]) is report["verdict"]["fits"]
     rows = browser.run(
         "return [...document.querySelectorAll('#layer-table tbody tr')].map((r) =>"
         " [...r.cells].map((c) => c.textContent.trim()))"
     )
-    layers = made["layers"]
+    layers = report["layers"]
     assert [[int(row[i].replace(",", "")) for i in (0, 5, 7, 8, 9)] for row in rows] == [
         [layer[key] for key in ("position", "macs", "ram_alive", "scratch_bytes", "weight_bytes")]
         for layer in layers
@@ -83,7 +83,7 @@ def test_a_page_loads_by_itself_and_shows_what_the_plan_says(
 
 
 def _boxes_are_the_buffers(browser: Browser, plan: dict[str, Any]) -> None:
-    """Every buffer is a rectangle, as high as it is large, where it lies, in the order of its first step."""
+    """Every buffer is a rectangle with its size as height, at its offset, in the order of first steps."""
     boxes = browser.run(
         """return [...document.querySelectorAll('#picture .box')].map((g) => {
           const r = g.querySelector('rect');
@@ -106,11 +106,11 @@ def _boxes_are_the_buffers(browser: Browser, plan: dict[str, Any]) -> None:
 
 
 def test_streamed_regions_open_into_their_steps(browser: Browser, pages: Path) -> None:
-    made = answer("mcunet_vww5")
-    browser.open(written(made, pages / "steps.html"))
+    report = answer("mcunet_vww5")
+    browser.open(written(report, pages / "steps.html"))
     click(browser, ".band.streamed[data-region='0'] .lid")
-    for entry in made["steps"]:  # by keys from here on: each opens the next one
-        region = made["regions"][entry["region"]]
+    for entry in report["steps"]:  # from here on by keys: each opens the next region
+        region = report["regions"][entry["region"]]
         browser.run(f"document.querySelector('.band[data-region=\"{entry['region']}\"]').focus()")
         if entry["region"]:
             keys(browser, "ENTER")
@@ -118,31 +118,31 @@ def test_streamed_regions_open_into_their_steps(browser: Browser, pages: Path) -
         assert texts(browser, "#steps h3") == [
             f"Region {entry['region']}, step by step: {len(steps):,} steps"
         ]
-        (said,) = texts(browser, "#steps .said:not(.aside)")
-        # the bytes that the page counts for itself, against the plan's
-        assert said.startswith(f"Step {region['fullest']['step']:,}: {region['fullest']['name']}")
-        assert f"{region['live_bytes']:,} bytes live" in said and "the fullest" in said
+        (text,) = texts(browser, "#steps .said:not(.aside)")
+        # The page counts these bytes itself.
+        assert text.startswith(f"Step {region['fullest']['step']:,}: {region['fullest']['name']}")
+        assert f"{region['live_bytes']:,} bytes live" in text and "the fullest" in text
         browser.run("document.querySelector('#steps input').focus()")
         keys(browser, "HOME", "ARROW_RIGHT", "ARROW_RIGHT")
         op, y0, y1, x0, x1 = steps[2]
-        name = made["operators"][op]["name"] if op >= 0 else "a row of the image"
-        (said,) = texts(browser, "#steps .said:not(.aside)")
+        name = report["operators"][op]["name"] if op >= 0 else "a row of the input image"
+        (text,) = texts(browser, "#steps .said:not(.aside)")
         rows = f"row {y0}" if y1 - y0 == 1 else f"rows {y0} to {y1 - 1}"
-        assert said.startswith(
+        assert text.startswith(
             f"Step {region['first_step'] + 2:,}: {name}, {rows}, columns {x0} to {x1 - 1}:"
         )
-    click(browser, f".band[data-region='{made['steps'][-1]['region']}'] .lid")
+    click(browser, f".band[data-region='{report['steps'][-1]['region']}'] .lid")
     assert browser.run("return document.getElementById('steps').hidden")
     assert browser.complaints() == []
 
 
 def test_a_region_of_thousands_of_steps_is_drawn_with_few_elements(browser: Browser, pages: Path) -> None:
-    made = answer("squeezenet")
-    browser.open(written(made, pages / "many.html"))
-    longest = max(made["steps"], key=lambda e: made["regions"][e["region"]]["calls"])["region"]
+    report = answer("squeezenet")
+    browser.open(written(report, pages / "many.html"))
+    longest = max(report["steps"], key=lambda e: report["regions"][e["region"]]["calls"])["region"]
     browser.run(f"document.querySelector('.band[data-region=\"{longest}\"]').focus()")
     keys(browser, "ENTER")
-    assert f"{made['regions'][longest]['live_bytes']:,} bytes live" in texts(browser, "#steps .said")[0]
+    assert f"{report['regions'][longest]['live_bytes']:,} bytes live" in texts(browser, "#steps .said")[0]
     assert browser.run("return document.querySelectorAll('#steps *').length") < 400
     assert browser.run("return document.querySelector('#steps').innerHTML.length") < 2_000_000
     before = texts(browser, "#steps svg text")
@@ -152,27 +152,27 @@ def test_a_region_of_thousands_of_steps_is_drawn_with_few_elements(browser: Brow
 
 
 def test_points_of_the_front_open_their_regions(browser: Browser, pages: Path) -> None:
-    made = answer("mcunet_vww5")
-    browser.open(written(made, pages / "front.html"))
-    points = made["front"]["points"]
+    report = answer("mcunet_vww5")
+    browser.open(written(report, pages / "front.html"))
+    points = report["front"]["points"]
     assert len(texts(browser, "a.mark")) == len(points) > 3
-    opened = "return [...document.querySelectorAll('.plan')].map((d) => d.open)"
+    script = "return [...document.querySelectorAll('.plan')].map((d) => d.open)"
     click(browser, "a.mark[data-point='1'] .reach")
-    assert browser.run(opened) == [i == 1 for i in range(len(points))]
-    keys(browser, "TAB", "TAB")  # it has the focus, the one after the next gets it
+    assert browser.run(script) == [i == 1 for i in range(len(points))]
+    keys(browser, "TAB", "TAB")  # moves the focus two points on
     tip = texts(browser, "#tip")[0]
     assert f"{points[3]['arena_bytes']:,} bytes, F {points[3]['f']:.3f}" in tip
     assert browser.run("return !document.getElementById('tip').hidden")
     keys(browser, "ENTER")
-    assert browser.run(opened) == [i == 3 for i in range(len(points))]
+    assert browser.run(script) == [i == 3 for i in range(len(points))]
     live = [int(t.replace(",", "")) for t in texts(browser, "#point-3 tbody td:nth-child(4)")]
     assert max(live) == points[3]["live_bytes"]
     assert browser.run("return document.querySelector('#point-3').checkVisibility()")
 
 
 def test_tips_come_to_a_pointer_and_to_keys(browser: Browser, pages: Path) -> None:
-    made = answer("mcunet_vww5")
-    browser.open(written(made, pages / "tips.html"))
+    report = answer("mcunet_vww5")
+    browser.open(written(report, pages / "tips.html"))
     browser.run("document.querySelector('#picture .box[tabindex=\"0\"]').focus()")
     first = texts(browser, "#tip")[0]
     assert "bytes at" in first and "steps 0 to" in first
@@ -180,18 +180,20 @@ def test_tips_come_to_a_pointer_and_to_keys(browser: Browser, pages: Path) -> No
     assert texts(browser, "#tip")[0] != first
     keys(browser, "ESCAPE")
     assert browser.run("return document.getElementById('tip').hidden")
-    size = max(b["size"] for b in made["buffers"] if b["kind"] == "ring" and b["tensors"] != made["inputs"])
-    ring = next(i for i, b in enumerate(made["buffers"]) if b["size"] == size)
+    size = max(
+        b["size"] for b in report["buffers"] if b["kind"] == "ring" and b["tensors"] != report["inputs"]
+    )
+    ring = next(i for i, b in enumerate(report["buffers"]) if b["size"] == size)
     click(browser, f"#picture .box[data-buffer='{ring}'] rect")
     assert f", {size:,} bytes at" in texts(browser, "#tip")[0]
-    click(browser, "#layer-table thead th:nth-child(6) button")  # MACs, the most first
+    click(browser, "#layer-table thead th:nth-child(6) button")  # MACs, the largest first
     macs = [int(t.replace(",", "")) for t in texts(browser, "#layer-table tbody td:nth-child(6)")]
-    assert macs == sorted(macs, reverse=True) and macs[0] == max(layer["macs"] for layer in made["layers"])
+    assert macs == sorted(macs, reverse=True) and macs[0] == max(layer["macs"] for layer in report["layers"])
     _everything_has_a_name(browser)
 
 
 def _everything_has_a_name(browser: Browser) -> None:
-    """What a screen reader meets has a name; tables say what they are."""
+    """All elements for screen readers have names, and tables have captions."""
     nodes = browser.command("Accessibility.getFullAXTree")["nodes"]
     roles = ("button", "link", "img", "image", "slider", "table", "graphics-symbol", "DisclosureTriangle")
     nameless = [
@@ -207,18 +209,18 @@ def _everything_has_a_name(browser: Browser) -> None:
 
 
 def test_the_page_can_be_read_without_scripts_in_the_dark_and_on_paper(browser: Browser, pages: Path) -> None:
-    made = answer("mcunet_vww5")
-    path = written(made, pages / "plain.html")
+    report = answer("mcunet_vww5")
+    path = written(report, pages / "plain.html")
     browser.open(path, scripts=False, dark=True)
     tree = browser.command("Accessibility.getFullAXTree")["nodes"]
-    said = " ".join(node.get("name", {}).get("value", "") for node in tree if not node.get("ignored"))
+    text = " ".join(node.get("name", {}).get("value", "") for node in tree if not node.get("ignored"))
     assert (
-        f"{made['arena_bytes']:,} of" in said
-        and f"All {len(planned('mcunet_vww5')['buffers'])} buffers as a table" in said
+        f"{report['arena_bytes']:,} of" in text
+        and f"All {len(planned('mcunet_vww5')['buffers'])} buffers as a table" in text
     )
-    assert "click" not in said  # nothing is promised that does not work
-    for layer in made["layers"]:
-        assert f"{layer['weight_bytes']:,}" in said
+    assert "click" not in text  # the page does not mention clicks without scripts
+    for layer in report["layers"]:
+        assert f"{layer['weight_bytes']:,}" in text
     browser.open(path, dark=True)
     dark = _contrasts(browser)
     browser.open(path)
@@ -231,7 +233,7 @@ def test_the_page_can_be_read_without_scripts_in_the_dark_and_on_paper(browser: 
 
 
 def _contrasts(browser: Browser) -> dict[str, float]:
-    """Of kinds of text, the contrast with what is behind them."""
+    """Returns the contrast of several kinds of text with their backgrounds."""
     colours = browser.run(
         """const out = {};
         for (const s of ['h1', '.how', '.verdict strong', '.verdict', 'p', '.more', 'caption', 'td',
@@ -253,7 +255,7 @@ def _contrast(one: str, other: str) -> float:
 
 
 def _luminance(colour: str) -> float:
-    """Relative luminance, by WCAG 2.1."""
+    """Returns the relative luminance, by WCAG 2.1."""
     parts = [int(part) / 255 for part in re.findall(r"\d+", colour)[:3]]
     linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]

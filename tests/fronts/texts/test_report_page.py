@@ -1,4 +1,4 @@
-"""The page of a report as a file: its data, what it may contain, and what is kept out of it."""
+"""The page of a report as a file: its data, and the limits on what it may contain."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ LIMITS = {"name": 200, "page": 1_000_000, "picture": 150_000}  # characters show
 
 
 class Reader(HTMLParser):
-    """Elements, their attributes, and all text but that of scripts and styles."""
+    """Elements, their attributes, and all text except scripts and styles."""
 
     def __init__(self, file: bytes) -> None:
         super().__init__()
@@ -65,40 +65,40 @@ class Reader(HTMLParser):
 
 
 def shown_text(answer: Any) -> str:
-    """What the page of an answer shows."""
+    """Returns the text on the page of an answer."""
     return "".join(Reader(page(answer)).text)
 
 
 def test_the_data_inside_is_the_answer_and_equals_the_plan() -> None:
-    made, plan = answer("mcunet_vww5"), planned("mcunet_vww5")
-    inside = data_inside(page(made))  # type: ignore[arg-type]
-    assert inside == json.loads(json.dumps(made))
-    assert inside["schema"] == made["schema"]
+    report, plan = answer("mcunet_vww5"), planned("mcunet_vww5")
+    inside = data_inside(page(report))  # type: ignore[arg-type]
+    assert inside == json.loads(json.dumps(report))
+    assert inside["schema"] == report["schema"]
     for key in ("arena_bytes", "flash_bytes", "f", "macs", "cost", "buffers", "regions", "operators", "peak"):
         assert inside[key] == json.loads(json.dumps(plan[key])), key
     assert sum(layer["macs"] for layer in inside["layers"]) == plan["macs"]
     assert sum(layer["cost"] for layer in inside["layers"]) <= plan["cost"] * (1 + 1e-9)
     weights = sum(layer["weight_bytes"] for layer in inside["layers"])
-    assert 0 <= plan["flash_bytes"] - weights < 128  # the image's head
+    assert 0 <= plan["flash_bytes"] - weights < 128  # the header of the weight image
 
 
 def test_the_front_is_that_of_the_request_for_one() -> None:
-    made = answer("mcunet_vww5")
+    report = answer("mcunet_vww5")
     front = handle(
         {"kind": "front", "model": "mcunet_vww5", "board": "cortex-m4", "options": {"image": "stream"}}
     )
     own = ("runs", "chosen")
-    points = [{k: v for k, v in point.items() if k not in own} for point in made["front"]["points"]]
+    points = [{k: v for k, v in point.items() if k not in own} for point in report["front"]["points"]]
     assert points == front["points"]
-    for point in made["front"]["points"]:
+    for point in report["front"]["points"]:
         assert sum(run["macs"] for run in point["runs"]) == point["macs"]
         assert max(run["live_bytes"] for run in point["runs"]) == point["live_bytes"]
 
 
 def test_packed_steps_are_those_of_the_schedule() -> None:
-    made, plan = answer("mcunet_vww5"), from_bytes(planned("mcunet_vww5")["plan"])
+    report, plan = answer("mcunet_vww5"), from_bytes(planned("mcunet_vww5")["plan"])
     timeline = Timeline.of(load_network("mcunet_vww5", SESSION).graph, plan.regions, plan.image)
-    for entry in made["steps"]:
+    for entry in report["steps"]:
         steps = timeline.runs[entry["region"]].steps.tolist()
         assert [list(step) for step in unpacked(entry["symbols"], entry["sequence"])] == steps
 
@@ -111,13 +111,13 @@ def test_numbers_with_repetitions_come_back(numbers: list[int]) -> None:
 
 @pytest.mark.slow
 def test_thousands_of_steps_take_few_numbers() -> None:
-    made = answer("squeezenet")
+    report = answer("squeezenet")
     steps = sum(
-        made["regions"][e["region"]]["last_step"] - made["regions"][e["region"]]["first_step"] + 1
-        for e in made["steps"]
+        report["regions"][e["region"]]["last_step"] - report["regions"][e["region"]]["first_step"] + 1
+        for e in report["steps"]
     )
     assert steps > 10_000
-    assert len(json.dumps(made["steps"])) < steps
+    assert len(json.dumps(report["steps"])) < steps
 
 
 @pytest.mark.parametrize(
@@ -129,10 +129,10 @@ def test_thousands_of_steps_take_few_numbers() -> None:
     ],
 )
 def test_a_page_is_small_the_same_each_time_and_names_no_address(name: str) -> None:
-    made = answer(name)
-    file = page(made)  # type: ignore[arg-type]
+    report = answer(name)
+    file = page(report)  # type: ignore[arg-type]
     assert len(file) < LIMITS["page"]
-    assert page(made) == file  # type: ignore[arg-type]
+    assert page(report) == file  # type: ignore[arg-type]
     reader = Reader(file)
     links = [
         value or "" for key, value in reader.attributes if key in ("src", "href", "action", "data", "srcset")
@@ -144,14 +144,14 @@ def test_a_page_is_small_the_same_each_time_and_names_no_address(name: str) -> N
 
 
 def test_names_stay_text() -> None:
-    made = hostile(answer("mcunet_vww5"))
-    file, plain = page(made), Reader(page(answer("mcunet_vww5")))  # type: ignore[arg-type]
+    report = hostile(answer("mcunet_vww5"))
+    file, plain = page(report), Reader(page(answer("mcunet_vww5")))  # type: ignore[arg-type]
     reader = Reader(file)
-    tags, there = ([tag for tag in one.tags if tag != "text"] for one in (reader, plain))
-    assert tags == there  # boxes have labels as far as their names are short enough
-    keys, known = ({key for key, _ in one.attributes} for one in (reader, plain))
-    assert keys <= known and not any(key.startswith("on") for key in keys)
-    assert data_inside(file) == json.loads(json.dumps(made))  # there, all of them as they are
+    tags, plain_tags = ([tag for tag in one.tags if tag != "text"] for one in (reader, plain))
+    assert tags == plain_tags  # labels depend on the lengths of names
+    keys, plain_keys = ({key for key, _ in one.attributes} for one in (reader, plain))
+    assert keys <= plain_keys and not any(key.startswith("on") for key in keys)
+    assert data_inside(file) == json.loads(json.dumps(report))  # the data has all names unchanged
     shown = "".join(reader.text)
     assert HOSTILE[0] in shown and HOSTILE[3] in shown
     assert not set("\x00\x1b\u202e\u2028") & set(shown)
@@ -160,19 +160,21 @@ def test_names_stay_text() -> None:
 
 
 def test_a_report_is_made_of_what_does_not_fit() -> None:
-    made = handle({"kind": "report", "model": "ds_cnn", "board": "cortex-m4", "options": {"ram": 1000}})
-    least = min(point["arena_bytes"] for point in made["front"]["points"])
-    assert made["arena_bytes"] <= least and not made["verdict"]["fits"]
-    shown = shown_text(made)
+    report = handle({"kind": "report", "model": "ds_cnn", "board": "cortex-m4", "options": {"ram": 1000}})
+    least = min(point["arena_bytes"] for point in report["front"]["points"])
+    assert report["arena_bytes"] <= least and not report["verdict"]["fits"]
+    shown = shown_text(report)
     assert "It does not fit." in shown
-    assert f"{made['arena_bytes']:,} bytes and has 1,000: {made['arena_bytes'] - 1000:,} too many" in shown
+    assert (
+        f"{report['arena_bytes']:,} bytes and has 1,000: {report['arena_bytes'] - 1000:,} too many" in shown
+    )
 
 
 def test_weights_that_are_loaded_into_the_arena_are_drawn() -> None:
-    made = handle({"kind": "report", "model": "ds_cnn", "board": "xcore"})
-    loaded = [i for i, b in enumerate(made["buffers"]) if b["kind"] == "weights" and b["size"]]
-    drawn = Reader(page(made)).attributes.count(("class", "k-weights"))  # type: ignore[arg-type]
-    assert len(loaded) > 3 and drawn >= len(loaded) + 1  # and in the legend
+    report = handle({"kind": "report", "model": "ds_cnn", "board": "xcore"})
+    loaded = [i for i, b in enumerate(report["buffers"]) if b["kind"] == "weights" and b["size"]]
+    boxes = Reader(page(report)).attributes.count(("class", "k-weights"))  # type: ignore[arg-type]
+    assert len(loaded) > 3 and boxes >= len(loaded) + 1  # and in the legend
 
 
 def test_a_name_is_shortened_at_its_beginning_and_bytes_have_the_unit_that_fits() -> None:
@@ -209,9 +211,9 @@ def test_the_command_writes_a_page_and_json_has_its_data(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    asked = ("ds_cnn", "--board", "cortex-m4")
-    assert run(capsys, *asked) == (0, "written: report.html\n")
-    status, text = run(capsys, *asked, "--json")
+    words = ("ds_cnn", "--board", "cortex-m4")
+    assert run(capsys, *words) == (0, "written: report.html\n")
+    status, text = run(capsys, *words, "--json")
     assert status == 0 and data_inside((tmp_path / "report.html").read_bytes()) == json.loads(text)
     assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
 
@@ -221,17 +223,19 @@ def test_differences_to_an_earlier_page_are_those_of_diff(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     old, new = tmp_path / "old.html", tmp_path / "new.html"
-    asked = ("mcunet_vww5", "--board", "cortex-m4", "--image", "stream", "--ram")
-    assert run(capsys, *asked, "12K", "--out", str(old))[0] == 0
-    assert run(capsys, *asked, "11500", "--against", str(old), "--out", str(new))[0] == 0
+    words = ("mcunet_vww5", "--board", "cortex-m4", "--image", "stream", "--ram")
+    assert run(capsys, *words, "12K", "--out", str(old))[0] == 0
+    assert run(capsys, *words, "11500", "--against", str(old), "--out", str(new))[0] == 0
     inside = data_inside(new.read_bytes())
     assert cli.run(["diff", str(old), str(new), "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    changes = json.loads(capsys.readouterr().out)
     pairs = {row["name"]: (row["before"], row["after"]) for row in inside["against"]["totals"]}
-    assert pairs == {row["name"]: (row["before"], row["after"]) for row in found["totals"]}
+    assert pairs == {row["name"]: (row["before"], row["after"]) for row in changes["totals"]}
     assert pairs["ram"] == (data_inside(old.read_bytes())["arena_bytes"], inside["arena_bytes"])
     assert (
-        [row["name"] for row in inside["against"]["layers"]] == [row["name"] for row in found["layers"]] != []
+        [row["name"] for row in inside["against"]["layers"]]
+        == [row["name"] for row in changes["layers"]]
+        != []
     )
     assert f"{pairs['ram'][0]:,}" in "".join(Reader(new.read_bytes()).text)
 
@@ -267,22 +271,22 @@ def test_counts_of_a_run_are_shown_and_those_of_another_network_refused(
     monkeypatch.chdir(tmp_path)
     assert cli.run(["profile", "ds_cnn", "--board", "cortex-m4", "--json"]) == 0
     Path("run.json").write_text(capsys.readouterr().out)
-    counted = json.loads(Path("run.json").read_text())
+    profile = json.loads(Path("run.json").read_text())
     status, text = run(capsys, "ds_cnn", "--board", "cortex-m4", "--profiled", "run.json", "--json")
     assert status == 0
-    made = json.loads(text)
-    rows = [row["instructions"] for row in counted["per_operator"]]
-    assert [layer["instructions"] for layer in made["layers"]] == rows
-    assert made["run"]["instructions"] == counted["instructions"] and all(rows)
-    shown = "".join(Reader(written(made, tmp_path / "a.html").read_bytes()).text)
+    report = json.loads(text)
+    rows = [row["instructions"] for row in profile["per_operator"]]
+    assert [layer["instructions"] for layer in report["layers"]] == rows
+    assert report["run"]["instructions"] == profile["instructions"] and all(rows)
+    shown = "".join(Reader(written(report, tmp_path / "a.html").read_bytes()).text)
     assert f"{max(rows):,}" in shown and f"{sum(rows):,}" in shown
     assert cli.run(["report", "resnet8", "--board", "cortex-m4", "--profiled", "run.json"]) != 0
     assert "of another network or of another plan" in capsys.readouterr().err
 
 
 def test_the_linked_image_stands_on_the_page_as_a_tree_to_the_byte() -> None:
-    made = answer("mcunet_vww5")
-    assert "No firmware was linked for this page" in shown_text(made)
+    report = answer("mcunet_vww5")
+    assert "No firmware was linked for this page" in shown_text(report)
     part = {"section": ".text", "kind": "code", "library": "libm.a"}
     parts = [
         {**part, "memory": "flash", "owner": "application", "file": "a<b>.o", "symbol": f"f{n}", "bytes": n}
@@ -290,7 +294,7 @@ def test_the_linked_image_stands_on_the_page_as_a_tree_to_the_byte() -> None:
     ]
     sizes = [{"memory": "flash", "used": 1275, "size": 2550, "sections": []}]
     image = {"compiler": "cc 1", "sizes": sizes, "parts": parts}
-    shown = " ".join("".join(Reader(page({**made, "linked": image})).text).split())  # type: ignore[arg-type]
+    shown = " ".join("".join(Reader(page({**report, "linked": image})).text).split())  # type: ignore[arg-type]
     assert "flash 1,275 bytes, 50.0 %" in shown
     assert "libm.a 1,275 bytes" in shown
     assert "a<b>.o 1,275 bytes" in shown
@@ -300,9 +304,9 @@ def test_the_linked_image_stands_on_the_page_as_a_tree_to_the_byte() -> None:
 
 def test_a_front_for_two_memories_says_that_its_plans_are_not_divided() -> None:
     request = {"model": "ds_cnn", "board": "stm32h747i-disco", "arena_in": "dtcm,axi"}
-    found = handle({"kind": "front", **request}, SESSION)
-    assert found["arenas_in"] == ["dtcm", "axi"]
-    assert "not divided over dtcm and axi" in front.text(found)
+    divided = handle({"kind": "front", **request}, SESSION)
+    assert divided["arenas_in"] == ["dtcm", "axi"]
+    assert "not divided over dtcm and axi" in front.text(divided)
     shown = shown_text(handle({"kind": "report", **request}, SESSION))
     assert "they are not divided" in shown
     assert "they are not divided" not in shown_text(answer("mcunet_vww5"))

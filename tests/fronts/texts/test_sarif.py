@@ -1,4 +1,4 @@
-"""SARIF logs: what the schema of version 2.1.0 asks for, and where each problem is."""
+"""SARIF logs: they conform to the schema of version 2.1.0 and locate each problem."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from buildtool.base.errors import BuildtoolError, MachineError, ModelError, Tool
 from buildtool.fronts.cli import main as cli
 from buildtool.fronts.texts import sarif
 
-# Of each object in the schema that is used here: what it may have, what it must have.
+# The objects of the schema that are used here: the keys that they may have, and those they must have.
 OBJECTS: dict[str, tuple[dict[str, Any], set[str]]] = {
     "log": ({"$schema": str, "version": "2.1.0", "runs": ["run"]}, {"version", "runs"}),
     "run": (
@@ -44,7 +44,7 @@ OBJECTS: dict[str, tuple[dict[str, Any], set[str]]] = {
 
 
 def check(value: Any, kind: Any) -> None:
-    """Fails where a value is not what the schema's rules say."""
+    """Fails where a value does not conform to the schema."""
     if isinstance(kind, list):
         assert isinstance(value, list)
         for item in value:
@@ -52,16 +52,16 @@ def check(value: Any, kind: Any) -> None:
     elif isinstance(kind, type):
         assert type(value) is kind
     elif kind in OBJECTS:
-        known, needed = OBJECTS[kind]
-        assert needed <= value.keys() <= known.keys()
+        allowed, needed = OBJECTS[kind]
+        assert needed <= value.keys() <= allowed.keys()
         for key, inner in value.items():
-            check(inner, known[key])
+            check(inner, allowed[key])
     else:
         assert value == kind
 
 
 def read(text: str) -> list[dict[str, Any]]:
-    """The results of a valid log."""
+    """Checks a log and returns its results."""
     log = json.loads(text)
     check(log, "log")
     (run,) = log["runs"]
@@ -74,8 +74,8 @@ def read(text: str) -> list[dict[str, Any]]:
                 place = location["physicalLocation"]
                 assert re.fullmatch(r"[\w.~%/:-]+", place["artifactLocation"]["uri"])
                 assert all(number >= 1 for number in place.get("region", {}).values())
-    found: list[dict[str, Any]] = run["results"]
-    return found
+    results: list[dict[str, Any]] = run["results"]
+    return results
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def read(text: str) -> list[dict[str, Any]]:
             {"uri": "file:///proc/a%20b%3Ac"},
             {},
             {},
-        ),  # without an ending
+        ),  # without a suffix
         (BuildtoolError("x", path="ds_cnn"), {}, {}, {"ds_cnn": "module"}),
         (BuildtoolError("x"), {}, {}, {}),
     ],
@@ -110,9 +110,9 @@ def test_a_problem_is_where_the_error_is(
     assert result["ruleId"] == error.code
     (location,) = result.get("locations", [{}])
     physical = {"artifactLocation": artifact} | ({"region": region} if region else {})
-    wanted: dict[str, Any] = {"physicalLocation": physical} if artifact else {}
+    expected: dict[str, Any] = {"physicalLocation": physical} if artifact else {}
     logical = [{"name": name, "kind": kind} for name, kind in names.items()]
-    assert location == wanted | ({"logicalLocations": logical} if logical else {})
+    assert location == expected | ({"logicalLocations": logical} if logical else {})
 
 
 def test_an_output_that_differs_is_a_problem() -> None:

@@ -1,4 +1,4 @@
-"""A plan's summary agrees with the plan: bytes painted step by step, work, calls and cost added up."""
+"""A plan's summary agrees with the plan: bytes marked step by step; sums of work, calls and cost."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ def small(plan):
 
 def whole_front(image):
     def plans(net, target):
-        found = front(net, target, Settings(image=image))
-        return [found.plan(i) for i in range(len(found.points))]
+        points = front(net, target, Settings(image=image))
+        return [points.plan(i) for i in range(len(points.points))]
 
     return lambda: small(plans)
 
 
-def moved():
-    """Depthwise convolutions one by one, each output over its input, two rows lower."""
+def moved_tensors():
+    """Returns a plan of depthwise convolutions, each with its output over its input, two rows lower."""
     net, target = Net((1, 16, 16, 16)), make_target()
     x = net.inputs[0]
     for _ in range(8):
@@ -57,8 +57,8 @@ def moved():
 
 def real(board, **options):
     def plans():
-        planned_ = plan_model(VWW5, board, PlanOptions(**planning(options)))
-        return [(planned_.graph, planned_.target, planned_.plan)]
+        planned = plan_model(VWW5, board, PlanOptions(**planning(options)))
+        return [(planned.graph, planned.target, planned.plan)]
 
     return plans
 
@@ -70,7 +70,7 @@ CASES = {
     "image resident": whole_front("resident"),
     "strips": lambda: small(lambda net, target: [plan_strips(net, target, parse_segments("0-3x4"))]),
     "msf-cnn": lambda: small(msf.plans),
-    "tensors moved": moved,
+    "tensors moved": moved_tensors,
     "real, streamed": real("cortex-m4", image="stream", objective="ram", max_f=1.1),
     "real, nothing repeated": real("host", objective="ram", max_f=1.0),
     "real, weights loaded": real("xcore", objective="ram", max_f=1.1),
@@ -79,10 +79,10 @@ CASES = {
 
 
 @cache
-def made(name):
-    """Of each plan of a case: graph, plan, summary."""
-    found = CASES[name]()
-    return [(graph, plan, summarize(plan, graph, t.named(plan.kernels), t.costs)) for graph, t, plan in found]
+def cases(name):
+    """Returns graph, plan and summary of each plan of a case."""
+    plans = CASES[name]()
+    return [(graph, plan, summarize(plan, graph, t.named(plan.kernels), t.costs)) for graph, t, plan in plans]
 
 
 def each_plan(test):
@@ -90,16 +90,16 @@ def each_plan(test):
 
     @pytest.mark.parametrize("name", CASES)
     def run(name):
-        assert made(name)
-        for graph, plan, summary in made(name):
+        assert cases(name)
+        for graph, plan, summary in cases(name):
             test(graph, plan, summary)
 
     run.__name__ = test.__name__
     return run
 
 
-def painted(graph, plan, number, step):
-    """Aligned bytes in use in a step, painted one by one; who computes only scratch of its own."""
+def paint(graph, plan, number, step):
+    """Returns the number of aligned bytes in use in a step. Scratch counts only for its own operator."""
     arena = np.zeros(plan.arena_bytes, bool)
     group = next((g for region in plan.regions for g in region.groups if step.op in g.ops), None)
     for b in plan.buffers:
@@ -117,45 +117,45 @@ def painted(graph, plan, number, step):
 
 
 def window_of(graph, plan, buffer):
-    """The group inside which alone a ring is made and read, if it is no group of single rows."""
-    (maker,) = [p for p, op in enumerate(graph.ops) if buffer.tensors[0] in op.outputs] or [-1]
+    """Returns the group (H_CACHED or HALO) that alone writes and reads a ring, or None."""
+    (producer,) = [p for p, op in enumerate(graph.ops) if buffer.tensors[0] in op.outputs] or [-1]
     readers = {p for p, op in enumerate(graph.ops) for t in buffer.tensors if t in op.inputs}
     for region in plan.regions:
         for group in region.groups:
-            if group.scheme in (Scheme.H_CACHED, Scheme.HALO) and {maker, *readers} <= set(group.ops):
+            if group.scheme in (Scheme.H_CACHED, Scheme.HALO) and {producer, *readers} <= set(group.ops):
                 return group
     return None
 
 
 def in_reach(graph, group, buffer, position):
-    """Whether a strip's window is made already, and still read."""
-    touch = [p for p in group.ops if set(buffer.tensors) & {*graph.ops[p].inputs, *graph.ops[p].outputs}]
-    return min(touch) <= position <= max(touch)
+    """Whether a strip's window is in use: from the first operator that touches it to the last."""
+    positions = [p for p in group.ops if set(buffer.tensors) & {*graph.ops[p].inputs, *graph.ops[p].outputs}]
+    return min(positions) <= position <= max(positions)
 
 
 @each_plan
 def test_a_regions_fullest_step_is_the_one_with_most_bytes_painted(graph, plan, summary):
     at = 0
-    for region, found in zip(plan.regions, summary.regions, strict=True):
+    for region, row in zip(plan.regions, summary.regions, strict=True):
         run = plan_steps((region,), graph, plan.image)
-        sampled = sorted({*range(0, len(run), max(1, len(run) // 40)), found.fullest.number - at})
-        sizes = {i: painted(graph, plan, at + i, run[i]) for i in sampled}
-        assert max(sizes.values()) == sizes[found.fullest.number - at] == found.fullest.bytes
-        assert (found.first, found.last) == (at, at + len(run) - 1)
-        assert found.fullest.step == run[found.fullest.number - at]
+        samples = sorted({*range(0, len(run), max(1, len(run) // 40)), row.fullest.number - at})
+        sizes = {i: paint(graph, plan, at + i, run[i]) for i in samples}
+        assert max(sizes.values()) == sizes[row.fullest.number - at] == row.fullest.bytes
+        assert (row.first, row.last) == (at, at + len(run) - 1)
+        assert row.fullest.step == run[row.fullest.number - at]
         at += len(run)
-    assert summary.live == max(found.fullest.bytes for found in summary.regions) <= plan.arena_bytes
+    assert summary.live == max(row.fullest.bytes for row in summary.regions) <= plan.arena_bytes
     assert summary.regions[summary.fullest].fullest.bytes == summary.live
 
 
 @each_plan
 def test_parts_add_up_to_the_live_bytes(graph, plan, summary):
-    for found in summary.regions:
-        assert sum(size for _, size in found.parts) - found.shared == found.fullest.bytes
-        assert found.shared >= 0 and all(size > 0 for _, size in found.parts)
-        uses = {use for use, _ in found.parts}
-        assert uses == {live.use for live in found.at_fullest}
-        assert set(found.at_fullest) <= set(found.buffers)
+    for row in summary.regions:
+        assert sum(size for _, size in row.parts) - row.shared == row.fullest.bytes
+        assert row.shared >= 0 and all(size > 0 for _, size in row.parts)
+        uses = {use for use, _ in row.parts}
+        assert uses == {live.use for live in row.at_fullest}
+        assert set(row.at_fullest) <= set(row.buffers)
     if all(buffer.kind is not BufferKind.WEIGHTS for buffer in plan.buffers):
         assert summary.without_weights == summary.live
 
@@ -163,18 +163,18 @@ def test_parts_add_up_to_the_live_bytes(graph, plan, summary):
 @each_plan
 def test_work_calls_and_cost_add_up_to_the_plans(graph, plan, summary):
     steps = plan_steps(plan.regions, graph, plan.image)
-    works = [found.work for found in summary.regions]
+    works = [row.work for row in summary.regions]
     assert sum(work.macs for work in works) == plan.macs
     assert sum(work.once for work in works) == plan.macs_layerwise
     assert sum(work.calls for work in works) == len(steps)
-    assert sum(found.delivered for found in summary.regions) == sum(s.op == SOURCE for s in steps)
+    assert sum(row.delivered for row in summary.regions) == sum(s.op == SOURCE for s in steps)
     assert sum(work.cost for work in works) == plan.cost
-    for region, found in zip(plan.regions, summary.regions, strict=True):
-        assert sum(work.macs for work in found.groups) == found.work.macs
-        assert sum(work.calls for work in found.groups) == found.work.calls - found.delivered
-        assert [position for position, _, _ in found.operators] == list(region.ops)
-        assert sum(work.macs for _, _, work in found.operators) == found.work.macs
-        assert max(alive for _, alive, _ in found.operators) <= found.fullest.bytes
+    for region, row in zip(plan.regions, summary.regions, strict=True):
+        assert sum(work.macs for work in row.groups) == row.work.macs
+        assert sum(work.calls for work in row.groups) == row.work.calls - row.delivered
+        assert [position for position, _, _ in row.operators] == list(region.ops)
+        assert sum(work.macs for _, _, work in row.operators) == row.work.macs
+        assert max(alive for _, alive, _ in row.operators) <= row.fullest.bytes
 
 
 def test_what_a_buffer_is_depends_on_the_region():
@@ -182,24 +182,24 @@ def test_what_a_buffer_is_depends_on_the_region():
     plan = plan_layerwise(net, make_target())
     summary = summarize(plan, net, make_target().named(plan.kernels), make_target().costs)
     residual = next(i for i, b in enumerate(plan.buffers) if net.ops[0].outputs[0] in b.tensors)
-    uses = [next((h.use for h in found.buffers if h.buffer == residual), None) for found in summary.regions]
-    # made, read by the expansion, kept while the depthwise and the projection run, read by the addition
+    uses = [next((h.use for h in row.buffers if h.buffer == residual), None) for row in summary.regions]
+    # written, read by the expansion, kept while depthwise and projection run, read by the addition
     assert uses[:6] == [Use.OUTPUT, Use.INPUT, Use.KEPT, Use.KEPT, Use.INPUT, None]
 
 
 def test_what_is_moved_is_told_with_its_cost():
-    ((_, plan, summary),) = made("tensors moved")
+    ((_, plan, summary),) = cases("tensors moved")
     sizes = [plan.buffers[move.target].size for move in plan.moves]
     assert sizes
-    assert sum(found.moved for found in summary.regions) == sum(sizes)
-    dearer = {found.work.cost for found in summary.regions if found.moved}
-    (plain,) = {found.work.cost for found in summary.regions if not found.moved}
+    assert sum(row.moved for row in summary.regions) == sum(sizes)
+    dearer = {row.work.cost for row in summary.regions if row.moved}
+    (plain,) = {row.work.cost for row in summary.regions if not row.moved}
     assert dearer == {plain + Pricer(make_target().costs).move(sizes[0])}
 
 
 def test_weights_count_and_what_all_else_takes_is_told():
-    ((_, _, summary),) = made("real, weights loaded")
-    assert any(use is Use.WEIGHTS for found in summary.regions for use, _ in found.parts)
+    ((_, _, summary),) = cases("real, weights loaded")
+    assert any(use is Use.WEIGHTS for row in summary.regions for use, _ in row.parts)
     assert 0 < summary.without_weights < summary.live
 
 
@@ -209,9 +209,9 @@ def test_any_layer_by_layer_plan_adds_up(graph):
     target = make_target()
     plan = plan_layerwise(graph, target)
     summary = summarize(plan, graph, target.named(plan.kernels), target.costs)
-    for region, found in zip(plan.regions, summary.regions, strict=True):
+    for region, row in zip(plan.regions, summary.regions, strict=True):
         (position,) = region.ops
-        assert found.work.macs == found.work.once == op_macs(graph, graph.ops[position])
-        assert sum(size for _, size in found.parts) - found.shared == found.fullest.bytes
-        assert found.fullest.bytes == painted(graph, plan, found.first, found.fullest.step)
+        assert row.work.macs == row.work.once == op_macs(graph, graph.ops[position])
+        assert sum(size for _, size in row.parts) - row.shared == row.fullest.bytes
+        assert row.fullest.bytes == paint(graph, plan, row.first, row.fullest.step)
     assert summary.live <= plan.arena_bytes

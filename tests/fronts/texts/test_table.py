@@ -1,4 +1,4 @@
-"""Tables: columns line up, numbers to the right, units and totals where they belong."""
+"""Tables: aligned columns, numbers to the right, units, totals, widths and short names."""
 
 from __future__ import annotations
 

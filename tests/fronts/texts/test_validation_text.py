@@ -1,4 +1,4 @@
-"""What `validate` says of several inputs and outputs: counts over all of them."""
+"""The text of `validate` for several inputs: it counts over all of them."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from buildtool.fronts.texts import validation as report
 
 @pytest.fixture
 def answered(monkeypatch):
-    """The answer for ds_cnn, and the right outputs, with a reference that is off by a row for each input."""
+    """Returns a function that validates ds_cnn against a reference with errors, one row for each input."""
 
     def answer(*rows):
         refer, outputs = Judge.refer, []
@@ -18,9 +18,9 @@ def answered(monkeypatch):
         def spoilt(judge, inputs, reset):
             values = dict(refer(judge, inputs, reset))
             out = next(t for t, value in values.items() if value.shape == (1, 12))
-            right, row = values[out].astype(int), np.array(rows[len(outputs)])
+            correct, row = values[out].astype(int), np.array(rows[len(outputs)])
             outputs.append(values[out])
-            values[out] = np.where(right - row < -128, right + row, right - row).astype(np.int8)
+            values[out] = np.where(correct - row < -128, correct + row, correct - row).astype(np.int8)
             return values
 
         monkeypatch.setattr(Judge, "refer", spoilt)
@@ -47,5 +47,5 @@ def test_what_is_equal_throughout_says_so(answered):
     assert report.verdict(answer) == f"EQUAL to {answer['reference']['text']}, to the bit"
     why = "for LiteRT's kernels: \n install it"
     other = {**answer["reference"], "text": "buildtool's own executor", "why": why}
-    said = "EQUAL to buildtool's own executor, to the bit (for LiteRT's kernels:   install it)"
-    assert report.verdict({**answer, "reference": other}) == said
+    text = "EQUAL to buildtool's own executor, to the bit (for LiteRT's kernels:   install it)"
+    assert report.verdict({**answer, "reference": other}) == text

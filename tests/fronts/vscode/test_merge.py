@@ -94,8 +94,8 @@ def test_what_people_wrote_stays_and_is_told(tmp_path: Path, capsys: pytest.Capt
     assert clangd == ["--query-driver=/my/cc", "--compile-commands-dir=${workspaceFolder}"]
     assert told == [
         "added to .vscode/settings.json: clangd.arguments --compile-commands-dir",
-        "left as you have it: .vscode/tasks.json: buildtool: build ds_cnn on cortex-m4",
-        "left as you have it: .vscode/settings.json: clangd.arguments --query-driver",
+        "left as it is: .vscode/tasks.json: buildtool: build ds_cnn on cortex-m4",
+        "left as it is: .vscode/settings.json: clangd.arguments --query-driver",
     ]
 
 

@@ -17,9 +17,10 @@ from needs import needs_package, needs_shared
 
 from buildtool import zoo
 from buildtool.api import handle
-from buildtool.base.errors import BuildtoolError, UsageError
+from buildtool.base.errors import BuildtoolError, ModelError, UsageError
 from buildtool.fronts.cli import main as cli
 from buildtool.graph.tflite.flat import FlatFile
+from buildtool.graph.tflite.offline import with_offsets
 from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.tflite.writer import write_model
 from buildtool.plan.others.tflm import write_plan_into_file
@@ -114,6 +115,22 @@ def test_a_plan_that_is_there_already_is_replaced():
     twice, _ = write_plan_into_file(once)
     assert offsets_of(twice) == offsets_of(once)
     assert len(metadata(twice)) == 1
+
+
+@pytest.mark.parametrize(
+    ("count", "words"),
+    [
+        (0xFFFFFFFF, "4294967295 metadata entries does not fit in the file"),  # -1 as an unsigned number
+        (0x80000000, "2147483648 metadata entries does not fit in the file"),
+        (257, "257 metadata entries, more than 256"),
+    ],
+)
+def test_a_metadata_vector_of_a_wrong_length_is_refused(count, words):
+    data = bytearray(with_offsets(zoo.build("ds_cnn"), []))
+    table = tflite.Model.GetRootAs(data, 0)._tab
+    struct.pack_into("<I", data, table.Vector(table.Offset(16)) - 4, count)  # 16: Model.metadata
+    with pytest.raises(ModelError, match=words):
+        with_offsets(bytes(data), [])
 
 
 def test_damaged_files_are_refused(tmp_path):

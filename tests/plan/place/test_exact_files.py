@@ -125,7 +125,7 @@ def test_a_capacity_that_is_too_small_exits_1_and_writes_nothing(
 ) -> None:
     out = tmp_path / "solved.csv"
     assert cli.run(["arena", write(tmp_path, EASY), "--capacity", "11", "--out", str(out)]) == 1
-    assert "infeasible: proven, nothing fits" in capsys.readouterr().out
+    assert "infeasible: it is proven that nothing fits" in capsys.readouterr().out
     assert not out.exists()
 
 

@@ -166,7 +166,7 @@ def test_answers_say_that_a_budget_ended_the_search(monkeypatch, one_label):
     )
     answer = handle({"kind": "plan", "options": {"objective": "ram"}, **asked})
     assert answer["search_factor"] > 1
-    assert f"at most {answer['search_factor']:.2f} times the least there is" in plan_report.text(answer)
+    assert f"at most {answer['search_factor']:.2f} times the minimum" in plan_report.text(answer)
 
 
 def test_answers_say_that_the_orders_budget_ended_the_search(monkeypatch):

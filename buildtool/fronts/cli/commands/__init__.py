@@ -1,7 +1,7 @@
-"""The commands: what each is called and takes, and how it asks the service.
+"""The commands: their names, their arguments, and how they ask the service.
 
-A command is one function in one of these files; what describes it on the command line stands above it. One
-that asks and shows the answer, and does nothing else, is named with its text (`shows`).
+A command is a function in one of these files, with its description for the command line in a decorator. A
+command that only asks the service and shows the answer is made by `shows`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from buildtool.base.outfiles import write as write_files
 from buildtool.fronts.cli import console
 from buildtool.options import NESTED, from_text
 
-# The file of each command, in the order in which help lists them.
+# The file of each command, in the order of the help.
 COMMANDS = {
     "analyze": "planning",
     "plan": "planning",
@@ -53,27 +53,31 @@ Run = Callable[[argparse.Namespace], Result]
 
 
 class Own(NamedTuple):
-    """An argument of a command alone: it changes no request."""
+    """An argument that only one command has. It is not part of the request."""
 
     names: tuple[str, ...]
     sentence: str
-    metavar: str = ""  # "": it takes no value
+    metavar: str = ""  # "": a flag without a value
     required: bool = False
     choices: tuple[str, ...] | None = None
-    many: bool = False  # of an argument without dashes: any number of words
+    many: bool = False  # a positional argument that takes any number of words
 
 
 class Command(NamedTuple):
-    """A subcommand: what runs it, the kind of its request, and which of its options are positional.
+    """A subcommand: the function that runs it, its request and its arguments.
 
-    `optional`: options that the request needs and the command line may leave out. `examples`: a command line,
-    and what it does. `begins`: what is being done before the service says so: it has to be loaded, and files
-    to be read. `plans`: whether it plans, so that one may say where, and what is kept. `multiplies`: whether
-    it may multiply matrices: for nothing else numpy need start threads, which takes longer than a small plan.
+    kind: the kind of its request ("" where it makes none).
+    positional: the options that are positional arguments.
+    optional: options that the request needs but the command line may leave out.
+    examples: pairs of a command line and what it does.
+    begins: the progress text until the service sends one.
+    plans: whether it plans, and so has the options for the daemon and the cache.
+    multiplies: whether it may multiply matrices. Otherwise numpy starts no threads, which would take longer
+        than a small plan.
     """
 
     name: str
-    kind: str  # "": it makes no request
+    kind: str
     summary: str
     run: Run
     positional: tuple[str, ...] = ()
@@ -86,77 +90,78 @@ class Command(NamedTuple):
 
 
 def command(summary: str, *, kind: str | None = None, **more: Any) -> Callable[[Run], Command]:
-    """Makes a function the command of its name; its request has the same name unless `kind` says another."""
+    """Turns a function into the command of its name. `kind`: of its request, by default the same name."""
 
-    def described(run: Run) -> Command:
+    def make_command(run: Run) -> Command:
         name = run.__name__
         return Command(name, name if kind is None else kind, summary, run, **more)
 
-    return described
+    return make_command
 
 
 def shows(name: str, text: str, summary: str, *, exact: str = "", **more: Any) -> Command:
-    """The command that shows the answer to the request of its name, by a function of texts ("front:text").
+    """Returns a command that shows the answer to its request as text.
 
-    `exact`: the key of the answer that says whether the exit status is 0.
+    `text` names a function of `buildtool.fronts.texts`, such as "front:text". `exact` is the key of the
+    answer that decides whether the exit status is 0.
     """
 
     def run(args: argparse.Namespace) -> Result:
         answer = ask(args)
         module, _, function = text.partition(":")
-        words: str = getattr(import_module(f"buildtool.fronts.texts.{module}"), function)(answer)
-        return answer, words, 1 if exact and not answer[exact] else 0
+        shown: str = getattr(import_module(f"buildtool.fronts.texts.{module}"), function)(answer)
+        return answer, shown, 1 if exact and not answer[exact] else 0
 
     return Command(name, name, summary, run, **more)
 
 
 def load(name: str) -> Command:
-    """A command of COMMANDS."""
-    found: Command = getattr(import_module(f"{__name__}.{COMMANDS[name]}"), name)
-    return found
+    """Returns the command of a name in COMMANDS."""
+    loaded: Command = getattr(import_module(f"{__name__}.{COMMANDS[name]}"), name)
+    return loaded
 
 
 def out(metavar: str, sentence: str, required: bool = False) -> Own:
-    """The argument --out."""
+    """Returns the argument --out."""
     return Own(("-o", "--out"), sentence, metavar, required)
 
 
-MARKDOWN = Own(("--markdown",), "Prints what changed as tables of Markdown, as pull requests show them.")
+MARKDOWN = Own(("--markdown",), "Prints what changed as Markdown tables, for a pull request.")
 FAIL_IF = Own(
     ("--fail-if",),
-    "Ends with status 1 where a figure grew by more: ram+2%%, weights+4K, memory.flash+0; or is below what "
-    "it must reach: top1<70%%; commas between several.",
+    "Ends with status 1 where a figure grew by more than its limit (ram+2%%, weights+4K, memory.flash+0) or "
+    "is below its lower limit (top1<70%%). Commas separate several limits.",
     "LIMITS",
 )
 
 
 def request_of(args: argparse.Namespace) -> dict[str, Any]:
-    """The request that the arguments ask for."""
+    """Returns the request that the arguments describe."""
     kind = load(args.command).kind
-    found: dict[str, Any] = {"kind": kind}
+    request: dict[str, Any] = {"kind": kind}
     options: dict[str, Any] = {}
     for option in options_of(kind):
         value = getattr(args, option.name)
         if value is not None:
-            place = options if option.group in NESTED else found
+            place = options if option.group in NESTED else request
             place[option.name] = from_text(option, value)
-    return found | ({"options": options} if options else {})
+    return request | ({"options": options} if options else {})
 
 
 def ask(args: argparse.Namespace, kind: str = "", without: Collection[str] = ()) -> Any:
-    """The service's answer to the request that the arguments make, of another `kind`, `without` some keys."""
+    """Sends the arguments' request, of another `kind` and `without` some keys. Returns the answer."""
     from buildtool.client import door
     from buildtool.client.files import Located
 
     request = {name: value for name, value in request_of(args).items() if name not in without}
     located = Located(request | ({"kind": kind} if kind else {}))
-    off, renew = getattr(args, "no_cache", False), getattr(args, "recache", False)
-    if off and renew:
+    no_cache, recache = getattr(args, "no_cache", False), getattr(args, "recache", False)
+    if no_cache and recache:
         raise UsageError("--no-cache and --recache exclude each other", hint="leave one of them out")
-    use = "off" if off else "renew" if renew else "on"
-    who = door.mode(args.daemon) if hasattr(args, "daemon") else door.Mode.OFF
+    use = "off" if no_cache else "renew" if recache else "on"
+    mode = door.mode(args.daemon) if hasattr(args, "daemon") else door.Mode.OFF
 
-    def here(request: Mapping[str, Any]) -> dict[str, Any]:
+    def answer_here(request: Mapping[str, Any]) -> dict[str, Any]:
         from buildtool.api import answered, open_session
 
         session = args.session or open_session()
@@ -165,20 +170,20 @@ def ask(args: argparse.Namespace, kind: str = "", without: Collection[str] = ())
 
     try:
         with console.progress(load(args.command).begins) as listen:
-            return door.ask(located.request, here, mode=who, cache=use, listen=listen)
+            return door.ask(located.request, answer_here, mode=mode, cache=use, listen=listen)
     except BuildtoolError as error:
         raise located.restore_path(error) from None
 
 
 def inputs(args: argparse.Namespace) -> list[str]:
-    """The existing files that a request's answer depends on."""
+    """Returns the existing files that a request's answer depends on."""
     from buildtool.client.files import Located
     from buildtool.target.registry import board_chain
 
     request = Located(request_of(args)).request
     paths = [value["path"] for value in request.values() if isinstance(value, dict) and "path" in value]
     for value in (request.get("model"), request.get("board")):
-        if isinstance(value, str) and Path(value).is_absolute():  # a path, as the client has made it
+        if isinstance(value, str) and Path(value).is_absolute():  # `Located` has made the path absolute
             paths.append(value)
     board = next((path for path in paths if path.endswith(".toml")), None)
     if board is not None:
@@ -188,12 +193,12 @@ def inputs(args: argparse.Namespace) -> list[str]:
 
 
 def write_file(args: argparse.Namespace, name: str, data: bytes, again: str | None = None) -> list[str]:
-    """Writes a file, unless an input of the request lies there; `again`: an input that it may replace."""
-    path, kept = Path(name), {os.path.realpath(read) for read in inputs(args)}
-    keep_inputs([(path, None)], kept - {os.path.realpath(again)} if again else kept)
+    """Writes a file, unless it is an input of the request. `again`: an input that it may replace."""
+    path, protected = Path(name), {os.path.realpath(read) for read in inputs(args)}
+    keep_inputs([(path, None)], protected - {os.path.realpath(again)} if again else protected)
     return write_files({path.name: data}, path.parent)
 
 
 def below(folder: str, files: Mapping[str, bytes]) -> list[tuple[Path, bytes]]:
-    """The paths and contents of files to write."""
+    """Returns the paths in a folder and the contents of files to write."""
     return [(Path(folder) / name, data) for name, data in files.items()]

@@ -31,20 +31,20 @@ if TYPE_CHECKING:
         out("DIR", "The folder for the files.", required=True),
         Own(
             ("--bundle",),
-            "Writes a folder that any build system compiles with any compiler, in place of firmware: "
-            "sources, the kernels that they use, weight image, CMakeLists.txt, sources.mk. Networks that "
-            "are written to one folder share their kernels.",
+            "Writes, in place of firmware, a folder that any build system and any compiler can compile: "
+            "sources, the kernels that they use, weight image, CMakeLists.txt, sources.mk. Networks in "
+            "one folder share their kernels.",
         ),
     ),
     examples=(
         ("buildtool build wake.tflite -b cortex-m4 -o out", "Sources, .elf, .map and .bin in out/."),
-        ("buildtool build wake.tflite -b cortex-m4 -o out --debug", "The same for a debugger."),
+        ("buildtool build wake.tflite -b cortex-m4 -o out --debug", "The same, compiled for a debugger."),
     ),
     begins="planning",
     plans=True,
 )
 def build(args: argparse.Namespace) -> Result:
-    """Firmware, written to a folder; with --bundle what other build systems compile."""
+    """Writes firmware to a folder, or with --bundle a folder for other build systems."""
     from buildtool.fronts.texts import builds
 
     if args.bundle:
@@ -57,46 +57,53 @@ def build(args: argparse.Namespace) -> Result:
     for name in removed:
         (Path(args.out) / name).unlink(missing_ok=True)
     text = builds.build_text(answer, args.out, written)
-    text += f"\nremoved, of an earlier build: {', '.join(removed)}" if removed else ""
+    text += f"\nremoved files of an earlier build: {', '.join(removed)}" if removed else ""
     return {**answer, "files": written, "removed": removed}, text, 0
 
 
 def _bundle(args: argparse.Namespace) -> Result:
-    """Puts a network into a folder that any build system compiles."""
+    """Writes a network to a folder that any build system can compile."""
     from buildtool.fronts.bundles.folder import put
     from buildtool.fronts.texts import builds
 
     answer: BundleAnswer = ask(args, "bundle")
     changed, removed = put(answer, Path(args.out))
-    named = {"files": answer["network"]["files"], "changed": changed, "removed": removed}
-    return {**answer, **named}, builds.bundle_text(answer, args.out, changed, removed), 0
+    names = {"files": answer["network"]["files"], "changed": changed, "removed": removed}
+    return {**answer, **names}, builds.bundle_text(answer, args.out, changed, removed), 0
 
 
 @command(
     "Writes a network's sources and weight image, for a build system that compiles them.",
     positional=("model",),
     own=(
-        out("DIR", "The folder for the files; those that have not changed stay as they are.", required=True),
+        out("DIR", "The folder for the files. Unchanged files keep their times.", required=True),
         Own(
             ("--stamp",),
-            "A file that is written last, always: the output of a build system's rule.",
+            "A file that is always written last: the output of a build system's rule.",
             "FILE",
         ),
-        Own(("--depfile",), "What the stamp depends on, as Make, Ninja and CMake read it.", "FILE"),
+        Own(
+            ("--depfile",),
+            "A file for the dependencies of the stamp, as Make, Ninja and CMake read it.",
+            "FILE",
+        ),
     ),
     examples=(
-        ("buildtool emit wake.tflite -b cortex-m4 -o gen --stamp gen/s --depfile gen/s.d", "A build's rule."),
+        (
+            "buildtool emit wake.tflite -b cortex-m4 -o gen --stamp gen/s --depfile gen/s.d",
+            "For a rule of a build system.",
+        ),
     ),
     begins="planning",
     plans=True,
 )
 def emit(args: argparse.Namespace) -> Result:
-    """The sources of a network, written where they changed; with a stamp and a depfile for a build system."""
+    """Writes a network's changed sources, with a stamp and a depfile for a build system."""
     from buildtool.base.identity import code_files
 
     if args.depfile and not args.stamp:
         raise UsageError("--depfile needs --stamp, its target", hint="see 'buildtool emit --help'")
-    began = time.time_ns()
+    start = time.time_ns()
     answer: EmitAnswer = ask(args)
     rules = [(Path(name), None) for name in (args.stamp, args.depfile) if name]
     keep_inputs([*below(args.out, answer["files"]), *rules], answer["depends"])
@@ -108,14 +115,14 @@ def emit(args: argparse.Namespace) -> Result:
         remove_stamp(args.stamp)
     changed = write_changed(answer["files"], Path(args.out))
     if args.stamp:
-        write_stamp(args.stamp, rule, began)
-    named = sorted(answer["files"])
+        write_stamp(args.stamp, rule, start)
+    names = sorted(answer["files"])
     text = f"{args.out}: written: {', '.join(changed)}" if changed else f"{args.out}: nothing changed"
-    return {**answer, "files": named, "changed": changed}, text, 0
+    return {**answer, "files": names, "changed": changed}, text, 0
 
 
 @command(
-    "Tells a build system what to compile, with which flags, and what it depends on.",
+    "Tells a build system what to compile, the flags, and the dependencies.",
     positional=("model",),
     optional=("model",),
     own=(out("DIR", "The folder for the board's linker script."),),
@@ -123,7 +130,7 @@ def emit(args: argparse.Namespace) -> Result:
     begins="describing the build",
 )
 def describe(args: argparse.Namespace) -> Result:
-    """What a build system has to know; with --out the linker script is written."""
+    """Describes the build for a build system. With --out it writes the linker script."""
     from buildtool.fronts.texts import builds
 
     answer: DescribeAnswer = ask(args)

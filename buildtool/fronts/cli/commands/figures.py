@@ -1,4 +1,4 @@
-"""What an image takes, and what changed: commands that compare figures."""
+"""Commands that show the sizes of a firmware image and compare figures."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ if TYPE_CHECKING:
 
 
 @command(
-    "Tells what a linked image takes of each memory; writes its files for flash.",
+    "Shows what a linked firmware image takes of each memory; writes its files for flash.",
     positional=("elf",),
     own=(
         out("DIR", "The folder for the files for flash and sizes.txt."),
         Own(
             ("--depth",),
-            "Levels of the tree that are shown: memory, who brought it, library, file, symbol. "
+            "Number of levels of the tree to show: memory, owner, library, file, symbol. "
             "(default: 3; with --out none)",
             "N",
         ),
-        Own(("--diff",), "Shows what grew since an earlier image, what came and what went.", "OLD.elf"),
+        Own(("--diff",), "Shows what was added, removed or grew since an earlier firmware image.", "OLD.elf"),
         MARKDOWN,
         FAIL_IF,
     ),
     examples=(
-        ("buildtool sizes out/wake.elf -b cortex-m4", "What it takes of each memory, and what that is."),
+        ("buildtool sizes out/wake.elf -b cortex-m4", "What it takes of each memory, and for what."),
         ("buildtool sizes new.elf -b cortex-m4 --diff old.elf --fail-if code+2%", "What grew."),
     ),
-    begins="reading the image",
+    begins="reading the firmware image",
 )
 def sizes(args: argparse.Namespace) -> Result:
-    """The memories that an image takes; with --out its .bin files are written."""
+    """Shows what a firmware image takes of each memory. With --out it writes the .bin files."""
     from buildtool.fronts.texts import boards
     from buildtool.fronts.texts import builds as report
 
@@ -47,7 +47,9 @@ def sizes(args: argparse.Namespace) -> Result:
     for name in ("markdown", "fail_if"):
         if getattr(args, name) and not args.diff:
             option = spell_name(name)
-            raise UsageError(f"{option} needs --diff, the image to compare with", hint=f"leave {option} out")
+            raise UsageError(
+                f"{option} needs --diff and an earlier firmware image", hint=f"leave {option} out"
+            )
     answer: SizesAnswer = ask(args)
     level = f"level: {answer['level_text']}"
     table = report.sizes_text(answer["sizes"], answer["stacks"])
@@ -62,18 +64,18 @@ def sizes(args: argparse.Namespace) -> Result:
 
 
 def _sizes_since(args: argparse.Namespace, answer: SizesAnswer, depth: int) -> Result:
-    """What changed since an earlier image, whose map lies beside it."""
+    """Returns what changed since an earlier firmware image. Its map is looked for beside it."""
     from buildtool.fronts.changes import figures
 
     unset = dict.fromkeys(("map", "formats", "sign", "image_version"))
     before: SizesAnswer = ask(argparse.Namespace(**{**vars(args), **unset, "elf": args.diff}))
     names = (args.diff, args.elf)
-    found = [figures.of_answer(name, one) for name, one in zip(names, (before, answer), strict=True)]
-    return _compare(args, found[0], found[1], depth)
+    old, new = (figures.of_answer(name, one) for name, one in zip(names, (before, answer), strict=True))
+    return _compare(args, old, new, depth)
 
 
 def _depth(args: argparse.Namespace) -> int:
-    """The levels of --depth; 0 without the option."""
+    """Returns the number of levels of --depth; 0 without the option."""
     if args.depth is None:
         return 0
     if not (args.depth.isascii() and args.depth.isdecimal() and 0 < len(args.depth) < 6 and int(args.depth)):
@@ -82,32 +84,32 @@ def _depth(args: argparse.Namespace) -> int:
 
 
 @command(
-    "Tells what changed between two answers that were kept as JSON, or two locked plans.",
+    "Shows what changed between two answers saved as JSON, or two locked plans.",
     kind="",
     own=(
-        Own(("before",), "An answer (--json) of plan, profile, validate, build or sizes, or a plan."),
-        Own(("after",), "A later one."),
+        Own(("before",), "An answer (--json) of plan, profile, validate, build or sizes, or a locked plan."),
+        Own(("after",), "A later answer or plan."),
         MARKDOWN,
         FAIL_IF,
-        Own(("--depth",), "Levels of the tree of sizes that are shown. (default: 3)", "N"),
+        Own(("--depth",), "Number of levels of the tree of sizes to show. (default: 3)", "N"),
     ),
     examples=(
-        ("buildtool diff old.json new.json", "What grew, in all and by layer."),
+        ("buildtool diff old.json new.json", "What grew, in total and by layer."),
         ("buildtool diff old.json new.json --markdown --fail-if ram+0,cost+2%", "In a pull request's check."),
     ),
 )
 def diff(args: argparse.Namespace) -> Result:
-    """What changed between two files; the exit status is 1 where a limit is exceeded."""
+    """Shows what changed between two files. The exit status is 1 where a limit is exceeded."""
     from buildtool.fronts.changes import figures
     from buildtool.fronts.texts import builds as report
 
     depth = _depth(args) or report.DEPTH
-    _compare_arguments(args)
+    _read_limits(args)
     return _compare(args, figures.read(args.before), figures.read(args.after), depth)
 
 
-def _compare_arguments(args: argparse.Namespace) -> list[Limit | Floor]:
-    """The limits that are given, before anything is read; UsageError for what cannot be."""
+def _read_limits(args: argparse.Namespace) -> list[Limit | Floor]:
+    """Returns the limits of --fail-if. Raises UsageError for wrong options, before any file is read."""
     from buildtool.fronts.changes import compare
 
     if args.json and args.markdown:
@@ -118,15 +120,15 @@ def _compare_arguments(args: argparse.Namespace) -> list[Limit | Floor]:
 
 
 def _compare(args: argparse.Namespace, before: Figures, after: Figures, depth: int) -> Result:
-    """What differs between two files' figures; the exit status is 1 where a limit is exceeded."""
+    """Compares two files' figures. The exit status is 1 where a limit is exceeded."""
     import dataclasses
 
     from buildtool.fronts.changes import compare
     from buildtool.fronts.texts import changes as report
 
-    found = compare.changes(before, after)
-    beyond = compare.exceeded_limits(_compare_arguments(args), found.totals)
-    shown = report.markdown if args.markdown else report.text
-    text = shown(found, beyond, depth)
-    said = {name: [dataclasses.asdict(row) for row in getattr(found, name)] for name in report.PARTS}
-    return {**said, "equal": found.is_equal, "exceeded": beyond}, text, 1 if beyond else 0
+    changes = compare.changes(before, after)
+    exceeded = compare.exceeded_limits(_read_limits(args), changes.totals)
+    write_text = report.markdown if args.markdown else report.text
+    text = write_text(changes, exceeded, depth)
+    answer = {name: [dataclasses.asdict(row) for row in getattr(changes, name)] for name in report.PARTS}
+    return {**answer, "equal": changes.is_equal, "exceeded": exceeded}, text, 1 if exceeded else 0

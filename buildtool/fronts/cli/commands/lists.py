@@ -1,4 +1,4 @@
-"""What there is: operators, boards, kernels of a plugin, networks by name."""
+"""Commands that list operators, boards, kernels of a plugin and networks by name."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 ops = shows(
     "ops",
     "boards:ops",
-    "Lists TFLite's operators by data type, read or refused with the reason, and their kernels on every "
-    "board; of a network, the operators that it has.",
+    "Lists TFLite's operators by data type (read, or refused and why) and their kernels on every board; for "
+    "a network, only its operators.",
     positional=("model",),
     optional=("model",),
     examples=(
         ("buildtool ops", "Which of TFLite's operators are read, by data type."),
-        ("buildtool ops wake.tflite", "Which kernels run its operators."),
+        ("buildtool ops wake.tflite", "Which kernels run this network's operators."),
     ),
     begins="reading the network",
     multiplies=False,
@@ -38,7 +38,7 @@ boards = shows(
 
 
 @command(
-    "Checks the kernels of a target plugin: random operators, compiled, run, compared with the reference.",
+    "Checks the kernels of a target plugin: compiles and runs random operators, compares with the reference.",
     positional=("plugin",),
     own=(
         Own(("action",), "What to do.", choices=("check",)),
@@ -47,14 +47,17 @@ boards = shows(
     examples=(
         (
             "buildtool target check acme",
-            "The kernels of the plugin acme, on every board of it that runs here.",
+            "The kernels of the plugin acme, on each of its boards that runs here.",
         ),
-        ("buildtool target check acme -b acme-demo --cases 50 -o failed", "Closer, and keeps what fails."),
+        (
+            "buildtool target check acme -b acme-demo --cases 50 -o failed",
+            "More networks; keeps those that fail.",
+        ),
     ),
     begins="checking kernels",
 )
 def target(args: argparse.Namespace) -> Result:
-    """The kernels of a plugin, checked; the exit status is 1 where one failed."""
+    """Checks the kernels of a plugin. The exit status is 1 where one fails."""
     from buildtool.fronts.texts import boards as report
 
     answer: CheckAnswer = ask(args)
@@ -76,7 +79,7 @@ def target(args: argparse.Namespace) -> Result:
     begins="making the network",
 )
 def zoo(args: argparse.Namespace) -> Result:
-    """The networks by name, or one of them as a file."""
+    """Lists the networks by name, or writes one to a file."""
     from buildtool.fronts.texts import boards as lists
 
     if args.out and not args.model:

@@ -1,4 +1,4 @@
-"""The commands about this machine: the daemon, the cache, an editor's files."""
+"""Commands for this machine: the daemon, the cache, an editor's files."""
 
 from __future__ import annotations
 
@@ -12,32 +12,35 @@ from buildtool.fronts.cli.commands import Own, Result, command
 
 
 @command(
-    "Starts, stops or shows the planner's daemon, which makes every plan after the first one cheap.",
+    "Starts, stops or shows the planner's daemon, which makes every plan after the first one fast.",
     kind="",
     own=(
         Own(("action",), "What to do.", choices=("start", "stop", "restart", "status", "logs")),
-        Own(("--all",), "With stop and status: daemons of other code of buildtool as well."),
+        Own(
+            ("--all",),
+            "With stop and status: also daemons of other versions and caches.",
+        ),
     ),
     examples=(("buildtool daemon status", "Whether one runs, and what it does."),),
 )
 def daemon(args: argparse.Namespace) -> Result:
-    """The planner's daemon."""
+    """Starts, stops or shows the planner's daemon."""
     from buildtool.fronts.cli import upkeep
 
     return upkeep.daemon_command(args.action, every=args.all)
 
 
 @command(
-    "Shows, checks or empties what is kept of earlier plans; explains what was made anew, and why.",
+    "Shows, checks or empties the cache of plans; explains what was made anew, and why.",
     kind="",
     own=(
         Own(("action",), "What to do.", choices=("stats", "verify", "clear", "explain")),
-        Own(("words",), "With explain: words that the request has, such as the model's file.", many=True),
+        Own(("words",), "With explain: words of the request, such as the model's file.", many=True),
     ),
     examples=(("buildtool cache explain wake.tflite", "Why its plan was made anew."),),
 )
 def cache(args: argparse.Namespace) -> Result:
-    """What is kept of earlier plans."""
+    """Shows, checks, empties or explains the cache."""
     from buildtool.base.store import care
     from buildtool.fronts.cli import upkeep
 
@@ -58,7 +61,7 @@ def cache(args: argparse.Namespace) -> Result:
 
 
 @command(
-    "Writes an editor's files: adds to those that are there, and changes nothing in them.",
+    "Writes an editor's files. Adds entries to existing files and changes none.",
     kind="",
     own=(
         Own(("editor",), "Which editor.", choices=("vscode",)),
@@ -72,7 +75,7 @@ def cache(args: argparse.Namespace) -> Result:
     ),
 )
 def ide(args: argparse.Namespace) -> Result:
-    """Files for an editor, merged into those that are there."""
+    """Writes files for an editor, merged into the existing ones."""
     from buildtool.emit.ctext import identifier
     from buildtool.fronts.vscode.merge import FOLDER, merged, places
     from buildtool.fronts.vscode.wanted import Subject
@@ -92,21 +95,21 @@ def ide(args: argparse.Namespace) -> Result:
         (emulator.machine or emulator.kind) if emulator else None,
         (folder / "SConstruct").is_file(),
     )
-    found = merged(folder, subject)
+    merge = merged(folder, subject)
     written = sorted(
-        name for place, files in places(folder, found.files).items() for name in write_changed(files, place)
+        name for place, files in places(folder, merge.files).items() for name in write_changed(files, place)
     )
-    lines = [f"added to {FOLDER}/{name}" for name in found.added]
-    lines += [f"left as you have it: {FOLDER}/{name}" for name in found.kept]
+    lines = [f"added to {FOLDER}/{name}" for name in merge.added]
+    lines += [f"left as it is: {FOLDER}/{name}" for name in merge.kept]
     text = "\n".join(lines or [f"{folder / FOLDER}: nothing is missing"])
-    return {"files": written, "added": found.added, "kept": found.kept}, text, 0
+    return {"files": written, "added": merge.added, "kept": merge.kept}, text, 0
 
 
-def _relative_name(named: str, folder: Path) -> str:
-    """A board or model as a command line says it in `folder`, where the editor's tasks run."""
+def _relative_name(name: str, folder: Path) -> str:
+    """Returns a board or model as named from `folder`, where the editor's tasks run."""
     from buildtool.options import MODEL_SUFFIXES
 
-    if not named.lower().endswith((*MODEL_SUFFIXES, ".toml")):
-        return named
-    path = named if Path(named).is_absolute() else os.path.relpath(named, folder)
+    if not name.lower().endswith((*MODEL_SUFFIXES, ".toml")):
+        return name
+    path = name if Path(name).is_absolute() else os.path.relpath(name, folder)
     return f"./{path}" if path.startswith("-") else path

@@ -1,4 +1,4 @@
-"""What a network needs, and how it will run: commands that plan."""
+"""Commands that plan: what a network needs, and how it will run."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ if TYPE_CHECKING:
 
 
 @command(
-    "Tells whether a network fits, what binds and by how much, and what would help.",
+    "Shows whether a network fits a board, which limit binds and by how much, and what would help.",
     positional=("model",),
     examples=(
-        ("buildtool analyze wake.tflite", "On every board that is known."),
+        ("buildtool analyze wake.tflite", "On every known board."),
         ("buildtool analyze wake.tflite -b cortex-m4 -b my.toml", "On two of them."),
     ),
     begins="analysing the network",
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     multiplies=False,
 )
 def analyze(args: argparse.Namespace) -> Result:
-    """A verdict for each board, or the memory of a network without one."""
+    """Returns a verdict for each board, or without a board the memory of the network."""
     from buildtool.fronts.texts import analysis
 
     answer: AnalysisAnswer | NetworkAnswer = ask(args)
@@ -56,7 +56,7 @@ def analyze(args: argparse.Namespace) -> Result:
 
 
 @command(
-    "Plans: which kernels, where in memory, how much work.",
+    "Plans a network: its kernels, its memory and its work.",
     positional=("model",),
     optional=("board",),
     own=(
@@ -67,28 +67,28 @@ def analyze(args: argparse.Namespace) -> Result:
             "FORMAT",
             choices=("tflm",),
         ),
-        out("FILE", "The file for the plan, to build by it later (--plan); with --emit, for the model."),
+        out("FILE", "The file for the plan, for later builds (--plan); with --emit, for the model."),
         Own(
             ("--trace",),
-            "Also writes the plan over time to FILE, as Perfetto and chrome://tracing open it.",
+            "Also writes the plan over time to FILE, for Perfetto and chrome://tracing.",
             "FILE",
         ),
-        Own(("--buffers",), "Shows every operator's kernel and every buffer of a streamed plan."),
+        Own(("--buffers",), "Shows every operator's kernel and every buffer, for streamed plans too."),
     ),
     examples=(
         ("buildtool plan wake.tflite -b cortex-m4", "The cheapest plan that fits the board."),
         (
             "buildtool plan wake.tflite -b cortex-m4 --objective ram --max-f 1.1",
-            "The least RAM for 10 % more.",
+            "The smallest RAM for at most 10 % more work.",
         ),
-        ("buildtool plan wake.tflite -b cortex-m4 --sarif plan.sarif", "The same in CI."),
+        ("buildtool plan wake.tflite -b cortex-m4 --sarif plan.sarif", "In CI, with the errors as SARIF."),
     ),
     begins="planning",
     plans=True,
     multiplies=False,
 )
 def plan(args: argparse.Namespace) -> Result:
-    """The plan; with --out a file to build by, with --trace one to look at, with --emit one for others."""
+    """Shows the plan. Writes it to files for builds (--out), viewers (--trace) or TFLM (--emit)."""
     from buildtool.fronts.texts import plan as report
 
     if args.emit:
@@ -101,7 +101,7 @@ def plan(args: argparse.Namespace) -> Result:
             raise UsageError("--out and --trace name the same file", hint="give them two names")
         from buildtool.api import open_session
 
-        args.session = args.session or open_session()  # the trace's request finds the plan there
+        args.session = args.session or open_session()  # the trace's request reuses the plan
     answer: PlanAnswer = ask(args)
     text = report.text(answer, buffers=args.buffers)
     written = []
@@ -117,7 +117,7 @@ def plan(args: argparse.Namespace) -> Result:
 
 
 def _emit_plan(args: argparse.Namespace) -> Result:
-    """Writes a plan as others read it; a board and its options have no part in it."""
+    """Writes the model with arena offsets for TFLM. The board and its options have no effect."""
     from buildtool.fronts.texts import builds
 
     if not args.out:
@@ -134,7 +134,7 @@ def _emit_plan(args: argparse.Namespace) -> Result:
 front = shows(
     "front",
     "front:text",
-    "Lists all plans that no other beats in memory and work.",
+    "Lists the Pareto front of plans: memory against work.",
     positional=("model",),
     examples=(("buildtool front wake.tflite -b cortex-m4 --image stream", "Memory against work."),),
     begins="planning",
@@ -144,19 +144,19 @@ front = shows(
 
 
 @command(
-    "Draws a plan: one HTML file with the arena over time, the front, the network, layers and memories.",
+    "Draws a plan as one HTML file: the arena over time, the front, the network, layers and memories.",
     positional=("model",),
     own=(
         out("FILE.html", "The file to write (default: report.html; with --json none)."),
         Own(("--profile",), "Also runs the network, and shows the instructions of every layer."),
         Own(
             ("--profiled",),
-            "Shows those of an earlier run: what `buildtool profile --json` printed.",
+            "Shows the instructions of an earlier run, from the output of `buildtool profile --json`.",
             "FILE.json",
         ),
         Own(
             ("--against",),
-            "Shows what differs from an earlier report, or from an answer that was kept as JSON.",
+            "Shows what differs from an earlier report, or from an answer saved as JSON.",
             "FILE",
         ),
     ),
@@ -168,7 +168,7 @@ front = shows(
     multiplies=False,
 )
 def report(args: argparse.Namespace) -> Result:
-    """A plan drawn, as one HTML file; with --json its data, and no file unless --out names one."""
+    """Draws a plan as one HTML file. With --json it prints the data, and writes only the file of --out."""
     from buildtool.fronts.changes import figures, reports
     from buildtool.fronts.texts.html.page import page
 
@@ -188,15 +188,15 @@ def report(args: argparse.Namespace) -> Result:
     if not name:
         return answer, "", 0
     out = Path(name)
-    again = os.path.realpath(args.against) if args.against else ""  # it is read as a whole before
-    kept = {os.path.realpath(read) for read in [*inputs(args), *filter(None, [args.profiled])]}
-    keep_inputs([(out, None)], kept - {again})
+    replaceable = os.path.realpath(args.against) if args.against else ""  # it is read completely before
+    protected = {os.path.realpath(read) for read in [*inputs(args), *filter(None, [args.profiled])]}
+    keep_inputs([(out, None)], protected - {replaceable})
     written = write_files({out.name: page(answer, spell)}, out.parent)
     return {**answer, "files": written}, f"written: {name}", 0
 
 
 @command(
-    "Plans anew whenever the network or the board is saved, and shows what that changes.",
+    "Plans again whenever the network or the board is saved, and shows what changed.",
     kind="plan",
     positional=("model",),
     own=(Own(("--once",), "Ends after the first plan."),),
@@ -205,12 +205,12 @@ def report(args: argparse.Namespace) -> Result:
     plans=True,
 )
 def watch(args: argparse.Namespace) -> Result:
-    """Plans on every save, and prints each round."""
+    """Plans on every save and prints each round."""
     from buildtool.api import open_session
     from buildtool.client import door
     from buildtool.fronts.cli import watch as watching
 
-    args.session = open_session()  # of all rounds, where no daemon is asked
+    args.session = open_session()  # shared by all rounds, where no daemon is used
     files = watching.Files(lambda: inputs(args))
     lease = watching.Lease(wanted=door.mode(args.daemon) is not door.Mode.OFF and not args.once)
 
@@ -224,9 +224,11 @@ def watch(args: argparse.Namespace) -> Result:
 
 
 @command(
-    "Splits a trained network into slim branches until it suits a board: trains, measures, writes int8.",
+    "Splits a trained network into narrow branches until it fits a board: trains, measures, writes int8.",
     positional=("network",),
-    own=(out("DIR", "The folder for records and results; the same command goes on there. (default: split)"),),
+    own=(
+        out("DIR", "The folder for records and results. The same command continues there. (default: split)"),
+    ),
     examples=(
         (
             "buildtool split wake.keras --data photos -b nucleo-f767zi --ram 64K -o small",
@@ -236,17 +238,17 @@ def watch(args: argparse.Namespace) -> Result:
     ),
 )
 def split(args: argparse.Namespace) -> Result:
-    """A network split for a board; the exit status is 1 where it misses the goals, or is not exact."""
+    """Splits a network for a board. The exit status is 1 where it misses the goals or is not exact."""
     from buildtool.split import run
     from buildtool.split.wanted import OUT, read_settings
 
-    asked = read_settings(request_of(args), args.out or OUT)
+    settings = read_settings(request_of(args), args.out or OUT)
     try:
         with console.progress("loading Keras") as listen:
-            return run.run(asked, lambda text: listen({"progress": {"text": text}}))
+            return run.run(settings, lambda text: listen({"progress": {"text": text}}))
     except (KeyboardInterrupt, SystemExit):
-        where = f"{asked.out} keeps what was trained"
-        print(f"buildtool: stopped; {where}, and the same command goes on from there", file=sys.stderr)
+        advice = f"{settings.out} keeps the trained networks; the same command continues from there"
+        print(f"buildtool: stopped; {advice}", file=sys.stderr)
         raise
 
 
@@ -259,7 +261,7 @@ def split(args: argparse.Namespace) -> Result:
     multiplies=False,
 )
 def arena(args: argparse.Namespace) -> Result:
-    """The offsets of an arena problem; the exit status is 1 where there is no placement."""
+    """Places an arena problem. The exit status is 1 where there is no placement."""
     from buildtool.fronts.texts import builds
 
     answer: ArenaAnswer = ask(args)

@@ -1,4 +1,4 @@
-"""Commands that run a network: in an emulator, on this machine, or on a board."""
+"""Commands that run a network in an emulator, on this machine, or on a board."""
 
 from __future__ import annotations
 
@@ -18,40 +18,41 @@ if TYPE_CHECKING:
 
 
 @command(
-    "Builds, runs, and compares with the reference; on a data set also with its labels.",
+    "Builds, runs, and compares with the reference; with a data set, also with its labels.",
     positional=("model",),
     own=(
         Own(
             ("--fail-if",),
-            "Ends with status 1 where a figure of a data set is below what it must reach: top1<70%%, "
-            "recall<50%%, precision<50%% (of every class); commas between several.",
+            "Ends with status 1 where a figure of a data set is below its lower limit: top1<70%%, "
+            "recall<50%%, precision<50%% (of every class). Commas separate several limits.",
             "LIMITS",
         ),
     ),
     examples=(
         ("buildtool validate wake.tflite -b cortex-m4 --inputs 3 --tensors", "Every layer, three inputs."),
-        ("buildtool validate wake.tflite -b host --sanitize", "With checks of addresses."),
+        ("buildtool validate wake.tflite -b host --sanitize", "With address checks (sanitizers)."),
         (
             "buildtool validate wake.tflite -b host --data photos --fail-if 'top1<70%'",
-            "Accuracy on a folder of images for each class.",
+            "Accuracy on folders of pictures, one for each class.",
         ),
     ),
     begins="planning",
     plans=True,
 )
 def validate(args: argparse.Namespace) -> Result:
-    """The verdict; the exit status is 1 where the output differs beyond its bound, or accuracy is too low."""
+    """Returns the verdict. The exit status is 1 where output exceeds its bound or accuracy is too low."""
     from buildtool.fronts.changes import compare
     from buildtool.fronts.texts import validation
 
     if args.fail_if is not None and args.data is None:
         raise UsageError("it has no effect without a data set", option="fail_if", hint="leave it out")
-    wanted = [compare.parse_floor(one) for one in args.fail_if.split(",")] if args.fail_if is not None else []
+    floors = [compare.parse_floor(one) for one in args.fail_if.split(",")] if args.fail_if is not None else []
     if args.data is not None:
-        found: DatasetAnswer = ask(args)
-        below = compare.undercut(wanted, found)
-        failed = found["within_bounds"] is False or below
-        return {**found, "exceeded": below}, validation.dataset_text(found, below), 1 if failed else 0
+        accuracy: DatasetAnswer = ask(args)
+        missed = compare.undercut(floors, accuracy)
+        failed = accuracy["within_bounds"] is False or missed
+        text = validation.dataset_text(accuracy, missed)
+        return {**accuracy, "exceeded": missed}, text, 1 if failed else 0
     answer: ValidationAnswer = ask(args)
     return answer, validation.text(answer), 0 if answer["within_bounds"] else 1
 
@@ -66,7 +67,7 @@ profile = shows(
         ("buildtool profile wake.tflite -b cortex-m55", "Instructions by layer."),
         (
             "buildtool profile wake.tflite -b cortex-m4 --elf out/wake.elf --plan out/wake.plan",
-            "Of an image.",
+            "Of a firmware image that is built already.",
         ),
     ),
     begins="planning",
@@ -75,24 +76,25 @@ profile = shows(
 
 
 @command(
-    "Builds for a debugger, starts the server that it connects to, and says how to.",
+    "Builds for a debugger, starts the server for it, and prints how to connect.",
     positional=("model",),
-    own=(
-        out("DIR", "The folder in which the firmware finds its input and leaves its output.", required=True),
-    ),
+    own=(out("DIR", "The folder where the firmware reads its input and writes its output.", required=True),),
     examples=(
-        ("buildtool debug wake.tflite -b cortex-m4 -o session", "Then, elsewhere, the line that it prints."),
+        (
+            "buildtool debug wake.tflite -b cortex-m4 -o session",
+            "Then run its line in another terminal.",
+        ),
     ),
     begins="planning",
     plans=True,
 )
 def debug(args: argparse.Namespace) -> Result:
-    """Writes and prints what a debugging session needs, then runs its server until it ends."""
+    """Writes the files of a debugging session, prints how to begin, and runs its server until it ends."""
     from buildtool.fronts.cli import debugger
 
     answer: DebugAnswer = ask(args)
     if not args.json:
-        debugger.need_port(answer)  # before a session that runs there loses its files
+        debugger.need_port(answer)  # before the files of a running session are overwritten
     debugger.write(answer, Path(args.out))
     if args.json:
         return {**answer, "files": sorted(answer["files"])}, "", 0
@@ -101,9 +103,9 @@ def debug(args: argparse.Namespace) -> Result:
 
 
 @command(
-    "Builds test firmware that answers over a wire, and brings it into a board's flash.",
+    "Builds test firmware that answers over a link (such as UART or RTT) and writes it to a board's flash.",
     positional=("model",),
-    own=(out("DIR", "The folder for the image, which another tool may want.", required=True),),
+    own=(out("DIR", "The folder for the firmware image, which other tools can use too.", required=True),),
     examples=(
         (
             "buildtool flash wake.tflite -b nucleo-f767zi -o out",
@@ -114,7 +116,7 @@ def debug(args: argparse.Namespace) -> Result:
     plans=True,
 )
 def flash(args: argparse.Namespace) -> Result:
-    """An image for a board's flash, written to a folder, and flashed from there; with --json only written."""
+    """Writes a firmware image to a folder and flashes it. With --json it is written only."""
     from buildtool.fronts.cli import debugger
 
     answer: FlashAnswer = ask(args)

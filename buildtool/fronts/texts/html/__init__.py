@@ -1,6 +1,6 @@
-"""The page of `buildtool report`: one HTML file with the plan drawn, and its data inside.
+"""The page of `buildtool report`: one HTML file with drawings of the plan and its data.
 
-`page.page` makes it from an answer. What is drawn is laid out in Python (arena.py, front.py, network.py) and
-written by the templates, so that the page can be read without JavaScript; templates/report.js adds what
-answers to a hand: tips, the steps of streamed regions, the front's points.
+`page.page` makes it from an answer. Python computes the layout of the drawings (arena.py, front.py,
+network.py) and the templates write them, so that the page can be read without JavaScript. templates/report.js
+adds the interaction: tips, the steps of streamed regions, the front's points.
 """

@@ -1,4 +1,4 @@
-"""The arena over time, laid out: every buffer a rectangle, from its first to its last step, where it lies."""
+"""The layout of the arena over time: a rectangle for each buffer, from its first to its last step."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 WIDTH, LEFT, TOP, PLOT, BOTTOM = 1120.0, 64.0, 34.0, 360.0, 50.0
 _RIGHT = 14.0
-_LIMIT_SHOWN = 1.4  # a limit further above the arena is said in words
-_LETTER = 5.7  # width of a letter of a label,
-_LINE = 12.0  # and its height
+_LIMIT_SHOWN = 1.4  # a limit above this factor of the arena is not drawn but written
+_LETTER = 5.7  # width of a letter of a label
+_LINE = 12.0  # height of a label
 _LONGEST_LABEL = 40
 
 KINDS = {
-    "image": "image",
+    "image": "input image",
     "output": "output",
     "tensor": "activations",
     "ring": "row rings",
@@ -34,7 +34,7 @@ KINDS = {
 
 @dataclass(frozen=True)
 class Box:
-    """A buffer's rectangle, in the picture's units; `label` fits into it, `upright`: along its height."""
+    """A buffer's rectangle, in the picture's units. `label` fits into it; `upright`: along its height."""
 
     buffer: int
     kind: str
@@ -50,7 +50,7 @@ class Box:
 
 @dataclass(frozen=True)
 class Band:
-    """A region's place on the axis of time; `label` is "" where there is no room."""
+    """A region's place on the time axis. `label` is "" where there is no room."""
 
     region: int
     x: float
@@ -63,7 +63,7 @@ class Band:
 
 @dataclass(frozen=True)
 class Tick:
-    """A line across the picture, and what stands beside it."""
+    """A line across the picture, and its label."""
 
     at: float
     label: str
@@ -71,7 +71,7 @@ class Tick:
 
 @dataclass(frozen=True)
 class Picture:
-    """The picture. `limit`: the height of the limit, None where it is far above; `peak`: the fullest step."""
+    """The picture. `limit`: y of the limit, None where far above. `peak`: x of the fullest step."""
 
     height: float
     boxes: tuple[Box, ...]
@@ -85,9 +85,9 @@ class Picture:
 
 
 def buffer_kinds(answer: ReportAnswer) -> list[str]:
-    """What each buffer is to the reader: keys of KINDS."""
-    held = [one for region in answer["regions"] for one in region["buffers"]]
-    windows = {one["buffer"] for one in held if one["use"] == "windows"}
+    """Returns the kind of each buffer for the reader: a key of KINDS."""
+    entries = [one for region in answer["regions"] for one in region["buffers"]]
+    windows = {one["buffer"] for one in entries if one["use"] == "windows"}
     kinds: list[str] = []
     for position, buffer in enumerate(answer["buffers"]):
         kind, tensors = buffer["kind"], set(buffer["tensors"])
@@ -103,7 +103,7 @@ def buffer_kinds(answer: ReportAnswer) -> list[str]:
 
 
 class _Time:
-    """Steps along the width, which regions share by their numbers of operators."""
+    """The time axis. Regions share the width by their numbers of operators."""
 
     def __init__(self, answer: ReportAnswer) -> None:
         regions = answer["regions"]
@@ -117,7 +117,7 @@ class _Time:
             self.starts.append(self.starts[-1] + width)
 
     def x(self, step: int) -> float:
-        """Where a step begins."""
+        """Returns the x at which a step begins."""
         if not self.first:
             return LEFT
         region = max(0, bisect_right(self.first, step) - 1)
@@ -126,7 +126,7 @@ class _Time:
 
 
 def picture(answer: ReportAnswer, limit: int) -> Picture:
-    """The picture of a plan; `limit`: bytes that the arena may have."""
+    """Returns the picture of a plan. `limit`: bytes that the arena may have."""
     time = _Time(answer)
     arena = max(answer["arena_bytes"], 1)
     shown = limit if arena <= limit <= _LIMIT_SHOWN * arena or limit < arena else None
@@ -151,9 +151,9 @@ def picture(answer: ReportAnswer, limit: int) -> Picture:
 
 
 def _boxes(answer: ReportAnswer, time: _Time, scale: float) -> list[Box]:
-    """All buffers, in the order in which they are drawn; `scale`: of a byte."""
+    """Returns the boxes of all buffers in drawing order. `scale`: height of a byte."""
     kinds = buffer_kinds(answer)
-    turning = {b for entry in answer["steps"] for held in entry["turns"].values() for b in held}
+    shared = {b for entry in answer["steps"] for buffers in entry["turns"].values() for b in buffers}
     boxes = []
     for position, buffer in enumerate(answer["buffers"]):
         if not buffer["size"]:
@@ -164,38 +164,39 @@ def _boxes(answer: ReportAnswer, time: _Time, scale: float) -> list[Box]:
         kind = kinds[position]
         name = buffer["tensor_names"][0] if buffer["tensor_names"] else _served_operator(answer, buffer)
         label, upright = _label(name, size(buffer["size"]), width, height)
-        said, turns = tip(answer, position, kind), position in turning
-        boxes.append(Box(position, kind, x0, top, width, height, label, upright, turns, said))
-    # Buffers that live all the time are drawn behind those that take turns.
+        text = tip(answer, position, kind)
+        box = Box(position, kind, x0, top, width, height, label, upright, position in shared, text)
+        boxes.append(box)
+    # Buffers that share bytes alternately are drawn in front of the others.
     boxes.sort(key=lambda box: (box.by_turns, -box.width * box.height, box.buffer))
     return [_clear_label(box, boxes[i + 1 :]) for i, box in enumerate(boxes)]
 
 
 def _label(name: str, more: str, width: float, height: float) -> tuple[str, bool]:
-    """As much of a name as there is room for: all of it, or its last words, or "".
+    """Returns as much of a name as fits: all of it, its last words, or "".
 
-    The second value says whether it stands upright.
+    The second value says whether the label is upright.
     """
     words = short(name.partition(";")[0], _LONGEST_LABEL).split("/")
     texts = ["/".join(words[i:]) for i in range(len(words))]
     for text in (f"{texts[0]}  {more}", *texts):
-        long = _LETTER * len(text) + 9
-        if long <= width and height >= _LINE:
+        length = _LETTER * len(text) + 9
+        if length <= width and height >= _LINE:
             return text, False
-        if long <= height and width >= _LINE:
+        if length <= height and width >= _LINE:
             return text, True
     return "", False
 
 
 def _clear_label(box: Box, others: Sequence[Box]) -> Box:
-    """A box with a label that later boxes leave visible, or without a label."""
+    """Returns the box with a label that later boxes do not cover, or without a label."""
     if not box.label:
         return box
     right, top = box.x + box.width, box.y
-    over = [other for other in others if _meet(box, other)]
+    covering = [other for other in others if _overlap(box, other)]
     if box.upright:
-        return replace(box, label="") if over else box
-    for other in over:
+        return replace(box, label="") if covering else box
+    for other in covering:
         if other.y < top + 2 * _LINE and other.y + other.height > top:
             if other.x <= box.x + 4:
                 return replace(box, label="")
@@ -207,7 +208,7 @@ def _clear_label(box: Box, others: Sequence[Box]) -> Box:
     return replace(box, label="")
 
 
-def _meet(one: Box, other: Box) -> bool:
+def _overlap(one: Box, other: Box) -> bool:
     return (
         one.x < other.x + other.width - 0.5
         and other.x < one.x + one.width - 0.5
@@ -217,18 +218,18 @@ def _meet(one: Box, other: Box) -> bool:
 
 
 def _served_operator(answer: ReportAnswer, buffer: BufferView) -> str:
-    """The operator that scratch or weights are of."""
+    """Returns the operator that uses a buffer of scratch or weights."""
     operators = answer["operators"]
     return operators[buffer["op"]]["name"] if 0 <= buffer["op"] < len(operators) else buffer["name"]
 
 
 def tip(answer: ReportAnswer, position: int, kind: str) -> str:
-    """What a buffer is, in lines."""
+    """Returns lines that describe a buffer."""
     buffer = answer["buffers"][position]
     operators = answer["operators"]
     names = buffer["tensor_names"] or [_served_operator(answer, buffer)]
-    maker = {op["name"]: op for op in operators}.get(names[0])
-    op = operators[buffer["op"]] if 0 <= buffer["op"] < len(operators) else maker
+    producer = {op["name"]: op for op in operators}.get(names[0])
+    op = operators[buffer["op"]] if 0 <= buffer["op"] < len(operators) else producer
     what = f"{KINDS[kind]}, {buffer['size']:,} bytes at {buffer['offset']:,}"
     if buffer["rows"]:
         what += f", {buffer['rows']} rows" + (f" x {buffer['columns']} columns" if buffer["columns"] else "")
@@ -240,7 +241,7 @@ def tip(answer: ReportAnswer, position: int, kind: str) -> str:
 
 
 def _bands(answer: ReportAnswer, time: _Time) -> list[Band]:
-    found = []
+    bands = []
     free = 0.0
     for index, region in enumerate(answer["regions"]):
         x, width, count = time.starts[index], time.widths[index], time.count[index]
@@ -250,7 +251,7 @@ def _bands(answer: ReportAnswer, time: _Time) -> list[Band]:
             free = x + width / 2 + 4 + 7 * len(label)
         ops = region["operators"]
         names = [short(answer["operators"][p]["name"], 60) for p in (ops[0], ops[-1])]
-        found.append(
+        bands.append(
             Band(index, x, width, region["streamed"], count, label, " to ".join(dict.fromkeys(names)))
         )
-    return found
+    return bands

@@ -1,4 +1,4 @@
-"""The front, laid out: bytes of the arena from left to right, by doublings; work from bottom to top."""
+"""The layout of the front: bytes of the arena from left to right (logarithmic), work from bottom to top."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from buildtool.schema.reports import ReportAnswer, ReportPoint
 
 WIDTH, HEIGHT, LEFT, TOP, RIGHT, BOTTOM = 1120.0, 380.0, 64.0, 24.0, 24.0, 52.0
-_REACH, _LEAST_REACH = 14.0, 4.0
+_REACH, _LEAST_REACH = 14.0, 4.0  # radius in which a pointer selects a mark
 
 
 @dataclass(frozen=True)
 class Mark:
-    """A plan; `number`: of the front's points, -1 of others. `fits`: it keeps the limit.
+    """A plan. `number`: the index of a point of the front, -1 for other plans. `fits`: it keeps the limit.
 
-    `reach`: how far from it a pointer is meant for it, and for none of its neighbours.
+    `reach`: the radius in which a pointer selects it.
     """
 
     number: int
@@ -37,7 +37,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class Plot:
-    """The plot; `line`: the front's steps as a path; `limit`: its place, None where out of sight."""
+    """The plot. `line`: the front's steps as a path. `limit`: x of the limit, None where out of sight."""
 
     marks: tuple[Mark, ...]
     line: str
@@ -49,7 +49,7 @@ class Plot:
 
 @dataclass(frozen=True)
 class _Scales:
-    """From bytes (by their logarithm) and work to places: the least and the most of each that is shown."""
+    """The mapping of bytes (log2, x0 to x1) and work (y0 to y1) to the picture."""
 
     x0: float
     x1: float
@@ -64,7 +64,7 @@ class _Scales:
 
 
 def plot(answer: ReportAnswer, limit: int) -> Plot | None:
-    """The plot; None where there are no points. `limit`: bytes that the arena may have."""
+    """Returns the plot; None where there are no points. `limit`: bytes that the arena may have."""
     points = answer["front"]["points"]
     if not points:
         return None
@@ -104,7 +104,7 @@ def plot(answer: ReportAnswer, limit: int) -> Plot | None:
     heights = between(scales.y0, scales.y1, 5)
     digits = 2 if len(heights) > 1 and heights[1] - heights[0] >= 0.0099 else 4
     return Plot(
-        tuple(_apart(one, marks) for one in marks),
+        tuple(_limit_reach(one, marks) for one in marks),
         "".join(steps),
         tuple(Tick(scales.x(t), size(t)) for t in _round_sizes(2**scales.x0, 2**scales.x1)),
         tuple(Tick(scales.y(t), f"{t:.{digits}f}") for t in heights),
@@ -113,16 +113,16 @@ def plot(answer: ReportAnswer, limit: int) -> Plot | None:
     )
 
 
-def _apart(mark: Mark, marks: list[Mark]) -> Mark:
-    """A mark whose reach ends half-way to its nearest neighbour."""
+def _limit_reach(mark: Mark, marks: list[Mark]) -> Mark:
+    """Returns the mark with a reach of at most half the distance to its nearest neighbour."""
     nearest = min((math.hypot(mark.x - o.x, mark.y - o.y) for o in marks if o is not mark), default=math.inf)
     return replace(mark, reach=max(_LEAST_REACH, min(_REACH, nearest / 2)))
 
 
 def _round_sizes(low: float, high: float) -> list[float]:
-    """Round sizes on a scale of doublings, or else at equal distances."""
-    found = [2.0**power * part for power in range(40) for part in (1, 1.5)]
-    inside = [size for size in found if low <= size <= high]
+    """Returns round sizes: powers of two and 1.5 times these, or else at equal distances."""
+    sizes = [2.0**power * part for power in range(40) for part in (1, 1.5)]
+    inside = [size for size in sizes if low <= size <= high]
     if len(inside) >= 3:
         return inside
     unit = 1024 if low > 4096 else 1

@@ -1,4 +1,4 @@
-"""The network as a graph, laid out: a line an operator in the order of execution, other links beside it."""
+"""The layout of the network's graph: a row for each operator in order of execution, skips to the left."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _BAR = 150.0
 
 @dataclass(frozen=True)
 class Node:
-    """An operator; `bar`: width of the bar of bytes that are live while it runs."""
+    """An operator. `bar`: width of the bar of bytes that are live while it runs."""
 
     position: int
     x: float
@@ -46,9 +46,9 @@ class Frame:
 
 @dataclass(frozen=True)
 class Layout:
-    """The drawing; `links` join neighbours, `skips` go around others, to the left of the names.
+    """The drawing. `links` join neighbours; `skips` pass other operators on the left.
 
-    `x`: of the first column of operators, `text`: where the names begin, right of the last one.
+    `x`: of the first column of operators. `text`: x of the names, to the right of the last column.
     """
 
     height: float
@@ -62,7 +62,7 @@ class Layout:
 
 
 def layout(answer: ReportAnswer) -> Layout:
-    """The drawing of a plan's network."""
+    """Returns the drawing of a plan's network."""
     layers = answer["layers"]
     rows = {layer["position"]: row for row, layer in enumerate(layers)}
     lanes = _lanes(answer, rows)
@@ -71,13 +71,13 @@ def layout(answer: ReportAnswer) -> Layout:
     at = {row: first + _COLUMN * min(column, _MOST_COLUMNS) for row, column in enumerate(columns)}
     at[-1] = first  # the network's input
     most = max((layer["ram_alive"] for layer in layers), default=1) or 1
-    joined = [(rows.get(source, -1), row) for row, layer in enumerate(layers) for source in layer["inputs"]]
+    edges = [(rows.get(source, -1), row) for row, layer in enumerate(layers) for source in layer["inputs"]]
     return Layout(
         TOP + ROW * len(layers) + 12,
         first,
         max(at.values()) + 16,
         tuple(_node(answer, row, at[row], most) for row in range(len(layers))),
-        tuple(_link(at, start, end) for start, end in joined if start == end - 1),
+        tuple(_link(at, start, end) for start, end in edges if start == end - 1),
         tuple(_skip(at, *ends, lane) for ends, lane in sorted(lanes.items())),
         *_frames(answer, rows),
     )
@@ -88,7 +88,7 @@ def _y(row: int) -> float:
 
 
 def _node(answer: ReportAnswer, row: int, x: float, most: int) -> Node:
-    """The operator of a row; `most`: bytes live while any of them runs."""
+    """Returns the operator of a row. `most`: the largest number of live bytes of any operator."""
     layer = answer["layers"][row]
     look = "heavy" if layer["weight_bytes"] else "light"
     lines = [
@@ -115,14 +115,14 @@ def _node(answer: ReportAnswer, row: int, x: float, most: int) -> Node:
 
 
 def _link(at: Mapping[int, float], start: int, end: int) -> str:
-    """From a row to the next one."""
+    """Returns the path from a row to the next one."""
     middle = (_y(start) + _y(end)) / 2
     curve = f"{at[start]:.0f} {middle:.1f} {at[end]:.0f} {middle:.1f} {at[end]:.0f} {_y(end):.1f}"
     return f"M{at[start]:.0f} {_y(start):.1f}C{curve}"
 
 
 def _skip(at: Mapping[int, float], start: int, end: int, lane: int) -> str:
-    """From a row to a later one, in a lane to the left."""
+    """Returns the path from a row to a later one, in a lane to the left."""
     out = at[-1] - _LANE * min(lane, _MOST_LANES)
     y0, y1, bend = _y(start), _y(end), min(9.0, _LANE * lane)
     down = f"Q{out:.1f} {y0:.1f} {out:.1f} {y0 + bend:.1f}V{y1 - bend:.1f}"
@@ -131,25 +131,26 @@ def _skip(at: Mapping[int, float], start: int, end: int, lane: int) -> str:
 
 
 def _columns(answer: ReportAnswer, rows: dict[int, int]) -> list[int]:
-    """A column for each operator: that of the one before where it goes on from that, else the next one.
+    """Returns a column for each operator.
 
-    Where branches join, they go on in the leftmost column of theirs.
+    An operator is in the column of its source where that is the row before, else in the next column. Where
+    branches join, it is in the leftmost of their columns.
     """
-    found: list[int] = []
+    columns: list[int] = []
     for row, layer in enumerate(answer["layers"]):
         sources = [rows.get(source, -1) for source in layer["inputs"]]
-        known = [found[source] for source in sources if source >= 0]
-        if not known or len(known) > 1:
-            found.append(min(known, default=0))
+        source_columns = [columns[source] for source in sources if source >= 0]
+        if len(source_columns) != 1:
+            columns.append(min(source_columns, default=0))
         elif sources[0] == row - 1:
-            found.append(known[0])
+            columns.append(source_columns[0])
         else:
-            found.append(known[0] + 1)
-    return found
+            columns.append(source_columns[0] + 1)
+    return columns
 
 
 def _lanes(answer: ReportAnswer, rows: dict[int, int]) -> dict[tuple[int, int], int]:
-    """Links that skip operators (from row, to row) -> the lane that each has to itself, from 1 on."""
+    """Returns the lane (from 1 on) of each link (from row, to row) that skips operators."""
     skips = sorted(
         {
             (rows.get(source, -1), row)
@@ -159,22 +160,22 @@ def _lanes(answer: ReportAnswer, rows: dict[int, int]) -> dict[tuple[int, int], 
         },
         key=lambda link: (link[1] - link[0], link),
     )
-    taken: list[list[tuple[int, int]]] = []
-    found: dict[tuple[int, int], int] = {}
+    links_of: list[list[tuple[int, int]]] = []  # of each lane
+    lanes: dict[tuple[int, int], int] = {}
     for start, end in skips:
-        for lane, others in enumerate(taken):
+        for lane, others in enumerate(links_of):
             if all(end <= a or b <= start for a, b in others):
                 others.append((start, end))
-                found[start, end] = lane + 1
+                lanes[start, end] = lane + 1
                 break
         else:
-            taken.append([(start, end)])
-            found[start, end] = len(taken)
-    return found
+            links_of.append([(start, end)])
+            lanes[start, end] = len(links_of)
+    return lanes
 
 
 def _frames(answer: ReportAnswer, rows: dict[int, int]) -> tuple[tuple[Frame, ...], tuple[Frame, ...]]:
-    """Around streamed regions, and around their groups: each of the other regions is one operator."""
+    """Returns the frames around streamed regions and around their groups."""
     regions, groups = [], []
 
     def frame(ops: Sequence[int], inset: int, label: str) -> Frame:

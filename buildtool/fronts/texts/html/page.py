@@ -1,4 +1,4 @@
-"""The page of a report: the context of the templates, and the file."""
+"""The page of a report: the context for the templates, and the file."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def page(answer: ReportAnswer, spelling: Spelling = in_requests) -> bytes:
-    """The file: everything that it shows and does is inside it, and nothing is fetched.
+    """Returns the HTML file. It is complete in itself and fetches nothing.
 
     `spelling` writes options with their values.
     """
@@ -47,9 +47,9 @@ def page(answer: ReportAnswer, spelling: Spelling = in_requests) -> bytes:
     template = environment.get_template("page.html")
     assert environment.loader is not None
     files = [environment.loader.get_source(environment, name)[0] for name in ("report.js", "report.css")]
-    script, style = map(Markup, files)  # ours, which stand in the page as they are
+    script, style = map(Markup, files)  # our own files, which need no escaping
     digests = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in files]
-    # Nothing may be fetched, and no other script or style than these may run.
+    # The page may fetch nothing, and only these scripts and styles may run.
     policy = (
         f"default-src 'none'; img-src data:; base-uri 'none'; form-action 'none'; "
         f"script-src 'sha256-{digests[0]}'; style-src 'sha256-{digests[1]}'"
@@ -59,7 +59,7 @@ def page(answer: ReportAnswer, spelling: Spelling = in_requests) -> bytes:
 
 
 def embed_data(answer: Mapping[str, Any]) -> Markup:
-    """The data as JSON without the characters <, > and &, so that no text in it can end the element."""
+    """Returns the data as JSON without the characters <, > and &: no text in it can end the element."""
     plain = {key: value for key, value in answer.items() if not isinstance(value, bytes)}
     text = json.dumps(plain, sort_keys=True, separators=(",", ":"))
     for character in "<>&":
@@ -99,15 +99,17 @@ def _context(answer: ReportAnswer, spelling: Spelling) -> dict[str, object]:
         "linked": image_trees(answer),
         "counts": any(layer["instructions"] is not None for layer in answer["layers"]),
         "cycles": any(layer["cycles"] is not None for layer in answer["layers"]),
-        "most_share": max(counts) / sum(counts) if any(counts) else share,  # a layer's, of what has shares
+        "most_share": max(counts) / sum(counts)
+        if any(counts)
+        else share,  # of a layer, in the share that the table shows
     }
 
 
 @dataclass(frozen=True)
 class RegionRow:
-    """Neighbouring regions that run operator by operator, or a streamed one, as a line of a table.
+    """A row of the table of regions: a streamed region, or neighbours that run operator by operator.
 
-    `steps`, `parts`: of the report's own plan, not of other points of the front.
+    `steps` and `parts` are known only for the report's own plan, not for other points of the front.
     """
 
     number: str
@@ -121,51 +123,51 @@ class RegionRow:
 
 
 def _regions(answer: ReportAnswer, names: Sequence[str]) -> list[RegionRow]:
-    found = []
+    rows = []
     for run in runs(answer["regions"]):
-        some = answer["regions"][run.first : run.last + 1]
-        fullest = max(some, key=lambda region: region["live_bytes"])
-        once = sum(region["macs_once"] for region in some)
-        found.append(
+        members = answer["regions"][run.first : run.last + 1]
+        fullest = max(members, key=lambda region: region["live_bytes"])
+        once = sum(region["macs_once"] for region in members)
+        rows.append(
             RegionRow(
                 run.number,
-                _span(names, some[0]["operators"][0], some[-1]["operators"][-1]),
-                _how(some[0]["streamed"], [group["scheme"] for group in some[0]["groups"]]),
+                _span(names, members[0]["operators"][0], members[-1]["operators"][-1]),
+                _how_text(members[0]["streamed"], [group["scheme"] for group in members[0]["groups"]]),
                 fullest["live_bytes"],
-                sum(region["macs"] for region in some) / once if once else 1.0,
-                sum(region["cost"] for region in some),
-                some[-1]["last_step"] - some[0]["first_step"] + 1,
+                sum(region["macs"] for region in members) / once if once else 1.0,
+                sum(region["cost"] for region in members),
+                members[-1]["last_step"] - members[0]["first_step"] + 1,
                 ", ".join(f"{use} {size:,}" for use, size in fullest["parts"].items()),
             )
         )
-    return found
+    return rows
 
 
 def _point_rows(answer: ReportAnswer, point: ReportPoint) -> list[RegionRow]:
-    """A point's regions; the operators' names are those of the report's own order."""
+    """Returns the rows of a point's regions. Operators have the names of the report's own order."""
     names = short_names([op["name"] for op in answer["operators"]])
-    found = []
+    rows = []
     for run in runs(point["runs"]):
-        some = point["runs"][run.first : run.last + 1]
-        macs = sum(region["macs"] for region in some)
-        once = sum(region["macs"] / region["f"] for region in some if region["f"])
-        found.append(
+        members = point["runs"][run.first : run.last + 1]
+        macs = sum(region["macs"] for region in members)
+        once = sum(region["macs"] / region["f"] for region in members if region["f"])
+        rows.append(
             RegionRow(
                 run.number,
-                wording.short(_span(names, some[0]["first"], some[-1]["last"])),
-                _how(some[0]["streamed"], some[0]["schemes"]),
-                max(region["live_bytes"] for region in some),
+                wording.short(_span(names, members[0]["first"], members[-1]["last"])),
+                _how_text(members[0]["streamed"], members[0]["schemes"]),
+                max(region["live_bytes"] for region in members),
                 macs / once if once else 1.0,
-                sum(region["cost"] for region in some),
+                sum(region["cost"] for region in members),
             )
         )
-    return found
+    return rows
 
 
 def _span(names: Sequence[str], first: int, last: int) -> str:
     return names[first] if first == last else f"{names[first]} to {names[last]}"
 
 
-def _how(streamed: bool, schemes: Sequence[str]) -> str:
-    """How regions run, in words; each scheme once."""
+def _how_text(streamed: bool, schemes: Sequence[str]) -> str:
+    """Returns how regions run, in words. Each scheme is named once."""
     return ", ".join(dict.fromkeys(SCHEMES.get(one, one) for one in schemes)) if streamed else "whole"

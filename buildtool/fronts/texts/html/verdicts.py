@@ -1,4 +1,4 @@
-"""The top of the page: whether it fits and what binds, in a sentence, and the figures that count."""
+"""The top of the page: whether the plan fits, which memory binds, and the most important figures."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _HOW = {"linked": "exactly", "bound": "at most", "estimated": "about", "uncounte
 
 @dataclass(frozen=True)
 class Card:
-    """A figure: its name, value, context, and the share of a whole (None: no whole)."""
+    """A figure: its name, value, context, and the share of a whole (None: there is no whole)."""
 
     name: str
     value: str
@@ -30,23 +30,23 @@ class Card:
 
 
 def sentence(answer: ReportAnswer) -> tuple[bool, str]:
-    """Whether it fits, and what binds."""
+    """Returns whether the plan fits, and a sentence about the memory that binds."""
     verdict = answer["verdict"]
     if "error" in verdict:
         return False, f"There is no verdict on this board: {short(verdict['error']['text'], 300)}"
-    lacks = [
-        f"{_need_name(need)} would have to hold {need['required']:,} bytes and has {need['available']:,}: "
+    shortages = [
+        f"{_need_name(need)} would need {need['required']:,} bytes and has {need['available']:,}: "
         f"{need['excess']:,} too many"
         for need in verdict["needs"]
         if need["excess"]
     ]
     stack = verdict["stack"]
     if stack is not None and stack["required"] > stack["available"]:
-        lacks.append(
-            f"an invoke may take {stack['required']:,} bytes of stack, {stack['available']:,} are there"
+        shortages.append(
+            f"an invoke may take {stack['required']:,} bytes of stack, {stack['available']:,} are reserved"
         )
     if not verdict["fits"]:
-        text = "; ".join(lacks)
+        text = "; ".join(shortages)
         return False, f"{text[:1].upper()}{text[1:]}."
     fullest = max(verdict["needs"], key=lambda need: need["required"] / max(need["available"], 1))
     what = _need_name(fullest)
@@ -69,20 +69,22 @@ def _need_name(need: NeedAnswer) -> str:
 
 
 def cures(answer: ReportAnswer, spelling: Spelling) -> list[str]:
-    """What would help where it does not fit; `spelling` writes options with their values."""
+    """Returns what would help where the plan does not fit. `spelling` writes options with their values."""
     verdict = answer["verdict"]
     if "error" in verdict:
         hints = list(from_data(verdict["error"]).hints)
     else:
         hints = [Hint(hint["text"], tuple(hint["settings"].items())) for hint in verdict["advice"]]
-    found = [short(hint.spelled(spelling), 400) for hint in hints]
+    texts = [short(hint.spelled(spelling), 400) for hint in hints]
     if not verdict["fits"]:
-        found.append("buildtool analyze, with this board: it plans what makes it fit, and its price")
-    return found
+        texts.append(
+            "run `buildtool analyze` with this board: it plans what makes the network fit, and the cost"
+        )
+    return texts
 
 
 def counting_words(answer: ReportAnswer) -> str:
-    """How the memories were counted."""
+    """Returns how the memories were counted."""
     verdict = answer["verdict"]
     if "error" in verdict:
         return ""
@@ -92,63 +94,66 @@ def counting_words(answer: ReportAnswer) -> str:
 
 
 def cards(answer: ReportAnswer, room: int) -> Iterator[Card]:
-    """The figures that count."""
+    """Yields the most important figures."""
     verdict = answer["verdict"]
     yield _fill_card("Arena", answer["arena_bytes"], room, "")
     if answer["state_bytes"]:
         state = answer["state_bytes"]
-        yield Card("State", *_apart(size(state)), f"{state:,} bytes kept between invokes, in no arena")
-    # Of all the memories that hold code or weights.
+        yield Card("State", *_split_unit(size(state)), f"{state:,} bytes kept between invokes, in no arena")
+    # All memories that hold code or weights together.
     needs = [] if "error" in verdict else [need for need in verdict["needs"] if need["what"] == "flash"]
     if needs:
         names = ", ".join(dict.fromkeys(short(need["memory"], 20) for need in needs))
-        used, there = (sum(need[key] for need in needs) for key in ("required", "available"))
-        yield _fill_card("Flash", used, there, f" ({names})")
+        used, available = (sum(need[key] for need in needs) for key in ("required", "available"))
+        yield _fill_card("Flash", used, available, f" ({names})")
     else:
         weights = answer["flash_bytes"]
-        yield Card("Weights in flash", *_apart(size(weights)), f"{weights:,} bytes")
-    again, passes = answer["macs"] - answer["macs_layerwise"], len(answer["second_passes"])
-    twice = f", for {passes} gates in second passes too" if passes else ""
+        yield Card("Weights in flash", *_split_unit(size(weights)), f"{weights:,} bytes")
+    repeated, passes = answer["macs"] - answer["macs_layerwise"], len(answer["second_passes"])
+    second = f", for {passes} gates in second passes too" if passes else ""
     yield Card(
         "Work, F",
         f"{answer['f']:.3f}",
         "",
         f"{answer['macs']:,} multiply-accumulates"
-        + (f", {again:,} of them repeated{twice}" if again > 0 else ", none repeated"),
+        + (f", {repeated:,} of them repeated{second}" if repeated > 0 else ", none repeated"),
     )
-    yield _time(answer)
+    yield _time_card(answer)
 
 
-def _apart(text: str) -> tuple[str, str]:
-    """A figure and its unit."""
+def _split_unit(text: str) -> tuple[str, str]:
+    """Returns a figure and its unit."""
     value, _, unit = text.partition(" ")
     return value, unit
 
 
-def _fill_card(name: str, used: int, there: int, more: str) -> Card:
-    """A card of used bytes and of all bytes."""
-    text = f"{used:,} of {there:,} bytes{more}, {percent(used, there)}"
-    return Card(name, *_apart(size(used)), text, used / max(there, 1), "over" if used > there else "")
+def _fill_card(name: str, used: int, available: int, more: str) -> Card:
+    """Returns a card of used and available bytes."""
+    text = f"{used:,} of {available:,} bytes{more}, {percent(used, available)}"
+    state = "over" if used > available else ""
+    return Card(name, *_split_unit(size(used)), text, used / max(available, 1), state)
 
 
-def _time(answer: ReportAnswer) -> Card:
-    """Time where it is known: measured, estimated from a run, or by the planner; else the cost."""
+def _time_card(answer: ReportAnswer) -> Card:
+    """Returns the time where known (measured, estimated from a run, or by the planner), else the cost."""
     board, run = answer["estimate"], answer["run"]
     if run is not None and run["milliseconds"] is not None:
         cycles = f"{run['cycles']:,} cycles, {run['how']}"
-        return Card(f"Time, {run['cycles_are']}", *_time_of(run["milliseconds"]), short(cycles, 160))
+        return Card(f"Time, {run['cycles_are']}", *_split_time(run["milliseconds"]), short(cycles, 160))
     if board is not None:
-        return Card("Time, estimated", *_time_of(1e3 * board["total_seconds"]), short(board["source"], 160))
+        return Card(
+            "Time, estimated", *_split_time(1e3 * board["total_seconds"]), short(board["source"], 160)
+        )
     cost = f"{number(answer['cost'])} {answer['cost_unit']}, by the planner's formulas"
     if answer["estimated_ms"] is not None:
-        return Card("Time, estimated", *_time_of(answer["estimated_ms"]), cost)
+        return Card("Time, estimated", *_split_time(answer["estimated_ms"]), cost)
     if run is not None and run["instructions"] is not None:
         how = short(f"{run['instructions']:,}: {run['how']}", 160)
         return Card("Instructions, counted", *_millions(run["instructions"]), how)
     return Card(f"{answer['cost_unit'].capitalize()}, estimated", *_millions(answer["cost"]), cost)
 
 
-def _time_of(milliseconds: float) -> tuple[str, str]:
+def _split_time(milliseconds: float) -> tuple[str, str]:
     if milliseconds >= 10_000:
         return f"{milliseconds / 1e3:,.1f}", "s"
     return f"{milliseconds:,.{1 if milliseconds >= 10 else 2}f}", "ms"
@@ -161,7 +166,7 @@ def _millions(value: float) -> tuple[str, str]:
     return f"{value:,.0f}", ""
 
 
-# What the parts of a memory are, by what their names begin with.
+# Kinds of a memory's parts, by the beginnings of their names.
 _LOOKS = (
     ("arena", "tensor"),
     ("weights", "weights"),
@@ -172,9 +177,9 @@ _LOOKS = (
 )
 
 
-# ---- the linked image ----------------------------------------------------------------------------------
+# ---- the linked firmware image ---------------------------------------------------------------------------
 
-MOST_BELOW = 40  # lines that a part of the tree has; what is smaller is one line together
+MOST_BELOW = 40  # lines below a part of the tree; the smaller parts are one line together
 
 
 @dataclass(frozen=True)
@@ -189,12 +194,12 @@ class Leaf:
 
 
 def image_trees(answer: ReportAnswer) -> list[Leaf]:
-    """The linked image, a tree for each memory; empty where the report has no image."""
+    """Returns the linked firmware image as a tree for each memory; [] where the report has none."""
     image = answer["linked"]
     if image is None:
         return []
-    there = {memory["memory"]: memory["size"] for memory in image["sizes"]}
-    return [_leaf(node, there.get(node.name, 0)) for node in sizetree.tree((), image["parts"])]
+    sizes = {memory["memory"]: memory["size"] for memory in image["sizes"]}
+    return [_leaf(node, sizes.get(node.name, 0)) for node in sizetree.tree((), image["parts"])]
 
 
 def _leaf(node: sizetree.Node, room: int) -> Leaf:
@@ -204,10 +209,10 @@ def _leaf(node: sizetree.Node, room: int) -> Leaf:
         size = sum(child.after or 0 for child in rest)
         shown = (*shown, Leaf("rest", f"{len(rest)} smaller ones", size, percent(size, whole), ()))
     while len(shown) == 1 and shown[0].name.strip("()") == node.name.strip("()"):
-        shown = shown[0].below  # a line that says the same once more
+        shown = shown[0].below  # skips a line with the same name
     return Leaf(node.level, short(node.name, 80), whole, percent(whole, room) if room else "", shown)
 
 
 def look(name: str) -> str:
-    """How a part of a memory is drawn."""
+    """Returns the kind with which a part of a memory is drawn."""
     return next((look for begins, look in _LOOKS if name.startswith(begins)), "rest")

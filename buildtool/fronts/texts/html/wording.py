@@ -1,27 +1,27 @@
-"""How the page writes names and numbers: short enough for their places, and harmless."""
+"""How the page writes names and numbers: short, and without control codes."""
 
 from __future__ import annotations
 
 import math
 
-LONGEST = 120  # characters of a name in a tip or a table; all of it is in the data
+LONGEST = 120  # characters of a name in a tip or a table; the data has the whole name
 _ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
 _UNITS = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
 
 
 def plain(text: str) -> str:
-    """A name as one line that can be shown, without control codes, also those for writing directions."""
+    """Returns a name as one line without control codes, such as those for writing directions."""
     return "".join(one if one.isprintable() else "\N{REPLACEMENT CHARACTER}" for one in text)
 
 
 def short(text: str, most: int = LONGEST) -> str:
-    """`plain` in at most `most` characters; the end is kept, because it tells layers apart."""
-    shown = plain(text[-4 * most :]) if len(text) > 4 * most else plain(text)
-    return shown if len(shown) <= most and len(text) <= 4 * most else _ELLIPSIS + shown[1 - most :]
+    """Returns a plain name in at most `most` characters. It keeps the end, where layers differ."""
+    name = plain(text[-4 * most :]) if len(text) > 4 * most else plain(text)
+    return name if len(name) <= most and len(text) <= 4 * most else _ELLIPSIS + name[1 - most :]
 
 
 def size(count: float) -> str:
-    """Bytes in the unit that fits: 512 B, 11.7 KiB, 3.59 MiB."""
+    """Returns bytes in the unit that fits: 512 B, 11.7 KiB, 3.59 MiB."""
     for unit, name in _UNITS:
         if count >= unit:
             digits = 2 if count < 10 * unit else 1 if count < 1000 * unit else 0
@@ -30,7 +30,7 @@ def size(count: float) -> str:
 
 
 def number(value: float | None) -> str:
-    """A whole number with separators, a fraction with as many digits as tell something."""
+    """Returns a number with separators; small fractions have two digits."""
     if value is None:
         return "\N{EN DASH}"
     if isinstance(value, int) or abs(value) >= 100:
@@ -39,13 +39,13 @@ def number(value: float | None) -> str:
 
 
 def percent(part: float, whole: float) -> str:
-    """A share: 4.2 %."""
+    """Returns a share: 4.2 %."""
     share = 100 * part / whole if whole else 0.0
     return f"{share:.1f} %" if share >= 0.05 or not share else "< 0.1 %"
 
 
 def ticks(most: float, wanted: int = 5, base: int = 10) -> list[float]:
-    """About `wanted` round numbers from 0 to `most`, in steps of 1, 2 and 5, or of powers of two."""
+    """Returns about `wanted` round numbers from 0 to `most`, in steps of 1, 2 and 5, or powers of two."""
     if most <= 0:
         return [0.0]
     rough = most / wanted
@@ -58,7 +58,7 @@ def ticks(most: float, wanted: int = 5, base: int = 10) -> list[float]:
 
 
 def between(low: float, high: float, wanted: int = 5) -> list[float]:
-    """About `wanted` round numbers from `low` to `high`."""
+    """Returns about `wanted` round numbers from `low` to `high`."""
     span = max(high - low, 1e-9)
     step = ticks(span, wanted)[1] if len(ticks(span, wanted)) > 1 else span
     first = math.ceil(low / step - 1e-9)

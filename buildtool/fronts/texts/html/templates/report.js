@@ -1,6 +1,6 @@
-// What answers to a hand on the page of a report: tips, the steps of streamed regions, the front's points,
-// tables by column. The page can be read without it. It reads the data that the page has inside, and fetches
-// nothing. Names of a network are text everywhere: nothing here makes markup of them.
+// The interaction of a report's page: tips, the steps of streamed regions, the front's points, sorting tables.
+// The page can be read without it. It reads the data inside the page and fetches nothing. Names of a network
+// are always text, never markup.
 "use strict";
 (() => {
   const data = JSON.parse(document.getElementById("buildtool-report").textContent);
@@ -9,10 +9,10 @@
   const find = (selector, inside = document) => [...inside.querySelectorAll(selector)];
   const count = (n) => n.toLocaleString("en-US");
 
-  // ---- making elements -----------------------------------------------------------------------------
+  // ---- new elements -------------------------------------------------------------------------------
 
   const SVG = "http://www.w3.org/2000/svg";
-  function made(name, attributes = {}, inside = null, text = "") {
+  function make(name, attributes = {}, inside = null, text = "") {
     const element = /^(svg|g|rect|line|path|text|title|desc)$/.test(name)
       ? document.createElementNS(SVG, name) : document.createElement(name);
     for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
@@ -31,40 +31,40 @@
     tip.style.left = Math.max(6, left) + window.scrollX + "px";
     tip.style.top = Math.max(6, top) + window.scrollY + "px";
   }
-  function say(text, x, y) {
+  function showTip(text, x, y) {
     tip.textContent = text;
     tip.hidden = false;
     place(x, y);
   }
-  let focused = null;  // whose tip is there because it has the focus: it stays where that one goes
-  function silence() { tip.hidden = true; focused = null; }
+  let focused = null;  // the element whose tip is shown because it has the focus; the tip moves with it
+  function hideTip() { tip.hidden = true; focused = null; }
   function follow() {
-    if (!focused) return silence();
+    if (!focused) return hideTip();
     const box = focused.getBoundingClientRect();
     place(box.left + Math.min(box.width, 40) / 2, box.bottom - 12);
   }
-  function tipped(element, text) {
-    find(":scope > title", element).forEach((title) => title.remove());  // or there are two tips
+  function addTip(element, text) {
+    find(":scope > title", element).forEach((title) => title.remove());  // otherwise there would be two tips
     element.setAttribute("aria-label", text.replaceAll("\n", ", "));
     element.addEventListener("pointermove", (event) => {
       if (focused && !event.movementX && !event.movementY) return;  // the page moved, not the pointer
       focused = null;
-      say(text, event.clientX, event.clientY);
+      showTip(text, event.clientX, event.clientY);
     });
-    element.addEventListener("pointerleave", () => { if (!focused) silence(); });
+    element.addEventListener("pointerleave", () => { if (!focused) hideTip(); });
     element.addEventListener("focus", () => {
-      if (!element.matches(":focus-visible")) return;  // a pointer has its own tip
-      say(text, 0, 0);
+      if (!element.matches(":focus-visible")) return;  // the pointer shows its own tip
+      showTip(text, 0, 0);
       focused = element;
       follow();
     });
-    element.addEventListener("blur", silence);
+    element.addEventListener("blur", hideTip);
   }
-  document.addEventListener("keydown", (event) => { if (event.key === "Escape") silence(); });
+  document.addEventListener("keydown", (event) => { if (event.key === "Escape") hideTip(); });
   window.addEventListener("scroll", follow, { passive: true, capture: true });
 
-  // A picture is one stop of the tab key; arrows go from part to part.
-  function roving(parts, role) {
+  // A picture is one stop of the tab key. Arrow keys move between its parts.
+  function moveByArrows(parts, role) {
     parts.forEach((part, index) => {
       part.setAttribute("tabindex", index ? "-1" : "0");
       part.setAttribute("role", role);
@@ -92,24 +92,24 @@
 
   const picture = document.getElementById("picture");
   const boxes = find(".box", picture);
-  for (const box of boxes) tipped(box, box.querySelector("title").textContent);
+  for (const box of boxes) addTip(box, box.querySelector("title").textContent);
   const first = (box) => data.buffers[box.dataset.buffer].first;
-  roving([...boxes].sort((a, b) => first(a) - first(b)), "img");
+  moveByArrows([...boxes].sort((a, b) => first(a) - first(b)), "img");
   picture.setAttribute("role", "group");
   const kinds = new Map(boxes.map((box) => [Number(box.dataset.buffer), box.querySelector("rect").getAttribute("class")]));
   const tips = new Map(boxes.map((box) => [Number(box.dataset.buffer), box.getAttribute("aria-label")]));
 
   const bands = find(".band.streamed", picture);
   for (const band of bands) {
-    tipped(band, band.dataset.tip + "\nEnter or a click opens its steps");
+    addTip(band, band.dataset.tip + "\nEnter or a click opens its steps");
     band.setAttribute("tabindex", "0");
     band.setAttribute("role", "button");
     band.setAttribute("aria-expanded", "false");
     press(band, () => toggle(Number(band.dataset.region)));
   }
 
-  // The steps as the service has packed them: see RegionSteps in the data's description.
-  function unpacked(entry) {
+  // Unpacks the steps of a region: see RegionSteps in the data's description.
+  function unpackSteps(entry) {
     const numbers = [];
     for (let i = 0; i < entry.sequence.length; i++) {
       const token = entry.sequence[i];
@@ -136,15 +136,15 @@
     }
     panel.replaceChildren();
     panel.hidden = opened < 0;
-    silence();
-    if (opened >= 0) drawn(data.steps.find((entry) => entry.region === opened));
+    hideTip();
+    if (opened >= 0) drawSteps(data.steps.find((entry) => entry.region === opened));
   }
 
   const WIDTH = 1100, LEFT = 150, TOP = 10, PLOT = 260, LANE = 13, NEAREST = 24;
 
-  function drawn(entry) {
+  function drawSteps(entry) {
     const region = data.regions[entry.region], begin = region.first_step;
-    const steps = unpacked(entry), name = (op) => op < 0 ? "a row of the image" : data.operators[op].name;
+    const steps = unpackSteps(entry), name = (op) => op < 0 ? "a row of the input image" : data.operators[op].name;
     const turns = new Map(Object.entries(entry.turns).map(([op, held]) => [Number(op), new Set(held)]));
     const turning = new Set([...turns.values()].flatMap((held) => [...held]));
     const uses = new Map(region.buffers.map((held) => [held.buffer, held.use]));
@@ -154,23 +154,23 @@
     const fullest = region.fullest.step - begin;
     let from = 0, to = steps.length, at = fullest;
 
-    made("h3", {}, panel, `Region ${entry.region}, step by step: ${count(steps.length)} steps`);
-    const tools = made("div", { class: "tools" }, panel);
-    const button = (text, act) => made("button", { type: "button" }, tools, text).addEventListener("click", act);
+    make("h3", {}, panel, `Region ${entry.region}, step by step: ${count(steps.length)} steps`);
+    const tools = make("div", { class: "tools" }, panel);
+    const button = (text, act) => make("button", { type: "button" }, tools, text).addEventListener("click", act);
     button("Whole region", () => zoom(0, steps.length));
     button("Closer", () => zoom(at - (to - from) / 4, at + (to - from) / 4));
     button("Wider", () => zoom(at - (to - from), at + (to - from)));
     button("Fullest step", () => { at = fullest; zoom(at - 30, at + 31); });
-    const label = made("label", {}, tools, "Step");
-    const slider = made("input", { type: "range", min: 0, max: steps.length - 1, step: 1, value: at }, label);
+    const label = make("label", {}, tools, "Step");
+    const slider = make("input", { type: "range", min: 0, max: steps.length - 1, step: 1, value: at }, label);
     slider.addEventListener("input", () => show(Number(slider.value), true));
-    const frame = made("div", { class: "scroll" }, panel);
+    const frame = make("div", { class: "scroll" }, panel);
     const height = TOP + PLOT + 22 + ops.length * LANE + 8;
-    const svg = made("svg", { viewBox: `0 0 ${WIDTH} ${height}`, role: "img", "aria-label": `Steps of region ${entry.region}` }, frame);
-    const drawing = made("g", {}, svg);
-    const cursor = made("line", { class: "cursor", y1: TOP, y2: height - 6 }, svg);
-    const said = made("p", { class: "said", "aria-live": "polite" }, panel);
-    const list = made("p", { class: "said aside" }, panel);
+    const svg = make("svg", { viewBox: `0 0 ${WIDTH} ${height}`, role: "img", "aria-label": `Steps of region ${entry.region}` }, frame);
+    const drawing = make("g", {}, svg);
+    const cursor = make("line", { class: "cursor", y1: TOP, y2: height - 6 }, svg);
+    const summary = make("p", { class: "said", "aria-live": "polite" }, panel);
+    const list = make("p", { class: "said aside" }, panel);
 
     const x = (step) => LEFT + (step - from) / (to - from) * (WIDTH - LEFT - 8);
     const y = (byte) => TOP + PLOT * (1 - byte / data.arena_bytes);
@@ -180,7 +180,7 @@
       return [...lasting.filter((b) => data.buffers[b].first <= number && number <= data.buffers[b].last), ...now];
     }
     const owner = (b) => (b.tensor_names[0] || (b.op >= 0 ? `${b.kind} of ${data.operators[b.op].name}` : b.name)).split(";")[0].slice(-60);
-    function covered(held) {
+    function coveredBytes(held) {
       let total = 0, reached = 0;
       const spans = held.map((b) => data.buffers[b]).map(({ offset, size }) =>
         [offset, offset + Math.ceil(size / data.alignment) * data.alignment]);
@@ -191,16 +191,16 @@
       return total;
     }
 
-    // Runs of steps in which something is true; what is nearer than half a unit of the picture is one.
+    // Runs of steps in which a condition holds; runs closer than half a unit of the picture are joined.
     function runs(isTrue) {
-      const found = [], least = (to - from) / (WIDTH - LEFT) / 2;
+      const joined = [], least = (to - from) / (WIDTH - LEFT) / 2;
       for (let step = Math.floor(from); step < Math.min(to, steps.length); step++) {
         if (!isTrue(step)) continue;
-        const last = found[found.length - 1];
+        const last = joined[joined.length - 1];
         if (last && step - last[1] <= least) last[1] = step + 1;
-        else found.push([step, step + 1]);
+        else joined.push([step, step + 1]);
       }
-      return found;
+      return joined;
     }
     function path(spans, top, bottom) {
       return spans.map(([a, b]) => {
@@ -212,8 +212,8 @@
       drawing.replaceChildren();
       for (let i = 0; i <= 4; i++) {
         const byte = data.arena_bytes * i / 4;
-        made("line", { class: "grid", x1: LEFT, x2: WIDTH - 8, y1: y(byte), y2: y(byte) }, drawing);
-        made("text", { class: "axis end", x: LEFT - 8, y: y(byte) + 4 }, drawing, count(Math.round(byte)));
+        make("line", { class: "grid", x1: LEFT, x2: WIDTH - 8, y1: y(byte), y2: y(byte) }, drawing);
+        make("text", { class: "axis end", x: LEFT - 8, y: y(byte) + 4 }, drawing, count(Math.round(byte)));
       }
       for (const held of region.buffers) {
         const b = data.buffers[held.buffer];
@@ -222,21 +222,21 @@
           : (step) => b.first <= begin + step && begin + step <= b.last;
         const spans = runs(is);
         if (!spans.length) continue;
-        const shape = made("path", { class: kinds.get(held.buffer) || "k-rest", d: path(spans, y(b.offset + b.size), y(b.offset)), "fill-opacity": 0.85, stroke: "var(--card)", "stroke-width": spans.length > 200 ? 0 : 0.5 }, drawing);
+        const shape = make("path", { class: kinds.get(held.buffer) || "k-rest", d: path(spans, y(b.offset + b.size), y(b.offset)), "fill-opacity": 0.85, stroke: "var(--card)", "stroke-width": spans.length > 200 ? 0 : 0.5 }, drawing);
         const text = tips.get(held.buffer) || b.name;
-        shape.addEventListener("pointermove", (event) => say(text.replaceAll(", steps", "\nsteps"), event.clientX, event.clientY));
-        shape.addEventListener("pointerleave", silence);
+        shape.addEventListener("pointermove", (event) => showTip(text.replaceAll(", steps", "\nsteps"), event.clientX, event.clientY));
+        shape.addEventListener("pointerleave", hideTip);
       }
       ops.forEach((op, lane) => {
         const top = TOP + PLOT + 20 + lane * LANE;
         const full = name(op).split(";")[0], shown = full.length > 24 ? "…" + full.slice(-23) : full;
-        made("text", { class: "axis end", x: LEFT - 8, y: top + 9 }, drawing, shown);
-        made("path", { class: "lane", "data-op": op, d: path(runs((step) => steps[step].op === op), top, top + LANE - 3) }, drawing);
+        make("text", { class: "axis end", x: LEFT - 8, y: top + 9 }, drawing, shown);
+        make("path", { class: "lane", "data-op": op, d: path(runs((step) => steps[step].op === op), top, top + LANE - 3) }, drawing);
       });
       const mark = x(fullest + 0.5);
       if (fullest >= from && fullest < to) {
-        made("path", { d: `M${mark} ${TOP + PLOT + 3}l-5 8h10z`, class: "lane now" }, drawing);
-        made("text", { class: mark > WIDTH / 2 ? "axis end" : "axis", x: mark + (mark > WIDTH / 2 ? -9 : 9), y: TOP + PLOT + 13 }, drawing, "fullest");
+        make("path", { d: `M${mark} ${TOP + PLOT + 3}l-5 8h10z`, class: "lane now" }, drawing);
+        make("text", { class: mark > WIDTH / 2 ? "axis end" : "axis", x: mark + (mark > WIDTH / 2 ? -9 : 9), y: TOP + PLOT + 13 }, drawing, "fullest");
       }
     }
     function zoom(a, b) {
@@ -257,10 +257,10 @@
       cursor.setAttribute("x2", place);
       find(".lane[data-op]", drawing).forEach((lane) => lane.classList.toggle("now", Number(lane.dataset.op) === op));
       const where = `${rows > 1 ? `rows ${row} to ${row + rows - 1}` : `row ${row}`}, columns ${column} to ${column + columns - 1}`;
-      said.textContent = `Step ${count(begin + at)}: ${name(op).split(";")[0].slice(-80)}, ${where}: ${count(covered(held))} bytes live in ${held.length} buffers` + (at === fullest ? ", the fullest of the region" : "");
+      summary.textContent = `Step ${count(begin + at)}: ${name(op).split(";")[0].slice(-80)}, ${where}: ${count(coveredBytes(held))} bytes live in ${held.length} buffers` + (at === fullest ? ", the fullest of the region" : "");
       list.textContent = held.map((b) => data.buffers[b]).sort((a, b) => b.size - a.size)
         .map((b) => `${owner(b)} ${count(b.size)}`).join(" · ");
-      slider.setAttribute("aria-valuetext", said.textContent);
+      slider.setAttribute("aria-valuetext", summary.textContent);
     }
     svg.addEventListener("pointermove", (event) => {
       const box = svg.getBoundingClientRect();
@@ -280,13 +280,13 @@
     mark.classList.toggle("shown", Boolean(plan && plan.open));
   });
   for (const mark of marks) {
-    tipped(mark, mark.dataset.tip);
+    addTip(mark, mark.dataset.tip);
     if (!mark.dataset.point) continue;
     press(mark, (event) => {
       event.preventDefault();
       const plan = document.getElementById("point-" + mark.dataset.point);
       for (const other of plans) other.open = other === plan;
-      silence();
+      hideTip();
       plan.scrollIntoView({ block: "nearest" });
     });
   }
@@ -297,8 +297,8 @@
 
   const graph = document.getElementById("graph");
   const nodes = find(".node[data-tip]", graph);
-  for (const node of nodes) tipped(node, node.dataset.tip);
-  roving(nodes, "img");
+  for (const node of nodes) addTip(node, node.dataset.tip);
+  moveByArrows(nodes, "img");
   graph.setAttribute("role", "group");
 
   for (const table of find("table.sortable")) {
@@ -308,7 +308,7 @@
       return heads[column].classList.contains("n") ? parseFloat(text) || 0 : text;
     };
     heads.forEach((head, column) => {
-      const button = made("button", { type: "button" }, null, head.textContent);
+      const button = make("button", { type: "button" }, null, head.textContent);
       head.replaceChildren(button);
       button.addEventListener("click", () => {
         const is = head.getAttribute("aria-sort"), numeric = head.classList.contains("n");
