@@ -1,7 +1,7 @@
-"""Answers requests: `handle(request) -> answer`, with plain values both ways.
+"""Answers requests: `handle(request) -> answer`. Requests and answers are plain values.
 
-Three fronts stand before it: the caller's own process (the command line and the client's child), the daemon,
-and the worker of a build system. Their answers are equal.
+Three callers use it: the caller's own process (the command line and the client's child), the daemon, and the
+worker of a build system. All give the same answers.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 
 def handle(request: Mapping[str, Any], session: Session | None = None) -> dict[str, Any]:
-    """Answers a request: a mapping with `kind` and the keys that kind takes (see buildtool/options).
+    """Returns the answer to a request: a mapping with `kind` and the kind's keys (see buildtool/options).
 
-    Values are those of JSON, and bytes for files; paths are absolute. Errors are BuildtoolError.
-    `session` keeps what several requests share; without one nothing is kept.
+    Values are those of JSON, and bytes for files. Paths are absolute. Raises BuildtoolError. `session`
+    keeps what several requests share. Without a session, nothing is kept.
     """
     from buildtool.api.requests import parse
     from buildtool.base.session import Session, working
@@ -29,13 +29,13 @@ def handle(request: Mapping[str, Any], session: Session | None = None) -> dict[s
 
     session = session or Session()
     with working(session):
-        asked = parse(request)
-        module, _, function = asked.handler.partition(":")
-        return {**getattr(import_module(f"buildtool.{module}"), function)(asked, session), "schema": SCHEMA}
+        parsed = parse(request)
+        module, _, function = parsed.handler.partition(":")
+        return {**getattr(import_module(f"buildtool.{module}"), function)(parsed, session), "schema": SCHEMA}
 
 
 def open_session() -> Session:
-    """A session that also finds what earlier processes of this user have kept."""
+    """Returns a session that also reads what earlier processes of this user have cached."""
     from buildtool.base.identity import code_digest
     from buildtool.base.session import Session
     from buildtool.base.store.cache import open_cache
@@ -44,7 +44,7 @@ def open_session() -> Session:
 
 
 def answered(request: Mapping[str, Any], session: Session, use: str = "on") -> dict[str, Any]:
-    """As `handle`, with the cache on, off, or renewed; writes new entries to the cache at the end."""
+    """As `handle`, with the cache on, off or renewed; writes new entries to the cache at the end."""
     from buildtool.base.store.cache import Cache, Use
 
     keeper = session.keeper
@@ -58,29 +58,29 @@ def answered(request: Mapping[str, Any], session: Session, use: str = "on") -> d
         return handle(request, session)
     finally:
         session.keeper = keeper
-        registry = sys.modules.get("buildtool.target.registry")  # not loaded: no plugin was asked for
+        registry = sys.modules.get("buildtool.target.registry")  # None: no plugin was used
         if registry is not None and registry.uses_others():
-            keeper.unmake()  # a plugin had a part in it whose code no key knows
+            keeper.unmake()  # the cache keys do not cover the code of that plugin
         keeper.flush()
 
 
 def error_for_client(error: BaseException) -> BuildtoolError:
-    """The error for a client; prints the trace of an internal error on standard error."""
-    told = from_exception(error)
-    if isinstance(told, InternalError):
-        print(told.trace, file=sys.stderr, flush=True)
-    return told
+    """Returns the error for a client; prints the trace of an internal error on standard error."""
+    reported = from_exception(error)
+    if isinstance(reported, InternalError):
+        print(reported.trace, file=sys.stderr, flush=True)
+    return reported
 
 
 def subject(request: Mapping[str, Any]) -> str:
-    """What a request is and what it is about, in words: under which `cache explain` finds it."""
+    """The kind, network and board of a request, in words; `cache explain` finds it under this text."""
     return f"{request.get('kind')} {about(request)}"
 
 
 def about(request: Mapping[str, Any]) -> str:
-    """The network and the board of a request, as it names them."""
+    """The network and the board of a request, by the names in the request."""
 
-    def named(value: Any) -> str:
+    def name(value: Any) -> str:
         return str(value.get("path") or value.get("name")) if isinstance(value, Mapping) else str(value)
 
-    return f"{named(request.get('model'))} on {named(request.get('board'))}"
+    return f"{name(request.get('model'))} on {name(request.get('board'))}"

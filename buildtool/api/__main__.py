@@ -1,4 +1,4 @@
-"""Serves requests on standard input until it ends: what the client starts as its child process."""
+"""Serves requests on standard input until it ends; the client starts this as its child process."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from buildtool.base.errors import ToolError, to_data
 
 
 def main() -> int:
-    """Answers frames from standard input on standard output; 0 at its end, 1 for a broken frame."""
-    # Whatever a library prints must not get between the frames.
+    """Answers frames from standard input on standard output; returns 1 for a broken frame, else 0."""
+    # What a library prints must not get between the frames: it goes to standard error.
     replies = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
-    session = open_session()  # of the process: one client asks about one project
+    session = open_session()  # for the whole process: one client works on one project
     try:
         while (message := wire.receive(sys.stdin.buffer)) is not None:
             reply: dict[str, Any]
             try:
                 request = message.get("request")
                 if not isinstance(request, dict):
-                    raise ToolError("a message holds no request")
+                    raise ToolError("the message has no request")
                 reply = {"answer": answered(request, session, str(message.get("cache", "on")))}
             except Exception as error:
                 reply = {"error": to_data(error_for_client(error))}

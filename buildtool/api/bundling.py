@@ -1,7 +1,7 @@
-"""A network as a folder that any build system compiles: its sources, the kernels it uses, what they include.
+"""A network as a folder that any build system compiles: its sources, its kernels and all their headers.
 
-No compiler is needed to make it. What depends on the other networks of a folder, such as its CMakeLists.txt,
-is written by buildtool.fronts.bundles.
+This needs no compiler. `buildtool.fronts.bundles` writes the files that depend on the other networks of a
+folder, such as CMakeLists.txt.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from buildtool.firmware.planned import Planned
     from buildtool.plan.types import Plan
 
-KERNELS, NETWORKS = "kernels", "networks"  # the folders of what networks share, and of each by itself
-_HARNESS = "harness_net.h"  # for the test firmware alone
-TEXTS = "LICENSES"  # the folder of the texts
+KERNELS, NETWORKS = "kernels", "networks"  # the folders of the shared files, and of each network's own
+_HARNESS = "harness_net.h"  # for the test firmware only
+TEXTS = "LICENSES"  # the folder of the licenses' texts
 _OURS = "buildtool"
 _NAMES = re.compile(r"(?i)(licen[cs]e|copying)([.-].*)?$")
 _TAG = re.compile(rb"SPDX-License-Identifier:[ \t]*([\w.+() -]+?)[ \t]*(?:\*/|\r?$)", re.MULTILINE)
@@ -42,23 +42,23 @@ def answer(request: Bundle, session: Session) -> BundleAnswer:
 
     if request.target.cmsis_nn:
         raise UsageError(
-            "a bundle holds all that it needs, and no files of CMSIS-NN are copied",
+            "a bundle cannot use CMSIS-NN: no files of CMSIS-NN are copied into a bundle",
             option="cmsis_nn",
             hint=suggest(cmsis_nn=None),
         )
     planned, sources, emitted = sources_of(request, session)
     own = {file: data for file, data in emitted.items() if file != _HARNESS}
     compiled = [*kernel_sources(planned.plan, planned.target), *apart()]
-    kernels, headers = _kernel_files(planned.target, own.values(), compiled)
+    kernels, headers = _find_kernel_files(planned.target, own.values(), compiled)
     licensed, texts = licenses(planned.target, {**kernels, **headers})
     files = {f"{NETWORKS}/{sources.net}/{file}": data for file, data in own.items()}
     files |= {file: path.read_bytes() for file, path in {**kernels, **headers}.items()} | texts
     name = request.name or planned.model.name
-    network = _network(name, planned, sources, list(kernels), list(headers), licensed, list(files))
+    network = _describe_network(name, planned, sources, list(kernels), list(headers), licensed, list(files))
     return {"net": sources.net, "network": network, "files": files}
 
 
-def _network(
+def _describe_network(
     name: str,
     planned: Planned,
     sources: Sources,
@@ -67,7 +67,7 @@ def _network(
     licensed: list[License],
     files: list[str],
 ) -> BundledNetwork:
-    """The network as build systems compile it; the lists have names of files in the bundle."""
+    """Describes the network for build systems; the lists have names of files in the bundle."""
     from buildtool.plan.codec import digest
 
     net, plan, core = sources.net, planned.plan, planned.target.board.core
@@ -81,9 +81,9 @@ def _network(
         "defines": list(core.defines),
         "plan": digest(plan),
         "arena_bytes": plan.arenas[0],
-        **_second(plan),
-        "arena_alignment": _macro(text, "ARENA_ALIGNMENT") or plan.alignment,
-        "stack_bytes": _macro(text, "STACK_BYTES"),
+        **_count_other_memory(plan),
+        "arena_alignment": _read_macro(text, "ARENA_ALIGNMENT") or plan.alignment,
+        "stack_bytes": _read_macro(text, "STACK_BYTES"),
         "weights_bytes": len(sources.image.data),
         "streamed": f" {net}_set_row_source(" in text,
         "loaded": bool(plan.loads),
@@ -99,7 +99,7 @@ def _network(
     }
 
 
-def _second(plan: Plan) -> SecondArena:
+def _count_other_memory(plan: Plan) -> SecondArena:
     keys: SecondArena = {}
     if plan.second_at:
         keys["second_arena_bytes"] = plan.arenas[1]
@@ -108,38 +108,38 @@ def _second(plan: Plan) -> SecondArena:
     return keys
 
 
-def _macro(header: str, name: str) -> int | None:
-    """The number that the network's header defines; None where it does not."""
+def _read_macro(header: str, name: str) -> int | None:
+    """The number of a macro in the network's header; None where there is none."""
     match = re.search(rf"(?m)^#define \w+_{name} (\d+)$", header)
     return int(match.group(1)) if match else None
 
 
-def _kernel_files(
+def _find_kernel_files(
     target: Target, own: Iterable[bytes], compiled: list[Path]
 ) -> tuple[dict[str, Path], dict[str, Path]]:
-    """The kernels' sources, and all headers included: name in the folder -> file."""
+    """The kernels' sources, and all included headers: name in the bundle -> file."""
     from buildtool.firmware.objects import closure
     from buildtool.target.kernels import include_folder, kernel_includes
 
     homes = {family.folder: family.name for family in target.families}
     homes |= {include_folder(): "include", compiled[0].parent: compiled[0].parent.name}
 
-    def placed(paths: Iterable[Path]) -> dict[str, Path]:
-        named = {}
+    def place(paths: Iterable[Path]) -> dict[str, Path]:
+        files = {}
         for path in paths:
             home = next(folder for folder in (path.parent, *path.parents) if folder in homes)
-            named[f"{KERNELS}/{homes[home]}/{path.relative_to(home).as_posix()}"] = path
-        return dict(sorted(named.items()))
+            files[f"{KERNELS}/{homes[home]}/{path.relative_to(home).as_posix()}"] = path
+        return dict(sorted(files.items()))
 
     folders = kernel_includes(target)
-    return placed(compiled), placed(closure(own, compiled, folders))
+    return place(compiled), place(closure(own, compiled, folders))
 
 
-# ---- under which licenses the kernels stand: what their distributions say of themselves -----------------
+# ---- the licenses of the kernels, as their distributions give them --------------------------------------
 
 
 def licenses(target: Target, files: Mapping[str, Path]) -> tuple[list[License], dict[str, bytes]]:
-    """The licenses of `files` (name in the bundle -> file), and their texts by their names in the bundle."""
+    """The licenses of `files` (name in the bundle -> file), and their texts (name in the bundle -> text)."""
     from buildtool.firmware.tools import ours
 
     roots = [folder.resolve() for folder in ours().values()]
@@ -159,27 +159,27 @@ def licenses(target: Target, files: Mapping[str, Path]) -> tuple[list[License], 
         rows.append({"spdx": spdx, "text": place, "folders": folders})
 
     if mine:
-        add(_OURS, *_our_license(), sorted(mine))
-    known = {family.folder: family.name for family in target.families}
-    for folder, listed in sorted(others.items()):
-        first = next(iter(listed.values()))
-        home = next((place for place in first.parents if place in known), first.parent)
-        # the text in the kernel family's folder, or in the package's folder that it lies in
+        add(_OURS, *_read_our_license(), sorted(mine))
+    families = {family.folder: family.name for family in target.families}
+    for folder, members in sorted(others.items()):
+        first = next(iter(members.values()))
+        home = next((place for place in first.parents if place in families), first.parent)
+        # the text is in the folder of the kernel family, or in the folder of the package around it
         near = (path for place in (home, home.parent) for path in sorted(place.iterdir()))
         text = next((path.read_bytes() for path in near if _NAMES.match(path.name) and path.is_file()), b"")
-        tags = {tag for path in listed.values() for tag in _TAG.findall(path.read_bytes())}
+        tags = {tag for path in members.values() for tag in _TAG.findall(path.read_bytes())}
         spdx = " AND ".join(sorted(tag.decode(errors="replace") for tag in tags))
-        add(known.get(home, home.name), spdx, text, [folder])
+        add(families.get(home, home.name), spdx, text, [folder])
     return rows, texts
 
 
-def _our_license() -> tuple[str, bytes]:
-    """The expression in the distribution's metadata, and the text that came with it or is in the checkout."""
-    expression, listed = "", []
+def _read_our_license() -> tuple[str, bytes]:
+    """The SPDX expression and the text of buildtool's license, from its distribution or the checkout."""
+    expression, files = "", []
     with contextlib.suppress(importlib.metadata.PackageNotFoundError, KeyError):  # it is not installed
         expression = importlib.metadata.metadata(DISTRIBUTION)["License-Expression"]
     with contextlib.suppress(importlib.metadata.PackageNotFoundError):
-        listed = importlib.metadata.files(DISTRIBUTION) or []
+        files = importlib.metadata.files(DISTRIBUTION) or []
     checkout = Path(__file__).resolve().parents[2] / "LICENSE"
-    paths = [checkout, *(Path(str(file.locate())) for file in listed if _NAMES.match(file.name))]
+    paths = [checkout, *(Path(str(file.locate())) for file in files if _NAMES.match(file.name))]
     return expression, next((path.read_bytes() for path in paths if path.is_file()), b"")

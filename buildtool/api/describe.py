@@ -1,8 +1,8 @@
-"""What a build system has to know to build a network: files, sources, flags, commands, dependencies.
+"""The description of a network for build systems: files, sources, flags, commands, dependencies.
 
-The answer is the same for every front. It plans nothing and reads no model: a network's library holds every
-kernel that the board can run, of which the linker takes what is used; the files' names follow from the
-network's.
+All callers get the same answer. It needs no plan and reads no model. A network's library has every kernel
+that the board can run, and the linker takes those that are used. The names of the files follow from the
+network's name.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from buildtool.target.plugin import Harness
     from buildtool.target.types import Board, Target, Toolchain
 
-EMITTED = "emitted"  # the root of what `emit` gives for a network: a folder that the build chooses
-# Of any compiler: fused multiply-adds would round otherwise than the reference.
+EMITTED = "emitted"  # the root of the files that `emit` makes for a network: a folder that the build chooses
+# For any compiler: fused multiply-adds would round differently from the reference.
 EXACT = ("-ffp-contract=off",)
 
 
 def answer(request: Describe, session: Session) -> DescribeAnswer:
-    """The answer to a `describe` request: for a board, and for a network of which only the name counts."""
+    """The answer to a `describe` request: for a board, and for a network, of which only the name counts."""
     from buildtool.base.identity import code_digest
     from buildtool.emit.ctext import identifier
     from buildtool.firmware.flashfiles import check_formats
@@ -50,50 +50,50 @@ def answer(request: Describe, session: Session) -> DescribeAnswer:
     return {
         "board": board.name,
         "roots": roots.named,
-        "tools": _tools(tools, target),
+        "tools": _describe_tools(tools, target),
         "script": {"name": script.name, "data": script.data, "flag": script.flag} if script else None,
-        "groups": list(_groups(net, target, tools, harness, roots)),
+        "groups": list(_list_groups(net, target, tools, harness, roots)),
         "library": ["network", "kernels"],
         "image": ["harness", "startup"],
-        "network": _files(net, board, flashing) if net else None,
-        "commands": _commands(choice, flashing),
+        "network": _name_files(net, board, flashing) if net else None,
+        "commands": _list_commands(choice, flashing),
         "depends": [place for path in origins.files() for place in roots.places(path)],
         "digest": session.remember("code digest", (), code_digest),
     }
 
 
-def _groups(
+def _list_groups(
     net: str, target: Target, tools: Toolchain, harness: Harness, roots: _Roots
 ) -> Iterator[SourceGroup]:
-    """The groups of sources; `net`: the network's name in C ("": of the board alone)."""
+    """Yields the groups of sources; `net` is the network's name in C ("": for the board alone)."""
     from buildtool.target.kernels import all_kernel_sources, kernel_includes
 
     def group(name: str, shared: bool, includes: list[Place], sources: list[Source]) -> SourceGroup:
         return {"name": name, "shared": shared, "includes": includes, "sources": sources}
 
-    emitted = _emitted_place("")
+    emitted = _place_emitted("")
     kernels = list(map(roots.place, kernel_includes(target)))
     own = [roots.place(Path(folder)) for folder in tools.includes]
     testing = list(map(roots.place, harness.includes))
-    yield group("kernels", True, kernels, _sources(roots, all_kernel_sources(target), True))
-    yield group("startup", True, [*own, *kernels], _sources(roots, map(Path, tools.objects)))
-    yield group("harness", False, [emitted, *own, *kernels, *testing], _sources(roots, harness.sources))
+    yield group("kernels", True, kernels, _list_sources(roots, all_kernel_sources(target), True))
+    yield group("startup", True, [*own, *kernels], _list_sources(roots, map(Path, tools.objects)))
+    yield group("harness", False, [emitted, *own, *kernels, *testing], _list_sources(roots, harness.sources))
     if net:
-        code: Source = {"file": _emitted_place(f"{net}.c"), "object": f"{net}.o", "reads": []}
-        image, assembly = _emitted_place(f"{net}_weights.bin"), _emitted_place(f"{net}_weights.S")
+        code: Source = {"file": _place_emitted(f"{net}.c"), "object": f"{net}.o", "reads": []}
+        image, assembly = _place_emitted(f"{net}_weights.bin"), _place_emitted(f"{net}_weights.S")
         weights: Source = {"file": assembly, "object": f"{net}_weights.o", "reads": [image]}
         yield group("network", False, [emitted, *kernels], [code, weights])
 
 
 class _Roots:
-    """Folders by name, and places below them."""
+    """Folders by name; finds the places of files below them."""
 
     def __init__(self, folders: Mapping[str, Path]) -> None:
         self._folders = {name: folder.resolve() for name, folder in folders.items()}
         self.named = {name: str(folder) for name, folder in self._folders.items()}
 
     def place(self, path: Path) -> Place:
-        """The place of a file below the innermost root that has it."""
+        """The place of a file below the innermost root that contains it."""
         real = path.resolve()
         names = [name for name, folder in self._folders.items() if real.is_relative_to(folder)]
         if not names:
@@ -102,31 +102,31 @@ class _Roots:
         return {"root": name, "path": real.relative_to(self._folders[name]).as_posix()}
 
     def places(self, path: Path) -> list[Place]:
-        """The places of a file and of the link to it, which may lead elsewhere tomorrow."""
+        """The places of a file and of the link to it, which may point to another file later."""
         place = self.place(path)
-        named = os.path.normpath(path.absolute())
-        is_link = os.path.realpath(named) != named and (not place["root"] or path.is_symlink())
-        return [place, {"root": "", "path": named}] if is_link else [place]
+        link = os.path.normpath(path.absolute())
+        is_link = os.path.realpath(link) != link and (not place["root"] or path.is_symlink())
+        return [place, {"root": "", "path": link}] if is_link else [place]
 
 
-def _emitted_place(name: str) -> Place:
+def _place_emitted(name: str) -> Place:
     return {"root": EMITTED, "path": name}
 
 
-def _sources(roots: _Roots, files: Iterable[Path], folders: bool = False) -> list[Source]:
-    """Object names are the files' names; with the folder where `folders` asks, or two share a name."""
-    listed = list(files)
-    stems = [path.stem for path in listed]
+def _list_sources(roots: _Roots, files: Iterable[Path], folders: bool = False) -> list[Source]:
+    """Object names are file names, with the folder where `folders` is true or two files share a name."""
+    paths = list(files)
+    stems = [path.stem for path in paths]
 
-    def called(path: Path) -> str:
-        apart = folders or stems.count(path.stem) > 1
-        return f"{path.parent.name}/{path.stem}.o" if apart else f"{path.stem}.o"
+    def object_name(path: Path) -> str:
+        with_folder = folders or stems.count(path.stem) > 1
+        return f"{path.parent.name}/{path.stem}.o" if with_folder else f"{path.stem}.o"
 
-    return [{"file": roots.place(path), "object": called(path), "reads": []} for path in listed]
+    return [{"file": roots.place(path), "object": object_name(path), "reads": []} for path in paths]
 
 
-def _tools(tools: Toolchain, target: Target) -> Tools:
-    libraries = [flag for library in target.libraries for flag in library.cflags]  # find their headers
+def _describe_tools(tools: Toolchain, target: Target) -> Tools:
+    libraries = [flag for library in target.libraries for flag in library.cflags]  # to find their headers
     return {
         "name": tools.name,
         "identity": tools.identity,
@@ -136,7 +136,7 @@ def _tools(tools: Toolchain, target: Target) -> Tools:
         "exact": [*EXACT, *libraries],
         "core": list(target.board.core.cflags),
         "defines": [*target.board.core.defines, *(tools.wiring.defines if tools.wiring else ())],
-        "arflags": ["rcsD"],  # D: no times, no owners
+        "arflags": ["rcsD"],  # D: without times and owners
         "ldflags": list(tools.ldflags),
         "incbin": "-I",
         "map": MAP_FLAG,
@@ -144,8 +144,8 @@ def _tools(tools: Toolchain, target: Target) -> Tools:
     }
 
 
-def _files(net: str, board: Board, flashing: Flashing) -> NetworkFiles:
-    """The files of a network of this name, whatever it computes and however it runs."""
+def _name_files(net: str, board: Board, flashing: Flashing) -> NetworkFiles:
+    """The files of a network with this name. They do not depend on what it computes or how it runs."""
     from buildtool.firmware.flashfiles import suffixes
 
     emitted = (".c", ".h", ".plan", "_arena.json", "_quantization.h", "_weights.S", "_weights.bin")
@@ -166,16 +166,16 @@ def _files(net: str, board: Board, flashing: Flashing) -> NetworkFiles:
     }
 
 
-def _commands(choice: TargetChoice, flashing: Flashing) -> dict[str, list[str | Slot]]:
-    """Command lines of buildtool; `sizes` writes the files for flash and the report to the folder `out`."""
+def _list_commands(choice: TargetChoice, flashing: Flashing) -> dict[str, list[str | Slot]]:
+    """Buildtool's command lines; `sizes` writes the files for flash and the report to the folder `out`."""
 
     def slot(flag: str, name: str) -> list[str | Slot]:
         return [flag, {"slot": name}]
 
-    # the files for flash: no words for those that are written anyway
-    flashed = [] if flashing == AS_BIN else [f"--format={name}" for name in flashing.formats]
+    # the files for flash: no options for the default format
+    formats = [] if flashing == AS_BIN else [f"--format={name}" for name in flashing.formats]
     if flashing.sign is not None:
-        flashed += [f"--sign={flashing.sign.path}", f"--image-version={flashing.version}"]
+        formats += [f"--sign={flashing.sign.path}", f"--image-version={flashing.version}"]
     run: list[str | Slot] = [{"slot": "model"}, *slot("--board", "board")]
     run += slot("--cmsis-nn", "cmsis_nn") if choice.cmsis_nn else []
     if choice.requantise is not Requantise.EXACT:
@@ -185,7 +185,7 @@ def _commands(choice: TargetChoice, flashing: Flashing) -> dict[str, list[str | 
         run += [flag, str(value)] if value is not None else []
     run += [*slot("--elf", "image"), *slot("--plan", "plan")]
     return {
-        "sizes": [*slot("sizes", "image"), *slot("--board", "board"), *flashed, *slot("--out", "out")],
+        "sizes": [*slot("sizes", "image"), *slot("--board", "board"), *formats, *slot("--out", "out")],
         "profile": ["profile", *run],
         "validate": ["validate", *run],
         "debug": ["debug", *run, *slot("--out", "session")],

@@ -1,4 +1,4 @@
-"""What firmware takes of a board's memories by recorded sizes: an upper bound that needs no compiler."""
+"""An upper bound of the memory that firmware takes, from recorded sizes; it needs no compiler."""
 
 from __future__ import annotations
 
@@ -25,27 +25,27 @@ if TYPE_CHECKING:
     from buildtool.emit.sources import Sources
     from buildtool.graph.types import Graph
 
-# Of emitted code: constants in tables, and what becomes instructions.
+# Figures of emitted code: constants in tables, and constructs that become instructions.
 FEATURES = ("files", "numbers", "operators", "calls", "arguments", "loops", "branches", "assignments")
 ANY_COMPILER = "any"  # for `bound`
-LEAST_SHARE = 2 / 3  # of the bound of code: what is linked is not less, small networks included
+LEAST_SHARE = 2 / 3  # linked code is at least this share of its bound, also for small networks
 _COMMENT = re.compile(r"/\*.*?\*/|^#.*?$|NN_TRACE\w*\(.*?\);", re.DOTALL | re.MULTILINE)
 _TABLE = re.compile(r"static const \w+ \w+(?:\[\d*\])* = \{(.*?)\};", re.DOTALL)
-_AROUND_ARENA = 128  # bytes that the test firmware watches, before and behind
-_LEAST_NETWORK = 512  # code and constants of a network of one operator
-_SPARE = 256  # what the fitted size of emitted code was short of at most, of random small networks
-_TINY_ARENA = 512  # an arena that the test firmware paints without a loop,
-_UNROLLED = 1024  # and what that takes
-_SECOND = 512  # of the test firmware, for painting and watching a second arena
-LIKENED = (("-march=rv32imac_zicsr", "-mabi=ilp32"), 0)  # the core whose code others are estimated by,
-LIKENED_KERNELS, LIKENED_FACTOR = "reference", 1.5  # its kernels, and how much larger that of others may be
-_SHARED, _SHARING = "_threads.c", 512  # the end of the names of files that share calls among threads; bytes
-_THREAD_STACK = 2048  # as in kernels/runtime/nn_parallel.c
-_GAPS = 64 + 16  # at most, where arena and variables share a memory; the arena is aligned to 64
+_AROUND_ARENA = 128  # bytes before and behind the arena that the test firmware watches
+_LEAST_NETWORK = 512  # bytes of code and constants of a network with one operator
+_SPARE = 256  # bytes: the largest error of the fitted size of emitted code, over random small networks
+_TINY_ARENA = 512  # bytes: the test firmware paints an arena up to this size without a loop,
+_UNROLLED = 1024  # which takes this many bytes of code
+_SECOND = 512  # bytes of the test firmware for painting and watching a second arena
+LIKENED = (("-march=rv32imac_zicsr", "-mabi=ilp32"), 0)  # other cores' code is estimated from this core's,
+LIKENED_KERNELS, LIKENED_FACTOR = "reference", 1.5  # its kernels, and the factor for other cores
+_SHARED, _SHARING = "_threads.c", 512  # files with this ending share calls among threads; their bytes
+_THREAD_STACK = 2048  # bytes, as in kernels/runtime/nn_parallel.c
+_GAPS = 64 + 16  # the most bytes, where arena and variables share a memory; the arena is aligned to 64
 
 
 def features(source: str) -> tuple[int, ...]:
-    """The numbers of FEATURES in a network's C file."""
+    """The FEATURES of a network's C file, as numbers."""
     code = _COMMENT.sub("", source)
     tables = _TABLE.findall(code)
     body = _TABLE.sub("", code)
@@ -63,51 +63,54 @@ def features(source: str) -> tuple[int, ...]:
 
 
 def bound(sources: Sources, plan: Plan, target: Target, compiler: str) -> Footprint | None:
-    """The most that a network's firmware takes; None where nothing is recorded of the core or a kernel.
+    """The upper bound of a network's firmware; None without recorded sizes for the core or a kernel.
 
-    `compiler`: the installed one ("": the newest recorded one of the board's first toolchain). Where it is
-    not recorded, the largest recorded figures count.
+    `compiler` is the installed compiler ("": the newest recorded one of the board's first toolchain).
+    Where it is not recorded, the largest recorded figures count.
     """
     entries = recorded_sizes(target.board.core)
     if plan.loads or not entries:
         return None
-    chosen = [entry for entry in entries if entry.compiler == compiler]
-    if not chosen and not compiler:
+    rows = [entry for entry in entries if entry.compiler == compiler]
+    if not rows and not compiler:
         first = next(iter(target.board.toolchains), "")
-        chosen = [entry for entry in entries if entry.toolchain == first][-1:]
-    chosen = chosen or list(entries)
+        rows = [entry for entry in entries if entry.toolchain == first][-1:]
+    rows = rows or list(entries)
     code = Counter[str]()
-    for entry in chosen:
-        own = _code(sources, plan, target, entry)
+    for entry in rows:
+        own = _count_code(sources, plan, target, entry)
         if own is None:
             return None
         code |= Counter(own)
-    variables = max(entry.variables for entry in chosen)
-    uses = _uses(plan, target, len(sources.image.data), code, variables, _guard_bytes(target.board))
-    return Footprint(" or ".join(entry.compiler for entry in chosen), False, uses)
+    variables = max(entry.variables for entry in rows)
+    uses = _list_uses(plan, target, len(sources.image.data), code, variables, _find_guard_bytes(target.board))
+    return Footprint(" or ".join(entry.compiler for entry in rows), False, uses)
 
 
 def estimate(sources: Sources, plan: Plan, target: Target) -> Footprint | None:
-    """An estimate, and no bound, for a core without a compiler: 1.5 times the code of RV32IMAC.
+    """An estimate (not a bound) for a core without a compiler: 1.5 times the code of RV32IMAC.
 
-    A kernel that RV32IMAC does not have counts as its largest plain one. None where code does not lie in the
-    arena's memory, from which it then takes nothing.
+    A kernel that RV32IMAC does not have counts as its largest plain kernel. None where code and arena are
+    in different memories, as the code then takes nothing from the arena.
     """
     from buildtool.emit.sources import kernel_sources
 
     board, entry = target.board, next(iter(read(*LIKENED)[1]), None)
     if entry is None or board.code != board.arena:
         return None
-    own = _network_code(sources, entry)
+    own = _estimate_network_code(sources, entry)
     code = _liken(kernel_sources(plan, target), max(int(own), _LEAST_NETWORK), target, entry)
-    uses = _uses(plan, target, len(sources.image.data), code, entry.variables, 0)
+    uses = _list_uses(plan, target, len(sources.image.data), code, entry.variables, 0)
     return Footprint(f"{LIKENED_FACTOR:g} times RV32IMAC", False, uses)
 
 
 def _liken(paths: Sequence[Path], own: int, target: Target, entry: Recorded) -> Counter[str]:
-    """Code and constants by owner, from another core's sizes; `own`: bytes of the network's code there."""
+    """Code and constants by owner, from another core's sizes.
+
+    `own` is the bytes of the network's code on that core.
+    """
     plain = {name: size for name, size in entry.code.items() if name.startswith(LIKENED_KERNELS)}
-    kernels = [path for path in paths if path.name not in RUNTIME]  # that is part of the firmware
+    kernels = [path for path in paths if path.name not in RUNTIME]  # the runtime is part of the firmware
     each = {path: plain.get(f"{LIKENED_KERNELS}/{path.name}", max(plain.values())) for path in kernels}
     each |= {path: _SHARING for path in kernels if path.name.endswith(_SHARED)}
     sizes = {needs.KERNELS: sum(each.values()), needs.FIRMWARE: entry.firmware, needs.NETWORK: own}
@@ -116,8 +119,8 @@ def _liken(paths: Sequence[Path], own: int, target: Target, entry: Recorded) -> 
     return code
 
 
-def _network_code(sources: Sources, entry: Recorded) -> float:
-    """Code and constants of what is emitted."""
+def _estimate_network_code(sources: Sources, entry: Recorded) -> float:
+    """The bytes of code and constants of the emitted C files."""
     numbers = features("\n".join(sources.files[name].decode() for name in sources.c_files))
     return sum(entry.network[name] * n for name, n in zip(FEATURES, numbers, strict=True))
 
@@ -126,15 +129,15 @@ def _network_code(sources: Sources, entry: Recorded) -> float:
 
 
 def is_estimated(target: Target) -> bool:
-    """Whether the size of a board's code is estimated from another core's, for want of a compiler here."""
+    """Whether a board's code size is estimated from another core's, as there is no compiler here."""
     board = target.board
     return board.is_native and board.code == board.arena and board.memory(board.weights).bandwidth > 0
 
 
 def foreseen(graph: Graph, plan: Plan, target: Target, session: Session | None = None) -> Footprint | None:
-    """What a plan's firmware takes by the sizes recorded of any compiler; None where there are none.
+    """The firmware's footprint by the recorded sizes of all compilers; None where there are none.
 
-    It asks for no compiler, and packs no weights.
+    It needs no compiler and packs no weights.
     """
     from buildtool.emit.sources import emit
 
@@ -155,11 +158,11 @@ def firmware(
     *,
     least: bool = False,
 ) -> tuple[Taken, ...]:
-    """What firmware takes of a board's memories beside the arena and the network's state.
+    """The bytes that firmware takes in the board's memories besides the arena and the network's state.
 
-    Code in the arena's memory is that of `plan`, or without one the least that every plan has. `least`:
-    bounds count at the least that linking may leave of them, and gaps not at all; estimates as they are.
-    Nothing for programs of this machine.
+    Code in the arena's memory is the code of `plan`, or without a plan the least code that every plan
+    has. `least`: bounds count with LEAST_SHARE, and gaps do not count, but estimates do not change.
+    Programs of this machine take nothing.
     """
     board = target.board
     share = LEAST_SHARE if least and not is_estimated(target) else 1.0
@@ -168,47 +171,49 @@ def firmware(
     entries = read(*LIKENED)[1] if is_estimated(target) else recorded_sizes(board.core)
     parts = {name: Counter({needs.AROUND: _AROUND_ARENA}) for name in arena_memories(board)}
     variables = max((entry.variables for entry in entries), default=0)
-    parts.setdefault(board.data, Counter()).update(_data_parts(board, _guard_bytes(board), variables))
+    parts.setdefault(board.data, Counter()).update(
+        _list_data_parts(board, _find_guard_bytes(board), variables)
+    )
     if board.data in board.holders:
         parts[board.data][needs.ALIGNMENT] = _GAPS
     if board.weights in board.holders:
         kernels = catalogue.select_all(target, graph)
         parts.setdefault(board.weights, Counter())[needs.WEIGHTS] = image_layout(graph, kernels).size
     if board.code in board.holders:
-        code = _code_beside(graph, target, plan, session)
+        code = _count_code_beside(graph, target, plan, session)
         parts.setdefault(board.code, Counter()).update(code)
-    taken = []
+    rows = []
     for memory, each in parts.items():
         for name, size in each.items():
             is_bound = name.startswith((needs.CODE, needs.VARIABLES))  # else the size is exact
-            counted = int(size * share) if is_bound else size
-            if counted and (name != needs.ALIGNMENT or share == 1):
-                taken.append(Taken(memory, name, counted))
-    return tuple(taken)
+            scaled = int(size * share) if is_bound else size
+            if scaled and (name != needs.ALIGNMENT or share == 1):
+                rows.append(Taken(memory, name, scaled))
+    return tuple(rows)
 
 
-def _data_parts(board: Board, guard: int, variables: int) -> dict[str, int]:
-    """The parts of firmware in the memory of data, beside an arena and state."""
+def _list_data_parts(board: Board, guard: int, variables: int) -> dict[str, int]:
+    """The parts of firmware in the memory of data, besides an arena and state."""
     return {needs.STACK: board.stack_bytes, needs.GUARD: guard, f"{needs.VARIABLES} of all": variables}
 
 
-def _guard_bytes(board: Board) -> int:
-    """Bytes below the stack that catch its overflow."""
+def _find_guard_bytes(board: Board) -> int:
+    """The bytes below the stack that detect its overflow."""
     return int(getattr(registry.plugin(board), "guard_bytes", lambda _: 0)(board))
 
 
-def _code_beside(
+def _count_code_beside(
     graph: Graph, target: Target, plan: Plan | None, session: Session | None
 ) -> Mapping[str, int]:
-    """Code of firmware that lies in the arena's memory, by owner; nothing where no size is known."""
+    """The firmware's code in the arena's memory, by owner; empty where no size is known."""
     board = target.board
     if plan is not None:
-        found = foreseen(graph, plan, target, session)
-        of_code = found.use(board.code).parts if found else ()
-        counted = {needs.ARENA, needs.AROUND, needs.STATE, needs.WEIGHTS, *_data_parts(board, 0, 0)}
-        code = {part.name: part.bytes for part in of_code if part.name not in counted}
+        footprint = foreseen(graph, plan, target, session)
+        of_code = footprint.use(board.code).parts if footprint else ()
+        others = {needs.ARENA, needs.AROUND, needs.STATE, needs.WEIGHTS, *_list_data_parts(board, 0, 0)}
+        code = {part.name: part.bytes for part in of_code if part.name not in others}
         if needs.ALIGNMENT in code and board.data == board.code:
-            code[needs.ALIGNMENT] -= _GAPS  # that is counted with the variables
+            code[needs.ALIGNMENT] -= _GAPS  # these gaps count with the variables
         return code
     paths = source_files(target, [kernel for kernel in catalogue.select_all(target, graph) if kernel])
     if is_estimated(target):
@@ -222,8 +227,8 @@ def _code_beside(
     }
 
 
-def _code(sources: Sources, plan: Plan, target: Target, entry: Recorded) -> dict[str, int] | None:
-    """Code and constants by owner; None for a kernel that is not recorded."""
+def _count_code(sources: Sources, plan: Plan, target: Target, entry: Recorded) -> dict[str, int] | None:
+    """Code and constants by owner; None if a kernel is not recorded."""
     from buildtool.emit.sources import kernel_sources, plan_routines
 
     # The runtime is part of the firmware.
@@ -231,10 +236,10 @@ def _code(sources: Sources, plan: Plan, target: Target, entry: Recorded) -> dict
     names = [f"{path.parent.name}/{path.name}" for path in kernels]
     if any(name not in entry.code for name in names):
         return None
-    called = ["", *(c.symbol for c in (*target.named(plan.kernels), *plan_routines(plan, target)) if c)]
-    helpers = {name for symbol in called for name in entry.helpers.get(symbol, ())}
+    symbols = ["", *(c.symbol for c in (*target.named(plan.kernels), *plan_routines(plan, target)) if c)]
+    helpers = {name for symbol in symbols for name in entry.helpers.get(symbol, ())}
     helpers |= {"memmove"} & set(entry.support) if plan.moves else set()
-    own = _network_code(sources, entry)
+    own = _estimate_network_code(sources, entry)
     around = entry.firmware + (_UNROLLED if min(plan.arenas) <= _TINY_ARENA else 0)
     around += _SECOND if plan.second_at else 0
     return {
@@ -245,7 +250,7 @@ def _code(sources: Sources, plan: Plan, target: Target, entry: Recorded) -> dict
     }
 
 
-def _uses(
+def _list_uses(
     plan: Plan, target: Target, weights: int, code: Counter[str], variables: int, guard: int
 ) -> tuple[MemoryUse, ...]:
     board = target.board
@@ -254,13 +259,13 @@ def _uses(
     for name, size in zip(board.holders, plan.arenas, strict=False):
         gaps = _GAPS if name == board.data else 0
         arenas.append((name, {needs.ARENA: size, needs.AROUND: _AROUND_ARENA, needs.ALIGNMENT: gaps}))
-    for memory, named in (
+    for memory, sizes in (
         (board.code, dict(code)),
         (board.weights, {needs.WEIGHTS: weights}),
-        (board.data, {**_data_parts(board, guard, variables), needs.STATE: plan.state_bytes}),
+        (board.data, {**_list_data_parts(board, guard, variables), needs.STATE: plan.state_bytes}),
         *arenas,
     ):
-        parts.setdefault(memory, Counter()).update(named)
+        parts.setdefault(memory, Counter()).update(sizes)
     if weights_follow_firmware(board):
         place = board.image.code_start + sum(code.values())
         gap = boundary(board.memory(board.weights), place) - sum(code.values())

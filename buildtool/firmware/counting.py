@@ -1,4 +1,7 @@
-"""Footprints of firmware: bounds from recorded sizes, which need no tool, or exact ones of linked images."""
+"""Footprints of firmware: bounds from recorded sizes, or exact ones of linked images.
+
+Bounds need no compiler.
+"""
 
 from __future__ import annotations
 
@@ -29,9 +32,10 @@ LINKED, BOUND, ESTIMATED, UNCOUNTED = "linked", "bound", "estimated", "uncounted
 
 @dataclass(frozen=True)
 class Count:
-    """A footprint (None: the code's size is not known), and why nothing was linked, if nothing was.
+    """A footprint (None: the size of the code is not known).
 
-    `estimated`: from another core's code. `stack`: bytes that an invoke takes at most, None if not recorded.
+    `note` says why nothing was linked. `estimated`: it is from another core's code. `stack` is an upper
+    limit of an invoke's stack in bytes, None if not recorded.
     """
 
     footprint: Footprint | None
@@ -41,7 +45,7 @@ class Count:
 
     @property
     def how(self) -> str:
-        """linked, bound, estimated or uncounted."""
+        """One of linked, bound, estimated and uncounted."""
         if self.footprint is None:
             return UNCOUNTED
         if self.estimated:
@@ -57,13 +61,13 @@ def count_footprint(
     suffices: Callable[[Footprint], bool],
     session: Session,
 ) -> Count:
-    """The footprint of a network's test firmware on a board.
+    """Returns the footprint of a network's test firmware on a board.
 
-    It is compiled and linked where the board's compiler is there, unless `suffices` says that an upper bound
-    from recorded sizes will do.
+    The firmware is compiled and linked where the board's compiler is installed, unless `suffices` says
+    that an upper bound from recorded sizes is enough.
     """
     if target.board.is_native:
-        note = "images for this board run on this machine: their code says nothing about the board's"
+        note = "firmware for this board runs on this machine: its code size says nothing about the board"
         return Count(foreseen(graph, plan, target, session), note, is_estimated(target))
     sources = emit(graph, plan, target, name, session)
     tools, note = None, ""
@@ -88,15 +92,15 @@ def count_footprint(
 # ---- compiled and linked, whether it fits or not ----------------------------------------------------
 
 
-_DATA_LOAD = "__data_load"  # the linker scripts' own: where initial values are stored
-_ARENAS = (".nn_arena", ".nn_second_arena")  # their sections
+_DATA_LOAD = "__data_load"  # a symbol of the linker scripts: the place of stored initial values
+_ARENAS = (".nn_arena", ".nn_second_arena")  # sections
 _LENGTH = re.compile(rb"LENGTH = 0x[0-9a-fA-F]+")
-_ROOMY = b"LENGTH = 0x10000000"  # 256 MB: whatever is linked fits
+_ROOMY = b"LENGTH = 0x10000000"  # 256 MB: all firmware fits
 
 
 @dataclass(frozen=True)
 class LinkedImage:
-    """A linked image: its bytes, its sections, and what each object brings to them, by its file name."""
+    """A linked firmware image: its bytes, its sections, and each object's share of them, by file name."""
 
     elf: bytes
     compiler: str
@@ -111,16 +115,16 @@ def link_footprint(sources: Sources, plan: Plan, target: Target, toolchain: Tool
         image = link_anyway(sources, plan, target, toolchain, Path(folder))
     owners = {path.name: needs.NETWORK for path in image.objects.network}
     owners |= {path.name: needs.KERNELS for path in image.objects.kernels}
-    shares: dict[str, Counter[str]] = {}  # of each output section the bytes by owner
+    shares: dict[str, Counter[str]] = {}  # output section -> bytes by owner
     for share in image.shares:
         shares.setdefault(share.output, Counter())[owners.get(share.file, needs.FIRMWARE)] += share.bytes
-    return Footprint(image.compiler, True, _uses(image, target.board, shares, plan.arenas))
+    return Footprint(image.compiler, True, _list_uses(image, target.board, shares, plan.arenas))
 
 
 def link_anyway(
     sources: Sources, plan: Plan, target: Target, toolchain: Toolchain, folder: Path
 ) -> LinkedImage:
-    """Compiles and links a network's test firmware in `folder`, also where a memory is too small for it."""
+    """Compiles and links a network's test firmware in `folder`, even where a memory is too small for it."""
     objects = compile_firmware(sources, plan, target, toolchain, folder)
     elf = folder / "image.elf"
     flags = ("-Xlinker", "--no-check-sections")
@@ -128,21 +132,21 @@ def link_anyway(
         link(toolchain, objects.all, elf, target, flags)
     except ToolError:
         link(roomy(toolchain), objects.all, elf, target, flags)
-    found = contributions(map_of(elf).read_text(encoding="utf-8", errors="replace"))
-    shares = tuple(share._replace(file=Path(share.file).name) for share in found)
+    table = map_of(elf).read_text(encoding="utf-8", errors="replace")
+    shares = tuple(share._replace(file=Path(share.file).name) for share in contributions(table))
     data = elf.read_bytes()
     return LinkedImage(data, toolchain.identity, tuple(list_sections(open_elf(data))), shares, objects)
 
 
 def roomy(toolchain: Toolchain) -> Toolchain:
-    """The toolchain with a linker script whose memories have no end; unchanged without a script."""
+    """The toolchain with a linker script whose memories are very large; unchanged without a script."""
     script = toolchain.script
     if script is None:
         return toolchain
     return replace(toolchain, script=LinkerScript(script.name, _LENGTH.sub(_ROOMY, script.data), script.flag))
 
 
-def _uses(
+def _list_uses(
     image: LinkedImage, board: Board, shares: Mapping[str, Mapping[str, int]], arenas: Sequence[int]
 ) -> tuple[MemoryUse, ...]:
     ends: dict[str, int] = {}
@@ -150,7 +154,7 @@ def _uses(
 
     def add(address: int, size: int, named: Mapping[str, int]) -> None:
         before = [memory for memory in board.memories if memory.base <= address]
-        if before:  # what overflows a memory belongs to it
+        if before:  # bytes behind the end of a memory count for it
             memory = max(before, key=lambda memory: memory.base)
             ends[memory.name] = max(ends.get(memory.name, 0), address + size - memory.base)
             parts.setdefault(memory.name, Counter()).update(named)
@@ -159,7 +163,7 @@ def _uses(
         add(section.address, section.size, _name_parts(section, board, shares, arenas))
         if section.load_address not in (-1, section.address):
             add(section.load_address, section.size, {needs.INITIAL: section.size})
-    # ld.lld aligns the end of the code for the initial values of variables even where there are none.
+    # ld.lld aligns the end of the code for the variables' initial values, even where there are none.
     table = open_elf(image.elf).get_section_by_name(".symtab")
     for symbol in (table.get_symbol_by_name(_DATA_LOAD) or []) if table is not None else []:
         add(int(symbol["st_value"]), 0, {})

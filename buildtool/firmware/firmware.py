@@ -1,4 +1,4 @@
-"""Compiles and links emitted sources to an image."""
+"""Compiles and links emitted sources to a firmware image."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from buildtool.target.types import Target, Toolchain
 
 @dataclass(frozen=True)
 class Firmware:
-    """A linked image on disk, and its compiler."""
+    """A linked firmware image on disk, and its compiler."""
 
     elf: Path
     compiler: str
@@ -53,7 +53,7 @@ class Objects:
 
     @property
     def all(self) -> tuple[Path, ...]:
-        """Every object, in the order of the link."""
+        """All objects, in the order of the link."""
         return (*self.network, *self.weights, *self.kernels, *self.others)
 
 
@@ -69,8 +69,8 @@ def build_firmware(
 ) -> Firmware:
     """Compiles and links the test firmware of a network below `folder`.
 
-    `flags` are for every compilation and the link (-DNN_TRACE, sanitizers); `tell` hears of progress.
-    `own_harness`: the firmware's own C, if that is not the plugin's.
+    `flags` are for every compilation and the link (-DNN_TRACE, sanitizers). `tell` gets the progress as
+    text. `own_harness` has the firmware's own C, instead of the plugin's.
     """
     objects = compile_firmware(sources, plan, target, toolchain, folder, flags, tell, own_harness)
     elf = folder / f"{sources.net}.elf"
@@ -89,12 +89,12 @@ def compile_firmware(
     tell: Callable[[str], None] = lambda _: None,
     own_harness: Harness | None = None,
 ) -> Objects:
-    """Compiles the test firmware of a network below `folder`, as `build_firmware` links it."""
+    """Compiles the test firmware of a network below `folder`, with the arguments of `build_firmware`."""
     emitted = folder / "src"
     write_files(sources.files, emitted)
     includes = kernel_includes(target)
     renames = toolchain.renames
-    if renames:  # debuggers look for what is emitted in the folder that they are started in
+    if renames:  # debuggers look for the emitted files in the folder where they start
         renames = (*renames, f"{RENAMES}{emitted.resolve()}=.")
     own_sources = own_harness or harness(target.board, toolchain)
     all_flags = (*toolchain.cflags, *own_sources.flags, *flags)
@@ -117,10 +117,10 @@ def compile_firmware(
 def link(
     toolchain: Toolchain, objects: Sequence[Path], elf: Path, target: Target, flags: Sequence[str] = ()
 ) -> None:
-    """Links objects; the error for a memory that overflows names it, and the missing bytes.
+    """Links objects; an error about a memory that overflows names the memory and the missing bytes.
 
-    The linker script and the linker's map are written beside the image. Objects below its folder are named
-    relative to it, as the map then lists them.
+    The linker script and the linker's map are written into the image's folder. Objects below this folder
+    have paths relative to it, and the map lists them so.
     """
     folder = elf.parent.resolve()
     paths = [path.resolve() for path in objects]
@@ -135,34 +135,34 @@ def link(
     ]
     try:
         what = f"linking {elf.name}"
-        said = run(command, what, folder, lambda said: explain_link_failure(said, target.board))
-        refuse_unless_made(elf, what, toolchain.cc, said)
+        output = run(command, what, folder, lambda text: explain_link_failure(text, target.board))
+        refuse_unless_made(elf, what, toolchain.cc, output)
     except ToolError:
         elf.unlink(missing_ok=True)
         raise
 
 
 def map_of(elf: Path) -> Path:
-    """The path of the linker's map of an image."""
+    """The path of the linker's map of a firmware image."""
     return elf.with_suffix(".map")
 
 
 def link_flags(toolchain: Toolchain, folder: Path) -> tuple[str, ...]:
-    """The flags of a link; the linker script that they name is written to `folder`."""
+    """Returns the flags of a link; writes the linker script that they name to `folder`."""
     if toolchain.script is not None:
         write_files({toolchain.script.name: toolchain.script.data}, folder)
     return toolchain.link_flags(folder)
 
 
 def arena_map(net: str, name: str, plan: Plan, graph: Graph, session: Session) -> dict[str, bytes]:
-    """`net`_arena.json: places and steps of the buffers in the arena of the network `name`."""
-    described = to_json(plan, graph, session)
-    shown: dict[str, object] = {
-        key: described[key] for key in ("arena_bytes", "alignment", "accounting", "buffers", "loads", "moves")
+    """Returns the file `net`_arena.json: the buffers in the arena of the network `name`, and their steps."""
+    view = to_json(plan, graph, session)
+    rows: dict[str, object] = {
+        key: view[key] for key in ("arena_bytes", "alignment", "accounting", "buffers", "loads", "moves")
     }
     if plan.second_at:
-        shown["second_at"] = plan.second_at
-    text = json.dumps({"network": name, "plan": digest(plan), **shown}, indent=1, sort_keys=True)
+        rows["second_at"] = plan.second_at
+    text = json.dumps({"network": name, "plan": digest(plan), **rows}, indent=1, sort_keys=True)
     return {f"{net}_arena.json": (text + "\n").encode()}
 
 
@@ -171,22 +171,22 @@ def for_other_tools(plugin: TargetPlugin, sources: Sources, plan: Plan, target: 
     make = getattr(plugin, "build_files", None)
     if make is None:
         return {}
-    used = kernel_sources(plan, target)
-    kernels = {f"{path.parent.name}/{path.name}": path for path in used}
-    folders = dict.fromkeys([*kernel_includes(target), *sorted({path.parent for path in used})])
+    paths = kernel_sources(plan, target)
+    kernels = {f"{path.parent.name}/{path.name}": path for path in paths}
+    folders = dict.fromkeys([*kernel_includes(target), *sorted({path.parent for path in paths})])
     headers = {
         f"{folder.name}/{path.name}": path for folder in folders for path in sorted(folder.glob("*.h"))
     }
     includes = tuple(sorted({name.partition("/")[0] for name in headers}))
-    copied = {f"kernels/{name}": path.read_bytes() for name, path in {**kernels, **headers}.items()}
+    copies = {f"kernels/{name}": path.read_bytes() for name, path in {**kernels, **headers}.items()}
     exported = Exported(sources.net, target.board, sources.files, tuple(kernels), includes)
-    return {**copied, **make(exported)}
+    return {**copies, **make(exported)}
 
 
 def compile_with_vendor(
     plugin: TargetPlugin, net: str, files: dict[str, bytes], tell: Callable[[str], None]
 ) -> VendorBuild | None:
-    """The vendor's own compiler's build of the files; None if it is not installed, or not needed."""
+    """Builds the files with the vendor's own compiler; None if it is not installed, or not needed."""
     compile_ = getattr(plugin, "vendor_build", None)
     if compile_ is None:
         return None

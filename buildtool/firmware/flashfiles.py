@@ -1,7 +1,7 @@
-"""The files for flash of a linked image, in the formats that are asked for.
+"""The files for flash of a linked firmware image, in the requested formats.
 
-NET.FORMAT has all that is flashed, NET_weights.FORMAT the weights' partition alone, NET_code.FORMAT all else.
-A .bin file has no addresses: NET.bin is of the code's memory, from the firmware's start. Gaps that a format
+NET.FORMAT has everything, NET_weights.FORMAT only the weights' partition, and NET_code.FORMAT the rest. A
+.bin file has no addresses: NET.bin covers the code's memory, from the firmware's start. Gaps that a format
 cannot leave out are filled with 0xFF, as in erased flash. MCUboot's own tool, imgtool (an extra), signs
 firmware for that boot loader.
 """
@@ -28,32 +28,32 @@ from buildtool.target.types import Board
 
 FILL = b"\xff"
 _HEX_ROW = 16  # bytes of a record
-_DATA, _END, _UPPER = 0, 1, 4  # types of records: data, the last one, the upper 16 bits of addresses
+_DATA, _END, _UPPER = 0, 1, 4  # types of records: data, end of file, the upper 16 bits of addresses
 _PAGE = 256  # bytes of a UF2 block's payload
 _UF2 = struct.Struct("<8I476sI")
 _UF2_FIRST, _UF2_SECOND, _UF2_LAST = 0x0A324655, 0x9E5D5157, 0x0AB16F30
 _HAS_FAMILY = 0x2000
-MOST_BINARY = 1 << 28  # bytes: a gap may be as long as an address range
+MOST_BINARY = 1 << 28  # bytes: a gap may be very long
 
 
 class Piece(NamedTuple):
-    """Bytes, and their address in flash."""
+    """Bytes and their address in flash."""
 
     address: int
     data: bytes
 
     @property
     def end(self) -> int:
-        """The address behind them."""
+        """The address behind the last byte."""
         return self.address + len(self.data)
 
 
 def join_pieces(pieces: Iterable[Piece]) -> list[Piece]:
-    """Pieces by address, those that touch as one. ToolError where two of them overlap."""
+    """Sorts pieces by address and joins those that touch; ToolError where two of them overlap."""
     whole: list[Piece] = []
     for piece in sorted(piece for piece in pieces if piece.data):
         if whole and piece.address < whole[-1].end:
-            raise ToolError(f"two parts of the image are to be flashed to {piece.address:#x}")
+            raise ToolError(f"two parts of the firmware image overlap at address {piece.address:#x}")
         if whole and piece.address == whole[-1].end:
             whole[-1] = Piece(whole[-1].address, whole[-1].data + piece.data)
         else:
@@ -62,11 +62,11 @@ def join_pieces(pieces: Iterable[Piece]) -> list[Piece]:
 
 
 def binary(pieces: Iterable[Piece], start: int) -> bytes:
-    """All bytes from the address `start` on; no piece begins before it."""
+    """All bytes from the address `start` on; ToolError if a piece begins before it."""
     flat = bytearray()
     for piece in join_pieces(pieces):
         if piece.address < start:
-            raise ToolError(f"the image has bytes at {piece.address:#x}, before {start:#x}")
+            raise ToolError(f"the firmware image has bytes at {piece.address:#x}, before {start:#x}")
         gap = piece.address - start - len(flat)
         if gap + len(flat) > MOST_BINARY:
             raise ToolError(
@@ -78,7 +78,7 @@ def binary(pieces: Iterable[Piece], start: int) -> bytes:
 
 
 def intel_hex(pieces: Iterable[Piece]) -> bytes:
-    """Records of 16 bytes, none across a multiple of 16; addresses of 32 bits."""
+    """A file of Intel hex: records of up to 16 bytes, none across a multiple of 16, and 32-bit addresses."""
     text, upper = "", 0
 
     def record(kind: int, address: int, data: bytes) -> str:
@@ -95,7 +95,7 @@ def intel_hex(pieces: Iterable[Piece]) -> bytes:
 
 
 def _split_rows(piece: Piece, size: int) -> Iterator[tuple[int, bytes]]:
-    """The piece in rows that end at multiples of `size`."""
+    """Yields (address, data) of the piece in rows that end at multiples of `size`."""
     at = piece.address
     while at < piece.end:
         end = min(at - at % size + size, piece.end)
@@ -104,7 +104,7 @@ def _split_rows(piece: Piece, size: int) -> Iterator[tuple[int, bytes]]:
 
 
 def uf2(pieces: Iterable[Piece], family: int) -> bytes:
-    """Blocks of 512 bytes, each with a page of 256 at a multiple of 256."""
+    """A UF2 file: blocks of 512 bytes, each with 256 bytes of data at a multiple of 256."""
     pages: dict[int, bytearray] = {}
     for piece in join_pieces(pieces):
         for address, data in _split_rows(piece, _PAGE):
@@ -124,7 +124,7 @@ def uf2(pieces: Iterable[Piece], family: int) -> bytes:
 
 
 _MOST_SHOWN = 300  # characters of imgtool's message
-_PATIENCE = 60.0  # seconds
+_TIMEOUT = 60.0  # seconds
 
 
 @dataclass(frozen=True)
@@ -137,22 +137,22 @@ class Signing:
     def sign(self, code: list[Piece], board: Board) -> Piece:
         """The firmware with MCUboot's header and trailer, at the start of the board's slot.
 
-        ToolError where imgtool is missing or refuses.
+        ToolError where imgtool is missing or fails.
         """
         boot = board.image.mcuboot
         assert boot is not None
         if find_spec("imgtool") is None:
-            text = "imgtool, which signs images for MCUboot, is not installed"
+            text = "imgtool, which signs firmware for MCUboot, is not installed"
             raise ToolError(text, hint="run: pip install imgtool")
         slot = board.memory(board.code).base + board.image.code_start
         words = [
             *("--header-size", str(boot.header_bytes), "--pad-header", "--align", str(boot.align)),
             *("--slot-size", str(boot.slot_bytes), "--version", self.version),
         ]
-        return Piece(slot, self._imgtool(words, binary(code, slot + boot.header_bytes)))
+        return Piece(slot, self._run_imgtool(words, binary(code, slot + boot.header_bytes)))
 
-    def _imgtool(self, words: list[str], code: bytes) -> bytes:
-        """What imgtool makes of the code; ToolError with its last line."""
+    def _run_imgtool(self, words: list[str], code: bytes) -> bytes:
+        """Runs imgtool on the code and returns its file; ToolError with the last line of its output."""
         with scratch() as name:
             folder = Path(name)
             (folder / "key.pem").touch(0o600)
@@ -160,21 +160,21 @@ class Signing:
             (folder / "code.bin").write_bytes(code)
             command = (sys.executable, "-P", "-m", "imgtool.main", "sign", "--key", "key.pem")
             try:
-                done = subprocess.run(
+                process = subprocess.run(
                     [*command, *words, "code.bin", "signed.bin"],
                     cwd=folder,
                     stdin=subprocess.DEVNULL,
                     capture_output=True,
                     text=True,
                     errors="replace",
-                    timeout=_PATIENCE,
+                    timeout=_TIMEOUT,
                 )
             except (OSError, subprocess.TimeoutExpired) as error:
                 raise ToolError(f"imgtool did not sign the firmware: {error}") from None
-            if done.returncode == 0 and (folder / "signed.bin").is_file():
+            if process.returncode == 0 and (folder / "signed.bin").is_file():
                 return (folder / "signed.bin").read_bytes()
-        lines = [line.strip() for line in (done.stderr or done.stdout).splitlines() if line.strip()]
-        last = lines[-1][:_MOST_SHOWN] if lines else "it said nothing"  # behind a trace
+        lines = [line.strip() for line in (process.stderr or process.stdout).splitlines() if line.strip()]
+        last = lines[-1][:_MOST_SHOWN] if lines else "it printed nothing"  # a trace comes before it
         hint = "check the key: an unencrypted private key of ed25519, ECDSA or RSA, as PEM"
         if re.search(r"exceeds|too large|Image size", last):
             hint = "make the network or the firmware smaller, or slot_bytes of [image.mcuboot] larger"
@@ -189,35 +189,35 @@ _SECTION = ".nn_weights"
 
 
 def check_formats(board: Board, formats: Iterable[Format], *, signed: bool = False) -> None:
-    """UsageError for formats, or a signature, that the board's images cannot have."""
+    """UsageError for formats, or a signature, that are not possible for the board."""
     if board.is_native:
-        asked = [name for name in formats if name not in DEFAULT]
-        if asked or signed:
-            option = "formats" if asked else "sign"
-            text = f"images for board '{board.name}' are programs of this machine, and not flashed"
+        others = [name for name in formats if name not in DEFAULT]
+        if others or signed:
+            option = "formats" if others else "sign"
+            text = f"firmware for board '{board.name}' is a program of this machine and is not flashed"
             raise UsageError(text, option=option, hint=suggest(**{option: None}))
     if Format.UF2 in formats and not board.image.uf2_family:
         raise UsageError(
-            f"no UF2 family number is known of board '{board.name}'",
+            f"the UF2 family number of board '{board.name}' is not known",
             option="formats",
             hint="write uf2_family below [image] in a board's file; github.com/microsoft/uf2 has the list",
         )
     if signed and board.image.mcuboot is None:
         raise UsageError(
-            f"board '{board.name}' has no slot of MCUboot",
+            f"board '{board.name}' has no slot for MCUboot",
             option="sign",
             hint="write [image.mcuboot] with slot_bytes in a board's file",
         )
 
 
 def suffixes(board: Board, formats: Sequence[Format] = DEFAULT, *, signed: bool = False) -> list[str]:
-    """The ends of the names of the files that `flash_files` makes of an image with weights."""
+    """The endings of the names of the files that `flash_files` makes."""
     if board.is_native:
         return []
     names = []
     for name in dict.fromkeys(formats):
         parts = [FlashPart.ALL, FlashPart.WEIGHTS]
-        if signed and name != Format.UF2:  # MCUboot's tools know no UF2
+        if signed and name != Format.UF2:  # MCUboot's tools do not read UF2
             parts.insert(1, FlashPart.SIGNED)
         if name != Format.BIN or board.weights == board.code:
             parts.append(FlashPart.CODE)
@@ -232,23 +232,23 @@ def flash_files(
     formats: Sequence[Format] = DEFAULT,
     signing: Signing | None = None,
 ) -> dict[str, bytes]:
-    """The files by name, none for a native image. ToolError for an image that cannot be written so."""
+    """The files by name; none for a native image. ToolError if the image does not suit a format."""
     check_formats(board, formats, signed=signing is not None)
     if board.is_native:
         return {}
-    weights, code = _parts(data, board)
+    weights, code = _read_parts(data, board)
     whole = [*code, *weights]
     parts = {FlashPart.ALL: whole, FlashPart.WEIGHTS: weights, FlashPart.CODE: code}
     if signing:
         parts[FlashPart.SIGNED] = [signing.sign(code, board)]
-    wanted = suffixes(board, formats, signed=signing is not None)
+    endings = suffixes(board, formats, signed=signing is not None)
     files = {
         f"{stem}{part}.{name}": _write(name, part, pieces, board)
         for part, pieces in parts.items()
         for name in Format
-        if f"{part}.{name}" in wanted and pieces
+        if f"{part}.{name}" in endings and pieces
     }
-    # NET_MEMORY.bin of memories that hold neither code nor weights: an application's own sections
+    # NET_MEMORY.bin for other memories, which have sections of the application
     for memory in board.memories if Format.BIN in formats else ():
         own = [piece for piece in whole if lies_in(memory, piece.address)]
         if own and memory.kind is MemoryKind.ROM and memory.name not in (board.code, board.weights):
@@ -268,16 +268,16 @@ def _write(name: Format, part: FlashPart, pieces: list[Piece], board: Board) -> 
     start = next(region.origin for region in regions(board) if region.name == board.code)
     if part is FlashPart.SIGNED:
         start = memory.base + board.image.code_start
-    # Weights that lie before the firmware are in their own file alone.
+    # Weights before the firmware are only in their own file.
     own = [piece for piece in pieces if piece.address >= start or not weights_before_code(board)]
     return binary([piece for piece in own if lies_in(memory, piece.address)], start)
 
 
-def _parts(data: bytes, board: Board) -> tuple[list[Piece], list[Piece]]:
-    """The weights, and all else that is flashed.
+def _read_parts(data: bytes, board: Board) -> tuple[list[Piece], list[Piece]]:
+    """Returns the weights, and everything else that is flashed.
 
-    Code lies in memory that keeps it, which may be RAM of an emulated board, or in none of the board's
-    memories: that is taken for flash which its file leaves out.
+    Code lies in a memory that keeps it (on an emulated board this may be RAM), or in none of the board's
+    memories. The latter counts as flash that the board's file does not list.
     """
     elf = open_elf(data)
     weights, code = list[Piece](), list[Piece]()
@@ -286,9 +286,9 @@ def _parts(data: bytes, board: Board) -> tuple[list[Piece], list[Piece]]:
             continue
         piece = Piece(section.load_address, bytes(elf.get_section(section.index).data()))
         around = [memory for memory in board.memories if lies_in(memory, piece.address)]
-        keeping = (m.kind is MemoryKind.ROM or m.name in (board.code, board.weights) for m in around)
+        is_flash = (m.kind is MemoryKind.ROM or m.name in (board.code, board.weights) for m in around)
         if section.name == _SECTION:
             weights.append(piece)
-        elif not around or any(keeping):
+        elif not around or any(is_flash):
             code.append(piece)
     return join_pieces(weights), join_pieces(code)

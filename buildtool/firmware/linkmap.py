@@ -1,6 +1,6 @@
-"""Reads the words of a linker, ld.lld or GNU ld: its map, and errors about a memory that is too small.
+"""Reads the output of a linker, ld.lld or GNU ld: its map, and errors about a memory that is too small.
 
-The map lists how many bytes of each output section come from each object.
+The map lists the bytes of each output section by object.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from buildtool.base.plain import show_size
 from buildtool.target.partitions import PARTITION, Region, regions
 from buildtool.target.types import Board
 
-MAP_FLAG = "-Map="  # of the linker, before the file
+MAP_FLAG = "-Map="  # the linker's flag before the file's name
 _MOST_BYTES = 1 << 28  # of a map
 
-# ld.lld: "    40       40       4e     4         obj/000_net.o:(.text.net_init)"; an output section stands
-# one blank behind the numbers, an input section eight more, a symbol another eight.
+# ld.lld: "    40       40       4e     4         obj/000_net.o:(.text.net_init)". An output section is one
+# blank behind the numbers, an input section eight blanks more, a symbol another eight.
 _LLD = re.compile(r" *([0-9a-f]+) +[0-9a-f]+ +([0-9a-f]+) +\d+ (.*)")
 _LLD_INPUT = re.compile(r" {8}(\S.*):\(([^)]*)\)$")
 # GNU ld: ".text  0x00000000  0xc436", " .text.net_init  0x00000040  0x4e obj/000_net.o".
@@ -32,9 +32,9 @@ _ABSOLUTE = re.compile(rb"(?m)(?:(?<=[ \t(])|^)/(?:[^\n/()]*/)*([^\n/()]+)")
 
 
 class Share(NamedTuple):
-    """The bytes that a section of an object brings to a section of the image, and their address.
+    """The bytes of an object's section in a section of the image, and their address.
 
-    `file`: the object's path; "<internal>" for constants that ld.lld has merged, from whatever object.
+    `file` is the object's path. It is "<internal>" for constants that ld.lld has merged, from any object.
     """
 
     output: str
@@ -45,7 +45,7 @@ class Share(NamedTuple):
 
 
 def portable(table: bytes) -> bytes:
-    """A map without the paths of this machine: absolute ones are cut to their last part."""
+    """A map without the paths of this machine: of absolute paths, only the last part is kept."""
     return _ABSOLUTE.sub(rb"\1", table)
 
 
@@ -57,10 +57,10 @@ class Output(NamedTuple):
     bytes: int
 
 
-def map_text(elf: File, named: File | None) -> str:
-    """The text of the map of an image: the named one, or one beside the image ("": none)."""
-    if named is not None:
-        return named.read("the map", _MOST_BYTES).decode("utf-8", "replace")
+def map_text(elf: File, map_file: File | None) -> str:
+    """The text of the map of a firmware image: the given one, or one in the image's folder ("": none)."""
+    if map_file is not None:
+        return map_file.read("the map", _MOST_BYTES).decode("utf-8", "replace")
     if elf.data is not None:
         return ""
     path = Path(elf.path)
@@ -74,12 +74,12 @@ def map_text(elf: File, named: File | None) -> str:
 
 
 def contributions(text: str) -> list[Share]:
-    """The bytes that each object brings, by the text of a linker's map."""
+    """Reads the bytes of each object from the text of a linker's map."""
     return [line for line in _read(text) if isinstance(line, Share) and line.bytes]
 
 
 def outputs(text: str) -> list[Output]:
-    """The sections of the image, by the text of a linker's map."""
+    """Reads the sections of the image from the text of a linker's map."""
     return [line for line in _read(text) if isinstance(line, Output)]
 
 
@@ -93,8 +93,8 @@ def _read(text: str) -> Iterator[Share | Output]:
         if not rest.startswith(" "):
             output = rest
             yield Output(output, address, size)
-        elif (named := _LLD_INPUT.match(rest)) is not None:
-            yield Share(output, named[2], named[1], size, address)
+        elif (section := _LLD_INPUT.match(rest)) is not None:
+            yield Share(output, section[2], section[1], size, address)
 
 
 def _read_gnu(lines: list[str]) -> Iterator[Share | Output]:
@@ -105,21 +105,21 @@ def _read_gnu(lines: list[str]) -> Iterator[Share | Output]:
             if section := _GNU_OUTPUT.match(line):
                 output = section[1]
                 yield Output(output, int(section[2], 16), int(section[3], 16))
-        elif (named := _GNU_INPUT.match(line)) is not None and not named[1].startswith("*"):
-            yield Share(output, named[1], named[4], int(named[3], 16), int(named[2], 16))
+        elif (part := _GNU_INPUT.match(line)) is not None and not part[1].startswith("*"):
+            yield Share(output, part[1], part[4], int(part[3], 16), int(part[2], 16))
 
 
 def _join_long_names(lines: list[str]) -> Iterator[str]:
-    """The lines of GNU ld's memory map; the line of a long name and the next one are joined."""
-    begun, name = False, ""
+    """Yields the lines of GNU ld's memory map; the line of a long name is joined with the next line."""
+    in_map, name = False, ""
     for line in lines:
-        begun = begun or line.startswith("Linker script and memory map")
+        in_map = in_map or line.startswith("Linker script and memory map")
         if name:
             yield f"{name} {line.strip()}"
             name = ""
-        elif begun and _GNU_NAME.fullmatch(line):
+        elif in_map and _GNU_NAME.fullmatch(line):
             name = line.rstrip()
-        elif begun:
+        elif in_map:
             yield line
 
 
@@ -128,13 +128,13 @@ def _join_long_names(lines: list[str]) -> Iterator[str]:
 
 # ld.lld: "section '.text' will not fit in region 'flash': overflowed by 12 bytes"
 _LLD_FULL = re.compile(r"section '([^']+)' will not fit in region '([^']+)': overflowed by (\d+) bytes?")
-# GNU ld: "region `flash' overflowed by 12 bytes"; it names the sections in lines of their own.
+# GNU ld: "region `flash' overflowed by 12 bytes"; other lines name the sections.
 _GNU_FULL = re.compile(r"region [`']([^']+)' overflowed by (\d+) bytes?")
 
 _HELP = {
     "code": "fewer operators, or a board with more room for code",
     "data": "a smaller stack_bytes in the board's file, or fewer globals",
-    "arena": "a smaller RAM limit for the plan, and reserved_bytes for what else lives there",
+    "arena": "a smaller RAM limit for the plan, and reserved_bytes for the other content of this memory",
     "weights": "a smaller network, or `roles.weights` in a larger memory",
 }
 
@@ -143,15 +143,15 @@ def explain_link_failure(text: str, board: Board) -> ToolError | None:
     """An error about the memory with the largest excess, from a linker's output; None for other errors."""
     places = {region.name: region for region in regions(board)}
     full = [*_GNU_FULL.findall(text), *(words[1:] for words in _LLD_FULL.findall(text))]
-    known = [(int(excess), region) for region, excess in full if region in places]
-    if not known:
+    overflows = [(int(excess), region) for region, excess in full if region in places]
+    if not overflows:
         return None
-    excess, region = max(known)
+    excess, region = max(overflows)
     return too_small(board, places[region], places[region].size + excess)
 
 
 def too_small(board: Board, region: Region, needed: int) -> ToolError:
-    """The error for a region that is to hold `needed` bytes; it names the region's roles."""
+    """The error for a region that needs `needed` bytes; it names the region's roles."""
     memory = region.memory.name
     roles = [role for role in _HELP if getattr(board, role) == memory]
     roles += ["arena"] if memory == board.second else []
@@ -167,6 +167,6 @@ def too_small(board: Board, region: Region, needed: int) -> ToolError:
         helps.append("other places below [image] in the board's file")
     return ToolError(
         f"{what} of board '{board.name}' is {needed - region.size} bytes too small:"
-        f" {needed} needed, {show_size(region.size)} there",
+        f" it needs {needed} and has {show_size(region.size)}",
         hint="; ".join(helps),
     )

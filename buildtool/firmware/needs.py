@@ -1,6 +1,6 @@
-"""What firmware takes of a board's memories and of what parts, and whether a plan fits them and its limits.
+"""The bytes of firmware in a board's memories, by part, and whether a plan fits them and its limits.
 
-`linked` has exact figures (see counting.py), `bound` those of recorded sizes.
+Exact figures come from counting.py, and upper bounds from bound.py.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 ARENA, AROUND, STACK, GUARD = "arena", "around the arena", "stack", "stack guard"
 WEIGHTS, ALIGNMENT, INITIAL = "weights", "alignment", "initial values of variables"
 NETWORK, KERNELS, FIRMWARE = "network", "kernels", "start-up and test firmware"
-CODE, VARIABLES = "code and constants", "variables"  # of the network, the kernels, the firmware around
+CODE, VARIABLES = "code and constants", "variables"  # of the network, the kernels, the firmware
 RESERVED = "reserved for the application"
-STATE = "state of the network"  # kept between invokes, with the variables
+STATE = "state of the network"  # it lives between invokes, with the variables
 
 
 @dataclass(frozen=True)
 class Part:
-    """A part of what lies in a memory, in bytes."""
+    """A part of a memory's content, in bytes."""
 
     name: str
     bytes: int
@@ -36,7 +36,7 @@ class Part:
 
 @dataclass(frozen=True)
 class MemoryUse:
-    """What firmware takes of a memory, from its base to the end of the last section, and of what parts."""
+    """The bytes of firmware in a memory, from its base to the end of the last section, and their parts."""
 
     memory: str
     bytes: int
@@ -45,9 +45,9 @@ class MemoryUse:
 
 @dataclass(frozen=True)
 class Footprint:
-    """What firmware takes of the memories that it uses, compiled by `compiler`.
+    """The bytes of firmware, compiled by `compiler`, in each memory that it uses.
 
-    `exact`: the figures are those of the linked image; otherwise they are upper bounds.
+    `exact`: the figures are those of the linked image. Otherwise they are upper bounds.
     """
 
     compiler: str
@@ -55,12 +55,12 @@ class Footprint:
     uses: tuple[MemoryUse, ...]
 
     def use(self, memory: str) -> MemoryUse:
-        """The use of a memory; no bytes where it is not used."""
+        """The use of a memory; 0 bytes where it is not used."""
         return next((use for use in self.uses if use.memory == memory), MemoryUse(memory, 0, ()))
 
 
 def parts_of(sizes: Mapping[str, int], total: int) -> tuple[Part, ...]:
-    """Parts by size, the largest first; what is missing to `total` are gaps between them."""
+    """The parts by size, the largest first; bytes missing to `total` are the gaps between them."""
     gaps = total - sum(sizes.values())
     every = {**sizes, **({ALIGNMENT: gaps} if gaps else {})}
     return tuple(Part(name, n) for name, n in sorted(every.items(), key=lambda p: (-p[1], p[0])) if n)
@@ -77,7 +77,7 @@ _MORE_ROOM = f"{_MORE_FLASH}, or give the weights more room below [image] in the
 class Need:
     """The bytes that firmware needs in a memory, or within an option's limit, and those available.
 
-    `what`: RAM or flash, or "arena limit" and "weights limit" for the options `ram` and `max_flash`.
+    `what` is RAM or flash, or "arena limit" and "weights limit" for the options `ram` and `max_flash`.
     """
 
     what: str
@@ -88,28 +88,28 @@ class Need:
 
     @property
     def excess(self) -> int:
-        """Bytes that are missing; 0 when it fits."""
+        """The number of missing bytes; 0 when it fits."""
         return max(0, self.required - self.available)
 
 
 def needs(plan: Plan, target: Target, image_bytes: int, options: PlanOptions) -> tuple[Need, ...]:
-    """The memories of the arena and the weights, as far as they are known without a compiler."""
+    """The needs in the memories of the arena and the weights, without those that need a compiler."""
     board = target.board
     weights = board.memory(board.weights)
     first, *second = (
-        _arena_need(board, name, size, plan.state_bytes)
+        _count_arena_need(board, name, size, plan.state_bytes)
         for name, size in zip(board.holders, plan.arenas, strict=False)
     )
     return (
         first,
         Need("flash", weights.name, image_bytes, weights_room(board), (Part(WEIGHTS, image_bytes),)),
         *second,
-        *_limits(plan, target, image_bytes, options),
+        *_list_limits(plan, target, image_bytes, options),
     )
 
 
-def _arena_need(board: Board, name: str, size: int, state: int) -> Need:
-    """A memory with an arena of `size` bytes, and what is reserved beside that."""
+def _count_arena_need(board: Board, name: str, size: int, state: int) -> Need:
+    """The need of a memory with an arena of `size` bytes, and what is reserved besides."""
     memory = board.memory(name)
     required = memory.size - board.room(name, state) + size
     around = {ARENA: size, STATE: state if board.data == name else 0}
@@ -124,40 +124,40 @@ def _arena_need(board: Board, name: str, size: int, state: int) -> Need:
 def needs_of(
     footprint: Footprint, plan: Plan, target: Target, image_bytes: int, options: PlanOptions
 ) -> tuple[Need, ...]:
-    """Every memory that firmware uses, the arena's and the weights' first; then the options' limits."""
+    """The needs of every memory that firmware uses (arena and weights first), then those of the limits."""
     board = target.board
     arenas = dict(zip(board.holders, plan.arenas, strict=False))
-    found = []
+    rows = []
     for name in dict.fromkeys((board.arena, board.weights, *arenas, board.data, board.code)):
         memory, use = board.memory(name), footprint.use(name)
         required, parts = use.bytes, use.parts
-        kept = arenas[name] + board.kept(name, plan.state_bytes) if name in arenas else 0
-        if kept > required:  # what the application may have beside this firmware
-            parts, required = (*parts, Part(RESERVED, kept - required)), kept
+        reserved = arenas[name] + board.kept(name, plan.state_bytes) if name in arenas else 0
+        if reserved > required:  # bytes for the application besides this firmware
+            parts, required = (*parts, Part(RESERVED, reserved - required)), reserved
         kind = "RAM" if memory.kind is MemoryKind.RAM else "flash"
-        found.append(Need(kind, name, required, memory.size, parts))
-    return (*found, *_limits(plan, target, image_bytes, options))
+        rows.append(Need(kind, name, required, memory.size, parts))
+    return (*rows, *_list_limits(plan, target, image_bytes, options))
 
 
-def _limits(plan: Plan, target: Target, image_bytes: int, options: PlanOptions) -> list[Need]:
-    """The limits that were given: of the arena, and of the weight image."""
-    board, found = target.board, []
+def _list_limits(plan: Plan, target: Target, image_bytes: int, options: PlanOptions) -> list[Need]:
+    """The needs of the given limits for the arena and the weight image."""
+    board, rows = target.board, []
     if options.ram is not None:
-        found.append(Need("arena limit", board.arena, plan.arena_bytes, options.ram))
+        rows.append(Need("arena limit", board.arena, plan.arena_bytes, options.ram))
     if options.max_flash is not None:
-        found.append(Need("weights limit", board.weights, image_bytes, options.max_flash))
-    return found
+        rows.append(Need("weights limit", board.weights, image_bytes, options.max_flash))
+    return rows
 
 
 def refuse_weights(target: Target, options: PlanOptions, image_bytes: int) -> None:
-    """PlanError when the weights do not fit the board, or what `max_flash` allows of it."""
+    """PlanError when the weights do not fit the board, or exceed `max_flash`."""
     board = target.board
     memory, room = board.memory(board.weights), weights_room(board)
     most = room if options.max_flash is None else min(options.max_flash, room)
     if image_bytes <= most:
         return
     where, hint = f"memory '{memory.name}' of {board.name}", Hint(_MORE_FLASH)
-    if room < memory.size:  # of a partition, or of what the shortest code leaves
+    if room < memory.size:  # a partition, or a memory with code in it
         where = f"the weights' {'slot' if board.image.slot_bytes else 'partition'} in {where}"
         hint = Hint(_MORE_ROOM)
     limit = f"{where} has {most:,}"

@@ -1,10 +1,10 @@
-"""Compiles C and assembly files to objects, which are a level of the cache.
+"""Compiles C and assembly files to objects, which the cache keeps in a namespace of their own.
 
-An entry's key has the compiler's identity (buildtool/base/compiler.py), its flags, and the content of every
-file that the source includes, directly or not. Every `#include` counts, also one that the preprocessor would
-leave out; a name that is in none of the given folders belongs to the compiler. The entry lists the other
-files that were read, which are the compiler's and the system's headers, with their digests: it is valid while
-these are the same.
+The key of an entry has the compiler's identity (buildtool/base/compiler.py), its flags, and the content of
+every file that the source includes, directly or not. Every `#include` counts, even if the preprocessor would
+skip it. A name that is in none of the given folders belongs to the compiler. The entry lists the other files
+that were read, the compiler's and the system's headers, with their digests. It is valid while these are
+unchanged.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from buildtool.base.errors import TargetError, ToolError
 from buildtool.base.programs import Recipe, level
 from buildtool.base.session import Session, at_work
 
-_LINES_SHOWN = 20  # of what a tool said
-# What objects and images begin with: ELF, LLVM's bitcode (-flto), Mach-O.
+_LINES_SHOWN = 20  # of a tool's output
+# The first bytes of objects and images: ELF, LLVM's bitcode (-flto), Mach-O.
 _MADE = (b"\x7fELF", b"BC\xc0\xde", b"\xcf\xfa\xed\xfe", b"\xce\xfa\xed\xfe")
 
 OBJECTS = level("objects")
@@ -36,7 +36,7 @@ OBJECTS = level("objects")
 
 @dataclass(frozen=True)
 class Unit:
-    """A file to compile: where it is, the folders it includes from, and its own flags."""
+    """A file to compile: its path, the folders of its includes, and its own flags."""
 
     source: Path
     includes: tuple[Path, ...] = ()
@@ -45,10 +45,10 @@ class Unit:
 
 @dataclass(frozen=True)
 class Compiler:
-    """A compiler with the flags that every unit gets; `identity` is its name and version.
+    """A compiler with the flags for every unit; `identity` is its name and version.
 
-    `renames`: flags that rename folders of this machine in debug information (FLAG=FOLDER=NAME), so that
-    objects are the same wherever these folders are.
+    `renames` are flags that rename folders of this machine in debug information (FLAG=FOLDER=NAME), so
+    that objects do not depend on the place of these folders.
     """
 
     cc: str
@@ -57,38 +57,38 @@ class Compiler:
     renames: tuple[str, ...] = ()
 
     def called(self, folder: Path) -> str:
-        """The folder's name in debug information; "" if it keeps its own."""
+        """The folder's name in debug information; "" if it is not renamed."""
         pairs = (rename.partition("=")[2].rpartition("=")[::2] for rename in self.renames)
-        found = [(Path(place), name) for place, name in pairs if folder.is_relative_to(place)]
-        place, name = max(found, key=lambda pair: len(pair[0].parts), default=(folder, ""))
+        around = [(Path(place), name) for place, name in pairs if folder.is_relative_to(place)]
+        place, name = max(around, key=lambda pair: len(pair[0].parts), default=(folder, ""))
         return f"{name}/{folder.relative_to(place).as_posix()}" if name else ""
 
 
 def compile_all(
     compiler: Compiler, units: Sequence[Unit], folder: Path, tell: Callable[[str], None] = lambda _: None
 ) -> list[Path]:
-    """Objects of `units` in `folder`, in order; raises ToolError with the compiler's words.
+    """Compiles `units` to objects in `folder`, in order; ToolError with the compiler's output.
 
-    `tell` hears how many are done.
+    `tell` gets the number of finished files, as text.
     """
     folder = folder.absolute()  # compilers run in the folders of their sources
     targets = [folder / f"{number:03d}_{unit.source.stem}.o" for number, unit in enumerate(units)]
-    known = _Known(at_work(), compiler)
-    wanted = [(known.of(unit), unit, target) for unit, target in zip(units, targets, strict=True)]
-    missing = [one for one in wanted if one[0] is None or not known.put(one[0][0], one[2])]
-    done = len(units) - len(missing)
+    cached = _CachedObjects(at_work(), compiler)
+    jobs = [(cached.of(unit), unit, target) for unit, target in zip(units, targets, strict=True)]
+    missing = [job for job in jobs if job[0] is None or not cached.put(job[0][0], job[2])]
+    count = len(units) - len(missing)
     with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
-        for (made_of, unit, target), read in zip(
-            missing, pool.map(lambda one: _compile(compiler, *one[1:]), missing), strict=True
+        for (key, unit, target), paths in zip(
+            missing, pool.map(lambda job: _compile(compiler, *job[1:]), missing), strict=True
         ):
-            if made_of is not None and read is not None:
-                known.keep(*made_of, unit, target, read)
-            done += 1
-            tell(f"compiled {done} of {len(units)} files")
+            if key is not None and paths is not None:
+                cached.keep(*key, unit, target, paths)
+            count += 1
+            tell(f"compiled {count} of {len(units)} files")
     return targets
 
 
-class _Known:
+class _CachedObjects:
     """The cached objects of a compiler."""
 
     def __init__(self, session: Session, compiler: Compiler) -> None:
@@ -97,54 +97,57 @@ class _Known:
         self._identities: dict[tuple[str, ...], Identity | None] = {}
 
     def of(self, unit: Unit) -> tuple[Recipe, Reads] | None:
-        """The object's key, and the files that it reads; None if either is not known, or nothing is kept."""
+        """The object's key, and the files that it reads; None if either is not known, or without a cache."""
         if self._session.keeper is None:
             return None
-        # Definitions for networks are no part of the compiler's identity: kernels do without most of them.
+        # The identity leaves out the macros of networks, as most kernels do not use them.
         flags = (*self._compiler.flags, *unit.flags)
         plain = tuple(flag for flag in flags if not flag.startswith("-DNN_"))
         if plain not in self._identities:
             self._identities[plain] = identify([self._compiler.cc, *plain], environment())
-        found, identity = self._reads(unit), self._identities[plain]
-        if found is None or identity is None:
+        files, identity = self._find_reads(unit), self._identities[plain]
+        if files is None or identity is None:
             return None
         folders = [unit.source.parent, *unit.includes] if self._compiler.renames else []
         parts = {
             "compiler": f"{self._compiler.identity}, of digest {identity.digest}",
             "flags": [
-                flag for flag in (*self._compiler.flags, "", *unit.flags) if found.asks_for(flag, flags)
+                flag for flag in (*self._compiler.flags, "", *unit.flags) if files.asks_for(flag, flags)
             ],
-            "files": [list(pair) for pair in found.files],
+            "files": [list(pair) for pair in files.files],
             "folders": [self._compiler.called(folder.resolve()) or str(folder) for folder in folders],
             "variables": [list(pair) for pair in passed().items()],
         }
-        return Recipe(OBJECTS, parts, identity, self._began), found
+        return Recipe(OBJECTS, parts, identity, self._began), files
 
     def put(self, recipe: Recipe, target: Path) -> bool:
         """Writes the cached object to `target`; returns whether there is one."""
-        made = recipe.kept(self._session)
-        if made is not None:
-            target.write_bytes(made)
-        return made is not None
+        data = recipe.kept(self._session)
+        if data is not None:
+            target.write_bytes(data)
+        return data is not None
 
-    def keep(self, recipe: Recipe, named: Reads, unit: Unit, target: Path, read: list[str]) -> None:
-        """Keeps a new object, unless its sources have changed meanwhile."""
-        paths = [os.path.join(unit.source.parent.absolute(), path) for path in read]  # noqa: PTH118
-        known = {str(path.resolve()) for path in named.paths}
-        others = [path for path in paths if os.path.realpath(path) not in known]
+    def keep(self, recipe: Recipe, files: Reads, unit: Unit, target: Path, names: list[str]) -> None:
+        """Keeps a new object, unless its sources have changed meanwhile.
+
+        `names` are the files that the compiler has read.
+        """
+        paths = [os.path.join(unit.source.parent.absolute(), name) for name in names]  # noqa: PTH118
+        own = {str(path.resolve()) for path in files.paths}
+        others = [path for path in paths if os.path.realpath(path) not in own]
         try:
-            is_whole = not named.misses((*self._compiler.flags, *unit.flags), others)
+            is_whole = not files.misses((*self._compiler.flags, *unit.flags), others)
         except OSError:
             return
-        if is_whole and self._reads(unit) == named:  # else the key has not all that the object is made of
+        if is_whole and self._find_reads(unit) == files:  # else the key does not cover all that was compiled
             recipe.keep(self._session, target.read_bytes(), others)
 
-    def _reads(self, unit: Unit) -> Reads | None:
-        return reads(unit.source, list(_include_folders(self._compiler, unit)))
+    def _find_reads(self, unit: Unit) -> Reads | None:
+        return reads(unit.source, list(_list_include_folders(self._compiler, unit)))
 
 
-def _include_folders(compiler: Compiler, unit: Unit) -> Iterator[Path]:
-    """The folders of the unit's headers, without the compiler's own and the source's folder."""
+def _list_include_folders(compiler: Compiler, unit: Unit) -> Iterator[Path]:
+    """Yields the folders of the unit's headers, without the compiler's own and the source's folder."""
     yield from unit.includes
     for flag, after in itertools.pairwise((*compiler.flags, *unit.flags, "")):
         if flag in ("-I", "-isystem", "-iquote", "-idirafter"):
@@ -154,33 +157,33 @@ def _include_folders(compiler: Compiler, unit: Unit) -> Iterator[Path]:
 
 
 def _compile(compiler: Compiler, unit: Unit, target: Path) -> list[str] | None:
-    """Makes the object; returns the files that were read, None if the compiler does not list them."""
+    """Compiles the object; returns the files that were read, None if the compiler does not list them."""
     includes = [f"-I{folder.absolute()}" for folder in unit.includes]
     rule = target.with_suffix(".d")
-    # the source is named relative to its own folder: no path of this machine gets into the object
+    # The source's path is relative to its own folder, so that the object has no path of this machine.
     command = [
         *(compiler.cc, *compiler.flags, *unit.flags, *compiler.renames, *includes),
         *("-MD", "-MF", str(rule), "-c", unit.source.name, "-o", str(target)),
     ]
-    said = run(command, f"compiling {unit.source.name}", cwd=unit.source.parent)
-    refuse_unless_made(target, f"compiling {unit.source.name}", compiler.cc, said)
+    output = run(command, f"compiling {unit.source.name}", cwd=unit.source.parent)
+    refuse_unless_made(target, f"compiling {unit.source.name}", compiler.cc, output)
     try:
-        listed = rule.read_bytes()
+        text = rule.read_bytes()
         rule.unlink()
     except OSError:
         return None
-    return dependencies(listed)
+    return dependencies(text)
 
 
-def refuse_unless_made(target: Path, what: str, program: str, said: str) -> None:
-    """ToolError if a compiler or linker that reported success made no object or image at `target`."""
+def refuse_unless_made(target: Path, what: str, program: str, output: str) -> None:
+    """ToolError if a compiler or linker reported success, but `target` is not an object or image."""
     try:
         with target.open("rb") as file:
             if file.read(4) in _MADE:
                 return
     except FileNotFoundError:
         pass
-    lines = said.strip().splitlines()[:_LINES_SHOWN]
+    lines = output.strip().splitlines()[:_LINES_SHOWN]
     text = f"{what} failed: {Path(program).name} reported success, but made no object file"
     raise ToolError(
         "\n".join([f"{text}; it printed:" if lines else text, *lines]),
@@ -192,12 +195,12 @@ Explain = Callable[[str], ToolError | None]
 
 
 def run(command: Sequence[str], what: str, cwd: Path | None = None, explain: Explain | None = None) -> str:
-    """Runs a tool with the variables that it needs: its output, or a ToolError with the first lines of it.
+    """Runs a tool with the variables that it needs and returns its output; ToolError with its first lines.
 
-    `explain` may find a better error in the tool's words.
+    `explain` may turn the tool's output into a better error.
     """
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             command,
             cwd=cwd,
             env=environment(),
@@ -209,38 +212,38 @@ def run(command: Sequence[str], what: str, cwd: Path | None = None, explain: Exp
     except (OSError, ValueError) as error:  # ValueError: a null character in an argument
         reason = error.strerror if isinstance(error, OSError) else error
         raise ToolError(f"{what}: cannot start {command[0]}: {reason}") from error
-    if done.returncode != 0:
-        said = (done.stderr or done.stdout).strip()
-        better = explain(said) if explain is not None else None
+    if process.returncode != 0:
+        output = (process.stderr or process.stdout).strip()
+        better = explain(output) if explain is not None else None
         if better is not None:
             raise better
-        lines = said.splitlines()
-        shown = lines[:_LINES_SHOWN] + (["..."] if len(lines) > _LINES_SHOWN else [])
-        how = f"exit {done.returncode}"
-        if done.returncode < 0:
-            how = f"signal {-done.returncode}, {signal.strsignal(-done.returncode)}"
+        lines = output.splitlines()
+        first = lines[:_LINES_SHOWN] + (["..."] if len(lines) > _LINES_SHOWN else [])
+        how = f"exit {process.returncode}"
+        if process.returncode < 0:
+            how = f"signal {-process.returncode}, {signal.strsignal(-process.returncode)}"
         text = f"{what} failed ({Path(command[0]).name} {how})"
-        raise ToolError("\n".join([f"{text}:" if shown else text, *shown]))
-    return done.stdout
+        raise ToolError("\n".join([f"{text}:" if first else text, *first]))
+    return process.stdout
 
 
 # ---- the files that a compilation reads ---------------------------------------------------------------
 
 
 _NAMED = re.compile(rb'#[ \t]*include[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>)')
-# Reads a file that the text does not name, asks whether one is there, or asks for the time.
+# Text that reads a file without naming it, tests whether a file exists, or reads the time.
 _HIDDEN = re.compile(
     rb'#[ \t]*(?:include(?![ \t]*["<])|include_next|import|embed)'
     rb"|__has_include|__has_embed|\.incbin|\.include|(?:%:|\?\?=)[ \t]*include"
     rb"|\b__(?:DATE|TIME|TIMESTAMP)__\b"
 )
-# Names that no header of a compiler asks about; "NN_ ##" may make any of them.
+# Names that no header of a compiler uses; "NN_ ##" may make any of them.
 _OWN_NAME = re.compile(rb"\bNN_[A-Za-z0-9_]*(?:[ \t]*##)?")
 
 
 @dataclass(frozen=True)
 class _Text:
-    """A file's text. `hides`: it reads files that it does not name; `names`: its identifiers with NN_."""
+    """A file's text; `hides`: it reads files without naming them; `names`: its identifiers with NN_."""
 
     digest: str
     included: tuple[tuple[str, bool], ...]  # name, whether the file's own folder comes first
@@ -250,14 +253,14 @@ class _Text:
 
 @dataclass(frozen=True)
 class Reads:
-    """The files that a compilation reads, as name and digest in a fixed order, and what they mention."""
+    """The files that a compilation reads (name and digest, in a fixed order), and the names in them."""
 
     files: tuple[tuple[str, str], ...]
     names: frozenset[str]
     paths: frozenset[Path]
 
     def asks_for(self, flag: str, flags: Iterable[str] = ()) -> bool:
-        """Whether `flag` may change the object: all but -DNN_... of a name that nothing mentions.
+        """Whether `flag` may change the object: true except for -DNN_... of a name that no file mentions.
 
         Macros that the other `flags` define may mention it, too.
         """
@@ -268,20 +271,20 @@ class Reads:
         return _is_mentioned(flag, self.names | within)
 
     def misses(self, flags: Iterable[str], others: Iterable[str]) -> bool:
-        """Whether a flag that these files do not ask for may mean something in `others`, which were read too.
+        """Whether a flag that these files do not mention may matter in `others`, which were read too.
 
-        Those are headers that a flag includes, and the compiler's. Raises OSError.
+        These are headers that a flag includes, and the compiler's. Raises OSError.
         """
         flags = tuple(flags)
-        unasked = [flag for flag in flags if not self.asks_for(flag, flags)]
-        names = frozenset[str]().union(*(_TEXTS.of(path).names for path in others)) if unasked else ()
-        return any(_is_mentioned(flag, names) for flag in unasked)
+        unused = [flag for flag in flags if not self.asks_for(flag, flags)]
+        names = frozenset[str]().union(*(_TEXTS.of(path).names for path in others)) if unused else ()
+        return any(_is_mentioned(flag, names) for flag in unused)
 
 
 def _is_mentioned(flag: str, names: Collection[str]) -> bool:
-    """Whether the macro that `flag` defines is one of `names`, or may be put together from one."""
+    """Whether the macro that `flag` defines is one of `names`, or may be joined from one of them."""
     name = re.split(r"[=(]", flag.removeprefix("-D"))[0]
-    return name in names or any(known.endswith("##") for known in names)
+    return name in names or any(other.endswith("##") for other in names)
 
 
 def _find_names(data: bytes) -> frozenset[str]:
@@ -289,11 +292,11 @@ def _find_names(data: bytes) -> frozenset[str]:
 
 
 def _parse(data: bytes) -> _Text:
-    named = tuple(
+    included = tuple(
         ((quoted or bracketed).decode(errors="surrogateescape"), bool(quoted))
         for quoted, bracketed in _NAMED.findall(data)
     )
-    return _Text(hashlib.sha256(data).hexdigest(), named, bool(_HIDDEN.search(data)), _find_names(data))
+    return _Text(hashlib.sha256(data).hexdigest(), included, bool(_HIDDEN.search(data)), _find_names(data))
 
 
 _TEXTS = Memo(lambda path: _parse(Path(path).read_bytes()), 4096)
@@ -303,12 +306,12 @@ def _read(path: Path) -> _Text:
     try:
         return _TEXTS.of(str(path))
     except FileNotFoundError:
-        text = "a catalogue or plugin names this file, which is not there"
+        text = "a catalogue or plugin names this file, but it does not exist"
         raise TargetError(text, path=str(path)) from None
 
 
 def _walk(waiting: list[tuple[str, Path]], folders: Sequence[Path]) -> Iterator[tuple[str, Path, _Text]]:
-    """Files by name, and all that they include from `folders`, directly or not, each once."""
+    """Yields `waiting` and the files of `folders` that they include, directly or not, once each."""
     seen: set[Path] = set()
     while waiting:
         name, path = waiting.pop()
@@ -320,9 +323,9 @@ def _walk(waiting: list[tuple[str, Path]], folders: Sequence[Path]) -> Iterator[
 
 
 def reads(source: Path, folders: Sequence[Path]) -> Reads | None:
-    """The files that a compilation of `source` reads: itself, and those of `folders` that it may include.
+    """Returns the files that a compilation of `source` reads: itself, and those of `folders` it may include.
 
-    None: the text does not tell (a macro names a file, data is included).
+    None if the text does not say (a macro names a file, or data is included).
     """
     files, names, paths = [], set[str](), set[Path]()
     for name, path, text in _walk([(source.name, source)], folders):
@@ -335,16 +338,19 @@ def reads(source: Path, folders: Sequence[Path]) -> Reads | None:
 
 
 def closure(texts: Iterable[bytes], sources: Iterable[Path], folders: Sequence[Path]) -> list[Path]:
-    """The headers of `folders` that these texts and files include, directly or not, sorted."""
-    first = [found for data in texts for found in _resolve(_parse(data), None, folders)]
+    """Returns the headers of `folders` that these texts and files include, directly or not, sorted."""
+    waiting = [header for data in texts for header in _resolve(_parse(data), None, folders)]
     for source in sources:
-        first += _resolve(_read(source), source.parent, folders)
-    return sorted(path for _, path, _ in _walk(first, folders))
+        waiting += _resolve(_read(source), source.parent, folders)
+    return sorted(path for _, path, _ in _walk(waiting, folders))
 
 
 def _resolve(text: _Text, own: Path | None, folders: Sequence[Path]) -> Iterator[tuple[str, Path]]:
-    """The file of each name that the compiler finds first; `own`: the text's own folder."""
+    """Yields (name, file) of each included name, with the file that the compiler finds first.
+
+    `own` is the folder of the text itself.
+    """
     for name, quoted in text.included:
         paths = (folder / name for folder in ((own, *folders) if quoted and own else folders))
-        if found := next(filter(Path.is_file, paths), None):
-            yield name, found
+        if path := next(filter(Path.is_file, paths), None):
+            yield name, path

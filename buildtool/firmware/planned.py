@@ -1,11 +1,11 @@
-"""A model planned for a target: the one way from a request's model, board and options to a plan.
+"""A model planned for a target: the only way from a request's model, board and options to a plan.
 
-    load_target, load_network   the board, and the network that is read and rewritten
-    prepare                     the planning problem, with the bytes that firmware takes beside an arena
-    choice                      one plan within the limits, checked (see plan/choose)
+    load_target, load_network   the board, and the network after reading and rewriting
+    prepare                     the planning problem, with the firmware's bytes besides the arena
+    choice                      a checked plan within the limits (see plan/choose)
     refuse_unless_fits          refuses a plan that does not fit the board's memories
 
-All requests that need a plan go this way, so that an option means the same to each of them. A given plan is
+All requests that need a plan go this way, so that an option means the same for each of them. A given plan is
 the emitted .plan of a build, or a file that was kept beside the model (see plan/locked.py). It may come from
 an earlier version, other costs, or another board, as long as it is valid here.
 """
@@ -54,7 +54,7 @@ _AGAIN = Hint("make a plan that fits: buildtool plan MODEL --board BOARD --out F
 
 @dataclass(frozen=True)
 class Planned:
-    """A model, planned for a target: `graph` is the rewritten one that the plan is for."""
+    """A model that is planned for a target; `graph` is the rewritten graph of the plan."""
 
     model: Model
     source: Graph
@@ -70,121 +70,121 @@ class Planned:
 
 
 def prepare(network: Network, target: Target, options: PlanOptions, session: Session) -> Prepared:
-    """The planning problem of a network on a target; UsageError for an option that has no effect there."""
+    """The planning problem of a network on a target; UsageError for an option without effect there."""
     return prepare_problem(network.graph, target, options, session, firmware, path=network.model.path)
 
 
 def plan_model(
     spec: Named, target: TargetChoice | Named, options: PlanOptions, session: Session | None = None
 ) -> Planned:
-    """Reads, rewrites, plans and checks the plan; it may still not fit the board."""
+    """Reads and rewrites the model, plans it and checks the plan; the plan may still not fit the board."""
     session = session or Session()
     chosen_target = target_choice(target)
     loaded = load_target(chosen_target, session)
     network = load_network(spec, session)
     prepared = prepare(network, loaded, options, session)
-    found = choose(prepared)
+    choice = choose(prepared)
     return Planned(
         network.model,
         network.source,
-        prepared.graph_for(found.index, found.plan),
-        prepared.target.with_firmware(found.firmware),
-        found.plan,
+        prepared.graph_for(choice.index, choice.plan),
+        prepared.target.with_firmware(choice.firmware),
+        choice.plan,
         chosen_target,
         options,
         session,
         prepared.order_status,
-        found.factor,
-        found.ended,
+        choice.factor,
+        choice.ended,
     )
 
 
 def plan_or_read(
     spec: Named, choice: TargetChoice, options: PlanOptions, lock: Lock | None, session: Session
 ) -> Planned:
-    """The model with a plan that is made now, or with that of `lock`, which must keep `options`."""
+    """Returns the model with a new plan, or with the plan of `lock`, which has to be within `options`."""
     if lock is None:
         return plan_model(spec, choice, options, session)
-    made = read_plan(spec, choice, lock.file, session)
-    if why := _beyond(made.plan, options, made.target, lock.image):
+    planned = read_plan(spec, choice, lock.file, session)
+    if why := _find_excess(planned.plan, options, planned.target, lock.image):
         raise PlanError(why, path=lock.file.path, hint=_AGAIN)
-    return replace(made, options=options)
+    return replace(planned, options=options)
 
 
 def read_plan(spec: Named, choice: TargetChoice, file: File, session: Session) -> Planned:
-    """The model with the plan of a file; PlanError if that is of another network, or not valid here."""
+    """Returns the model with the plan of a file; PlanError if it is for another network or not valid here."""
     target = load_target(choice, session)
     network = load_network(spec, session)
     data = file.read("the plan", MOST_PLAN_BYTES)
     try:
         locked = from_text(data) if is_text(data) else Locked(from_bytes(data), "", ())
-        graph = _order_for(locked.plan, network.graph)
-        _check(locked, graph, target)
+        graph = _find_order(locked.plan, network.graph)
+        _check_plan(locked, graph, target)
     except PlanError as error:
         raise error.at(path=file.path) from None
     target = target.with_firmware(own_firmware(firmware, graph, locked.plan, target, session))
     return Planned(network.model, network.source, graph, target, locked.plan, choice, PlanOptions(), session)
 
 
-def _check(locked: Locked, graph: Graph, target: Target) -> None:
-    """PlanError unless the plan is legal for the network and the target as they are now."""
+def _check_plan(locked: Locked, graph: Graph, target: Target) -> None:
+    """PlanError unless the plan is legal for the current network and target."""
     if locked.plan.topology != topology_digest(graph):
-        raise PlanError(f"the plan is for another network: {_difference(locked, graph)}", hint=_AGAIN)
+        raise PlanError(f"the plan is for another network: {_find_difference(locked, graph)}", hint=_AGAIN)
     try:
         check(locked.plan, graph, target, made_for_it=False)
     except PlanError as error:
         board = target.board.name
-        was = f", it was made for '{locked.board}'" if locked.board not in ("", board) else ""
-        what = f"the plan does not hold on board '{board}'{was}: {error.text}"
+        origin = f" (it was made for '{locked.board}')" if locked.board not in ("", board) else ""
+        what = f"the plan is not valid on board '{board}'{origin}: {error.text}"
         raise PlanError(what, operator=error.operator, tensor=error.tensor, hint=_AGAIN) from None
 
 
-def _difference(locked: Locked, graph: Graph) -> str:
-    """A difference between the plan's network and this one."""
+def _find_difference(locked: Locked, graph: Graph) -> str:
+    """Describes a difference between the plan's network and this one."""
     if not locked.operators:
         return "its topology differs"
-    for number, (was, now) in enumerate(zip_longest(locked.operators, operators(graph))):
-        if was != now:
-            return f"operator {number} is {now or 'missing'}, in the plan's network it is {was or 'missing'}"
+    for number, (old, new) in enumerate(zip_longest(locked.operators, operators(graph))):
+        if old != new:
+            return f"operator {number} is {new or 'missing'}, but {old or 'missing'} in the plan's network"
     return "an operator's geometry (strides, padding, connections) differs"
 
 
-def _beyond(plan: Plan, options: PlanOptions, target: Target, image: Image | None) -> str:
-    """Which limit a plan exceeds, or what else was asked for that it does not have; "" if nothing."""
+def _find_excess(plan: Plan, options: PlanOptions, target: Target, image: Image | None) -> str:
+    """Describes the limit that a plan exceeds, or another option that it does not follow; "" if none."""
     if image is not None and plan.image != image:
-        return f"the plan has image {plan.image}, {image} is asked for"
-    missed = Limits.of(options, target, options.ram).first_missed(plan)
-    if missed == "ram":
+        return f"the plan has image {plan.image}, but the request says {image}"
+    limit_name = Limits.of(options, target, options.ram).first_missed(plan)
+    if limit_name == "ram":
         over = plan.arena_bytes - (options.ram or 0)
         return (
             f"the plan's arena requires {plan.arena_bytes} bytes, {options.ram} are allowed: {over} too many"
         )
-    if missed == "max_f":
+    if limit_name == "max_f":
         return f"the plan's F is {plan.f:.3f}, {options.max_f} is allowed"
     limit = cost_limit(options, target)
     if limit is not None and plan.cost_unit != target.cost_unit:
-        text = f"the plan's cost was estimated in {plan.cost_unit}, and costs on board"
+        text = f"the plan's cost was estimated in {plan.cost_unit}, but costs on board"
         return f"{text} '{target.board.name}' are in {target.cost_unit}"
     if limit is not None and plan.cost > limit:
-        was, allowed = (format_cost(cost, target) for cost in (plan.cost, limit))
-        return f"the plan's cost was {was}, {allowed} is allowed"
+        cost, allowed = (format_cost(one, target) for one in (plan.cost, limit))
+        return f"the plan's cost was {cost}, {allowed} is allowed"
     return ""
 
 
-def _order_for(plan: Plan, graph: Graph) -> Graph:
-    """The graph in the plan's order of operators, with its second passes and views; as it is if none fits."""
-    for one in _orders(graph):
+def _find_order(plan: Plan, graph: Graph) -> Graph:
+    """The graph in the order of the plan's operators, with its second passes and views, or as it is."""
+    for ordered in _list_orders(graph):
         try:
-            twice = with_views(with_second_passes(one, plan.second_passes), plan.views)
+            form = with_views(with_second_passes(ordered, plan.second_passes), plan.views)
         except PlanError:
             continue
-        if topology_digest(twice) == plan.topology:
-            return twice
+        if topology_digest(form) == plan.topology:
+            return form
     return graph
 
 
-def _orders(graph: Graph) -> Iterator[Graph]:
-    """Every form that planning may have chosen: with sliced fusions, and in orders that take a search."""
+def _list_orders(graph: Graph) -> Iterator[Graph]:
+    """Yields every form that planning may have chosen: with sliced fusions, and in the orders of searches."""
     yield graph
     yield with_sliced_fusions(graph)
     from buildtool.graph.flow import flow_of
@@ -198,79 +198,79 @@ def _orders(graph: Graph) -> Iterator[Graph]:
 # ---- against the board's memories ---------------------------------------------------------------
 
 
-def notes(made: Planned) -> list[str]:
-    """A note on a limit for the arena that is above what the board has."""
-    board, asked = made.target.board, made.options.ram
-    room = available_bytes(board, made.plan.state_bytes)
-    if asked is None or asked <= room:
+def notes(planned: Planned) -> list[str]:
+    """Returns a note if the limit for the arena is above what the board has."""
+    board, limit = planned.target.board, planned.options.ram
+    room = available_bytes(board, planned.plan.state_bytes)
+    if limit is None or limit <= room:
         return []
     memories = []
     for name in board.holders:
-        taken = board.taken(name, made.plan.state_bytes)
-        beside = board.beside(name) or (f" less {taken} for all else" if taken else "")
+        others = board.taken(name, planned.plan.state_bytes)
+        beside = board.beside(name) or (f" less {others} for all else" if others else "")
         memories.append(f"'{name}' of {board.memory(name).size}{beside}")
     return [
-        f"{asked} bytes are allowed for the arena, and board '{board.name}' has {room} for it, which is the "
+        f"{limit} bytes are allowed for the arena, and board '{board.name}' has {room} for it, which is the "
         f"limit then: memory {' and '.join(memories)}"
     ]
 
 
-def refuse_unless_fits(made: Planned, image_bytes: int) -> None:
+def refuse_unless_fits(planned: Planned, image_bytes: int) -> None:
     """PlanError when the arena or the weights do not fit."""
     try:
-        fit(made.plan, made.target, made.graph, made.session)
-        refuse_weights(made.target, made.options, image_bytes)
+        fit(planned.plan, planned.target, planned.graph, planned.session)
+        refuse_weights(planned.target, planned.options, image_bytes)
     except PlanError as error:
-        raise error.at(path=made.model.path) from None
+        raise error.at(path=planned.model.path) from None
 
 
-# ---- its sources, emitted once for the same model, plan and target -------------------------------------
+# ---- the emitted sources, cached by model, plan and target ---------------------------------------------
 
 
 Text = tuple[dict[str, bytes], tuple[str, ...]]  # files, and the names of those that are compiled
 
 
-def emit_sources(made: Planned, name: str) -> Sources:
-    """The sources of a planned network, of `buildtool.emit.sources.emit` or from the cache."""
+def emit_sources(planned: Planned, name: str) -> Sources:
+    """Returns the sources of a planned network, from the cache or by `buildtool.emit.sources.emit`."""
     from buildtool.emit.ctext import identifier
     from buildtool.emit.sources import Sources, emit
     from buildtool.plan.codec import digest
     from buildtool.target.digest import emitting_digest
 
-    made.session.tell("packing weights and writing sources")
-    image = _image(made)
+    planned.session.tell("packing weights and writing sources")
+    image = _pack_weights(planned)
     parts = {
-        "model": made.model.digest,
-        "plan": digest(made.plan),
-        "target": emitting_digest(made.target),
+        "model": planned.model.digest,
+        "plan": digest(planned.plan),
+        "target": emitting_digest(planned.target),
         "name": name,
         "layout": image.layout,
     }
-    known = made.session.kept(_CODE, parts)
-    if known is None:
-        sources = emit(made.graph, made.plan, made.target, name, made.session, image)
+    cached = planned.session.kept(_CODE, parts)
+    if cached is None:
+        sources = emit(planned.graph, planned.plan, planned.target, name, planned.session, image)
         others = {path: data for path, data in sources.files.items() if not path.endswith(".bin")}
-        made.session.hold(_CODE, parts, (others, sources.c_files))
+        planned.session.hold(_CODE, parts, (others, sources.c_files))
         return sources
-    net, (others, c_files) = identifier(name), known
+    net, (others, c_files) = identifier(name), cached
     return Sources(net, {**others, f"{net}_weights.bin": image.data}, c_files, image)
 
 
-def _image(made: Planned) -> WeightImage:
-    """The packed weights."""
+def _pack_weights(planned: Planned) -> WeightImage:
+    """The weight image, from the cache or packed now."""
     from buildtool.emit.image import read_image, weight_image
     from buildtool.graph.topology import topology_digest
     from buildtool.target.digest import packing_digest
 
-    kernels = made.target.named(made.plan.kernels)
+    graph, kernels = planned.graph, planned.target.named(planned.plan.kernels)
     parts = {
-        "model": made.model.digest,
-        "topology": topology_digest(made.graph),
-        "target": packing_digest(made.target),
-        "kernels": list(made.plan.kernels),
+        "model": planned.model.digest,
+        "topology": topology_digest(graph),
+        "target": packing_digest(planned.target),
+        "kernels": list(planned.plan.kernels),
     }
-    level = Level("weights", lambda image: image.data, lambda data: read_image(data, made.graph, kernels))
-    return made.session.keep(level, parts, lambda: weight_image(made.graph, kernels))
+    level = Level("weights", lambda image: image.data, lambda data: read_image(data, graph, kernels))
+    return planned.session.keep(level, parts, lambda: weight_image(graph, kernels))
 
 
 def _unpack(data: bytes) -> Text:

@@ -1,4 +1,4 @@
-"""The sections of an ELF image, by memory, and its symbols, each with the source file that it comes from."""
+"""The sections of an ELF image by memory, and its symbols with their source files."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from buildtool.schema.builds import MemorySize
 from buildtool.target.hardware import Memory
 from buildtool.target.types import Board
 
-_LEAST_HEADER = 32  # bytes of a section's or a segment's header: a 32-bit segment's has the least
+_LEAST_HEADER = 32  # bytes of the smallest header of a section or segment, that of a 32-bit segment
 _WRITABLE, _ALLOCATED, _EXECUTABLE = 1, 2, 4  # flags of a section
-# The first bytes of files that are mistaken for ELF images.
+# The first bytes of files that users give instead of ELF images.
 _OTHERS = (
     (b"!<arch>\n", "a library"),
     (b"BC\xc0\xde", "LLVM's bitcode (-flto)"),
@@ -29,12 +29,12 @@ _OTHERS = (
     (b":", "a file for flash (Intel hex)"),
 )
 _RUNS, _WRITES = 1, 2  # flags of a segment
-ELSEWHERE = "elsewhere"  # instead of a memory: sections that lie in none of the board's
-PROCESS = "process"  # of a program of this machine
+ELSEWHERE = "elsewhere"  # instead of a memory's name: sections in none of the board's memories
+PROCESS = "process"  # instead of a memory's name: programs of this machine
 
 
 def open_elf(data: bytes) -> Any:
-    """The image as pyelftools reads it; ToolError for other files."""
+    """Returns the image as pyelftools reads it; ToolError for other files."""
     from elftools.common.exceptions import ELFError
     from elftools.construct import ConstructError
     from elftools.elf.elffile import ELFFile
@@ -42,21 +42,21 @@ def open_elf(data: bytes) -> Any:
     try:
         elf = ELFFile(io.BytesIO(data))
         parts = elf.num_sections() + elf.num_segments()
-        if parts > len(data) // _LEAST_HEADER:  # read one after the other, they would never end
+        if parts > len(data) // _LEAST_HEADER:  # reading a damaged image's headers would take forever
             raise ELFError(f"{parts} headers in {len(data)} bytes")
         for _ in (*elf.iter_sections(), *elf.iter_segments()):
-            pass  # of a damaged image one of them cannot be read
+            pass  # reads all, as some of a damaged image cannot be read
     except (ELFError, ConstructError, ValueError, OverflowError) as error:
-        raise ToolError(f"not an ELF image: {error}", hint=_instead(data)) from None
+        raise ToolError(f"not an ELF image: {error}", hint=_suggest_file(data)) from None
     return elf
 
 
-def _instead(data: bytes) -> str:
-    """A hint for a file that is no ELF image."""
+def _suggest_file(data: bytes) -> str:
+    """Returns a hint for a file that is not an ELF image."""
     if data.startswith(b"\x7fELF"):
         return "link it again: it is damaged or cut short"
-    looks = next((what for magic, what in _OTHERS if data.startswith(magic)), "")
-    return f"it looks like {looks}: give the image that the linker wrote for the board" if looks else ""
+    kind = next((what for magic, what in _OTHERS if data.startswith(magic)), "")
+    return f"it looks like {kind}: give the image that the linker wrote for the board" if kind else ""
 
 
 def lies_in(memory: Memory, address: int) -> bool:
@@ -65,10 +65,10 @@ def lies_in(memory: Memory, address: int) -> bool:
 
 
 def size_report(data: bytes, board: Board) -> list[MemorySize]:
-    """Per memory: bytes used of its size, and the sections in it; largest section first.
+    """Returns the used bytes and the size of each memory, and its sections, the largest first.
 
-    Initialised data counts twice: in RAM, and in the memory it is loaded from. The sections of a native image
-    (the host) are listed as one memory, and sections in no memory of the board last, as elsewhere.
+    Initialised data counts twice: in RAM, and in the memory from which it is loaded. The sections of a
+    native image (the host) are in one memory. Sections in no memory of the board come last, as elsewhere.
     """
     rows: dict[str, list[tuple[str, int]]] = {}
     for memory, section, is_copy in in_memories(list_sections(open_elf(data)), board):
@@ -86,7 +86,7 @@ def size_report(data: bytes, board: Board) -> list[MemorySize]:
 
 
 def in_memories(sections: Sequence[Placed], board: Board) -> Iterator[tuple[str, Placed, bool]]:
-    """(memory, section, whether it is a copy: initial values of variables), elsewhere last."""
+    """Yields (memory, section, whether it is the copy of variables' initial values), elsewhere last."""
     if board.is_native:
         yield from ((PROCESS, section, False) for section in sections)
         return
@@ -105,7 +105,7 @@ def in_memories(sections: Sequence[Placed], board: Board) -> Iterator[tuple[str,
 class Placed:
     """A section that takes memory when the program runs.
 
-    `load_address`: where its contents are stored; -1: it has none.
+    `load_address` is the place of its stored contents, -1 if there are none.
     """
 
     name: str
@@ -113,7 +113,7 @@ class Placed:
     size: int
     load_address: int
     is_writable: bool
-    index: int = -1  # among the file's sections; below 0: a segment of a file that has no sections
+    index: int = -1  # among the file's sections; below 0: a segment of a file without sections
     is_code: bool = False
 
     @property
@@ -123,10 +123,10 @@ class Placed:
 
 
 def list_sections(elf: Any) -> list[Placed]:
-    """The sections of an image that take memory, in the file's order; of one without any its segments."""
+    """Returns the sections that take memory, in the file's order; the segments if there are no sections."""
     loads = [(int(s["p_vaddr"]), int(s["p_paddr"]), int(s["p_filesz"])) for s in elf.iter_segments("PT_LOAD")]
-    is_linked = elf["e_type"] != "ET_REL"  # an object has no segments, and nothing is anywhere else first
-    placed = []
+    is_linked = elf["e_type"] != "ET_REL"  # an object has no segments: its load addresses are its addresses
+    sections = []
     for index, section in enumerate(elf.iter_sections()):
         flags, size, address = (int(section[key]) for key in ("sh_flags", "sh_size", "sh_addr"))
         if flags & _ALLOCATED and size:
@@ -137,12 +137,12 @@ def list_sections(elf: Any) -> list[Placed]:
                 inside = (start + address - low for low, start, n in loads if low <= address < low + n)
                 load = next(inside, -1)
             kinds = bool(flags & _WRITABLE), index, bool(flags & _EXECUTABLE)
-            placed.append(Placed(section.name, address, size, load, *kinds))
-    return placed if elf.num_sections() else list(_segments(elf))
+            sections.append(Placed(section.name, address, size, load, *kinds))
+    return sections if elf.num_sections() else list(_list_segments(elf))
 
 
-def _segments(elf: Any) -> Iterator[Placed]:
-    """The loaded segments of an image whose sections were removed."""
+def _list_segments(elf: Any) -> Iterator[Placed]:
+    """Yields the loaded segments of an image whose sections were removed."""
     for number, segment in enumerate(elf.iter_segments("PT_LOAD")):
         address, stored, size = (int(segment[key]) for key in ("p_vaddr", "p_filesz", "p_memsz"))
         is_writable, is_code = bool(segment["p_flags"] & _WRITES), bool(segment["p_flags"] & _RUNS)
@@ -160,17 +160,17 @@ def _segments(elf: Any) -> Iterator[Placed]:
 _NOTYPE, _OBJECT, _FUNC, _FILE, _COMMON, _TLS, _IFUNC = 0, 1, 2, 4, 5, 6, 10
 _NAMED = (_NOTYPE, _OBJECT, _FUNC, _COMMON, _TLS, _IFUNC)
 _LOCAL = 0
-_LAST_SECTION = 0xFEFF  # numbers above it are no sections
+_LAST_SECTION = 0xFEFF  # numbers above it have other meanings
 _THREAD_LOCAL = 0x400  # flag of a section
-_TABLES = ("SHT_SYMTAB", "SHT_DYNSYM")  # the second one is what a stripped program keeps
+_TABLES = ("SHT_SYMTAB", "SHT_DYNSYM")  # a stripped program has only the second one
 
 
 @dataclass(frozen=True)
 class Symbol:
-    """A name of bytes [address, address + size) of the section with this number.
+    """The name of bytes [address, address + size) of the section with this number.
 
-    `size` 0: not known. `is_global`: other files may name it. `file`: the source file by the compiler ("":
-    not known).
+    `size` is 0 where it is not known. `is_global`: other files may use the name. `file` is the compiler's
+    source file ("": not known).
     """
 
     name: str
@@ -182,14 +182,15 @@ class Symbol:
 
     @property
     def end(self) -> int:
-        """One past its last byte."""
+        """The address behind its last byte."""
         return self.address + self.size
 
 
 def symbols(elf: Any) -> list[Symbol]:
-    """The symbols of an image that pyelftools has opened; none of a stripped or damaged table.
+    """Returns the symbols of an image from pyelftools; empty for a stripped or damaged table.
 
-    They are read in one go, not as pyelftools' objects: images of whole applications have 100,000 of them.
+    They are read at once, without pyelftools' objects, as images of whole applications have 100,000 of
+    them.
     """
     tables = {str(section["sh_type"]): section for section in elf.iter_sections()}
     table = next((tables[kind] for kind in _TABLES if kind in tables), None)
@@ -197,37 +198,37 @@ def symbols(elf: Any) -> list[Symbol]:
         return []
     try:
         names, data = elf.get_section(table["sh_link"]).data(), table.data()
-    except Exception:  # of a damaged table pyelftools raises whatever it comes to
+    except Exception:  # pyelftools raises many kinds of errors for a damaged table
         return []
-    found = list(_read(elf, data, names))
-    # A global symbol has no file, but a local one at the same place may have: the mark of its code.
-    files = {(s.section, s.address): s.file for s in found if s.file}
-    # ".L": labels of the compiler's; "$t", "$d.4", "$xrv32i": marks where code or data begins.
-    named = (symbol for symbol in found if not symbol.name.startswith((".L", "$")))
-    return [s if s.file else replace(s, file=files.get((s.section, s.address), "")) for s in named]
+    every = list(_read_symbols(elf, data, names))
+    # A global symbol has no file, but a local one at the same place, the mark of its code, may have one.
+    files = {(s.section, s.address): s.file for s in every if s.file}
+    # ".L": the compiler's labels; "$t", "$d.4", "$xrv32i": marks where code or data begins.
+    others = (symbol for symbol in every if not symbol.name.startswith((".L", "$")))
+    return [s if s.file else replace(s, file=files.get((s.section, s.address), "")) for s in others]
 
 
-def _read(elf: Any, data: bytes, names: bytes) -> Iterator[Symbol]:
-    """All symbols that name something, marks of code and data among them."""
+def _read_symbols(elf: Any, data: bytes, names: bytes) -> Iterator[Symbol]:
+    """Yields all named symbols, also the marks of code and data."""
     is_arm, file = elf["e_machine"] == "EM_ARM", ""
     thread_local = (int(s["sh_addr"]) for s in elf.iter_sections() if s["sh_flags"] & _THREAD_LOCAL)
     thread_base = min(thread_local, default=0)  # values of thread-local symbols count from here
-    for name_at, address, size, info, section in _lines(elf, data):
+    for name_at, address, size, info, section in _read_entries(elf, data):
         kind, binding = info & 15, info >> 4
         if kind == _FILE:
-            file = _name(names, name_at)
+            file = _read_name(names, name_at)
         if binding != _LOCAL:
             file = ""  # local symbols come first, file by file
-        name = _name(names, name_at) if kind in _NAMED and 0 < section <= _LAST_SECTION else ""
+        name = _read_name(names, name_at) if kind in _NAMED and 0 < section <= _LAST_SECTION else ""
         if not name:
             continue
-        is_thumb = is_arm and kind in (_FUNC, _IFUNC) and address & 1  # no part of the address
+        is_thumb = is_arm and kind in (_FUNC, _IFUNC) and address & 1  # the bit is not part of the address
         begin = address - 1 if is_thumb else address + thread_base if kind == _TLS else address
         yield Symbol(name, begin, size, section, binding != _LOCAL, file)
 
 
-def _lines(elf: Any, data: bytes) -> Iterator[tuple[int, int, int, int, int]]:
-    """(place of the name, value, size, type and binding, section) of each entry of a table."""
+def _read_entries(elf: Any, data: bytes) -> Iterator[tuple[int, int, int, int, int]]:
+    """Yields (place of the name, value, size, type and binding, section) of each entry of a table."""
     is_long = elf.elfclass == 64
     layout = struct.Struct(("<" if elf.little_endian else ">") + ("IBBHQQ" if is_long else "IIIBBH"))
     for fields in layout.iter_unpack(data[: len(data) // layout.size * layout.size]):
@@ -238,18 +239,18 @@ def _lines(elf: Any, data: bytes) -> Iterator[tuple[int, int, int, int, int]]:
         yield name, value, size, info, section
 
 
-def _name(names: bytes, at: int) -> str:
+def _read_name(names: bytes, at: int) -> str:
     end = names.find(b"\0", at)
     return names[at : end if end >= 0 else None].decode("utf-8", "replace")
 
 
-_MOST_BYTES = 1 << 26  # of .debug_info: more takes minutes to read
+_MOST_BYTES = 1 << 26  # of .debug_info; a larger one takes minutes to read
 
 
 class DebugFiles:
-    """The source files of addresses of code by debug information (-g), if there is some.
+    """The source files of addresses of code, by debug information (-g) if there is any.
 
-    Those of variables would take reading every variable.
+    There are none for variables, as this would take reading every variable.
     """
 
     def __init__(self, elf: Any) -> None:
@@ -257,8 +258,8 @@ class DebugFiles:
         try:
             info = elf.get_section_by_name(".debug_info")
             if info is not None and 0 < info["sh_size"] <= _MOST_BYTES:
-                self._ranges = sorted(_ranges(elf.get_dwarf_info()))
-        except Exception:  # of damaged debug information pyelftools raises whatever it comes to
+                self._ranges = sorted(_read_ranges(elf.get_dwarf_info()))
+        except Exception:  # pyelftools raises many kinds of errors for damaged debug information
             self._ranges = []
         self._begins = [begin for begin, _, _ in self._ranges]
 
@@ -268,8 +269,8 @@ class DebugFiles:
         return self._ranges[index][2] if index >= 0 and address < self._ranges[index][1] else ""
 
 
-def _ranges(dwarf: Any) -> Iterator[tuple[int, int, str]]:
-    """(first address, end, file's name) of each part of each compilation unit."""
+def _read_ranges(dwarf: Any) -> Iterator[tuple[int, int, str]]:
+    """Yields (first address, end, file's name) of each part of each compilation unit."""
     lists = dwarf.range_lists()
     for unit in dwarf.iter_CUs():
         top = unit.get_top_DIE()
@@ -281,15 +282,15 @@ def _ranges(dwarf: Any) -> Iterator[tuple[int, int, str]]:
         if at is not None and lists is not None:
             base = low.value if low is not None else 0
             yield from (
-                (begin, end, file) for begin, end in _list_ranges(lists, at, unit, base) if begin < end
+                (begin, end, file) for begin, end in _read_range_list(lists, at, unit, base) if begin < end
             )
         elif low is not None and high is not None:
             end = high.value if high.form == "DW_FORM_addr" else low.value + high.value
             yield low.value, end, file
 
 
-def _list_ranges(lists: Any, at: Any, unit: Any, base: int) -> Iterator[tuple[int, int]]:
-    """(first address, end) of each range of a list."""
+def _read_range_list(lists: Any, at: Any, unit: Any, base: int) -> Iterator[tuple[int, int]]:
+    """Yields (first address, end) of each range of a list."""
     for entry in lists.get_range_list_at_offset(at.value, cu=unit):
         if hasattr(entry, "base_address"):
             base = entry.base_address

@@ -1,4 +1,4 @@
-"""The compiler that a request asks for, for a debugger or not, and the files that its input depends on."""
+"""The compiler of a request, with or without debugging, and the files that its input depends on."""
 
 from __future__ import annotations
 
@@ -18,10 +18,9 @@ from buildtool.target.types import Board, Target, Toolchain, Wiring
 
 
 def toolchain(choice: TargetChoice, target: Target) -> Toolchain:
-    """The compiler of a choice, as the plugin of its `target` sets it up.
+    """Returns the compiler of a choice, as the plugin of its `target` sets it up.
 
-    ToolError if it is missing; UsageError about the option that asks for a wire which the plugin does not
-    have.
+    ToolError if it is missing. UsageError about the option of a link that the plugin does not have.
     """
     tools = registry.toolchain(target, choice.toolchain)
     board, wire = target.board, wire_of(choice, target.board)
@@ -29,7 +28,7 @@ def toolchain(choice: TargetChoice, target: Target) -> Toolchain:
         make = getattr(registry.plugin(board), "wiring", None)
         if make is None:
             option = "on" if choice.wire == ANY_WIRE else "wire"
-            text = f"test firmware for board '{board.name}' answers over no wire"
+            text = f"test firmware for board '{board.name}' cannot answer over a link"
             raise UsageError(text, option=option, hint=suggest(**{option: None}))
         wiring: Wiring = make(board, wire)
         tools = dataclasses.replace(tools, cflags=(*tools.cflags, *wiring.cflags), wiring=wiring)
@@ -39,14 +38,14 @@ def toolchain(choice: TargetChoice, target: Target) -> Toolchain:
 
 
 def harness(board: Board, tools: Toolchain) -> Harness:
-    """The test firmware's own sources: the plugin's, or those for a wire."""
+    """The test firmware's own sources: the plugin's, or those for a link."""
     if tools.wiring is None:
         return registry.plugin(board).harness(board)
     sources, includes = tools.wiring.sources, tools.wiring.includes
     return Harness(tuple(map(Path, sources)), tuple(map(Path, includes)))
 
 
-# ---- files that decide what is emitted for a board, and their folders -------------------------------
+# ---- files that the emitted code of a board depends on, and their folders ---------------------------
 
 
 OURS = "buildtool_plugins"
@@ -54,7 +53,7 @@ OURS = "buildtool_plugins"
 
 @dataclass(frozen=True)
 class Origins:
-    """A target's plugin, its board's file, and the files that this extends."""
+    """A target's plugin, its board's file, and the files that this one extends."""
 
     target: Target
     plugin: TargetPlugin
@@ -62,72 +61,73 @@ class Origins:
 
     @classmethod
     def of(cls, choice: TargetChoice, target: Target) -> Origins:
-        """The origins of the target that was loaded for a choice."""
-        named = choice.board if isinstance(choice.board, str) else choice.board.path
-        return cls(target, registry.plugin(target.board), registry.board_chain(named))
+        """The origins of a target that was loaded for a choice."""
+        path = choice.board if isinstance(choice.board, str) else choice.board.path
+        return cls(target, registry.plugin(target.board), registry.board_chain(path))
 
     def files(self) -> list[Path]:
-        """The board's files, the code and data of other distributions, and what libraries were asked about.
+        """The board's files, the code and data of other distributions, and files that libraries read.
 
-        buildtool's own code is not among them: its digest stands for it.
+        buildtool's own code is not included, as its digest covers it.
         """
         code = {path for folder in self.foreign().values() for path in folder.rglob("*")}
         module = Path(sys.modules[type(self.plugin).__module__].__file__ or "").resolve()
         if not _is_below(module, list(ours().values())):
             code.add(module)
-        asked = [path for library in self.target.libraries for path in library.reads]
-        return [*self.boards, *sorted(path for path in code if path.suffix in (".py", ".toml")), *asked]
+        by_libraries = [path for library in self.target.libraries for path in library.reads]
+        code_and_data = sorted(path for path in code if path.suffix in (".py", ".toml"))
+        return [*self.boards, *code_and_data, *by_libraries]
 
     def foreign(self) -> dict[str, Path]:
         """The folders of other distributions: of the board's plugin, and of kernel families."""
         package = sys.modules[type(self.plugin).__module__.partition(".")[0]]
         folders = {family.name: family.folder for family in self.target.families}
-        if hasattr(package, "__path__"):  # else it is one file among others
+        if hasattr(package, "__path__"):  # else it is a single file
             folders["plugin"] = Path(next(iter(package.__path__)))
-        known = list(ours().values())
-        return {name: folder for name, folder in folders.items() if not _is_below(folder, known)}
+        own = list(ours().values())
+        return {name: folder for name, folder in folders.items() if not _is_below(folder, own)}
 
     def folders(self, library: str = "") -> dict[str, Path]:
-        """All folders of code by name: buildtool's, others', and that of a `library` of the user's."""
-        named = {"library": Path(library)} if library else {}
-        return {**ours(), **self.foreign(), **named}
+        """All folders of code by name: buildtool's, others', and the user's `library`."""
+        users = {"library": Path(library)} if library else {}
+        return {**ours(), **self.foreign(), **users}
 
 
 def ours() -> dict[str, Path]:
-    """The folders that come with buildtool, which its digest covers."""
+    """The folders that belong to buildtool; its digest covers them."""
     from buildtool.target.kernels import kernels_root
 
     return {"kernels": kernels_root(), "targets": Path(sys.modules[OURS].__file__ or "").parent}
 
 
 def _is_below(path: Path, folders: Sequence[Path]) -> bool:
-    found = path.resolve()
-    return any(found.is_relative_to(folder.resolve()) for folder in folders)
+    real = path.resolve()
+    return any(real.is_relative_to(folder.resolve()) for folder in folders)
 
 
 # ---- builds for debuggers ---------------------------------------------------------------------------
 
 
-# NN_DEBUG: symbols for debuggers alone, such as the arena by the network's name.
+# NN_DEBUG: symbols only for debuggers, such as the arena with the network's name.
 FLAGS = ("-Og", "-g", "-DNN_DEBUG")
-RENAMES = "-ffile-prefix-map="  # FOLDER=NAME: in debug information and in __FILE__
+RENAMES = "-ffile-prefix-map="  # FOLDER=NAME renames in debug information and in __FILE__
 _OPTIMISES = re.compile(r"-O([0-3sgz]|fast)?")
 
 
 def debug_name(name: str) -> str:
-    """The name of a folder of buildtool's in debug information, by the folder's name in `describe`."""
+    """The name in debug information of one of buildtool's folders, by the folder's name in `describe`."""
     return f"/buildtool/{name}"
 
 
 def debuggable(tools: Toolchain, folders: Mapping[str, Path]) -> Toolchain:
-    """`tools` with flags for debugging in place of those that optimise; `folders` by their names.
+    """Returns `tools` with flags for debugging instead of optimising; `folders` are by name.
 
-    The innermost of two folders comes last, as compilers want it.
+    The inner one of two nested folders comes last, as compilers require.
     """
-    kept = [flag for flag in tools.cflags if not _OPTIMISES.fullmatch(flag)]
+    others = [flag for flag in tools.cflags if not _OPTIMISES.fullmatch(flag)]
     places = sorted(((str(folder.resolve()), name) for name, folder in folders.items()))
     return dataclasses.replace(
         tools,
-        cflags=(*kept, *FLAGS),
+        cflags=(*others, *FLAGS),
         renames=tuple(f"{RENAMES}{place}={debug_name(name)}" for place, name in places),
     )

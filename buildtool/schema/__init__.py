@@ -1,9 +1,9 @@
-"""The keys of every answer: what the service makes, what reports and build systems read, what --json prints.
+"""The types of all answers: what the service returns, reports and build systems read, and --json prints.
 
-A leaf: the standard library only. Answers are plain values, as JSON has them, and bytes for files. Sizes are
-in bytes, shapes are text such as 1x96x96x3, and None stands for what is not known or not there. Which
-answer a kind of request has is said by what answers it. `benchmarks/answers_page.py` makes the reference page
-from that.
+This package imports the standard library and `buildtool.base` only. Answers are plain JSON values, and bytes
+for files. Sizes are in bytes, shapes are text such as 1x96x96x3, and None means unknown or absent. The
+handler of a request names the type of its answer. `benchmarks/answers_page.py` writes the reference page from
+these types.
 """
 
 SCHEMA = 1  # the version of all answers; each has it under the key `schema`

@@ -1,4 +1,4 @@
-"""What the answers to `analyze` say: a network, whether it fits each board, and what would help."""
+"""The answer to `analyze`: a network, whether it fits each board, and what would help."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from buildtool.schema.boards import NamedBytes, Price
 
 
 class Interface(TypedDict):
-    """An input or output of a network; scale and zero point are None for what is not quantised.
+    """An input or output of a network; scale and zero point are None where it is not quantised.
 
-    `order`: dimension i of the shape is the file's dimension order[i]; empty: they have the file's order.
+    `order`: dimension i of the shape is dimension order[i] in the file. It is empty where both orders are
+    equal.
     """
 
     name: str
@@ -23,9 +24,10 @@ class Interface(TypedDict):
 
 
 class NetworkFacts(TypedDict):
-    """What a network is, whatever it runs on; `kinds`: how many operators of each.
+    """Facts of a network that do not depend on a board.
 
-    `live_bound_bytes`: the largest sum of tensors that are live at once, at `live_bound_operator`.
+    `kinds` maps each kind of operator to its count. `live_bound_bytes` is the largest sum of tensors that are
+    live at once. That is while `live_bound_operator` runs.
     """
 
     operators: int
@@ -41,10 +43,10 @@ class NetworkFacts(TypedDict):
 
 
 class NeedAnswer(TypedDict):
-    """What the firmware takes of a memory of the board; `what`: RAM or flash.
+    """The bytes that the firmware takes of one memory of the board.
 
-    `parts`: one of them may be `alignment`, the gaps between the others. Of a limit that an option sets,
-    `what` is "arena limit" or "weights limit", and there are no parts.
+    `what` is RAM or flash. One of the `parts` may be `alignment`, the gaps between the others. For a limit
+    that an option sets, `what` is "arena limit" or "weights limit", and `parts` is empty.
     """
 
     what: str
@@ -56,11 +58,12 @@ class NeedAnswer(TypedDict):
 
 
 class Counted(TypedDict):
-    """How a verdict's needs were counted.
+    """How the bytes of a verdict were counted.
 
-    `how`: linked (the test firmware was linked: each byte is exact); bound (from recorded sizes: the linked
-    image takes no more); estimated (from the sizes of another core, where this one's compiler is not known);
-    uncounted (arena, stack and weights only). `compiler`: made the code; `note`: why nothing was linked.
+    `how` is one of four words. linked: the test firmware was linked, and each byte is exact. bound: an upper
+    limit of the linked firmware, from recorded sizes. estimated: from the sizes of another core, as this
+    core's compiler is not known. uncounted: arena, stack and weights only. `compiler` made the code. `note`
+    says why nothing was linked.
     """
 
     how: str
@@ -69,14 +72,14 @@ class Counted(TypedDict):
 
 
 class StackNeed(TypedDict):
-    """The most stack that an invoke takes, against what the board gives it."""
+    """The largest stack of an invoke, and the stack that the board has for it."""
 
     required: int
     available: int
 
 
 class Left(TypedDict):
-    """Bytes of a memory that nothing takes."""
+    """The unused bytes of a memory."""
 
     what: str
     memory: str
@@ -84,11 +87,11 @@ class Left(TypedDict):
 
 
 class Cure(Price):
-    """Options with which the network fits, and the plan that is made with them.
+    """Options with which the network fits, and the figures of the plan that they give.
 
-    `settings`: option -> the value to give it (null: leave it out); `board`: which board it is then. `cost`
-    includes what reads and writes wait for the arena's memories; `cost_ratio`: over the same of the plan that
-    was asked for, null on another board. `left`: by memory.
+    `settings` maps each option to its new value (null: leave the option out). `board` is the board with these
+    options. `cost` includes the waits of reads and writes for the arena's memories. `cost_ratio` is this cost
+    over that of the original plan. It is null on another board. `left` has the unused bytes of each memory.
     """
 
     settings: dict[str, Value]
@@ -103,11 +106,12 @@ class Cure(Price):
 class Verdict(Price):
     """Whether the test firmware of a network, with the plan that is made for it, fits a board.
 
-    `binds`: the memory that is fullest, relative to its size. `binding_operator`: where most is live,
-    `binding_bytes` of it. `cost` is in `cost_unit`: cycles, issues or instructions. Where one or two boards
-    are named: `cures` are up to three ways to make it fit, each of them planned and counted, the cheapest
-    first; `smaller` is the next plan with less memory than one that fits. `advice`: further help where it
-    does not fit. `stack`: null where nothing is recorded of the core.
+    `binds` is the fullest memory, relative to its size. `binding_operator` is the operator with the most live
+    bytes, which are `binding_bytes`. `cost` is in `cost_unit`: cycles, issues or instructions. `cures` and
+    `smaller` are there where the request names one or two boards. `cures` has up to three ways to make the
+    network fit, the cheapest first. Each is planned and counted. `smaller` is the next smaller plan of a
+    network that fits. `advice` has further help where it does not fit. `stack` is null where nothing is
+    recorded for the core.
     """
 
     board: str
@@ -131,7 +135,7 @@ class Verdict(Price):
 
 @final
 class NoPlan(TypedDict):
-    """A board that there is no plan for, and why."""
+    """A board for which there is no plan, and the reason."""
 
     board: str
     title: str
@@ -152,11 +156,12 @@ class AnalysisAnswer(TypedDict):
 
 @final
 class NetworkAnswer(TypedDict):
-    """A network that is counted without a board.
+    """The memory figures of a network without a board.
 
-    `order_status` is None unless operators were put into another order. `total_bytes`: of all values, none
-    sharing memory; `live_bound_bytes`: live at once at least; `planned_bytes`: of a placement (None: there
-    are too many values to place). `ratio`: live_bound_bytes over total_bytes.
+    `order_status` is None unless the operators were reordered. `total_bytes` is the sum of all values,
+    without sharing memory. `live_bound_bytes` is a lower bound: the bytes that are live at once.
+    `planned_bytes` is the height of a placement (None: there are too many values to place). `ratio` is
+    `live_bound_bytes` over `total_bytes`.
     """
 
     model: str

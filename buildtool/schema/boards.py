@@ -1,4 +1,4 @@
-"""What answers say of boards, of operators and kernels, and of the networks that have a name."""
+"""The answers about boards, operators, kernels, and the networks that have a name."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TypedDict, final
 
 
 class NamedBytes(TypedDict):
-    """The bytes of something that has a name: a section, an input, a part of what lies in a memory."""
+    """The bytes of a named thing: a section, an input, or a part of a memory's content."""
 
     name: str
     bytes: int
@@ -15,8 +15,8 @@ class NamedBytes(TypedDict):
 class Price(TypedDict):
     """What a plan needs and costs.
 
-    `f`: its work over the network's own; `estimated_ms`: the cost at the board's clock, null where costs are
-    no time, or the clock is not known.
+    `f` is the plan's work over the network's own work. `estimated_ms` is the cost at the board's clock. It is
+    null where costs are not times or the clock is not known.
     """
 
     arena_bytes: int
@@ -26,7 +26,7 @@ class Price(TypedDict):
 
 
 class Estimate(TypedDict):
-    """How long a board takes where nothing can be measured, in seconds, and the rates behind that.
+    """The estimated time on a board where nothing can be measured, in seconds, and the rates behind it.
 
     `total_seconds` is less than the sum where the flash delivers weights while the core computes. `source`
     says where the rates come from.
@@ -41,13 +41,14 @@ class Estimate(TypedDict):
 
 
 class Loading(TypedDict):
-    """How constants come from slow flash into the arena.
+    """How constants are loaded from slow flash into the arena.
 
-    `bytes`: all that is loaded, for this many `operators`; `again`: operators of streamed regions whose
-    constants are loaded more than once, `again_bytes`: the bytes that this adds; `in_slices`: operators whose
-    constants come in slices of their output channels; `ahead`: operators whose loading begins before their
-    region does. `fullest_without`: bytes live in the fullest step without these buffers; `bind`: whether
-    they make the arena larger; `largest`: bytes of the largest of them.
+    `bytes` is the sum of all loads, for this many `operators`. `again` counts the operators of streamed
+    regions whose constants are loaded more than once, which adds `again_bytes`. `in_slices` counts the
+    operators whose constants are loaded in slices of output channels. `ahead` counts the operators whose
+    loading begins before their region. `fullest_without` is the live bytes of the fullest step without the
+    load buffers. `bind` says whether these buffers make the arena larger, and `largest` is the bytes of the
+    largest one.
     """
 
     bytes: int
@@ -64,7 +65,7 @@ class Loading(TypedDict):
 class BoardFacts(TypedDict):
     """Facts of the board that a user has to know; `note` may be "".
 
-    `notes`: options that cannot be kept, in sentences, such as a limit above what the board has.
+    `notes` are sentences about options that the board cannot satisfy, such as a limit above its memory.
     """
 
     note: str
@@ -74,11 +75,12 @@ class BoardFacts(TypedDict):
 
 
 class LevelAnswer(TypedDict):
-    """How real a result is; `level_text`: the same in a few words, for headlines.
+    """How close a run was to the real board; `level_text` is the same in a few words, for headlines.
 
-    `level`: "host" (the same C, compiled for this machine), "model" (that with a model of the chip's own
-    operations), "compiled" (by the chip's own compiler, not run), "emulator" (the chip's own code in an
-    emulator of the instruction set), "simulator" (in the maker's simulator of the chip) or "board".
+    `level` is one of these words. "host": the same C, compiled for this machine. "model": the same, with a
+    model of the chip's own operations. "compiled": compiled by the chip's own compiler, not run. "emulator":
+    the chip's own code in an emulator of the instruction set. "simulator": in the maker's simulator of the
+    chip. "board": on a board.
     """
 
     level: str
@@ -95,9 +97,9 @@ class BoardMemory(TypedDict):
 
 
 class BoardEntry(TypedDict):
-    """A board, and the sizes of the memories that arena and weights are in.
+    """A board, and the sizes of the memories for arena and weights.
 
-    `emulator`: its machine, which may have the same core, and memories at other addresses.
+    `emulator` is the emulator's machine. Its core may be the same while its memories have other addresses.
     """
 
     name: str
@@ -118,9 +120,10 @@ class BoardsAnswer(TypedDict):
 
 
 class OperatorKernels(TypedDict):
-    """An operator; `kernels`: by board, the names of its kernels, or how it runs without one.
+    """An operator and its kernels.
 
-    `count`: how many of them the model has, None without a model.
+    `kernels` has, for each board, the names of the kernels, or how the operator runs without one. `count` is
+    the number of such operators in the model, None without a model.
     """
 
     operator: str
@@ -129,14 +132,20 @@ class OperatorKernels(TypedDict):
 
 
 class TfliteOperator(TypedDict):
-    """A built-in operator of TFLite; `refused`: by data type why it is not read, empty where it is."""
+    """A built-in operator of TFLite.
+
+    `refused` maps each refused data type to the reason. It is empty where the operator is read with any type.
+    """
 
     operator: str
     refused: dict[str, str]
 
 
 class OpsAnswer(TypedDict):
-    """The supported operators on the cores of all boards, or a model's; `tflite`: all of TFLite's."""
+    """The supported operators on the cores of all boards, or those of a model.
+
+    `tflite` has all operators of TFLite.
+    """
 
     boards: list[str]
     operators: list[OperatorKernels]
@@ -159,7 +168,7 @@ class ZooAnswer(TypedDict):
 
 @final
 class ZooFile(TypedDict):
-    """One of these networks as a file."""
+    """One of the named networks as a file."""
 
     files: dict[str, bytes]
 
@@ -174,11 +183,11 @@ class FailedCase(TypedDict):
 
 
 class CheckedKernel(TypedDict):
-    """A kernel on a board.
+    """A kernel that was checked on a board.
 
-    `cases`: networks that were run; `among`: how many of them ran it among others with little memory;
-    `values`: different output values that were compared. `reached`: whether the board picks it for any
-    network. `failed`: None where all were equal.
+    `cases` is the number of networks that were run. `among` is how many of these ran the kernel among others,
+    with little memory. `values` is the number of different output values that were compared. `reached` says
+    whether the board picks the kernel for any network. `failed` is None where all values were equal.
     """
 
     board: str
@@ -193,7 +202,7 @@ class CheckedKernel(TypedDict):
 
 
 class CheckAnswer(TypedDict):
-    """The kernels of a plugin's boards; `exact` says whether none failed."""
+    """The checked kernels of a plugin's boards; `exact` says whether all passed."""
 
     plugin: str
     interface: int

@@ -1,4 +1,4 @@
-"""What is built: the description for build systems, and the answers that carry files."""
+"""The answers for builds: the description for build systems, and the answers that carry files."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from buildtool.schema.boards import BoardFacts, LevelAnswer, NamedBytes
 
 
 class Place(TypedDict):
-    """A file or folder: `path` below a root of the answer (POSIX), or an absolute one where `root` is ""."""
+    """A file or folder: `path` (POSIX) below a root of the answer, or an absolute path where `root` is ""."""
 
     root: str
     path: str
 
 
 class Source(TypedDict):
-    """A file to compile, and what its object is called below the group's folder.
+    """A file to compile, and the name of its object below the group's folder.
 
-    `reads`: files that it reads, but not by #include.
+    `reads` are files that it reads in another way than by #include.
     """
 
     file: Place
@@ -26,7 +26,10 @@ class Source(TypedDict):
 
 
 class SourceGroup(TypedDict):
-    """Sources that are compiled alike; `shared`: once for all networks of a board."""
+    """Sources that are compiled with the same flags.
+
+    `shared`: they are compiled once for all networks of a board.
+    """
 
     name: str
     shared: bool
@@ -35,16 +38,18 @@ class SourceGroup(TypedDict):
 
 
 class Tools(TypedDict):
-    """Compiler and archiver, each word of a command line by itself.
+    """Compiler and archiver; each word of a command line is one element.
 
-    compile: cc cflags -I... -c SOURCE -o OBJECT; archive: ar arflags LIBRARY OBJECTS; link: cc cflags
-    OBJECTS LIBRARY ldflags -o IMAGE. `incbin` is the flag before a folder in which the assembler looks
-    for what a source reads. For another compiler with flags of its own: `exact` are those that it needs as
-    well for the reference's bytes and for the headers of libraries, `core` those that select the core,
-    `defines` (NAME or NAME=VALUE) what the kernels have to know of it; `cflags` holds all of these. `map` is
-    the flag before the file to which the link writes its map. `renames`, of a build for a debugger, is the
-    flag before FOLDER=NAME: a build gives its own folders of sources names that are no paths of this machine
-    ("": there is no need).
+    The commands are: compile: cc cflags -I... -c SOURCE -o OBJECT; archive: ar arflags LIBRARY OBJECTS; link:
+    cc cflags OBJECTS LIBRARY ldflags -o IMAGE. `incbin` is the flag before a folder in which the assembler
+    looks for included binary files. `map` is the flag before the file to which the linker writes its map.
+
+    `cflags` includes `exact`, `core` and `defines`, which serve a compiler that has flags of its own. `exact`
+    are the flags that give the reference's bytes and suit the headers of libraries. `core` are the flags that
+    select the core. `defines` (NAME or NAME=VALUE) tell the kernels about the core.
+
+    `renames` is the flag before FOLDER=NAME in a build for a debugger. It gives source folders names that do
+    not depend on this machine ("": not needed).
     """
 
     name: str
@@ -63,11 +68,12 @@ class Tools(TypedDict):
 
 
 class NetworkFiles(TypedDict):
-    """What is made of a network: `emitted` by the request `emit`, the rest by the build and its commands.
+    """The names of the files that are made of a network.
 
-    `binaries`: the files for flash that are asked for. `weights`: the weight image among the emitted files.
-    `apart`: whether it lies in a memory of its own. Then a build should link the program with `reserve` as a
-    flag for the assembly, and put the image where `symbol` is: other weights then need no link.
+    The request `emit` makes the `emitted` files. The build and its commands make the others. `binaries` are
+    the requested files for flash. `weights` is the weight image, one of the emitted files. `apart` says
+    whether the weight image lies in a memory of its own. Such a build should link the program with `reserve`
+    as a flag for the assembly, and put the weight image where `symbol` is. Then new weights need no new link.
     """
 
     net: str
@@ -85,7 +91,7 @@ class NetworkFiles(TypedDict):
 
 
 class Script(TypedDict):
-    """A linker script: its name, its content, and the flag that its path goes behind."""
+    """A linker script: its name, its content, and the flag before its path."""
 
     name: str
     data: bytes
@@ -93,18 +99,19 @@ class Script(TypedDict):
 
 
 class Slot(TypedDict):
-    """A word of a command that the build puts in: the path or name of what the slot is called."""
+    """A word of a command that the build fills in: the path or name that `slot` stands for."""
 
     slot: str
 
 
 class DescribeAnswer(TypedDict):
-    """What a build system has to know.
+    """All that a build system has to know.
 
-    `roots`: folders by name. `library`, `image`: the groups that are archived with a network, and those
-    that are linked with this archive for its test firmware. `network`: None where no model was named.
-    `script`: a file that the build writes, whose path goes behind `ldflags`. `depends`: files that the
-    answer and what is emitted depend on besides the model; `digest` stands for buildtool's own code.
+    `roots` maps names to folders. `library` are the groups that are archived with a network. `image` are the
+    groups that are linked with this archive into its test firmware. `network` is None where the request names
+    no model. `script` is a file that the build writes. Its path is added after `ldflags`. `depends` are the
+    files, besides the model, on which this answer and the emitted files depend. `digest` is the digest of
+    buildtool's own code.
     """
 
     board: str
@@ -123,8 +130,8 @@ class DescribeAnswer(TypedDict):
 class EmitAnswer(TypedDict):
     """The sources of a network, and what has to be compiled with them; paths are absolute.
 
-    `c_files`: which of `files` are to be compiled. `depends`: the files, besides buildtool's own code, that
-    decided what they are. `notes`: what was asked for and cannot be, in sentences.
+    `c_files` are those of `files` that have to be compiled. `depends` are the files, besides buildtool's own
+    code, on which their content depends. `notes` are sentences about options that cannot be satisfied.
     """
 
     net: str
@@ -138,7 +145,7 @@ class EmitAnswer(TypedDict):
 
 
 class MemorySize(TypedDict):
-    """What an image takes of a memory; `size` 0: it has no limit."""
+    """The bytes that a firmware image takes of a memory; `size` is 0 where it has no limit."""
 
     memory: str
     used: int
@@ -147,12 +154,12 @@ class MemorySize(TypedDict):
 
 
 class SizePart(TypedDict):
-    """Bytes of an image that are one symbol's, and whose they are; each byte of a memory is in one part.
+    """The bytes of one symbol in a firmware image, and their owner; each byte of a memory is in one part.
 
-    `kind`: code, constants, variables, or the initial values that are stored for these. `owner`: network,
-    kernels, or application, which is all else. `library`: the archive ("": none, or not known); `file`: the
-    object, or the source where only that is known ("": not known); `symbol`: as the linker has it, or in
-    brackets what it is instead: padding, an object's section, unnamed.
+    `kind` is code, constants, variables, or the stored initial values of variables. `owner` is network,
+    kernels, or application (all else). `library` is the archive ("": none, or unknown). `file` is the object,
+    or the source where only that is known ("": unknown). `symbol` is the linker's name, or a description in
+    brackets: padding, an object's section, unnamed.
     """
 
     memory: str
@@ -166,10 +173,10 @@ class SizePart(TypedDict):
 
 
 class StackSize(TypedDict):
-    """The stack of a network's invoke, in bytes, against what the linker script keeps for all firmware.
+    """The stack of a network's invoke, in bytes, and the stack that the linker script reserves for all code.
 
-    `needed`: at most, whatever the input; None: its code moves the stack pointer by what cannot be told. The
-    frames of interrupts and of what the network calls back are not in it.
+    `needed` is an upper limit for every input. It is None where the code moves the stack pointer by an
+    unknown amount. The frames of interrupts and of the network's callbacks are not included.
     """
 
     function: str
@@ -178,7 +185,10 @@ class StackSize(TypedDict):
 
 
 class BuildAnswer(BoardFacts, LevelAnswer):
-    """The test firmware of a network; `level` is compiled, or less where the chip's compiler is not here."""
+    """The test firmware of a network.
+
+    `level` is "compiled", or "host" or "model" where the chip's compiler is not installed.
+    """
 
     net: str
     board: str
@@ -192,9 +202,10 @@ class BuildAnswer(BoardFacts, LevelAnswer):
 
 
 class License(TypedDict):
-    """Under what some of the files stand: an SPDX expression ("": none is given), and the file with its text.
+    """The license of some of the files, and the file with its text.
 
-    `folders` have the files; `text` is "" where no text was found.
+    `spdx` is an SPDX expression ("": the files name none). `text` is "" where no text was found. `folders`
+    have the files.
     """
 
     spdx: str
@@ -203,9 +214,10 @@ class License(TypedDict):
 
 
 class SecondArena(TypedDict, total=False):
-    """Of a network whose arena is in two memories: bytes of the second one; of one with state: bytes of that.
+    """The memory of a network besides its first arena.
 
-    No keys where there is neither.
+    There is a key for a second arena, and one for state between invokes. Each is there only where the network
+    has it.
     """
 
     second_arena_bytes: int
@@ -213,17 +225,20 @@ class SecondArena(TypedDict, total=False):
 
 
 class BundledNetwork(SecondArena):
-    """A network as other build systems compile it; paths are relative to the folder that it is written to.
+    """A network for other build systems; paths are relative to the folder of the bundle.
 
-    `network` is its name, as the model's file or `--name` has it. `core` are the flags that select the core,
-    `exact` those that any compiler needs for the reference's bytes, `defines` (NAME or NAME=VALUE) what the
-    kernels have to know of the core. `sources` are the
-    network's own C files, `kernels` those that it shares with other networks. `weights` is the image,
-    `assembly` links it and is assembled with its folder among the include folders; `array` is the same as C,
-    compiled in the place of `assembly` where NN_WEIGHTS_IN_C is defined. `include` is for the application,
-    `include_kernels` for the kernels and the network's sources as well. `stack_bytes` is None where it is not
-    known. `streamed`: the image comes row by row; `loaded`: the weights may come through a loader. `files`
-    are all.
+    `network` is its name, from the model's file or from `--name`. `core` are the flags that select the core.
+    `exact` are the flags that give the reference's bytes with any compiler. `defines` (NAME or NAME=VALUE)
+    tell the kernels about the core.
+
+    `sources` are the network's own C files, and `kernels` those that it shares with other networks. `weights`
+    is the weight image. `assembly` links it, and needs its own folder among the include folders. `array` is
+    the same as C, to compile instead of `assembly` where NN_WEIGHTS_IN_C is defined. `include` is for the
+    application. `include_kernels` is for the kernels and the network's sources as well. `files` has all
+    files.
+
+    `stack_bytes` is None where it is not known. `streamed`: the input image is delivered row by row.
+    `loaded`: the weights may be read through a loader.
     """
 
     network: str
@@ -252,7 +267,7 @@ class BundledNetwork(SecondArena):
 class BundleAnswer(TypedDict):
     """The sources of a network, and all that has to be compiled with them.
 
-    `files` has the content of those among the network's files that the command line does not write itself.
+    `files` has the content of the network's files, except those that the command line writes itself.
     """
 
     net: str
@@ -261,9 +276,10 @@ class BundleAnswer(TypedDict):
 
 
 class SizesAnswer(LevelAnswer):
-    """What a linked image takes of each memory, and its networks of the stack; `files`: those for flash.
+    """The bytes that a linked firmware image takes of each memory, and the stacks of its networks.
 
-    `files_from`: what says which file a part is of: map (the linker's), symbols (compilers' notes), or "".
+    `files` are the files for flash. `files_from` says how the file of a part was found: map (the linker's
+    map), symbols (the compiler's notes), or "".
     """
 
     board: str
@@ -276,7 +292,10 @@ class SizesAnswer(LevelAnswer):
 
 
 class TflmAnswer(TypedDict):
-    """A model with arena offsets for TensorFlow Lite Micro, `placed_tensors` of all its `tensors`."""
+    """A model with arena offsets for TensorFlow Lite Micro.
+
+    `placed_tensors` of its `tensors` have an offset.
+    """
 
     model: str
     arena_bytes: int
@@ -289,8 +308,8 @@ class TflmAnswer(TypedDict):
 class ArenaAnswer(TypedDict):
     """A solved arena problem; height and offsets are None where there is no placement.
 
-    `status` is optimal, feasible, infeasible or unknown; `bound_bytes`: no placement is lower; `nodes`: that
-    the search visited; `files`: the problem's table with the offsets.
+    `status` is optimal, feasible, infeasible or unknown. `bound_bytes` is a lower bound for the height.
+    `nodes` is the number of search nodes. `files` has the problem's table with the offsets.
     """
 
     problem: str

@@ -1,4 +1,4 @@
-"""What the answer to `validate` says of a data set."""
+"""The answer to `validate` for a data set."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from buildtool.schema.runs import OperatorBound, ReferenceAnswer
 
 
 class FedInput(TypedDict):
-    """An input of the network; `how`: what became of the data set's values, in words."""
+    """An input of the network; `how` says in words how the data set's values were converted."""
 
     name: str
     shape: str
@@ -19,8 +19,8 @@ class FedInput(TypedDict):
 class ThroughFirmware(LevelAnswer):
     """The part of a data set that went through the firmware, compared with the reference.
 
-    `inputs_equal`: how many of the `inputs` have only correct outputs. The bytes of arena and stack are those
-    really written.
+    `inputs_equal` of the `inputs` have only correct outputs. `arena_high_water` and `stack_high_water` are
+    the bytes that were really written.
     """
 
     compiler: str
@@ -39,8 +39,9 @@ class ThroughFirmware(LevelAnswer):
 class Share(TypedDict):
     """Why this many inputs went through the firmware.
 
-    `by`: "asked", or "estimate". `instructions`: of an input, `counted` in a run or estimated by the plan;
-    `seconds`: what all inputs would take by that at `per_second`. None: nothing was estimated.
+    `by` is "asked" (the request says how many) or "estimate". `instructions` is for one input, `counted` in a
+    run or else estimated from the plan. `seconds` is the time of all inputs at `per_second` instructions per
+    second. None means that nothing was estimated.
     """
 
     by: str
@@ -51,7 +52,7 @@ class Share(TypedDict):
 
 
 class DifferingInput(TypedDict):
-    """A wrong output of an input; `index`: the input's position in the data set."""
+    """A wrong output for an input; `index` is the input's position in the data set."""
 
     index: int
     name: str
@@ -71,9 +72,10 @@ class Top1(TypedDict):
 
 
 class ClassFigures(TypedDict):
-    """A class: `inputs` have it as their label, `predicted` as their largest value, `correct` as both.
+    """The figures of a class.
 
-    `precision`: correct of predicted; `recall`: correct of inputs; None where there are none of these.
+    `inputs` have it as their label, `predicted` as their largest value, `correct` as both. `precision` is
+    `correct` over `predicted`, and `recall` is `correct` over `inputs`. Each is None where its divisor is 0.
     """
 
     label: int
@@ -94,10 +96,10 @@ class ConfusionCell(TypedDict):
 
 
 class Accuracy(TypedDict):
-    """Labels compared with the largest value of an output (of several that are equal, the first).
+    """Labels compared with the position of an output's largest value (the first of equal ones).
 
-    `of`: whose predictions `classes` and `confusion` count: "firmware" where all inputs went through it, else
-    "reference".
+    `of` says whose predictions `classes` and `confusion` count. It is "firmware" where all inputs went
+    through the firmware, else "reference".
     """
 
     output: str
@@ -109,13 +111,13 @@ class Accuracy(TypedDict):
 
 
 class DatasetAnswer(TypedDict):
-    """A data set through the firmware and through the reference.
+    """The result of a data set on the firmware and on the reference.
 
-    `inputs`: of the data set's `inputs_there`, those that were run, all through the reference; `seed`: by
-    which they were chosen, None for all. `firmware`: the part that also went through the firmware, None where
-    the reference alone was run; `exact`: whether no output differs there, None where there is none.
-    `within_bounds`, `bounds`: as for a run; of networks that are not requantised exactly the bounds are
-    checked on the first inputs. `no_accuracy` says why there is no accuracy.
+    `inputs` of the data set's `inputs_there` were run, all of them on the reference. `seed` chose them, None
+    where all were run. `firmware` is the part that also ran on the firmware, None where only the reference
+    was run. `exact` says whether all outputs of that part are equal, None without that part. `within_bounds`
+    and `bounds` are those of a run. For networks that are not requantised exactly, the bounds are checked on
+    the first inputs. `no_accuracy` says why there is no accuracy.
     """
 
     model: str

@@ -1,4 +1,4 @@
-"""What the answer to `front` says: points, and what other strategies reach."""
+"""The answer to `front`: the points of the Pareto front, and the plans of other strategies."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from buildtool.schema.boards import Price
 
 
 class Figures(Price):
-    """The figures of a plan; `groups`: those of its streamed regions."""
+    """The figures of a plan; `groups` counts the groups of its streamed regions."""
 
     arena_bound_bytes: int
     macs: int
@@ -18,7 +18,7 @@ class Figures(Price):
 
 
 class Point(Figures):
-    """A point of the front; `live_bytes`: of its fullest region, before it is placed."""
+    """A point of the front; `live_bytes` are those of its fullest region, before placement."""
 
     strategy: str
     live_bytes: int
@@ -26,7 +26,7 @@ class Point(Figures):
 
 @final
 class Peer(Figures):
-    """What another strategy reaches."""
+    """The plan of another strategy."""
 
     strategy: str
 
@@ -40,19 +40,21 @@ class Refusal(TypedDict):
 
 
 class FrontAnswer(TypedDict):
-    """The plans that no other beats in memory and work, the least memory first.
+    """The Pareto front of memory and work, least memory first.
 
-    `cost_unit`: of all costs: cycles, issues or instructions. `max_f`: the work up to which they were looked
-    for; `hand_offs`: the pixels that were tried;
-    `available_bytes`: what the board has for the arena, beside the `state_bytes` that live between
-    invokes; `arenas_in`: the memory that holds it, or the two, whose sum is available: points are in one
-    piece of that, not divided; `accounting`: in words, what an arena's size counts.
-    `search_factor`: 1 where the points are the exact front over live bytes. Where the search's budget ended
-    first it is larger, and proven: for every other way of the space there is a point that needs and does at
-    most this many times its live bytes and its work. `placing_ended`: whether the budget of work for
-    placing plans ended first: then the points are not proven least. `order_status`: null for the given order
-    of the operators; for the best one "optimal" (no order keeps less alive) or "feasible" (its own budget
-    ended first).
+    `cost_unit` is the unit of all costs: cycles, issues or instructions. `max_f` is the upper limit for the
+    work of the points. `hand_offs` are the hand-offs that were tried, in pixels.
+
+    `available_bytes` is what the board has for the arena, besides the `state_bytes` that live between
+    invokes. `arenas_in` names the memory of the arena, or two memories whose sum is available. The points are
+    placed in one piece of that size, not divided. `accounting` says in words what an arena's size counts.
+
+    `search_factor` is 1 where the points are the exact front over live bytes. It is larger where the search's
+    budget ended first, and then it is a proven factor: for every other plan of the space there is a point
+    with at most this many times its live bytes and its work. `placing_ended` says whether the budget for
+    placing plans ended first. Then the points are not proven least. `order_status` is null for the given
+    order of operators. For the best order it is "optimal" (no order keeps fewer bytes alive) or "feasible"
+    (its own budget ended first).
     """
 
     model: str

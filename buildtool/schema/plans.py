@@ -1,4 +1,4 @@
-"""What the answer to `plan` says: a plan's buffers, regions, memory and work, and other plans beside it."""
+"""The answers to `plan` and `trace`: a plan's buffers, regions, memory and work, and other plans."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from buildtool.schema.boards import BoardFacts, Price
 class BufferView(TypedDict):
     """A buffer of the arena, live from step `first` to step `last`.
 
-    `rows`, `columns`: how much of its tensor it holds (0: all). `op`: the operator that scratch and
-    accumulators serve, else -1.
+    `rows` and `columns` say how much of its tensor it holds (0: all). `op` is the operator that a scratch
+    or accumulator buffer serves, else -1.
     """
 
     kind: str
@@ -28,11 +28,12 @@ class BufferView(TypedDict):
 
 
 class LoadView(TypedDict):
-    """Constants of an operator that are loaded into the buffer with this position.
+    """Constants of an operator that are loaded into the buffer at position `buffer`.
 
-    `channels`: output channels that come at a time (0: all); `slots`: parts that the buffer holds;
-    `by_turns`: they come anew with every turn of the operator's group. An operator of a streamed region may
-    have several: the one that began last is read.
+    `channels` is the number of output channels that are loaded at a time (0: all). `slots` is the number
+    of parts that the buffer holds. `by_turns`: the constants are loaded again in every round of the
+    operator's group. An operator of a streamed region may have several loads. It reads the one that began
+    last.
     """
 
     op: int
@@ -44,14 +45,17 @@ class LoadView(TypedDict):
 
 
 class MoveView(TypedDict):
-    """A tensor that is copied from one place of the arena to another: positions of the two buffers."""
+    """A tensor that is copied within the arena; `source` and `target` are positions of buffers."""
 
     source: int
     target: int
 
 
 class OverlapView(TypedDict):
-    """An operator whose output may lie on its input: positions of the buffers, distance in bytes."""
+    """An operator whose output may overlap its input.
+
+    `input` and `output` are positions of buffers. `distance` is in bytes.
+    """
 
     op: int
     input: int
@@ -60,7 +64,7 @@ class OverlapView(TypedDict):
 
 
 class BindingView(TypedDict):
-    """The fullest step, and the operator that runs in it (-1: none, a row of the image is delivered)."""
+    """The fullest step, and the operator that runs in it (-1: a row of the input image is delivered)."""
 
     operator: int
     name: str
@@ -69,7 +73,7 @@ class BindingView(TypedDict):
 
 
 class PlannedOperator(TypedDict):
-    """An operator and its kernel ("": it needs no code)."""
+    """An operator and its kernel ("": no code is needed)."""
 
     position: int
     kernel: str
@@ -79,13 +83,16 @@ class PlannedOperator(TypedDict):
 
 
 class OperatorView(PlannedOperator):
-    """An operator with its form in a few letters, such as `dw 3x3/2`: window and stride."""
+    """An operator with its form in a few letters: `dw 3x3/2` has a 3x3 window and stride 2."""
 
     form: str
 
 
 class PlannedGroup(TypedDict):
-    """Operators that run under one scheme; `rows_per_step`, `hand_off` (pixels): 0 for all, a whole row."""
+    """Operators that run under one scheme.
+
+    `rows_per_step` is 0 for all rows. `hand_off` is in pixels, 0 for a whole row.
+    """
 
     ops: list[int]
     scheme: str
@@ -100,10 +107,10 @@ class PlannedRegion(TypedDict):
 
 
 class SecondPassView(TypedDict):
-    """Operators that run a second time, so that a tensor need not be whole until its last reader comes.
+    """Operators that run a second time (recomputation), so that a tensor need not stay until its last reader.
 
-    Positions in `operators`: `operators` do once more what `first_run` did, for `reader`. `macs`: their
-    multiply-accumulates, run once.
+    `operators` repeat for `reader` what `first_run` computed. All three are positions in the plan's
+    `operators`. `macs` is the number of multiply-accumulates of one repetition.
     """
 
     operators: list[int]
@@ -113,10 +120,11 @@ class SecondPassView(TypedDict):
 
 
 class ChannelsView(TypedDict):
-    """A tensor that is some channels of each pixel of another one, whose memory it has.
+    """A tensor whose memory is some channels of each pixel of another tensor, the `whole`.
 
-    `operator`: the slice or the concatenation that therefore runs no code, by its position; `written`: it is
-    a part of a concatenation, which is written there, and no slice, which is read. Channels from `first` on.
+    `operator` is the position of the slice or concatenation that needs no code for this reason. `written`
+    is true for a concatenation, whose part is written there, and false for a slice, which is read there.
+    The tensor has `channels` channels, from channel `first` on.
     """
 
     operator: int
@@ -130,13 +138,14 @@ class ChannelsView(TypedDict):
 
 
 class PlanFigures(TypedDict):
-    """What a plan is for, what it needs and what it costs.
+    """What a plan needs and what it costs.
 
-    `topology`, `target`: digests. `f`: its work over the network's own. `cost`: the target's estimate, in
-    `cost_unit`: cycles, issues or instructions (`unstated`: of an older plan). `accounting`: in words, what
-    the arena's size counts. `second_at`: from this offset on buffers lie in the second memory (0: none does).
-    `states`: what lives between invokes, `state_bytes` of memory of its own, which no arena has any of.
-    `second_passes`: the operators that are there twice. `views`: the tensors that lie in others' pixels.
+    `topology` and `target` are digests. `f` is the plan's work over the network's own work. `cost` is the
+    target's estimate in `cost_unit`: cycles, issues or instructions (`unstated` in an older plan).
+    `accounting` says in words what the arena's size counts. Buffers from the offset `second_at` on lie in
+    the second memory (0: there is none). `states` live between invokes, in `state_bytes` of memory
+    outside the arena. `second_passes` are the operators that run twice. `views` are the tensors that lie
+    in other tensors' pixels.
     """
 
     strategy: str
@@ -172,7 +181,11 @@ class PlanView(PlanFigures):
 
 
 class WorkView(TypedDict):
-    """Work: multiply-accumulates, and those of doing it once, `f` between the two, kernel calls and cost."""
+    """The work of an operator, a group or a region.
+
+    `macs` is the number of multiply-accumulates, `macs_once` the number without repetitions, and `f` is
+    their ratio. `calls` is the number of kernel calls.
+    """
 
     macs: int
     macs_once: int
@@ -186,14 +199,14 @@ class GroupView(PlannedGroup, WorkView):
 
 
 class LiveBufferView(TypedDict):
-    """A buffer by its position, and what it is to the region that runs."""
+    """A live buffer by its position, and its use in the region that runs."""
 
     buffer: int
     use: str
 
 
 class MomentView(TypedDict):
-    """A step: which operator (-1: the delivery of the image) computes which rows and columns."""
+    """A step: the rows and columns that an operator computes (-1: the delivery of the input image)."""
 
     step: int
     operator: int
@@ -205,8 +218,9 @@ class MomentView(TypedDict):
 class RegionView(WorkView):
     """A region with its memory and work.
 
-    `live_bytes` in its fullest step, made of `parts` (bytes by use) less `shared_bytes`. `delivered_rows`
-    of the image; `moved_bytes`: copied before it starts.
+    `live_bytes` are the bytes of its fullest step: the `parts` (bytes by use) minus `shared_bytes`.
+    `delivered_rows` is the number of rows of the input image that it receives. `moved_bytes` are copied
+    before it starts.
     """
 
     groups: list[GroupView]
@@ -224,7 +238,7 @@ class RegionView(WorkView):
 
 
 class Placement(TypedDict):
-    """The arena against what is live in its fullest step, and against what any placement needs."""
+    """The arena compared with the live bytes of its fullest step, and with the lower bound of placements."""
 
     arena_bytes: int
     live_bytes: int
@@ -234,9 +248,9 @@ class Placement(TypedDict):
 
 
 class Peak(MomentView):
-    """The fullest step of a plan and what is live in it, the largest buffer first.
+    """The fullest step of a plan and its live buffers, the largest first.
 
-    `weights_bind`: whether it would be less full without the buffers of weights.
+    `weights_bind` says whether it would be less full without the buffers of weights.
     """
 
     region: int
@@ -250,7 +264,10 @@ class Peak(MomentView):
 
 @final
 class OtherPlan(Price):
-    """What another strategy reaches within a limit (`setting`); `ratio`: its arena over this plan's."""
+    """The plan of another strategy within a limit, which `setting` names.
+
+    `ratio` is its arena over this plan's arena.
+    """
 
     strategy: str
     setting: str
@@ -262,10 +279,10 @@ class OtherPlan(Price):
 
 
 class ArenaView(TypedDict):
-    """What lies in one of the arena's memories, which has room for `room_bytes` of it.
+    """The part of the arena in one memory, which has `room_bytes` for it.
 
-    `touched_bytes`: what kernels bring from it or write, an estimate; `wait_cycles`: what these wait for the
-    memory, by the board's data (0 where its speed is not known).
+    `touched_bytes` estimates the bytes that kernels read from it or write to it. `wait_cycles` is the
+    time that these accesses wait for the memory, by the board's data (0: its speed is not known).
     """
 
     memory: str
@@ -276,10 +293,10 @@ class ArenaView(TypedDict):
 
 
 class AloneView(TypedDict):
-    """The plan with all of the arena in one memory; where it does not fit, the one that needs least.
+    """The plan with the whole arena in one memory; where none fits, the plan that needs least memory.
 
-    `missing_bytes`: 0 where it fits, null where there is no plan (`error`). `estimated_ms` counts
-    `wait_cycles`; null where costs are no time.
+    `missing_bytes` is 0 where it fits, and null where there is no plan (`error` says why). `estimated_ms`
+    includes `wait_cycles`. It is null where costs are not times.
     """
 
     memory: str
@@ -293,8 +310,10 @@ class AloneView(TypedDict):
 
 
 class MemoriesView(TypedDict):
-    """An arena in two memories; `gain`: the share of cost and waiting that it saves against the better one
-    alone, null where neither would do.
+    """An arena in two memories.
+
+    `gain` is the share of cost and waiting that this saves compared with the better memory alone. It is
+    null where the arena fits neither memory alone.
     """
 
     arenas: list[ArenaView]
@@ -314,7 +333,7 @@ class NoOtherPlan(TypedDict):
 
 
 class PlanDetails(PlanFigures):
-    """A plan with every region's memory and work; `peak` is None for a network without operators."""
+    """A plan with the memory and work of every region; `peak` is None for a network without operators."""
 
     operators: list[OperatorView]
     regions: list[RegionView]
@@ -323,16 +342,19 @@ class PlanDetails(PlanFigures):
 
 
 class PlannedModel(PlanDetails, BoardFacts):
-    """The plan of a model for a board, with what its search has proven.
+    """The plan of a model for a board, and what its search has proven.
 
-    `search_factor`: 1 where the search was exact. Where its budget ended first it is larger, and proven: no
-    way within the memory costs less than the one that was found, divided by it. Where the least memory was
-    asked for, it is that of the front (see `front`). `placing_ended`: whether the budget of work for placing
-    plans ended first: then the plan is not proven least. `order_status`: null for the given order of the
-    operators; for the best one "optimal" (no order keeps less alive) or "feasible" (its own budget ended
-    first). `estimated_ms`: the cost at the board's clock, null where costs are no time, or the clock is not
-    known. `cost_by_ratio`: kernels of the plan that have no formula in cycles: their instructions count,
-    times the mean of cycles an instruction. `memories`: of an arena in two of them, null for one.
+    `search_factor` is 1 where the search was exact. It is larger where the search's budget ended first,
+    and then it is a proven factor: no plan within the memory costs less than this plan's cost divided by
+    it. For the objective of least memory it is the factor of the front (see `front`). `placing_ended`
+    says whether the budget for placing plans ended first. Then the plan is not proven least.
+    `order_status` is null for the given order of operators. For the best order it is "optimal" (no order
+    keeps fewer bytes alive) or "feasible" (its own budget ended first).
+
+    `estimated_ms` is the cost at the board's clock. It is null where costs are not times or the clock is
+    not known. `cost_by_ratio` lists the plan's kernels that have no formula in cycles. Their instructions
+    are counted, times the mean number of cycles per instruction. `memories` is null unless the arena is
+    in two memories.
     """
 
     model: str
@@ -347,10 +369,11 @@ class PlannedModel(PlanDetails, BoardFacts):
 
 
 class PlanAnswer(PlannedModel):
-    """How a network will run on a board; `plan`: the plan's own bytes, `locked`: a file to keep it by.
+    """How a network runs on a board.
 
-    `wait_cycles`: what reads and writes wait for the arena's memories by the board's data, estimated and no
-    part of the cost; null where costs are no cycles.
+    `plan` is the plan as a file, and `locked` is a file with which later builds keep this plan.
+    `wait_cycles` estimates, by the board's data, how long reads and writes wait for the arena's memories.
+    It is not part of the cost, and null where costs are not cycles.
     """
 
     wait_cycles: float | None
@@ -360,10 +383,11 @@ class PlanAnswer(PlannedModel):
 
 
 class TraceAnswer(TypedDict):
-    """A plan over time as a trace of Chrome's Trace Event Format; `files` has it.
+    """A plan over time in Chrome's Trace Event Format; `files` has the trace.
 
-    `time`: in words, what the trace's microseconds are; costs are in `cost_unit`. `slices` of the operators
-    stand for all `steps`; of too many steps, `merged` or less are one slice. `buffers`: tracks of the arena.
+    `time` says in words what the trace's microseconds are. Costs are in `cost_unit`. `slices` is the
+    number of slices that show the operators' `steps`. In a very long plan, one slice shows up to `merged`
+    steps. `buffers` is the number of the arena's tracks.
     """
 
     model: str

@@ -1,4 +1,4 @@
-"""What the answer to `report` says: a plan with its verdict, layers and steps, and the front around it."""
+"""The answer to `report`: a plan with its verdict, layers and steps, and the front around it."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from buildtool.schema.plans import PlannedModel, WorkView
 
 
 class ReportLayer(WorkView):
-    """An operator that runs code, in the order of execution, with its memory and its work.
+    """An operator that runs code, with its memory and work; layers are in the order of execution.
 
-    `inputs`: the positions of the operators whose outputs it reads (-1: the network's input). `region`: the
-    position of the region that it is in. `scratch_bytes`, `weight_bytes`: of it alone, in the arena and in
-    flash. `ram_alive`: the most bytes live while it runs. `cost`: the planner's estimate, in
-    `cost_unit`, and `share` its part of the plan's. `instructions`, `cycles`: of a run, null without one.
+    `inputs` are the positions of the operators whose outputs it reads (-1: the network's input). `region`
+    is the position of its region. `scratch_bytes` (in the arena) and `weight_bytes` (in flash) are its
+    own. `ram_alive` is the largest number of live bytes while it runs. `cost` is the planner's estimate
+    in `cost_unit`, and `share` is its part of the plan's cost. `instructions` and `cycles` are those of a
+    run, null without a run.
     """
 
     position: int
@@ -38,11 +39,12 @@ class ReportLayer(WorkView):
 class RegionSteps(TypedDict):
     """The steps of a streamed region, packed.
 
-    `symbols`: the different steps there are, each as operator (-1: a row of the image is delivered), how far
-    its first row is behind that of the operator's step before, rows, the same of columns, columns.
-    `sequence`: what runs, one after the other: the position of a symbol, or -d and n, which say that the
-    last d steps go on for n more. `turns`: operator -> windows, scratch and constants that are in use while
-    it runs; other buffers are from their first to their last step.
+    `symbols` are the different steps. Each has five numbers: the operator (-1: a row of the input image
+    is delivered), the distance of its first row from that of the operator's step before, the number of
+    rows, and the same two numbers for columns. `sequence` has the steps in their order. A number from 0
+    on is the position of a symbol. A pair -d, n says that the last d steps are repeated for n more steps.
+    `turns` maps each operator to the windows, scratch and constants that are in use while it runs. Other
+    buffers are live from their first to their last step.
     """
 
     region: int
@@ -52,7 +54,7 @@ class RegionSteps(TypedDict):
 
 
 class PointRegion(TypedDict):
-    """A region of a plan of the front: its first and last operator, schemes, memory and work."""
+    """A region of a plan on the front: its first and last operator, schemes, memory and work."""
 
     first: int
     last: int
@@ -65,18 +67,18 @@ class PointRegion(TypedDict):
 
 
 class ReportPoint(Point):
-    """A plan of the front with its regions; `chosen`: whether it is the one that the report is about."""
+    """A plan of the front with its regions; `chosen` says whether it is the plan of the report."""
 
     chosen: bool
     runs: list[PointRegion]
 
 
 class ReportFront(TypedDict):
-    """The plans that no other beats in memory and work, whether or not they keep the limits.
+    """The Pareto front of memory and work, without regard to limits.
 
-    `available_bytes`: what the board has for the arena; `limit_bytes`: what was allowed (null: no less).
-    `search_factor`, `placing_ended`: as in the answer to `front`. `error` says why there are no points, else
-    "".
+    `available_bytes` is what the board has for the arena. `limit_bytes` is the limit of the request
+    (null: none). `search_factor` and `placing_ended` are as in the answer to `front`. `error` says why
+    there are no points, else it is "".
     """
 
     available_bytes: int
@@ -89,10 +91,10 @@ class ReportFront(TypedDict):
 
 
 class ReportRun(TypedDict):
-    """A run of the plan: how real it was and by what its image was made.
+    """A run of the plan: how close it was to the real board, and the compiler of its firmware image.
 
-    `cycles_are`: measured by the core's own counter, or estimated from blocks of code that were counted; ""
-    where there are none. `milliseconds`: the same at the board's clock.
+    `cycles_are` says whether the cycles were measured by the core's own counter or estimated from counted
+    blocks of code. It is "" where there are none. `milliseconds` are the cycles at the board's clock.
     """
 
     how: str
@@ -103,7 +105,7 @@ class ReportRun(TypedDict):
 
 
 class ReportImage(TypedDict):
-    """The linked test firmware, symbol by symbol, as `buildtool sizes` has it; `compiler`: that made it."""
+    """The linked test firmware, symbol by symbol, as in `buildtool sizes`; `compiler` made it."""
 
     compiler: str
     sizes: list[MemorySize]
@@ -111,12 +113,12 @@ class ReportImage(TypedDict):
 
 
 class ReportAnswer(PlannedModel):
-    """All that `buildtool report` draws, and what its page has embedded.
+    """All data that `buildtool report` draws and embeds in its page.
 
-    It is made where the network does not fit as well: then the plan is the one that needs least. `inputs`,
-    `outputs`: the network's tensors, by the numbers that `buffers` have. `run`: what a run has counted, null
-    without one. `linked`: the firmware that ran, null where none was linked for the report. `against`: what
-    differs from another report, null without one.
+    There is a report for a network that does not fit, too. It has the plan that needs least memory.
+    `inputs` and `outputs` are the network's tensors, numbered as in `buffers`. `run` has the counts of a
+    run, null without one. `linked` is the firmware that ran, null where none was linked for the report.
+    `against` has the differences from another report, null without one.
     """
 
     title: str
@@ -132,7 +134,7 @@ class ReportAnswer(PlannedModel):
 
 
 class FigureChange(TypedDict):
-    """A figure before and after; null where one has none."""
+    """A figure before and after; null where that side has no such figure."""
 
     name: str
     unit: str
@@ -141,7 +143,7 @@ class FigureChange(TypedDict):
 
 
 class RowDifference(TypedDict):
-    """A layer or a region that differs: changed, added or removed; `words`: what differs besides figures."""
+    """A layer or region that was changed, added or removed; `words` has the differences besides figures."""
 
     name: str
     how: str
@@ -150,7 +152,7 @@ class RowDifference(TypedDict):
 
 
 class Differences(TypedDict):
-    """What differs from another report or answer, as `buildtool diff` finds it; `about`: what that was."""
+    """The differences from another report or answer, which `about` names, as `buildtool diff` finds them."""
 
     about: str
     totals: list[FigureChange]

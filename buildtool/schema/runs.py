@@ -1,4 +1,4 @@
-"""What the answers to `validate` and `profile` say of a run."""
+"""The answers about runs of a firmware: `validate`, `profile`, `flash` and `debug`."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from buildtool.schema.builds import StackSize
 
 
 class OperatorBound(TypedDict):
-    """An operator that does not equal the reference to the bit, on the inputs that it had in the run.
+    """An operator whose output may differ from the reference, on its inputs in the run.
 
-    `bound`: the largest difference that is possible, proven, in steps of the output; `bound_before_rounding`:
-    how far the value is off before its last rounding, at most; `channels_rounded` of the `channels` are not
-    requantised exactly. `max_abs_diff`, `elements_different` of the `elements`: what was seen.
+    `bound` is the proven upper limit of the difference, in steps of the output. `bound_before_rounding`
+    is the limit for the value before its last rounding. `channels_rounded` of the `channels` are not
+    requantised exactly. In the run, `elements_different` of the `elements` differed, by up to
+    `max_abs_diff`.
     """
 
     tensor: str
@@ -29,11 +30,12 @@ class OperatorBound(TypedDict):
 
 
 class ReferenceAnswer(TypedDict):
-    """What computed the values that outputs were compared with.
+    """The program that computed the reference values of the outputs.
 
-    `name`: "litert" (LiteRT's reference kernels) or "numpy" (buildtool's own executor); `version`: LiteRT's
-    ("" of our own); `text`: both in words. `inputs_by_own_executor`: for how many of the inputs our own
-    executor computed it; `why`: why it did, and what would give the other ("" where LiteRT computed all).
+    `name` is "litert" (LiteRT's reference kernels) or "numpy" (buildtool's own executor). `version` is
+    LiteRT's version ("" for our own). `text` has both in words. `inputs_by_own_executor` is the number of
+    inputs that our own executor computed. `why` gives the reason, and what would make LiteRT compute them
+    ("": it computed all).
     """
 
     name: str
@@ -44,12 +46,13 @@ class ReferenceAnswer(TypedDict):
 
 
 class Run(BoardFacts, LevelAnswer):
-    """What was run; `compiler` is what the image was made by.
+    """A run of a network's firmware; `compiler` made the firmware image.
 
-    `arena_high_water`, `stack_high_water`: bytes that were really written; `state_bytes`: what lives between
-    invokes, in no arena. `exact`: no output differs;
-    `requantise`: how sums became outputs, exact or otherwise; `within_bounds`: where otherwise, whether every
-    operator was as near to the reference as is proven (`bounds`), else whether the run was exact.
+    `arena_high_water` and `stack_high_water` are the bytes that were really written. `state_bytes` live
+    between invokes, outside the arena. `exact` says whether all outputs are equal to the reference.
+    `requantise` is how sums became outputs: exact or otherwise. `within_bounds` is `exact` for exact
+    requantisation. Otherwise it says whether every operator's difference is within its proven bound in
+    `bounds`.
     """
 
     model: str
@@ -69,7 +72,7 @@ class Run(BoardFacts, LevelAnswer):
 
 
 class DifferenceAnswer(TypedDict):
-    """The first wrong tensor: in which input, where, and by how much."""
+    """The first wrong tensor: its input, its first wrong element, and the largest difference."""
 
     input: int
     tensor: str
@@ -82,9 +85,9 @@ class DifferenceAnswer(TypedDict):
 class ValidationAnswer(Run):
     """A run compared with the reference.
 
-    `resets`: how often the state was reset on the way. `output_values`: different values among the outputs'
-    bytes, over all inputs; `inputs_equal`: inputs for which every tensor is correct;
-    `elements_different`: of all tensors and inputs together.
+    `resets` is how often the state was reset during the run. `output_values` is the number of different
+    values among the outputs' bytes, over all inputs. `inputs_equal` is the number of inputs for which
+    every tensor is correct. `elements_different` counts over all tensors and inputs.
     """
 
     resets: int
@@ -97,11 +100,12 @@ class ValidationAnswer(Run):
 
 
 class IssueCount(TypedDict):
-    """Issues of an operator, counted in a model of the core's vector unit.
+    """The issues of an operator, counted in a model of the core's vector unit.
 
-    `vpu`: issues of that unit, of which `mac` multiply and accumulate; `scalar`: issues without it; both of
-    all threads together. `slowest`: both kinds, of the slowest thread of each call, by which `seconds` goes.
-    `vpu_per_mac`: of the unit's issues (None: the operator has no multiply-accumulates).
+    `vpu` are the issues of that unit, and `mac` of these multiply and accumulate. `scalar` are the other
+    issues. All three are sums over all threads. `slowest` are the issues (both kinds) of the slowest
+    thread of each call, and `seconds` follows from them. `vpu_per_mac` is the number of the unit's issues
+    per multiply-accumulate (None: the operator has no multiply-accumulates).
     """
 
     vpu: int
@@ -113,12 +117,12 @@ class IssueCount(TypedDict):
 
 
 class IssueSummary(TypedDict):
-    """The issues of a run, of the operators whose kernels count them.
+    """The issues of a run, over the operators whose kernels count them.
 
-    `source` says what counted. `limit_per_mac`: issues that a multiply-accumulate takes at least;
-    `clock_hz` and `cycles_per_issue`: of the core, from one issue of a thread to its next one. `seconds` is
-    the sum over these operators, without loading weights. `operators`, `macs`: counted, of `all_operators`
-    and `all_macs`.
+    `source` says what counted them. `limit_per_mac` is the smallest possible number of issues per
+    multiply-accumulate. `cycles_per_issue` is the time from one issue of a thread to its next one, at the
+    core's `clock_hz`. `seconds` is the sum over these operators, without loading weights. `operators` and
+    `macs` are the counted ones, of `all_operators` and `all_macs`.
     """
 
     source: str
@@ -137,12 +141,12 @@ class IssueSummary(TypedDict):
 
 
 class CycleParts(TypedDict):
-    """What an estimate of cycles is the sum of.
+    """The parts of an estimate of cycles.
 
-    `pipeline`: blocks of code by the model of the core. `words`: what loads and stores of several words take
-    beyond the one word that the model counts. `branches`: refills after taken branches, which it leaves out.
-    `code`, `data`: waiting for memories whose speed the board's file gives, to fetch code, and for what is
-    read and written.
+    `pipeline` is the time of blocks of code by the model of the core. `words` is the extra time of loads
+    and stores of several words, as the model counts only one word. `branches` is the time to refill the
+    pipeline after taken branches, which the model leaves out. `code` and `data` are waits for memories
+    whose speed the board's file gives: for fetching code, and for reading and writing data.
     """
 
     pipeline: int
@@ -153,7 +157,7 @@ class CycleParts(TypedDict):
 
 
 class MemoryWait(TypedDict):
-    """The cycles that the core waits for a memory, to fetch code and for data."""
+    """The cycles that the core waits for a memory, for fetching code and for data."""
 
     memory: str
     code: int
@@ -161,13 +165,14 @@ class MemoryWait(TypedDict):
 
 
 class CycleEstimate(TypedDict):
-    """How cycles were estimated: nothing was measured.
+    """How cycles were estimated, where nothing was measured.
 
-    `model`: the program, its version and the core that it knows; `skipped`: instructions of which it knows
-    nothing, and which take no time here. `source` says where `taken_branch_cycles` is from, what a taken
-    branch takes besides. `clock_hz`: of the board (0: not known). `parts`: of the whole run, of which
-    `between` cycles are of no operator. `waits`: the memories whose speed is known; `ideal`: those of code,
-    data, arena and weights whose speed is not, and for which nobody waits.
+    `model` is the program, its version and the core that it models. `skipped` are instructions that it
+    does not know. They count as no time. A taken branch costs `taken_branch_cycles` more, and `source`
+    says where this number comes from. `clock_hz` is the board's clock (0: not known). `parts` are those
+    of the whole run. `between` cycles of them belong to no operator. `waits` has the memories whose speed
+    is known. `ideal` names those memories of code, data, arena and weights whose speed is not known.
+    Waits for these are not counted.
     """
 
     model: str
@@ -185,10 +190,11 @@ class CycleEstimate(TypedDict):
 class LayerProfile(TypedDict):
     """An operator in a run; `instructions` is None on the host, where they are not counted.
 
-    `cycles`: of the core's own counter on a board, else an estimate, the sum of its `parts`, which takes
-    `estimated_ms` at the board's clock; None where there is neither. `ram_alive`: bytes live while it runs;
-    `macs` and `f` count repetitions, `macs_once` does not. `issues` is None where no model counts them;
-    `uncounted` says why, on a board that has such a model.
+    `cycles` come from the core's own counter on a board. Else they are an estimate, the sum of `parts`,
+    which takes `estimated_ms` at the board's clock. They are None where there is neither. `ram_alive` is
+    the largest number of live bytes while the operator runs. `macs` and `f` count repetitions,
+    `macs_once` does not. `issues` is None where no model counts them. On a board with such a model,
+    `uncounted` says why.
     """
 
     name: str
@@ -209,7 +215,7 @@ class LayerProfile(TypedDict):
 
 
 class TopValue(TypedDict):
-    """An element of an output by its position in memory, and its quantised value."""
+    """An element of an output: its position in memory and its quantised value."""
 
     index: int
     value: int
@@ -226,10 +232,10 @@ class OutputTop(TypedDict):
 
 
 class ProfileLine(TypedDict):
-    """A line of a published profile, in seconds, and beside it what we know of the same operators.
+    """A line of a published profile, in seconds, compared with the same operators of this plan.
 
-    `estimated`: by the board's estimate; `counted`: by the issues of its model. None: it says nothing.
-    `operators`: how many of them this plan has; loading weights is one.
+    `estimated` is by the board's estimate, and `counted` by the issues of its model. None means unknown.
+    `operators` is the number of the plan's operators in this line. Loading weights counts as one.
     """
 
     name: str
@@ -240,9 +246,9 @@ class ProfileLine(TypedDict):
 
 
 class PublishedProfile(TypedDict):
-    """A profile that somebody published of this network on this board; `seconds` is their total.
+    """A published profile of this network on this board; `seconds` is its total.
 
-    `estimated_seconds`: ours, with loading and computing in part at once.
+    `estimated_seconds` is our estimate, in which loading and computing overlap.
     """
 
     network: str
@@ -255,12 +261,11 @@ class PublishedProfile(TypedDict):
 class ProfileAnswer(Run):
     """A run with the executed instructions and the work of every operator, in order of execution.
 
-    `cycles` are measured by the core's own counter on a board, or estimated; `cycles_are` says which
-    ("measured", "estimated"; "": there are none, and `no_cycles` says why). `seconds`: measured cycles at the
-    board's clock. `estimated_ms`: estimated ones, in milliseconds at that clock; `estimated_by` says how they
-    came about.
-    `issues`: of boards whose core has a model that counts them; `published`: of networks of which somebody
-    published a profile.
+    `cycles_are` is "measured" (by the core's own counter on a board), "estimated", or "" where there are
+    no cycles. `no_cycles` says why there are none. `seconds` are measured cycles at the board's clock.
+    `estimated_ms` are estimated cycles at that clock, and `estimated_by` says how they were estimated.
+    `issues` are there for boards whose core has a model that counts them. `published` is there for
+    networks with a published profile.
     """
 
     instructions: int | None
@@ -281,11 +286,11 @@ class ProfileAnswer(Run):
 
 
 class FlashAnswer(TypedDict):
-    """An image for a board's flash, and how it comes there.
+    """A firmware image for a board's flash, and the command that writes it there.
 
-    `files` go into a folder of the caller's; `image` is the image's name there, or the path that was given.
-    `tool` is the program that flashes it, and `is_there` whether it is installed (`install` says how to get
-    it); `command` is the whole command, to be run in the folder.
+    `files` go into a folder of the caller. `image` is the firmware image's name there, or the given path.
+    `tool` is the program that flashes it. `is_there` says whether it is installed, and `install` how to
+    install it. `command` is the whole command, to be run in the folder.
     """
 
     net: str
@@ -300,14 +305,14 @@ class FlashAnswer(TypedDict):
 
 
 class DebugAnswer(LevelAnswer):
-    """What it takes to run a test firmware under a debugger, in a folder of the caller's.
+    """The files and commands to run a test firmware under a debugger, in a folder of the caller.
 
-    `files` go into the folder: the firmware's input, and where none was given, the image with its sources.
-    `image` is the image's name there, or the path that was given. `server` is the command that serves the
-    image to a debugger, to be run in the folder; it is empty where the debugger starts the image itself.
-    `debuggers` are programs of which one is needed, the best first; `sources` says to it where sources are,
-    and `commands` where the server is and where to stop, in the language of GDB;
-    `outputs` are the files that the firmware writes.
+    `files` go into the folder: the firmware's input, and the firmware image with its sources where none
+    was given. `image` is the firmware image's name there, or the given path. `server` is the command that
+    serves the firmware image to a debugger, to be run in the folder. It is empty where the debugger
+    starts the firmware itself. `debuggers` are the programs that can be used, the best first. `sources`
+    are GDB commands that say where the sources are. `commands` are GDB commands that connect to the
+    server and set a breakpoint. `outputs` are the files that the firmware writes.
     """
 
     net: str

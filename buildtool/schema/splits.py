@@ -1,4 +1,4 @@
-"""What the answer to `split` says: the network that was found, its accuracy, what it takes of the board."""
+"""The answer to `split`: the network that was found, its accuracy, and what it takes of the board."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from typing import TypedDict
 
 
 class SplitAccuracy(TypedDict):
-    """Shares of images that get the right class, from 0 to 1.
+    """Shares of input images that get the right class, from 0 to 1.
 
-    `held_out`: of the training images that decide; `test`: of all test images; `original_test`: the same of
-    the network before it was split. Of the same `images` test images: `float` of the Keras network, `int8` of
-    the .tflite file by `reference`, `firmware` of the emitted C on this machine, `guessing`
-    of naming the most frequent class always.
+    `held_out` is the share of the training images that decide. `test` is the share of all test images,
+    and `original_test` the same of the network before it was split. The others are on the same `images`
+    test images: `float` of the Keras network, `int8` of the .tflite file by `reference`, `firmware` of
+    the emitted C on this machine, and `guessing` of always naming the most frequent class.
     """
 
     held_out: float
@@ -28,8 +28,8 @@ class SplitAccuracy(TypedDict):
 class SplitFirmware(TypedDict):
     """How many outputs of the firmware are equal to the reference, to the bit.
 
-    `images`, `equal`: on this machine; `board_images`, `board_equal`: of the board's own in its emulator;
-    `board_not_run`: why that was not run, "" where it was.
+    `equal` of `images` are equal on this machine, and `board_equal` of `board_images` in the board's
+    emulator. `board_not_run` says why the emulator did not run ("": it ran).
     """
 
     images: int
@@ -42,8 +42,8 @@ class SplitFirmware(TypedDict):
 class SplitPlan(TypedDict):
     """The plan that is written.
 
-    `flash_bytes`: of the weight image; `code_bytes`: of flash beside it, at most, null where no sizes of code
-    are recorded for the board.
+    `flash_bytes` are those of the weight image. `code_bytes` is an upper limit of the other bytes in
+    flash, null where no sizes of code are recorded for the board.
     """
 
     arena_bytes: int
@@ -59,9 +59,10 @@ class SplitPlan(TypedDict):
 class SplitPrice(TypedDict):
     """What a structure takes of the board.
 
-    `ram`: for each plan bytes of the arena, F, cost, milliseconds, and bytes of flash beside the weight
-    image; `layerwise`: bytes of the arena layer by layer; `flash`: bytes of the weight image; `unit`: of the
-    costs; `ram_there`, `flash_there`, `code_there`: what the board has for arena, weights and code.
+    `ram` has for each plan the bytes of the arena, F, cost, milliseconds, and bytes in flash besides the
+    weight image. `layerwise` is the bytes of the arena layer by layer. `flash` is the bytes of the weight
+    image. `unit` is the unit of the costs. `ram_there`, `flash_there` and `code_there` are what the board
+    has for arena, weights and code.
     """
 
     board: str
@@ -76,7 +77,7 @@ class SplitPrice(TypedDict):
 
 
 class SplitTable(TypedDict):
-    """A table: its rows have a value for each column's title."""
+    """A table; each row has a value for each column's title."""
 
     title: str
     rows: list[dict[str, str | int | float | None]]
@@ -84,11 +85,11 @@ class SplitTable(TypedDict):
 
 
 class SplitAnswer(TypedDict):
-    """A network that was split for a board; the command alone gives it, and no service.
+    """A network that was split for a board; only the command has this answer, not the service.
 
-    `structure`: the factor of each block, and what branches read; `drop`: points of accuracy lost against the
-    original on the test images; `misses`: why a goal is missed, "" where none is; `prices`: of all structures
-    that were looked at; `settings`: of the training.
+    `structure` is the factor of each block, and what branches read. `drop` is the accuracy lost against
+    the original on the test images, in percentage points. `misses` says why a goal is missed ("": none
+    is). `prices` are those of all structures that were considered. `settings` are those of the training.
     """
 
     network: str

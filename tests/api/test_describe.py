@@ -1,4 +1,4 @@
-"""Describe: what it says is what is emitted, compiled and linked, and it reads no model to say it."""
+"""The description of a build agrees with what is emitted, compiled and linked, and needs no model."""
 
 import functools
 import subprocess
@@ -40,14 +40,14 @@ def group(answer, name):
 
 
 def path(answer, place, emitted):
-    """A place on this machine."""
+    """The path of a place on this machine."""
     if place["root"] == "emitted":
         return emitted / place["path"]
     return Path(answer["roots"].get(place["root"], ""), place["path"])
 
 
 class Front:
-    """The smallest build system: it writes an answer down as command lines, and runs them."""
+    """A very small build system: it turns an answer into commands, and runs them."""
 
     def __init__(self, answer, folder):
         self.answer, self.tools, self.folder = answer, answer["tools"], folder
@@ -63,23 +63,25 @@ class Front:
             (self.emitted / name).write_bytes(data)
 
     def objects(self, name):
-        found = group(self.answer, name)
-        includes = [f"-I{path(self.answer, place, self.emitted)}" for place in found["includes"]]
-        made: list[Path] = []
+        sources = group(self.answer, name)
+        includes = [f"-I{path(self.answer, place, self.emitted)}" for place in sources["includes"]]
+        objects: list[Path] = []
         if name in self.kernels:
             return self.kernels[name]
-        for source in found["sources"]:
-            made.append(self.folder / name / source["object"])
-            made[-1].parent.mkdir(parents=True, exist_ok=True)
+        for source in sources["sources"]:
+            objects.append(self.folder / name / source["object"])
+            objects[-1].parent.mkdir(parents=True, exist_ok=True)
             reads = [path(self.answer, place, self.emitted) for place in source["reads"]]
             assert all(file.is_file() for file in reads)
             flags = [f"{self.tools['incbin']}{file.parent}" for file in reads]
             file = path(self.answer, source["file"], self.emitted)
-            self.run(self.tools["cc"], *self.tools["cflags"], *includes, *flags, "-c", file, "-o", made[-1])
-        places = [*found["includes"], *(source["file"] for source in found["sources"])]
+            self.run(
+                self.tools["cc"], *self.tools["cflags"], *includes, *flags, "-c", file, "-o", objects[-1]
+            )
+        places = [*sources["includes"], *(source["file"] for source in sources["sources"])]
         if all(place["root"] != "emitted" for place in places):
-            self.kernels[name] = made  # whatever network and plan
-        return made
+            self.kernels[name] = objects  # the same for all networks and plans
+        return objects
 
     def image(self):
         library = self.folder / self.answer["network"]["library"]
@@ -104,20 +106,20 @@ class Front:
         return self.run(sys.executable, "-m", "buildtool", *words)
 
     def run(self, *words):
-        done = subprocess.run(list(map(str, words)), capture_output=True, text=True, check=False, cwd=ROOT)
-        assert done.returncode == 0, done.stderr
-        return done.stdout
+        process = subprocess.run(list(map(str, words)), capture_output=True, text=True, check=False, cwd=ROOT)
+        assert process.returncode == 0, process.stderr
+        return process.stdout
 
 
-@pytest.mark.parametrize("board", ["cortex-m4", "hifive1", "xcore"])  # others: where they are built, below
+@pytest.mark.parametrize("board", ["cortex-m4", "hifive1", "xcore"])  # for other boards see the builds below
 def test_the_files_are_those_that_are_emitted_whatever_the_plan(board, tmp_path):
     front = Front(described(board), tmp_path)
     for options in PLANS:
         front.emit({"model": NET, "board": board, "options": options})
 
 
-# The archive of "qemu-virt-rv32v" holds that of "hifive1".
-@pytest.mark.slow  # the fast tier has SCons, which does the same (tests/scons)
+# The archive of "qemu-virt-rv32v" contains that of "hifive1".
+@pytest.mark.slow  # the fast tests do the same with SCons (tests/scons)
 @pytest.mark.parametrize("board", ["host", "cortex-m55", "qemu-virt-rv32v", "xcore"])
 def test_builds_made_from_the_answer_alone_are_exact(board, tmp_path):
     front = Front(described(board), tmp_path)
@@ -125,8 +127,8 @@ def test_builds_made_from_the_answer_alone_are_exact(board, tmp_path):
         front.emit({"model": NET, "board": board, "options": options})
         image = front.image()
         plan = front.emitted / front.answer["network"]["plan"]
-        said = front.command("validate", model=NET, board=board, image=image, plan=plan)
-        assert said.rstrip().endswith("'s reference kernels, to the bit")
+        output = front.command("validate", model=NET, board=board, image=image, plan=plan)
+        assert output.rstrip().endswith("'s reference kernels, to the bit")
     assert len(front.kernels) >= 1
     front.command("sizes", image=image, board=board, out=tmp_path)
     names = [*front.answer["network"]["binaries"], front.answer["network"]["report"]]
@@ -145,10 +147,10 @@ def test_the_library_is_the_whole_of_the_boards_kernels(board):
 
 
 def test_no_model_is_read_and_the_network_is_called_as_its_file(tmp_path):
-    missing = described("host", str(tmp_path / "Wake Word.tflite"))["network"]
-    assert missing["net"] == "wake_word"
+    network = described("host", str(tmp_path / "Wake Word.tflite"))["network"]
+    assert network["net"] == "wake_word"
     names = described("host")["network"]["emitted"]
-    assert missing["emitted"] == [name.replace(NET, "wake_word") for name in names]
+    assert network["emitted"] == [name.replace(NET, "wake_word") for name in names]
     assert described("host", str(tmp_path / "a.onnx"), name="mine")["network"]["net"] == "mine"
     assert described("host", "ds_cnn:seed=3")["network"]["net"] == "ds_cnn_seed3"
     unread = {"path": str(tmp_path / "b.tflite"), "sha256": "0" * 64}
@@ -169,15 +171,15 @@ def test_the_answer_is_plain_values_and_always_the_same(board):
     first, second = (msgpack.packb(handle({"kind": "describe", "board": board, "model": NET})) for _ in "12")
     assert first == second
     answer = msgpack.unpackb(first)
-    for found in answer["groups"]:
-        for place in [*found["includes"], *(source["file"] for source in found["sources"])]:
+    for row in answer["groups"]:
+        for place in [*row["includes"], *(source["file"] for source in row["sources"])]:
             assert place["root"] in ("emitted", *answer["roots"]), place
             assert not Path(place["path"]).is_absolute()
 
 
 @pytest.mark.parametrize("toolchain", ["clang", "gcc"])
 def test_what_a_board_takes_from_its_base_is_in_the_answer_and_the_base_among_the_files(toolchain, tmp_path):
-    """RAM and stack are in the linker script, the core's flags in those of every source."""
+    """RAM and stack are in the linker script, and the core's flags are in the flags of every source."""
     base, mine = tmp_path / "base.toml", tmp_path / "mine.toml"
     mine.write_text('extends = "base.toml"\n')
 
@@ -220,7 +222,7 @@ def test_a_library_of_the_users_is_part_of_the_answer():
 
 
 def test_describing_imports_neither_numpy_nor_the_planner():
-    """A build that has nothing to do asks for an answer, too, and waits for it."""
+    """A build with nothing to do waits for this answer, too."""
     code = f"""
 import sys
 from buildtool.api import handle
@@ -228,8 +230,10 @@ handle({{"kind": "describe", "board": "host", "model": "{NET}"}})
 heavy = {{name for name in sys.modules if name in ("numpy", "tflite") or name.startswith("buildtool.plan.")}}
 print(*heavy - {{"buildtool.plan.models"}})
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
-    assert done.stdout.split() == []
+    process = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT
+    )
+    assert process.stdout.split() == []
 
 
 @pytest.mark.slow
@@ -238,5 +242,5 @@ def test_gcc_builds_from_the_answer(tmp_path):
     front = Front(described("cortex-m4", toolchain="gcc"), tmp_path)
     front.emit({"model": NET, "board": "cortex-m4"})
     plan = front.emitted / front.answer["network"]["plan"]
-    said = front.command("validate", model=NET, board="cortex-m4", image=front.image(), plan=plan)
-    assert said.rstrip().endswith("'s reference kernels, to the bit")
+    output = front.command("validate", model=NET, board="cortex-m4", image=front.image(), plan=plan)
+    assert output.rstrip().endswith("'s reference kernels, to the bit")

@@ -1,4 +1,4 @@
-"""Requests about boards on the desk: what is compiled for them, and what has no effect there."""
+"""Requests about attached boards: how their firmware is compiled, and options that have no effect."""
 
 from pathlib import Path
 
@@ -16,22 +16,22 @@ RUN = {"kind": "validate", "model": "ds_cnn", "board": "cortex-m4"}
 
 
 @pytest.mark.parametrize(
-    ("more", "said"),
+    ("more", "words"),
     [
         ({"flashed": True}, "--flashed: it has no effect in an emulator"),
         ({"tool": "pyocd"}, "--tool: it has no effect in an emulator"),
-        ({"wire": "serial:/dev/ttyACM0"}, "reached by the UART that it has"),
+        ({"wire": "serial:/dev/ttyACM0"}, "an emulator has its own UART"),
         ({"wire": "rtt"}, "no emulator has RTT"),
         ({"wire": "usb"}, "'usb' is not one of serial, rtt, semihosting"),
         ({"wire": "semihosting:x", "on": "board"}, "has no port"),
         ({"on": "desk"}, "'desk' is not one of emulator, board"),
-        ({"on": "board", "flashed": True, "tensors": True}, "an image of its own is built"),
+        ({"on": "board", "flashed": True, "tensors": True}, "needs another firmware image"),
     ],
 )
-def test_what_has_no_effect_is_refused(more, said):
+def test_what_has_no_effect_is_refused(more, words):
     with pytest.raises(UsageError) as caught:
         parse({**RUN, **more})
-    assert said in f"--{caught.value.option}: {caught.value.text}"
+    assert words in f"--{caught.value.option}: {caught.value.text}"
 
 
 def test_the_options_know_the_wires_that_there_are():
@@ -39,8 +39,8 @@ def test_the_options_know_the_wires_that_there_are():
 
 
 def test_a_description_for_the_desk_has_the_firmware_that_answers_over_the_boards_wire():
-    asked = {"kind": "describe", "board": "nucleo-f767zi", "model": "ds_cnn"}
-    plain, desk = handle(asked), handle({**asked, "on": "board"})
+    request = {"kind": "describe", "board": "nucleo-f767zi", "model": "ds_cnn"}
+    plain, desk = handle(request), handle({**request, "on": "board"})
 
     def harness(answer):
         (group,) = (group for group in answer["groups"] if group["name"] == "harness")
@@ -50,8 +50,8 @@ def test_a_description_for_the_desk_has_the_firmware_that_answers_over_the_board
     assert {"board.c", "frames.c", "stm32_usart_v2.c", "cycles.c"} <= set(harness(desk))
     assert "NN_CYCLES" in desk["tools"]["defines"] and "NN_CYCLES" not in plain["tools"]["defines"]
     assert {"-DWIRE_BASE=1073760256u", "-DNN_WIRE"} <= set(desk["tools"]["cflags"])
-    assert "rtt.c" in harness(handle({**asked, "wire": "rtt"}))
-    with pytest.raises(UsageError, match="answers over no wire"):
+    assert "rtt.c" in harness(handle({**request, "wire": "rtt"}))
+    with pytest.raises(UsageError, match="cannot answer over a link"):
         handle({"kind": "describe", "board": "host", "on": "board"})
     with pytest.raises(UsageError, match="names no serial port"):
         handle({"kind": "describe", "board": "esp32-c3", "wire": "serial"})
@@ -63,13 +63,13 @@ def test_a_board_may_bring_its_own_driver_and_clock(tmp_path):
         'base = 0x40004800\nclock_hz = 8000000\nbaud = 9600\nsettings = ["A=1"]',
     )
     file.write_text(f'extends = "nucleo-f412zg"\n[uart]\ndriver = "mine.c"\n{keys}\n')
-    asked = {"kind": "describe", "board": str(file), "wire": "serial"}
+    request = {"kind": "describe", "board": str(file), "wire": "serial"}
     with pytest.raises(TargetError, match=r"uart.driver: nothing is called '.*mine.c'"):
-        handle(asked)
+        handle(request)
     (tmp_path / "mine.c").touch()
-    flags = handle(asked)["tools"]["cflags"]
+    flags = handle(request)["tools"]["cflags"]
     assert {"-DWIRE_BAUD=9600u", "-DA=1", "-DCHIP_START", "-DCHIP_CLOCK_HZ=100000000u"} <= set(flags)
-    for wrong, said in (
+    for wrong, words in (
         ("[uart]\nbaud = 0", "uart.baud"),
         ('[uart]\nbase = "4G"', "uart.base"),
         ("[uart]\nspeed = 1", "unknown key 'uart.speed'"),
@@ -77,7 +77,7 @@ def test_a_board_may_bring_its_own_driver_and_clock(tmp_path):
         ('[probe]\njlink = ["x"]', "unknown key 'probe.jlink'"),
     ):
         file.write_text(f'extends = "nucleo-f412zg"\n{wrong}\n')
-        with pytest.raises(TargetError, match=said):
+        with pytest.raises(TargetError, match=words):
             load_board(str(file))
 
 

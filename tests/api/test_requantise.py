@@ -1,4 +1,4 @@
-"""A network that is requantised on 16 bits: what is proven is told, what was seen is within it or fails."""
+"""A network that is requantised on 16 bits: its differences are within the proven bounds, or it fails."""
 
 from argparse import Namespace
 from types import SimpleNamespace
@@ -44,38 +44,40 @@ def test_a_network_is_within_its_bounds_and_says_so(validated):
 
 @pytest.mark.slow
 def test_an_operator_beyond_its_bound_fails_and_is_named(validated, monkeypatch):
-    """As if more had been proven of the second operator than is true."""
+    """The second operator gets a bound that is too small."""
     second = validated["bounds"][1]
     tight = [{**row, "bound": 0} if row is second else row for row in validated["bounds"]]
     assert validation.keeps_bounds(validated["bounds"]) and not validation.keeps_bounds(tight)
     answer = {**validated, "bounds": tight, "within_bounds": False}
     monkeypatch.setattr(running, "ask", lambda args: answer)
     _, text, status = running.validate.run(Namespace(fail_if=None, data=None))
-    told = f"BEYOND ITS BOUND: {second['operator']}, tensor '{second['tensor']}', differs by 1 step"
-    assert told in text and "EQUAL" not in text and status == 1
-    assert told in report.bounds_verdict(answer) and second["operator"] in sarif.log([], "1", 1, answer)
+    words = f"BEYOND ITS BOUND: {second['operator']}, tensor '{second['tensor']}', differs by 1 step"
+    assert words in text and "EQUAL" not in text and status == 1
+    assert words in report.bounds_verdict(answer) and second["operator"] in sarif.log([], "1", 1, answer)
 
 
 def test_every_operator_is_checked_on_its_own_inputs():
-    """A wrong byte is told of the operator that made it, and of no other."""
+    """A wrong byte counts for the operator that computed it, and for no other."""
     _, graph = read_graph(load_model("ds_cnn"))
     target = make_target(load_board("xcore"), requantise=Requantise.VPU16)
     (inputs,) = draw_inputs(graph, 1, 0)
     pool, conv = (next(i for i, op in enumerate(graph.ops) if op.kind is kind) for kind in (POOL, CONV))
     values = dict(zip(graph.inputs, inputs, strict=True))
     for position, op in enumerate(graph.ops):
-        (made,) = execute_op(graph, op, values)
-        values[op.outputs[0]] = changed = made.copy()
+        (planned,) = execute_op(graph, op, values)
+        values[op.outputs[0]] = changed = planned.copy()
         by = {pool: 1, conv: 2}.get(position, 0)
         changed.flat[0] += by if changed.flat[0] < 100 else -by
     kernels = [kernel.name if kernel else "" for kernel in select_all(target, graph)]
     session = SimpleNamespace(tell=lambda text: None)
-    made = SimpleNamespace(graph=graph, target=target, plan=SimpleNamespace(kernels=kernels), session=session)
+    planned = SimpleNamespace(
+        graph=graph, target=target, plan=SimpleNamespace(kernels=kernels), session=session
+    )
     run = SimpleNamespace(traces=[{t: value.tobytes() for t, value in values.items()}], partial={})
-    rows = {row["operator"]: row for row in operator_bounds(made, run, [inputs])}
+    rows = {row["operator"]: row for row in operator_bounds(planned, run, [inputs])}
     off = {name: (row["bound"], row["max_abs_diff"]) for name, row in rows.items() if row["max_abs_diff"]}
-    wanted = {graph.ops[conv].place: (1, 2), graph.ops[pool].place: (0, 1)}
-    assert off == wanted  # what reads a wrong byte computes rightly from it
+    expected = {graph.ops[conv].place: (1, 2), graph.ops[pool].place: (0, 1)}
+    assert off == expected  # an operator that reads a wrong byte computes correctly from it
     assert not validation.keeps_bounds(list(rows.values()))
 
 
@@ -101,9 +103,9 @@ def test_plans_and_commands_are_of_one_way():
         for name in ("exact", "vpu16")
     )
     assert exact["plan"] != other["plan"]
-    given = {"name": "other.plan", "data": other["plan"]}
+    plan = {"name": "other.plan", "data": other["plan"]}
     with pytest.raises(PlanError, match="the target has no kernel"):
-        handle({"kind": "emit", "model": "ds_cnn", "board": "xcore", "plan": given})
+        handle({"kind": "emit", "model": "ds_cnn", "board": "xcore", "plan": plan})
     commands = handle({"kind": "describe", **ASKED})["commands"]
     assert all("vpu16" in commands[name] for name in ("validate", "profile", "debug"))
 
@@ -112,5 +114,5 @@ def test_a_network_that_computes_nothing_hands_out_no_tensor():
     graph = SimpleNamespace(inputs=(0,), ops=(), states=())
     target = SimpleNamespace(named=lambda kernels: [])
     session = SimpleNamespace(tell=lambda text: None)
-    made = SimpleNamespace(graph=graph, target=target, plan=SimpleNamespace(kernels=()), session=session)
-    assert operator_bounds(made, SimpleNamespace(traces=[], partial={}), [[None]]) == []
+    planned = SimpleNamespace(graph=graph, target=target, plan=SimpleNamespace(kernels=()), session=session)
+    assert operator_bounds(planned, SimpleNamespace(traces=[], partial={}), [[None]]) == []

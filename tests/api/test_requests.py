@@ -1,4 +1,4 @@
-"""Requests: parsed in one place from the table of options; what is unknown or without effect is refused."""
+"""Requests are parsed by the table of options; unknown options and those without effect are refused."""
 
 import hashlib
 from pathlib import Path
@@ -22,7 +22,7 @@ from buildtool.zoo.drawn import NetBuilder
 NET = "ds_cnn"
 LIBRARY = str(TESTS / "support/cmsis_nn")
 
-# Values of options that are not their defaults, and that do not follow from what the table says of them.
+# Values of options that are not their defaults, and that do not follow from the table.
 OTHERS: dict[str, object] = {
     **{"ram": "64K", "max_f": 1.5, "max_cost": 1e9, "max_ms": 1000.0, "max_flash": "1M", "hand_off": 4},
     **{"segments": "0-6x5", "size": "32x48", "toolchain": "gcc", "image_version": "1.2.3", "wire": "serial"},
@@ -49,7 +49,7 @@ def value_of(option):
 
 VALUES = {option.name: value_of(option) for option in OPTIONS}
 RUN = ("validate", "profile")
-LINKED = (*RUN, "debug", "flash")  # kinds that may be about the image of a build
+LINKED = (*RUN, "debug", "flash")  # kinds that may name the firmware image of a build
 NEEDED = {"board": "cortex-m4", "model": NET, "elf": "/data/net.elf", "file": "/data/problem.csv"}
 NEEDED |= {"plugin": "host", "network": "vgg16", "train_data": "/data/set.npz"}
 BESIDE = {"segments": {"strategy": "xcore-strips"}, "elf": {"plan": "/data/net.plan"}}
@@ -65,7 +65,7 @@ def _last(option):
 
 
 def beside(kind, option):
-    """What an option cannot be without in a request of a kind."""
+    """The other options that an option needs in a request of a kind."""
     if kind == "split":
         return {}
     runs = kind in LINKED or option.name not in ("elf", "plan")
@@ -74,12 +74,12 @@ def beside(kind, option):
 
 
 def parsed(asked):
-    """What a request of the service or a split says."""
+    """The parsed request of the service, or the settings of a split."""
     return read_settings(asked) if asked.get("kind") == "split" else parse(asked)
 
 
 def request(kind, *given, **values):
-    """A request of a kind with what it cannot do without, and with values of options."""
+    """A request of a kind with all that it needs, and with values of options."""
     made: dict[str, object] = {"kind": kind}
     for name, value in NEEDED.items():
         needed = name in type_of(kind).takes and not (name == "elf" and kind in LINKED)
@@ -102,24 +102,24 @@ def test_every_option_is_one_of_a_kind_of_request_and_every_planning_option_is_t
 
 @pytest.mark.parametrize("kind", EVERY_KIND)
 def test_a_request_with_what_it_needs_is_taken(kind):
-    found = parsed(request(kind))
-    assert isinstance(found, Wanted) if kind == "split" else found.kind == kind
+    result = parsed(request(kind))
+    assert isinstance(result, Wanted) if kind == "split" else result.kind == kind
 
 
 @pytest.mark.parametrize("kind", EVERY_KIND)
 @pytest.mark.parametrize("option", OPTIONS, ids=lambda option: option.name)
 def test_every_option_changes_the_request_or_is_refused(option, kind):
-    asked = request(kind, option)
+    values = request(kind, option)
     if option.name not in type_of(kind).takes:
         with pytest.raises(UsageError) as caught:
-            parsed(asked)
+            parsed(values)
         assert caught.value.option in (option.name, *beside(kind, option))
         return
     needed = {name: value for name, value in beside(kind, option).items() if name not in ("elf", "plan")}
     plain = request(kind, **needed)
     if option.group is Group.COUNTING:
         plain["model"] = "/data/net.cfg"
-    assert parsed(asked) != parsed(plain)
+    assert parsed(values) != parsed(plain)
 
 
 @pytest.mark.parametrize("kind", EVERY_KIND)
@@ -127,8 +127,8 @@ def test_an_unknown_key_is_named_and_the_right_one_suggested(kind):
     names = [one.name for one in options_of(kind) if one.group not in NESTED and len(one.name) > 3]
     for name in [*names, *(["options"] if options_of(kind, *NESTED) else [])]:
         wrong = name[0] + name
-        said = f"unknown key '{wrong}' in a request of kind '{kind}'"
-        with pytest.raises(UsageError, match=said) as caught:
+        words = f"unknown key '{wrong}' in a request of kind '{kind}'"
+        with pytest.raises(UsageError, match=words) as caught:
             parsed({**request(kind), wrong: {}})
         assert caught.value.hint == f"did you mean '{name}'?"
 
@@ -154,9 +154,9 @@ def test_an_unknown_option_and_an_unknown_kind_are_named():
 def test_a_value_of_a_wrong_type_is_refused_by_name(option):
     kind = _last(option)
     for wrong in (object(), 1.5j, [[]], {"path": 3}, b"bytes"):
-        asked = request(kind, option, **{option.name: wrong})
+        values = request(kind, option, **{option.name: wrong})
         with pytest.raises(UsageError) as caught:
-            parsed(asked)
+            parsed(values)
         assert caught.value.option == option.name
 
 
@@ -195,9 +195,9 @@ def test_what_a_request_cannot_do_without_is_named(kind):
 def test_every_option_is_refused_with_a_strategy_that_does_not_heed_it():
     for option in options_of("plan", Group.PLANNING):
         for strategy in set(Strategy) - set(option.strategies):
-            asked = {"strategy": strategy, option.name: VALUES[option.name]}
+            options = {"strategy": strategy, option.name: VALUES[option.name]}
             with pytest.raises(UsageError, match=f"no effect with strategy {strategy}") as caught:
-                parse({**request("plan"), "options": asked})
+                parse({**request("plan"), "options": options})
             assert caught.value.option == option.name
     limited = {option.name for option in OPTIONS if len(option.strategies) < len(Strategy)}
     assert limited == {"max_f", "segments", "hand_off"}
@@ -210,7 +210,7 @@ def test_an_objective_is_refused_where_a_strategy_makes_one_plan():
     assert caught.value.option == "objective"
     for heeded in ({**options, "order": "best"}, {**options, "strategy": "best"}):
         handle({"kind": "plan", "model": NET, "board": "host", "options": heeded})
-    # there the objective says how many buffers the weights get
+    # here the objective decides how many buffers the weights get
     handle({"kind": "plan", "model": NET, "board": "xcore", "options": {**options, "strategy": "layerwise"}})
 
 
@@ -223,10 +223,10 @@ def branches(tmp_path_factory):
     net = NetBuilder(5)
     x = net.input((1, 12, 12, 8))
     wide = [net.conv(x, 48, kernel=(3, 3), same=True) for _ in range(3)]
-    moved = [net.flatten(w) for w in wide]
+    flat = [net.flatten(w) for w in wide]
     joined = net.concat([net.conv(w, 4) for w in wide])
     path = tmp_path_factory.mktemp("branches") / "branches.tflite"
-    path.write_bytes(write_model(net.graph([net.conv(joined, 8), moved[0]])))
+    path.write_bytes(write_model(net.graph([net.conv(joined, 8), flat[0]])))
     return str(path)
 
 
@@ -248,8 +248,8 @@ EFFECTS = {
 }
 
 
-def told(kind, model, options):
-    """What an answer says of plans, without the options that it repeats; or its error."""
+def plans_of(kind, model, options):
+    """The plans in an answer, without the options that it repeats; or its error."""
     boards = {"boards": ["cortex-m4"]} if kind == "analyze" else {"board": "cortex-m4"}
     if kind == "front":
         options = {name: value for name, value in options.items() if name != "objective"}
@@ -269,7 +269,7 @@ def test_a_planning_option_has_its_effect_or_is_refused(name, kind, branches):
         with pytest.raises(UsageError, match="it has no effect on a request of kind"):
             handle({"kind": kind, "model": NET, "board": "cortex-m4", "options": {name: value}})
         return
-    has_effect = told(kind, model, {**base, name: value}) != told(kind, model, base)
+    has_effect = plans_of(kind, model, {**base, name: value}) != plans_of(kind, model, base)
     assert has_effect, f"{name}={value!r} changes no answer of kind {kind} beside {base}"
 
 
@@ -292,24 +292,24 @@ def test_a_file_is_taken_as_bytes_or_by_path_and_digest(tmp_path):
     data = zoo.build(NET)
     path = tmp_path / "net.tflite"
     path.write_bytes(data)
-    seen = {"path": str(path), "sha256": hashlib.sha256(data).hexdigest()}
-    models = ({"name": "net.tflite", "data": data}, seen, str(path), NET)
+    file = {"path": str(path), "sha256": hashlib.sha256(data).hexdigest()}
+    models = ({"name": "net.tflite", "data": data}, file, str(path), NET)
     assert len({handle({"kind": "plan", "model": one, "board": "host"})["plan"] for one in models}) == 1
 
 
 def test_a_file_that_is_not_the_one_that_the_client_saw_is_refused(tmp_path):
     path = tmp_path / "net.tflite"
     path.write_bytes(zoo.build(NET))
-    seen = {"path": str(path), "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
+    file = {"path": str(path), "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
     path.write_bytes(zoo.build(f"{NET}:seed=1"))
     with pytest.raises(UsageError, match="the model changed after the request was made") as caught:
-        handle({"kind": "plan", "model": seen, "board": "host"})
+        handle({"kind": "plan", "model": file, "board": "host"})
     assert caught.value.path == str(path)
     board = tmp_path / "mine.toml"
     board.write_text('extends = "host"\n')
-    seen = {"path": str(board), "sha256": hashlib.sha256(b"another one").hexdigest()}
+    file = {"path": str(board), "sha256": hashlib.sha256(b"another one").hexdigest()}
     with pytest.raises(UsageError, match="the board's file changed"):
-        handle({"kind": "plan", "model": NET, "board": seen})
+        handle({"kind": "plan", "model": NET, "board": file})
 
 
 def test_nothing_is_resolved_against_the_working_folder(tmp_path, monkeypatch):

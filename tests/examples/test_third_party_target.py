@@ -164,7 +164,7 @@ def test_a_check_of_what_is_not_there_says_what_is(site):
     for words, says in [
         (("acne",), "no target plugin is called 'acne'"),
         (("acme-demo",), "'acme-demo' is a board of the plugin 'acme'"),
-        (("acme", "--board", "host"), "board 'host' is of the family 'host', not of 'acme'"),
+        (("acme", "--board", "host"), "board 'host' belongs to the family 'host', not to 'acme'"),
         (("acme", "--cases", "0"), "cases"),
     ]:
         done = buildtool(site, "target", "check", *words)

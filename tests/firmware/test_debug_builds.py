@@ -1,4 +1,4 @@
-"""Builds for a debugger: exact like any other, with symbols that name no path of this machine."""
+"""Builds for a debugger are as exact as others, and their symbols name no path of this machine."""
 
 import dataclasses
 import io
@@ -21,7 +21,7 @@ from buildtool.target.types import Toolchain
 
 NET = "ds_cnn"
 STREAMED = {"image": "stream", "objective": "ram"}
-# With what each is planned, so that every toolchain and both forms of emitted code are there.
+# Boards with options, so that every toolchain and both forms of emitted code are tested.
 BOARDS = [
     ("cortex-m4", "clang", STREAMED),
     ("cortex-m4", "gcc", {}),
@@ -41,25 +41,25 @@ def build(board, toolchain="", **more):
 
 
 def names(elf, prefix):
-    """The functions and variables of debug information whose names begin with a prefix."""
-    found = set()
+    """The names of functions and variables in debug information that begin with a prefix."""
+    every = set()
     for unit in elf.get_dwarf_info().iter_CUs():
         for entry in unit.iter_DIEs():
             if entry.tag in ("DW_TAG_subprogram", "DW_TAG_variable") and "DW_AT_name" in entry.attributes:
-                found.add(entry.attributes["DW_AT_name"].value.decode())
-    return {name for name in found if name.startswith(prefix)}
+                every.add(entry.attributes["DW_AT_name"].value.decode())
+    return {name for name in every if name.startswith(prefix)}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("board", "toolchain"), [("cortex-m4", "gcc"), ("hifive1", "clang")])
 def test_a_debug_build_has_symbols_and_no_path_of_this_machine(board, toolchain, tmp_path, monkeypatch):
-    made = build(board, toolchain, debug=True)
-    data = made["files"][f"{NET}.elf"]
+    answer = build(board, toolchain, debug=True)
+    data = answer["files"][f"{NET}.elf"]
     elf = ELFFile(io.BytesIO(data))
     assert elf.has_dwarf_info()
     assert {f"{NET}_arena"} <= names(elf, NET)
     assert {f"region_{n}" for n in range(11)} <= names(elf, "region_")
-    table = made["files"][f"{NET}.map"]
+    table = answer["files"][f"{NET}.map"]
     for path in (str(ROOT), "/tmp", str(Path.home())):
         assert path.encode() not in data
         assert path.encode() not in table
@@ -73,27 +73,27 @@ def test_a_debug_build_has_symbols_and_no_path_of_this_machine(board, toolchain,
 @pytest.mark.slow
 @pytest.mark.parametrize(("board", "toolchain", "options"), BOARDS)
 def test_a_debug_build_is_exact_and_its_stack_is_told(board, toolchain, options):
-    made = build(board, toolchain, debug=True, options=options)
+    firmware = build(board, toolchain, debug=True, options=options)
     request = {"kind": "validate", "model": NET, "board": board, "debug": True, "options": options}
     answer = handle(request | ({"toolchain": toolchain} if toolchain else {}))
     assert answer["exact"]
-    for stack in made["stacks"]:
+    for stack in firmware["stacks"]:
         assert answer["stack_high_water"] <= stack["needed"] + 256 <= stack["reserved"]
-    assert len(made["stacks"]) == (board != "host")
+    assert len(firmware["stacks"]) == (board != "host")
 
 
 @pytest.mark.slow
 def test_a_stack_that_debug_code_overruns_is_told(tmp_path):
-    made = build(own_board(tmp_path, "stack_bytes = 256"), "clang", debug=True)
-    (stack,) = made["stacks"]
+    answer = build(own_board(tmp_path, "stack_bytes = 256"), "clang", debug=True)
+    (stack,) = answer["stacks"]
     assert stack["needed"] > stack["reserved"] == 256
 
 
 @pytest.mark.slow
 def test_a_release_build_has_a_map_and_no_debug_information():
-    made = build("cortex-m4", "clang")
-    assert not ELFFile(io.BytesIO(made["files"][f"{NET}.elf"])).has_dwarf_info()
-    table = made["files"][f"{NET}.map"].decode()
+    answer = build("cortex-m4", "clang")
+    assert not ELFFile(io.BytesIO(answer["files"][f"{NET}.elf"])).has_dwarf_info()
+    table = answer["files"][f"{NET}.map"].decode()
     assert f"{NET}_invoke" in table
     assert "./obj/000_ds_cnn.o" in table
     assert "/tmp" not in table
@@ -101,19 +101,19 @@ def test_a_release_build_has_a_map_and_no_debug_information():
 
 def test_flags_for_debugging_stand_in_place_of_those_that_optimise(tmp_path):
     tools = Toolchain("cc", "cc 1", "/cc", ("-O3", "-Wall", "-Ofast", "-O"), ("-O1",), "ar")
-    found = debuggable(tools, {"kernels": tmp_path / "b", "inner": tmp_path / "b" / "c"})
-    assert found.cflags == ("-Wall", "-Og", "-g", "-DNN_DEBUG")
-    assert found.renames == (
+    debug_tools = debuggable(tools, {"kernels": tmp_path / "b", "inner": tmp_path / "b" / "c"})
+    assert debug_tools.cflags == ("-Wall", "-Og", "-g", "-DNN_DEBUG")
+    assert debug_tools.renames == (
         f"-ffile-prefix-map={tmp_path.resolve()}/b={debug_name('kernels')}",
         f"-ffile-prefix-map={tmp_path.resolve()}/b/c={debug_name('inner')}",
     )
-    assert dataclasses.replace(found, cflags=tools.cflags, renames=()) == tools
+    assert dataclasses.replace(debug_tools, cflags=tools.cflags, renames=()) == tools
 
 
 def test_equal_sources_in_other_folders_give_one_object(tmp_path):
     clang = needs_tool("clang")
     keeper = Cache(tmp_path / "cache", "code")
-    made = []
+    results = []
     for name, title in (("one", "/x"), ("two", "/x"), ("three", "/y")):
         folder = tmp_path / name
         (folder / "in").mkdir(parents=True)
@@ -123,8 +123,8 @@ def test_equal_sources_in_other_folders_give_one_object(tmp_path):
         compiler = Compiler(clang, "clang", ("-g", "-Og"), (rename,))
         with working(Session(keeper=keeper)):
             (path,) = compile_all(compiler, [Unit(folder / "a.c", (folder / "in",))], tmp_path)
-        made.append(path.read_bytes())
-    assert made[0] == made[1] != made[2]
+        results.append(path.read_bytes())
+    assert results[0] == results[1] != results[2]
     assert keeper.counts()["objects"] == {"hits": 1, "misses": 2}
 
 
@@ -137,9 +137,9 @@ LOAD ./obj/000_a.o
       40       40       4e     4         /usr/lib/crt1.o:(.text)
  *fill*  0x1 a / b
 """
-    found = portable(table).decode()
-    assert "\nlibgcc.a(_udivsi3.o)\n" in found
-    assert " libgcc.a(_arm_muldf3.o)\n" in found
-    assert " crt1.o:(.text)\n" in found
-    assert "./obj/000_a.o (__aeabi_uidiv)" in found
-    assert "/usr" not in found
+    text = portable(table).decode()
+    assert "\nlibgcc.a(_udivsi3.o)\n" in text
+    assert " libgcc.a(_arm_muldf3.o)\n" in text
+    assert " crt1.o:(.text)\n" in text
+    assert "./obj/000_a.o (__aeabi_uidiv)" in text
+    assert "/usr" not in text

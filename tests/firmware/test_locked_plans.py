@@ -1,4 +1,4 @@
-"""A plan that is kept beside the model is what is built, as long as it holds; else the reason is told."""
+"""A plan that is kept beside the model is built as long as it is valid; otherwise the error says why."""
 
 import dataclasses
 import functools
@@ -40,8 +40,8 @@ def by_plan(data, kind="emit", **more):
 @settings(max_examples=30)
 @given(graphs())
 def test_a_plan_survives_its_text(graph):
-    made = Locked(plan(graph, make_target(scratch="7")), "a board", operators(graph))
-    assert from_text(to_text(made)) == made
+    locked = Locked(plan(graph, make_target(scratch="7")), "a board", operators(graph))
+    assert from_text(to_text(locked)) == locked
 
 
 def test_a_locked_plan_is_built_as_if_it_had_just_been_made():
@@ -56,9 +56,9 @@ def test_a_locked_plan_is_built_as_if_it_had_just_been_made():
 
 def test_a_plan_serves_the_network_when_it_is_trained_again():
     model = {"name": "ds_cnn.tflite", "data": retrained_model(zoo.build(NET), seed=3)}
-    found, before = by_plan(lock(), model=model)["files"], answered("emit")["files"]
-    assert found["ds_cnn.plan"] == before["ds_cnn.plan"]
-    assert found["ds_cnn_weights.bin"] != before["ds_cnn_weights.bin"]
+    files, before = by_plan(lock(), model=model)["files"], answered("emit")["files"]
+    assert files["ds_cnn.plan"] == before["ds_cnn.plan"]
+    assert files["ds_cnn_weights.bin"] != before["ds_cnn_weights.bin"]
 
 
 def test_what_a_field_did_not_say_is_its_default():
@@ -71,14 +71,14 @@ def test_what_a_field_did_not_say_is_its_default():
 
 
 def test_a_board_of_other_figures_builds_the_same_and_one_of_less_memory_refuses(tmp_path):
-    found = by_plan(lock(), board=own_board(tmp_path, "stack_bytes = 3072"))["files"]
-    assert found["ds_cnn.c"] == answered("emit")["files"]["ds_cnn.c"]
+    files = by_plan(lock(), board=own_board(tmp_path, "stack_bytes = 3072"))["files"]
+    assert files["ds_cnn.c"] == answered("emit")["files"]["ds_cnn.c"]
     with pytest.raises(PlanError, match="the arena requires"):
         by_plan(lock(), board=own_board(tmp_path, "reserved_bytes = 8380000", name="small"))
 
 
 def test_a_board_without_a_kernel_refuses():
-    words = "does not hold on board 'cortex-m55', it was made for 'cortex-m4': .* no kernel 'conv2d_dsp'"
+    words = "is not valid on board 'cortex-m55' .it was made for 'cortex-m4'.: .* no kernel 'conv2d_dsp'"
     with pytest.raises(PlanError, match=words) as caught:
         by_plan(lock(), board="cortex-m55")
     assert caught.value.path == "net.plan"
@@ -105,7 +105,7 @@ def test_a_kernel_that_needs_more_scratch_refuses_and_one_of_other_costs_does_no
 
 
 def test_another_network_is_told_by_its_first_operator_that_differs():
-    words = "operator 0 is CONV_2D 1x32x32x16 .*, in the plan's network it is CONV_2D 1x25x5x64"
+    words = "operator 0 is CONV_2D 1x32x32x16 .*, but CONV_2D 1x25x5x64 .* in the plan's network"
     with pytest.raises(PlanError, match=words):
         by_plan(lock(), model="resnet8")
 
@@ -120,8 +120,8 @@ def test_another_network_is_told_by_its_first_operator_that_differs():
         ({"max_cost": 1000}, r"cost was .* cycles \(.* ms\), 1,000 cycles \(0.04 ms\) is allowed"),
         ({"max_ms": 0.04}, r"cost was .* cycles \(.* ms\), 1,000 cycles \(0.04 ms\) is allowed"),
         ({"max_flash": "1K"}, "1,024 are allowed"),
-        ({"image": "resident"}, "has image stream, resident is asked for"),
-        ({"image": "overwritable"}, "has image stream, overwritable is asked for"),
+        ({"image": "resident"}, "has image stream, but the request says resident"),
+        ({"image": "overwritable"}, "has image stream, but the request says overwritable"),
     ],
 )
 def test_a_plan_beyond_what_is_asked_for_is_refused(options, words):
@@ -130,8 +130,8 @@ def test_a_plan_beyond_what_is_asked_for_is_refused(options, words):
 
 
 def test_limits_that_are_kept_change_nothing():
-    kept = {"ram": 11840, "max_f": 1.0, "image": "stream", "max_flash": "1M"}
-    assert by_plan(lock(), options=kept)["files"] == answered("emit")["files"]
+    limits = {"ram": 11840, "max_f": 1.0, "image": "stream", "max_flash": "1M"}
+    assert by_plan(lock(), options=limits)["files"] == answered("emit")["files"]
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ def test_options_that_would_make_a_plan_are_refused(option, value):
     assert caught.value.option == option
 
 
-# ---- files that are none -----------------------------------------------------------------------------
+# ---- files that are not plans ------------------------------------------------------------------------
 
 
 def by_edited(edit):
@@ -166,10 +166,10 @@ def test_damaged_files_are_refused_or_other_plans(data):
     end = data.draw(st.integers(start, min(len(good), start + 40)))
     bad = good[:start] + data.draw(st.binary(max_size=3)) + good[end:]
     try:
-        found = from_text(bad)
+        locked = from_text(bad)
     except PlanError:
         return
-    assert from_text(to_text(found)) == found
+    assert from_text(to_text(locked)) == locked
 
 
 @pytest.mark.parametrize(
@@ -192,8 +192,8 @@ def test_what_is_no_plan_is_refused(bad):
 
 
 def test_a_plan_that_lies_is_found_out():
-    """Two buffers that are alive at the same time at the same place."""
-    with pytest.raises(BuildtoolError, match="does not hold"):
+    """Two buffers are alive at the same time in the same place."""
+    with pytest.raises(BuildtoolError, match="is not valid"):
         by_edited(lambda content: [one.update(offset=0) for one in content["plan"]["buffers"]])
 
 
@@ -226,7 +226,7 @@ EVIL = '*/\n#error "evil'
     ],
 )
 def test_a_plan_edited_by_hand_brings_no_code_and_no_crash(edit, words):
-    """What the replay of a streamed plan does not look at, and what is said to people alone."""
+    """Fields that the replay of a streamed plan does not check, and fields that are only for people."""
     with pytest.raises(PlanError, match=words):
         by_edited(lambda content: edit(content["plan"]))
 

@@ -1,4 +1,4 @@
-"""Compiled objects in the cache: what a key covers, what is refused, and what switches it off."""
+"""Compiled objects in the cache: what a key covers, which entries are refused, and how to switch it off."""
 
 import concurrent.futures
 import functools
@@ -26,7 +26,7 @@ PLANTED = "int a = 666;\n"
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path, monkeypatch):
-    """A cache of the test's own; every call of `compiled` is a request of a process of its own."""
+    """A cache for the test; every call of `compiled` is a request of a new process."""
     monkeypatch.setenv("BUILDTOOL_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setenv("BUILDTOOL_CACHE", "on")
     monkeypatch.setattr(objects, "identify", compilers.identify.__wrapped__)
@@ -40,7 +40,7 @@ def entries(cache):
 
 @pytest.fixture
 def runs(monkeypatch):
-    """The compilers that were started."""
+    """The commands of the compilers that were started."""
     started = []
     run = objects.run
 
@@ -66,7 +66,7 @@ def tree(tmp_path):
 
 
 def request(make, use=Use.ON, code="code"):
-    """What `make` gives, as a request of a new process, whose code has this digest."""
+    """The result of `make`, as a request of a new process, whose code has the digest `code`."""
     keeper = open_cache(code)
     if keeper is None:
         with working(Session()):
@@ -83,9 +83,9 @@ def request(make, use=Use.ON, code="code"):
 def compiled(tree, *, identity="cc 1", flags=(), unit_flags=(), cc=CC, use=Use.ON, code="code"):
     compiler = Compiler(str(cc), identity, ("-O1", "-isystem", str(tree / "system"), *flags))
     unit = Unit(tree / "src" / "a.c", (tree / "include",), unit_flags)
-    time.sleep(0.06)  # what was written at the time of the compilation is not believed
-    (made,) = request(lambda: compile_all(compiler, [unit], tree / "out"), use, code)
-    return made.read_bytes()
+    time.sleep(0.06)  # files that were written during the compilation are not trusted
+    (path,) = request(lambda: compile_all(compiler, [unit], tree / "out"), use, code)
+    return path.read_bytes()
 
 
 def test_the_second_time_nothing_is_compiled(tree, cache, runs):
@@ -100,11 +100,11 @@ def test_another_state_of_buildtool_s_code_finds_the_objects(tree, cache, runs):
     assert len(runs) == 1
 
 
-# ---- attacks: what decides is in the key, and what was altered is no entry ---------------------------------
+# ---- attacks: the key covers everything that matters, and altered entries are refused ----------------------
 
 
 def test_what_another_environment_compiles_is_its_own(tree, cache, monkeypatch):
-    """A variable that adds a flag reaches the compiler where the user passes it; then the key has it."""
+    """A variable that adds a flag reaches the compiler where the user passes it. Then the key has it."""
     clang = find_clang().path
     clean = compiled(tree, cc=clang)
     monkeypatch.setenv("CCC_OVERRIDE_OPTIONS", "# +-DOWN=5 +-g")
@@ -152,8 +152,8 @@ def test_a_macro_that_only_a_header_or_macro_of_the_flags_mentions_is_a_part_of_
 ):
     (tree / "first.h").write_text("#if NN_MADE_UP == 2\nint b = 5;\n#endif\n")
     (tree / "src" / "own.h").write_text(f"#define OWN {own}\n")
-    given = [flag.format(tree=tree) for flag in flags]
-    one, two, again = (compiled(tree, flags=(*given, definition.format(n))) for n in (1, 2, 1))
+    own_flags = [flag.format(tree=tree) for flag in flags]
+    one, two, again = (compiled(tree, flags=(*own_flags, definition.format(n))) for n in (1, 2, 1))
     assert one != two
     assert one == again
 
@@ -176,17 +176,17 @@ def test_a_program_that_a_wrapper_runs_for_some_files_alone_is_a_part_of_the_key
     wrapper, some, real = tree / "cc", tree / "some", tree / "real"
     script(wrapper, f'case "$*" in *empty.c*) exec {CC} "$@";; *) exec "{some}" "$@";; esac')
     script(some, f'exec {real} "$@"')
-    made = []
+    results = []
     for flag in ("-g0", "-g3", "-g0"):
         script(real, f'exec {CC} "$@" {flag}')
-        made.append(compiled(tree, cc=wrapper))
-    assert made[0] != made[1]
-    assert made[0] == made[2]
+        results.append(compiled(tree, cc=wrapper))
+    assert results[0] != results[1]
+    assert results[0] == results[2]
 
 
 @pytest.mark.parametrize("place", ["home/.config/clang.cfg", "bin/clang.cfg"])
 def test_a_configuration_file_of_the_compiler_is_seen(tree, cache, monkeypatch, place):
-    """In the user's home, and beside the compiler."""
+    """The file is in the user's home, or in the compiler's folder."""
     clang = tree / "bin" / "clang"
     clang.parent.mkdir()
     shutil.copy2(os.path.realpath(find_clang().path), clang)
@@ -235,7 +235,7 @@ def test_no_altered_entry_is_shipped(tree, cache):
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
 @pytest.mark.parametrize("what", ["the entry", "its folder and the entry", "the cache"])
 def test_an_object_that_another_user_could_have_planted_is_not_taken(tree, cache, runs, what):
-    """With the right name, the right key and a right checksum, as that user's own build would make it."""
+    """It has the right name, the right key and a right checksum, as from that user's own build."""
     good = compiled(tree)
     (entry,) = entries(cache)
     key = entry.parent.name + entry.name
@@ -245,7 +245,7 @@ def test_an_object_that_another_user_could_have_planted_is_not_taken(tree, cache
     (bad,) = request(lambda: compile_all(Compiler(CC, "", ()), [Unit(source)], tree / "out"), Use.OFF)
     planted.disk.write("objects", key, objects.OBJECTS.pack(([], bad.read_bytes())))
     entry.write_bytes((tree / "theirs" / "objects" / key[:2] / key[2:]).read_bytes())
-    assert compiled(tree) == bad.read_bytes()  # it would be believed
+    assert compiled(tree) == bad.read_bytes()  # it is used as long as the owner is right
     for path in {"the entry": [entry], "its folder and the entry": [entry.parent, entry]}.get(what, [cache]):
         os.chown(path, 65534, 65534)
     runs.clear()
@@ -273,8 +273,8 @@ def test_clear_verify_and_stats_are_about_objects_too(tree, cache, runs):
     entry.write_bytes(entry.read_bytes()[:-1] + b"x")
     assert care.verify()["bad"] == 1
     compiled(tree)
-    found = care.verify()
-    assert [found[key] for key in ("folder", "entries", "bad", "unreadable")] == [str(cache), 1, 0, 0]
+    result = care.verify()
+    assert [result[key] for key in ("folder", "entries", "bad", "unreadable")] == [str(cache), 1, 0, 0]
     care.clear()
     assert entries(cache) == []
     compiled(tree)
@@ -292,9 +292,9 @@ def test_a_file_that_changes_while_it_is_compiled_leaves_nothing(tree, cache, mo
     run = objects.run
 
     def edited(*arguments, **keywords):
-        said = run(*arguments, **keywords)
+        output = run(*arguments, **keywords)
         (tree / "include" / "given.h").write_text("#define GIVEN 20\n")
-        return said
+        return output
 
     monkeypatch.setattr(objects, "run", edited)
     before = compiled(tree)
@@ -303,7 +303,7 @@ def test_a_file_that_changes_while_it_is_compiled_leaves_nothing(tree, cache, mo
     assert compiled(tree) != before
 
 
-# ---- what is read ------------------------------------------------------------------------------------------
+# ---- files that a compilation reads ------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -332,7 +332,7 @@ def test_a_changed_header_is_compiled_anew(tree, cache, runs, header, text):
 
 
 def test_a_header_that_nothing_includes_is_no_part_of_the_key(tree, cache, runs):
-    """Start-up code lies beside every network's own header, and is compiled once all the same."""
+    """Start-up code is in the same folder as every network's own header, but is compiled only once."""
     before = compiled(tree)
     (tree / "include" / "more.h").write_text("#define MORE 1\n")
     assert compiled(tree) == before
@@ -406,8 +406,8 @@ def test_builds_at_the_same_time_do_not_disturb_each_other(tree, cache):
         return [path.read_bytes() for _ in range(3) for path in request(make)]
 
     with concurrent.futures.ThreadPoolExecutor(6) as pool:
-        made = [data for group in pool.map(one, range(6)) for data in group]
-    assert len(set(made)) == 1
+        results = [data for group in pool.map(one, range(6)) for data in group]
+    assert len(set(results)) == 1
     assert len(entries(cache)) == 1
     assert not list(cache.rglob("*.part"))
 
@@ -416,8 +416,8 @@ def test_relative_folders_work(tree, cache, monkeypatch):
     monkeypatch.chdir(tree)
     compiler = Compiler(CC, "cc", ("-isystem", str(tree / "system")))
     unit = Unit((tree / "src" / "a.c").relative_to(tree), ((tree / "include").relative_to(tree),))
-    (made,) = compile_all(compiler, [unit], (tree / "out").relative_to(tree))
-    assert made.read_bytes()
+    (path,) = compile_all(compiler, [unit], (tree / "out").relative_to(tree))
+    assert path.read_bytes()
 
 
 def test_the_first_words_of_a_compiler_are_in_the_error(tree, cache):
@@ -433,7 +433,7 @@ def test_the_first_words_of_a_compiler_are_in_the_error(tree, cache):
 
 
 def refuse(tree, cc):
-    """The error of a compiler that makes no object; nothing is kept for the next time."""
+    """The error of a compiler that makes no object; checks that nothing is kept for the next time."""
     with pytest.raises(ToolError) as caught:
         compile_all(
             Compiler(str(cc), "fake 1", ()), [Unit(tree / "src/a.c", (tree / "include",))], tree / "out"
@@ -450,7 +450,7 @@ def test_a_compiler_that_is_missing_or_ended_by_a_signal_is_told(tree, cache):
 @pytest.mark.parametrize("prints", ["", "int a;"])
 @pytest.mark.parametrize("makes", ["", "int a;"])
 def test_a_compiler_that_reports_success_and_makes_no_object_is_an_error(tree, cache, prints, makes):
-    wanted = f'for last; do :; done; printf "{makes}" > "$last"' if makes else ":"
-    error = refuse(tree, script(tree / "fakecc", f'printf "{prints}"\n{wanted}'))
+    write = f'for last; do :; done; printf "{makes}" > "$last"' if makes else ":"
+    error = refuse(tree, script(tree / "fakecc", f'printf "{prints}"\n{write}'))
     assert "fakecc reported success, but made no object" in error.text and "core.cflags" in error.hint
     assert ("it printed:\nint a;" in error.text) == bool(prints)

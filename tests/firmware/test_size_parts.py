@@ -1,4 +1,4 @@
-"""What an image is full of: real compilers' and linkers' files, and files that are odd or damaged."""
+"""The parts of firmware images: of real compilers and linkers, and of odd or damaged files."""
 
 import functools
 import io
@@ -53,7 +53,7 @@ PROGRAMS = {("cortex-m4", "gcc"): "arm-none-eabi-gcc", ("esp8266", "gcc"): "xten
 
 @functools.cache
 def linked(board_name, tool):
-    """An image of SOURCES, `part` from a library, and the linker's map."""
+    """A firmware image of SOURCES, with `part` from a library, and the linker's map."""
     needs_tool(PROGRAMS.get((board_name, tool), tool))
     target = load_target(board_name)
     tools = plugin(target.board).toolchain(target.board, tool)
@@ -72,15 +72,15 @@ def linked(board_name, tool):
         return elf.read_bytes(), map_of(elf).read_text()
 
 
-def added(found, key="memory"):
+def added(rows, key="memory"):
     total = Counter()
-    for part in found:
+    for part in rows:
         total[part[key]] += part["bytes"]
     return total
 
 
-def by_symbol(found, kinds=("code", "constants", "variables", "initial values")):
-    return added([part for part in found if part["kind"] in kinds], "symbol")
+def by_symbol(rows, kinds=("code", "constants", "variables", "initial values")):
+    return added([part for part in rows if part["kind"] in kinds], "symbol")
 
 
 @pytest.mark.parametrize(("board_name", "tool"), BUILDS)
@@ -88,25 +88,27 @@ def test_every_byte_is_counted_once_and_has_an_owner(board_name, tool):
     elf, table = linked(board_name, tool)
     board = load_board(board_name)
     report = {memory["memory"]: memory["used"] for memory in size_report(elf, board) if memory["used"]}
-    said = ELFFile(io.BytesIO(elf)).get_section_by_name(".symtab")  # as pyelftools reads each symbol
-    for used in (table, ""):
-        found = parts(elf, board, ["net"], used)
-        assert added(found.parts) == report
-        sizes = by_symbol(found.parts)
-        copies = by_symbol(found.parts, ["initial values"])
+    table_of_symbols = ELFFile(io.BytesIO(elf)).get_section_by_name(
+        ".symtab"
+    )  # as pyelftools reads each symbol
+    for map_used in (table, ""):
+        split = parts(elf, board, ["net"], map_used)
+        assert added(split.parts) == report
+        sizes = by_symbol(split.parts)
+        copies = by_symbol(split.parts, ["initial values"])
         assert (sizes["net_table"], sizes["net_state"], sizes["part_zero"]) == (300, 200, 1111)
         data, copy = (total["part_data"] + total["part_again"] for total in (sizes, copies))
         assert data == (2800 if board_name == "host" else 5600) and data - copy == 2800
         for name in ("net_invoke", "nn_work", "turn", "part_sum"):
-            assert sizes[name] == said.get_symbol_by_name(name)[0]["st_size"] > 0
-        owners = {part["symbol"]: part["owner"] for part in found.parts}
+            assert sizes[name] == table_of_symbols.get_symbol_by_name(name)[0]["st_size"] > 0
+        owners = {part["symbol"]: part["owner"] for part in split.parts}
         assert owners["net_invoke"] == owners["net_table"] == "network"
         assert owners["nn_work"] == owners["turn"] == "kernels"
         assert owners["part_sum"] == "application"
-        files = {part["symbol"]: (part["library"], part["file"]) for part in found.parts}
-        assert found.files_from == ("map" if used else "symbols")
-        assert files["turn"] == ("", "nn_work.o" if used else "nn_work.c")
-        if used:
+        files = {part["symbol"]: (part["library"], part["file"]) for part in split.parts}
+        assert split.files_from == ("map" if map_used else "symbols")
+        assert files["turn"] == ("", "nn_work.o" if map_used else "nn_work.c")
+        if map_used:
             assert files["part_sum"] == ("libpart.a", "002_part.o")
 
 
@@ -121,7 +123,7 @@ def test_the_map_of_another_image_is_not_used():
 
 
 def test_the_command_shows_a_tree_and_what_changed(tmp_path, capsys):
-    """Its figures are those of the answers; a limit that is exceeded ends it with 1."""
+    """Its figures are those of the answers. It returns 1 where a limit is exceeded."""
     answers = {}
     for tool in ("clang", "gcc"):
         elf, table = linked("cortex-m4", tool)
@@ -129,21 +131,21 @@ def test_the_command_shows_a_tree_and_what_changed(tmp_path, capsys):
         (tmp_path / f"{tool}.map").write_text(table)
         assert cli.run(["sizes", str(tmp_path / f"{tool}.elf"), "--board", "cortex-m4", "--json"]) == 0
         answers[tool] = json.loads(capsys.readouterr().out)
-        assert answers[tool]["files_from"] == "map"  # the one that lies beside the image
+        assert answers[tool]["files_from"] == "map"  # the one in the image's folder
     line = ["sizes", str(tmp_path / "gcc.elf"), "--board", "cortex-m4"]
     assert cli.run([*line, "--depth", "5"]) == 0
-    shown = [" ".join(row.split()) for row in capsys.readouterr().out.splitlines()]
+    rows = [" ".join(row.split()) for row in capsys.readouterr().out.splitlines()]
     for level, name in (("library", "libpart.a"), ("symbol", "part_zero"), ("owner", "kernels")):
         size = sum(p["bytes"] for p in answers["gcc"]["parts"] if (p["memory"], p[level]) == ("sram", name))
-        assert not size or f"{name} {size:,}" in shown
-    assert "part_zero 1,111" in shown
+        assert not size or f"{name} {size:,}" in rows
+    assert "part_zero 1,111" in rows
     since = [*line, "--diff", str(tmp_path / "clang.elf")]
     code = {tool: sum(p["bytes"] for p in a["parts"] if p["kind"] == "code") for tool, a in answers.items()}
     grown = code["gcc"] - code["clang"]
     assert grown
     assert cli.run([*since, "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    (total,) = (row for row in found["totals"] if row["name"] == "code")
+    answer = json.loads(capsys.readouterr().out)
+    (total,) = (row for row in answer["totals"] if row["name"] == "code")
     assert (total["before"], total["after"]) == (code["clang"], code["gcc"])
     limit = f"code+{max(0, grown - 1)}" if grown > 0 else "memory.sram+0"
     assert cli.run([*since, "--fail-if", limit]) == (1 if grown > 0 else 0)
@@ -164,14 +166,14 @@ def test_images_without_symbols_sections_or_both_are_added_up(tmp_path):
     whole = size_report(elf, board)[0]["used"]
     (tmp_path / "stripped").write_bytes(elf)
     tool_made(tmp_path, needs_tool("strip"), "stripped")
-    found = parts((tmp_path / "stripped").read_bytes(), board, []).parts
-    assert added(found) == {"process": whole}
-    assert {part["symbol"] for part in found} <= {"(unnamed)", "(padding)"}
+    rows = parts((tmp_path / "stripped").read_bytes(), board, []).parts
+    assert added(rows) == {"process": whole}
+    assert {part["symbol"] for part in rows} <= {"(unnamed)", "(padding)"}
     bare = bytearray(elf)
     bare[0x28:0x30], bare[0x3C:0x40] = bytes(8), bytes(4)  # e_shoff; e_shnum, e_shstrndx
-    found = parts(bytes(bare), board, ["net"]).parts
-    assert added(found)["process"] == size_report(bytes(bare), board)[0]["used"] > 0
-    assert all(part["section"].startswith("(segment ") for part in found)
+    rows = parts(bytes(bare), board, ["net"]).parts
+    assert added(rows)["process"] == size_report(bytes(bare), board)[0]["used"] > 0
+    assert all(part["section"].startswith("(segment ") for part in rows)
 
 
 @pytest.mark.slow
@@ -186,17 +188,17 @@ def test_an_image_optimised_when_linked_names_no_file_that_is_not_there(tmp_path
     tool_made(tmp_path, program, *flags, *names)
     elf, table = (tmp_path / "app.elf").read_bytes(), (tmp_path / "app.map").read_text()
     board = load_board("host")
-    found = parts(elf, board, ["net"], table)
-    assert found.files_from == "map"
-    assert added(found.parts) == {"process": size_report(elf, board)[0]["used"]}
-    assert by_symbol(found.parts)["part_zero"] == 1111
-    assert not any(re.search(r"ltrans|lto\.|cc\w{6}", part["file"]) for part in found.parts)
+    split = parts(elf, board, ["net"], table)
+    assert split.files_from == "map"
+    assert added(split.parts) == {"process": size_report(elf, board)[0]["used"]}
+    assert by_symbol(split.parts)["part_zero"] == 1111
+    assert not any(re.search(r"ltrans|lto\.|cc\w{6}", part["file"]) for part in split.parts)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("flags", [["gcc", "-gdwarf-4"], ["gcc", "-gdwarf-5"], ["clang", "-g"]], ids=" ".join)
 def test_debug_information_says_which_file_code_is_of(tmp_path, flags):
-    """Of global functions, too, of which the symbol table of this machine's compilers says none."""
+    """This includes global functions, for which the symbol table of this machine's compilers has no file."""
     program, *flags = flags
     for stem, text in SOURCES.items():
         (tmp_path / f"{stem}.c").write_text(text)
@@ -204,25 +206,25 @@ def test_debug_information_says_which_file_code_is_of(tmp_path, flags):
     tool_made(tmp_path, needs_tool(program), "-O2", *flags, "-ffunction-sections", "-o", "app.elf", *names)
     elf = (tmp_path / "app.elf").read_bytes()
     board = load_board("host")
-    found = parts(elf, board, ["net"])
-    files = {part["symbol"]: part["file"] for part in found.parts}
+    split = parts(elf, board, ["net"])
+    files = {part["symbol"]: part["file"] for part in split.parts}
     assert [files[name] for name in ("net_invoke", "nn_work", "part_sum")] == ["net.c", "nn_work.c", "part.c"]
-    assert added(found.parts) == {"process": size_report(elf, board)[0]["used"]}
-    # damaged: it says less, and nothing fails
+    assert added(split.parts) == {"process": size_report(elf, board)[0]["used"]}
+    # damaged debug information has less, but nothing fails
     at = elf.index(b"\0.debug_info\0")
     parts(elf[:at] + b"\0.debug_xnfo\0" + elf[at + 13 :], board, ["net"])
     section = ELFFile(io.BytesIO(elf)).get_section_by_name(".debug_info")
     begin, end = section["sh_offset"], section["sh_offset"] + section["sh_size"]
     for place in range(begin, end, max(1, (end - begin) // 8)):
         damaged = parts(elf[:place] + b"\xff" + elf[place + 1 :], board, ["net"])
-        assert added(damaged.parts) == added(found.parts)
+        assert added(damaged.parts) == added(split.parts)
 
 
 def test_an_object_is_taken_for_an_image(tmp_path):
     (tmp_path / "part.c").write_text(SOURCES["part"])
     tool_made(tmp_path, needs_tool("gcc"), "-c", "-O1", "part.c", "-o", "part.o")
-    found = parts((tmp_path / "part.o").read_bytes(), load_board("host"), []).parts
-    kinds = {part["symbol"]: part["kind"] for part in found}
+    rows = parts((tmp_path / "part.o").read_bytes(), load_board("host"), []).parts
+    kinds = {part["symbol"]: part["kind"] for part in rows}
     assert (kinds["part_sum"], kinds["part_zero"]) == ("code", "variables")
 
 
@@ -252,7 +254,7 @@ def test_other_files_are_named_for_what_they_are(data, says):
 
 
 def damaged_images():
-    """(image, its board, map): cut, with a wrong byte behind the headers, or with four wrong ones in them."""
+    """(image, board, map): cut, with a wrong byte behind the headers, or with four wrong bytes in them."""
     elf, table = linked("cortex-m4", "clang")
     headers = int.from_bytes(elf[0x20:0x24], "little")
     ends = [*range(0, 64, 5), *range(64, len(elf), max(1, len(elf) // 20))]
@@ -268,18 +270,18 @@ def damaged_images():
 
 
 def test_cut_and_damaged_images_are_refused_or_added_up():
-    taken = Counter()
+    counts = Counter()
     for data, name, table in damaged_images():
         board = load_board(name)
         try:
-            found = parts(data, board, ["net"], table).parts
+            rows = parts(data, board, ["net"], table).parts
             report = {memory["memory"]: memory["used"] for memory in size_report(data, board)}
         except ToolError:
-            taken[name, False] += 1
+            counts[name, False] += 1
             continue
-        taken[name, True] += 1
-        assert added(found) == {memory: used for memory, used in report.items() if used}
-    assert len(taken) == 4  # some of each board are refused, and some not
+        counts[name, True] += 1
+        assert added(rows) == {memory: used for memory, used in report.items() if used}
+    assert len(counts) == 4  # some of each board are refused, and some not
 
 
 def test_an_image_that_is_cut_short_is_refused_by_its_name():
@@ -299,10 +301,10 @@ def symbol(name, address, size, *, is_global=True):
 
 
 def laid(symbols, shares=(), content=b"\1" * 100):
-    found = pieces(1000, 100, content, symbols, shares)
-    assert [piece.begin for piece in found] == [1000, *(piece.end for piece in found[:-1])]
-    assert found[-1].end == 1100
-    return [(piece.begin - 1000, piece.end - 1000, piece.symbol) for piece in found]
+    row = pieces(1000, 100, content, symbols, shares)
+    assert [piece.begin for piece in row] == [1000, *(piece.end for piece in row[:-1])]
+    assert row[-1].end == 1100
+    return [(piece.begin - 1000, piece.end - 1000, piece.symbol) for piece in row]
 
 
 def test_symbols_that_lie_over_each_other_count_where_they_begin_first():
@@ -336,8 +338,8 @@ def test_the_map_says_whose_the_bytes_are_that_no_symbol_covers():
         Share(".text", ".rodata.str1.4", "b.o", 30, 1024),
         Share(".text", ".text.c", "/abs/c.o", 60, 1040),  # overlaps, and ends behind the section
     ]
-    found = pieces(1000, 100, b"\1" * 100, [symbol("a", 1000, 16), symbol("c", 1060, 40)], shares)
-    assert found == [
+    row = pieces(1000, 100, b"\1" * 100, [symbol("a", 1000, 16), symbol("c", 1060, 40)], shares)
+    assert row == [
         Piece(1000, 1016, "libx.a", "a.o", "a"),
         Piece(1016, 1020, "libx.a", "a.o", "(.text.a)"),
         Piece(1020, 1024, "", "", "(padding)"),

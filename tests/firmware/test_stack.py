@@ -1,4 +1,4 @@
-"""The stack that machine code needs: read from single instructions, from kernels, and from what ran."""
+"""The stack that machine code needs, from single instructions and from kernels, compared with runs."""
 
 import re
 import subprocess
@@ -31,7 +31,7 @@ RUN = [
     *(("resnet8", board) for board in ("cortex-m4", "cortex-m55", "mps2-an505", "qemu-virt-rv32v")),
 ]
 # Instructions as disassemblers print them, their halves in the order of memory (Xtensa: bytes), and bytes of
-# stack; None: it cannot be told.
+# stack (None: not known).
 THUMB = {
     "push {r4, r5, r6, r7, lr}": ([0xB5F0], 20),
     "push.w {r4-r11, lr}": ([0xE92D, 0x4FF0], 36),
@@ -80,18 +80,18 @@ def _xtensa(text):
 
 
 @pytest.mark.parametrize(
-    ("body", "taken"),
+    ("body", "size"),
     [
-        *((thumb.read_body(_code(halves)), taken) for halves, taken in THUMB.values()),
-        *((riscv.read_body(_code(halves), vector_bytes=16), taken) for halves, taken in RISCV.values()),
-        *((_xtensa(code), taken) for code, taken in XTENSA.values()),
+        *((thumb.read_body(_code(halves)), size) for halves, size in THUMB.values()),
+        *((riscv.read_body(_code(halves), vector_bytes=16), size) for halves, size in RISCV.values()),
+        *((_xtensa(code), size) for code, size in XTENSA.values()),
     ],
     ids=[*THUMB, *RISCV, *XTENSA],
 )
-def test_an_instruction_takes_what_it_does(body, taken):
+def test_an_instruction_takes_what_it_does(body, size):
     assert not body.is_indirect
-    assert body.unknown == (taken is None)
-    assert body.unknown or body.frame == taken
+    assert body.unknown == (size is None)
+    assert body.unknown or body.frame == size
 
 
 def test_calls_jumps_and_calls_by_address_are_told_apart():
@@ -100,25 +100,25 @@ def test_calls_jumps_and_calls_by_address_are_told_apart():
     risc = riscv.read_body(_code([0x00EF, 0x1000, 0xA001 | 0x1 << 2, 0x9702]), 0)  # jal, c.j, c.jalr a4
     assert risc.calls == {0x1100}
     assert risc.is_indirect
-    found = _xtensa("c50f00 467e00")  # call0 0x1100; j 0x1200
-    assert (found.calls, found.tails, found.is_indirect) == ({0x1100}, {0x1200}, False)
-    found = _xtensa("41ffff c00400")  # l32r a4; callx0 a4
-    assert (found.taken, found.is_indirect, found.unknown) == ({4660}, True, False)
+    body = _xtensa("c50f00 467e00")  # call0 0x1100; j 0x1200
+    assert (body.calls, body.tails, body.is_indirect) == ({0x1100}, {0x1200}, False)
+    body = _xtensa("41ffff c00400")  # l32r a4; callx0 a4
+    assert (body.taken, body.is_indirect, body.unknown) == ({4660}, True, False)
     assert _xtensa("a00400").is_indirect  # jx a4
 
 
 @pytest.mark.parametrize(
-    ("needed", "said"), [(2048, "at most 2,048"), (2056, "by 8 bytes"), (None, "is not known")]
+    ("needed", "words"), [(2048, "at most 2,048"), (2056, "by 8 bytes"), (None, "cannot")]
 )
-def test_the_size_report_warns_of_a_stack_that_is_too_small(needed, said):
+def test_the_size_report_warns_of_a_stack_that_is_too_small(needed, words):
     text = report.sizes_text([], [{"function": "net_invoke", "needed": needed, "reserved": 2048}])
-    assert said in text
+    assert words in text
     assert ("warning" in text) == (needed == 2056)
 
 
 def _stated(header):
-    (found,) = re.findall(r"^#define \w+_STACK_BYTES (\d+)$", header, flags=re.MULTILINE)
-    return int(found)
+    (size,) = re.findall(r"^#define \w+_STACK_BYTES (\d+)$", header, flags=re.MULTILINE)
+    return int(size)
 
 
 def test_the_header_gives_no_less_than_the_linked_code_takes_and_the_build_says_its_own():
@@ -135,13 +135,13 @@ def test_the_header_gives_no_less_than_the_linked_code_takes_and_the_build_says_
 def test_firmware_that_may_take_more_stack_than_there_is_is_neither_built_nor_run(tmp_path):
     board = own_board(tmp_path, "stack_bytes = 256")
     for kind in ("build", "profile"):
-        with pytest.raises(PlanError, match=r"bytes of stack .*gives it 256") as refused:
+        with pytest.raises(PlanError, match=r"bytes of stack .*reserves 256") as refused:
             handle({"kind": kind, "model": "autoencoder", "board": board})
         assert any("stack_bytes" in hint.text for hint in refused.value.hints)
 
 
 def test_weights_that_look_like_addresses_of_functions_call_nothing():
-    """Biases are small numbers, as addresses are where the flash begins at 0."""
+    """Biases are small numbers. So are addresses where the flash begins at 0."""
     answer = handle({"kind": "build", "model": "ds_cnn", "board": "cortex-m4"})
     whole = answer["files"]["ds_cnn.elf"]
     size = len(answer["files"]["ds_cnn_weights.bin"])
@@ -160,15 +160,15 @@ def test_a_board_whose_code_is_not_known_states_no_stack():
 @pytest.mark.slow
 @pytest.mark.parametrize(("model", "board"), RUN)
 def test_what_ran_stays_within_the_stack_that_was_counted(model, board):
-    """The painted stack is the harness's `invoke` or `init` and what they call."""
+    """The painted stack is that of the harness's `invoke` or `init` and their calls."""
     if board == "esp8266":
         needs_tool("xtensa-lx106-elf-gcc")
     request = parse({"kind": "build", "model": model, "board": board})
-    made = plan_model(request.model, request.target, request.options, Session())
-    sources = emit(made.graph, made.plan, made.target, made.model.name, made.session)
-    with built(made, sources) as image:
-        painted = execute(made, image, list(draw_inputs(made.graph, 1, 1))).stack_high_water
-        stacks = Stacks(open_elf(image.elf.read_bytes()), made.target.board.core.vector_bits // 8)
+    planned = plan_model(request.model, request.target, request.options, Session())
+    sources = emit(planned.graph, planned.plan, planned.target, planned.model.name, planned.session)
+    with built(planned, sources) as image:
+        painted = execute(planned, image, list(draw_inputs(planned.graph, 1, 1))).stack_high_water
+        stacks = Stacks(open_elf(image.elf.read_bytes()), planned.target.board.core.vector_bits // 8)
     need, own = stacks.need("invoke"), stacks.need(f"{sources.net}_invoke")
     assert painted is not None and need is not None and own is not None
     assert painted <= need <= 2 * painted
@@ -178,11 +178,11 @@ def test_what_ran_stays_within_the_stack_that_was_counted(model, board):
 @pytest.mark.slow
 @pytest.mark.parametrize("board", ["qemu-virt-rv32"])
 def test_frames_are_those_that_the_compiler_states(tmp_path, board):
-    """-fstack-usage has each function's own frame, from the compiler itself."""
+    """With -fstack-usage the compiler itself writes each function's own frame."""
     target = load_target(board)
-    tools, made = toolchain(target, ""), plan_model("resnet8", board, PlanOptions())
-    sources = emit(made.graph, made.plan, made.target, "resnet8", made.session)
-    stacks = Stacks(open_elf(link_anyway(sources, made.plan, target, tools, tmp_path).elf))
+    tools, planned = toolchain(target, ""), plan_model("resnet8", board, PlanOptions())
+    sources = emit(planned.graph, planned.plan, planned.target, "resnet8", planned.session)
+    stacks = Stacks(open_elf(link_anyway(sources, planned.plan, target, tools, tmp_path).elf))
     includes = [f"-I{folder}" for folder in kernel_includes(target)]
     compared = 0
     for source in all_kernel_sources(target):

@@ -1,4 +1,4 @@
-"""Every kind's real answer has the keys of its type, and values of the types that it says."""
+"""The answer of every kind of request has the keys and the types of values of its type."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ STREAMED = {"image": "stream", "objective": "ram"}
 
 
 def checked(request: dict[str, Any]) -> dict[str, Any]:
-    """The answer to a request, which has the schema's version and is of one of its kind's types."""
+    """The answer to a request, after checking its schema's version and its type."""
     answer = handle(request)
     assert answer["schema"] == SCHEMA
     kinds = answers_of(request["kind"])
@@ -45,7 +45,7 @@ def built() -> dict[str, Any]:
 
 
 def image() -> dict[str, Any]:
-    """It as a request has files."""
+    """The files of the test firmware, as a request has them."""
     files = built()["files"]
     return {
         "elf": {"name": "named.elf", "data": files["named.elf"]},

@@ -69,7 +69,7 @@ def test_an_overflow_is_told_in_the_board_s_terms(tool, memory, size, role, tmp_
     assert error is not None
     assert f"memory '{memory}' ({role}) of board 'cortex-m4'" in error.text
     if role == "arena":  # 4096 of arena and two guards
-        assert "128 bytes too small: 4224 needed, 4K there" in error.text
+        assert "128 bytes too small: it needs 4224 and has 4K" in error.text
 
 
 def test_other_linker_errors_are_not_explained():
@@ -165,4 +165,4 @@ def test_a_stack_that_is_too_small_names_the_operator_and_its_kernel(base, kerne
         handle({"kind": "validate", "model": str(model), "board": board})
     assert f"while kernel '{kernel}' computed CONV_2D" in caught.value.text
     assert caught.value.operator.startswith("#0 CONV_2D")
-    assert caught.value.hint == "the board's file gives the stack 512 bytes"
+    assert caught.value.hint == "the board's file reserves 512 bytes of stack"

@@ -138,7 +138,7 @@ def test_what_llvm_mca_refuses_is_said(timer_of):
     ("board", "why"),
     [
         *((board, "names no model of its core's pipeline") for board in ("qemu-virt-rv32", "esp8266")),
-        *((board, "run on this machine") for board in ("host", "xcore")),
+        *((board, "runs on this machine") for board in ("host", "xcore")),
     ],
 )
 def test_a_core_without_a_model_gives_the_reason(board, why):

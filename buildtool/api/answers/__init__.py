@@ -1,1 +1,1 @@
-"""What the requests answer beyond a plan: analysis, fronts, reports, networks without a board."""
+"""The answers to requests: analysis, plans, fronts, reports, builds, lists, networks without a board."""

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from buildtool.graph.types import Graph
     from buildtool.schema import analysis as answers
 
-DETAILED = 2  # boards at most for which it is planned what would help, or what a smaller plan would cost
+DETAILED = 2  # cures or a smaller plan are computed for up to this number of boards
 
 
 def analysis(request: Analyze, session: Session) -> answers.AnalysisAnswer:
@@ -36,26 +36,26 @@ def analysis(request: Analyze, session: Session) -> answers.AnalysisAnswer:
     boards = request.boards or tuple(board_names())
     choices = [replace(request.target, board=board) for board in boards]
     for choice in choices:
-        load_target(choice, session)  # what is wrong with a board is said before anything is read
+        load_target(choice, session)  # a wrong board is reported before the model is read
     network = load_network(request.model, session)
     return {
         "model": network.model.name,
         "file_bytes": len(network.model.data),
         "operators_in_file": len(network.source.ops),
-        "network": _network(network.graph),
-        "boards": [_verdict(network, choice, request, session) for choice in choices],
+        "network": _describe_network(network.graph),
+        "boards": [_make_verdict(network, choice, request, session) for choice in choices],
     }
 
 
-def _network(graph: Graph) -> answers.NetworkFacts:
+def _describe_network(graph: Graph) -> answers.NetworkFacts:
     bound = live_sum_bound(graph)
     op = graph.ops[bound.position] if graph.ops else None
     constants = {t for o in graph.ops for t in o.inputs if t >= 0 and graph.tensors[t].is_constant}
     return {
         "operators": len(graph.ops),
         "kinds": dict(sorted(Counter(str(o.kind) for o in graph.ops).items())),
-        "inputs": [_interface(graph, t) for t in graph.inputs],
-        "outputs": [_interface(graph, t) for t in graph.outputs],
+        "inputs": [_describe_interface(graph, t) for t in graph.inputs],
+        "outputs": [_describe_interface(graph, t) for t in graph.outputs],
         "macs": total_macs(graph),
         "weight_bytes": sum(graph.tensors[t].size for t in constants),
         "activation_bytes": sum(r.size for r in live_ranges(graph)),
@@ -65,7 +65,7 @@ def _network(graph: Graph) -> answers.NetworkFacts:
     }
 
 
-def _interface(graph: Graph, index: int) -> answers.Interface:
+def _describe_interface(graph: Graph, index: int) -> answers.Interface:
     tensor = graph.tensors[index]
     quant = tensor.quant
     return {
@@ -78,10 +78,13 @@ def _interface(graph: Graph, index: int) -> answers.Interface:
     }
 
 
-def _verdict(
+def _make_verdict(
     network: Network, choice: TargetChoice, request: Analyze, session: Session
 ) -> answers.Verdict | answers.NoPlan:
-    """The verdict on a board: exact, with cures, for one that is named; by an upper bound for others."""
+    """Returns the verdict on a board: exact for a named board, by an upper limit for others.
+
+    One or two named boards get cures, or a smaller plan.
+    """
     target, name = load_target(choice, session), network.model.name
     board, title, is_named = target.board.name, target.board.title, request.boards != ()
     is_prepared = False
@@ -90,23 +93,23 @@ def _verdict(
         is_prepared = True
         fitting = fit(prepared, name, exactly=is_named)
     except BuildtoolError as error:
-        # of a named board an option that means nothing there is refused: max_ms, where costs are no time
+        # For a named board, an option without effect there is an error: max_ms, where costs are not times.
         if not is_prepared and (is_named or not isinstance(error, UsageError)):
             raise
         return {"board": board, "title": title, "fits": False, "error": to_data(error)}
     detailed = is_named and len(request.boards) <= DETAILED
-    told = cures(network, choice, fitting, session) if detailed and not fitting.fits else []
+    helping = cures(network, choice, fitting, session) if detailed and not fitting.fits else []
     smaller = next_smaller(fitting) if detailed and fitting.fits else None
-    return verdict_of(fitting, told, smaller)
+    return verdict_of(fitting, helping, smaller)
 
 
 def verdict_of(
-    fitting: Fitting, told: Sequence[Cured], smaller: tuple[Settings, Fitting] | None
+    fitting: Fitting, helping: Sequence[Cured], smaller: tuple[Settings, Fitting] | None
 ) -> answers.Verdict:
-    """The verdict on a plan; `told`: what makes it fit, `smaller`: the next plan with less memory."""
+    """The verdict on a plan; `helping` are the cures, and `smaller` is the next smaller plan."""
     plan, graph, target, stack = fitting.plan, fitting.graph, fitting.prepared.target, fitting.count.stack
     at = binding(plan, graph, fitting.prepared.session)
-    # the memory or limit that is fullest, relative to its size; the stack, where only it is too small
+    # the fullest memory or limit, relative to its size, or the stack where only the stack is too small
     fullest = max(fitting.needs, key=lambda need: need.required / max(need.available, 1))
     binds = f"{fullest.what} ({fullest.memory})" if fullest.what in ("RAM", "flash") else fullest.what
     if fitting.stack_excess and fits(fitting.needs):
@@ -115,7 +118,7 @@ def verdict_of(
         "board": target.board.name,
         "title": target.board.title,
         "fits": fitting.fits,
-        "needs": list(map(_need, fitting.needs)),
+        "needs": list(map(_describe_need, fitting.needs)),
         "stack": {"required": stack, "available": target.board.stack_bytes} if stack is not None else None,
         "counted": {
             "how": fitting.count.how,
@@ -131,13 +134,13 @@ def verdict_of(
         "binding_operator": f"{at.place} {graph.op_name(at.op)}" if at.op >= 0 else "",
         "binding_bytes": at.live_bytes,
         "binds": binds,
-        "cures": [_cure(one.settings, one.found, fitting) for one in told],
-        "smaller": _cure(*smaller, fitting) if smaller else None,
-        "advice": [] if fitting.fits else [hint.data() for hint in _advice(fitting, at.op, told)],
+        "cures": [_describe_cure(one.settings, one.found, fitting) for one in helping],
+        "smaller": _describe_cure(*smaller, fitting) if smaller else None,
+        "advice": [] if fitting.fits else [hint.data() for hint in _list_advice(fitting, at.op, helping)],
     }
 
 
-def _need(need: Need) -> answers.NeedAnswer:
+def _describe_need(need: Need) -> answers.NeedAnswer:
     return {
         "what": need.what,
         "memory": need.memory,
@@ -148,10 +151,10 @@ def _need(need: Need) -> answers.NeedAnswer:
     }
 
 
-def _cure(settings: Settings, cured: Fitting, asked: Fitting) -> answers.Cure:
-    """A plan that fits, with its price beside the plan that was asked for."""
-    board, before = cured.prepared.target.board.name, asked.price["cost"]
-    same = board == asked.prepared.target.board.name
+def _describe_cure(settings: Settings, cured: Fitting, original: Fitting) -> answers.Cure:
+    """A plan that fits, and its price compared with the original plan."""
+    board, before = cured.prepared.target.board.name, original.price["cost"]
+    same = board == original.prepared.target.board.name
     return {
         **cured.price,
         "settings": settings,
@@ -167,8 +170,8 @@ def _cure(settings: Settings, cured: Fitting, asked: Fitting) -> answers.Cure:
     }
 
 
-def _advice(fitting: Fitting, position: int, told: Sequence[Cured]) -> list[Hint]:
-    """Further help beside the cures: changes of the board's file or the network, or else other boards."""
+def _list_advice(fitting: Fitting, position: int, helping: Sequence[Cured]) -> list[Hint]:
+    """Hints besides the cures: changes of the board's file or the network; without cures, other boards."""
     board, advice = fitting.prepared.target.board, list[Hint]()
     if fitting.stack_excess:
         advice.append(Hint(f"stack_bytes = {fitting.count.stack} or more in the board's file"))
@@ -179,25 +182,25 @@ def _advice(fitting: Fitting, position: int, told: Sequence[Cured]) -> list[Hint
     if position >= 0 and any(n.excess for n in fitting.needs if n.what in ("RAM", "arena limit")):
         op = fitting.graph.ops[position]
         out = shape(fitting.graph.tensors[op.outputs[0]].shape)
-        text = f"a smaller input, or fewer channels at {op.place} (output {out}), where most is alive"
+        text = f"a smaller input, or fewer channels at {op.place} (output {out}), where most bytes are live"
         advice.append(Hint(text))
-    return advice if told else [*advice, *_elsewhere(fitting)]
+    return advice if helping else [*advice, *_suggest_boards(fitting)]
 
 
-def _elsewhere(fitting: Fitting) -> list[Hint]:
-    """The known boards that have room for the plan, its weights and the code, on whatever core that is."""
-    brought = Counter[str]()
+def _suggest_boards(fitting: Fitting) -> list[Hint]:
+    """A hint with the known boards of any core that have room for the plan, its weights and the code."""
+    parts = Counter[str]()
     for need in fitting.needs:
-        brought.update({part.name: part.bytes for part in need.parts})
-    code = sum(size for name, size in brought.items() if name.startswith(CODE))
-    variables = sum(size for name, size in brought.items() if name.startswith(VARIABLES))
+        parts.update({part.name: part.bytes for part in need.parts})
+    code = sum(size for name, size in parts.items() if name.startswith(CODE))
+    variables = sum(size for name, size in parts.items() if name.startswith(VARIABLES))
     with_room = []
     for name in board_names():
         board = load_board(name)
-        taken = Counter({board.arena: fitting.plan.arena_bytes + board.reserved_bytes + brought[AROUND]})
-        taken.update({board.weights: fitting.flash})
-        taken.update({board.data: board.stack_bytes + brought[GUARD] + variables + brought[STATE]})
-        taken.update({board.code: 2 * code})  # another core's code may be larger
-        if all(size <= board.memory(memory).size for memory, size in taken.items()):
+        required = Counter({board.arena: fitting.plan.arena_bytes + board.reserved_bytes + parts[AROUND]})
+        required.update({board.weights: fitting.flash})
+        required.update({board.data: board.stack_bytes + parts[GUARD] + variables + parts[STATE]})
+        required.update({board.code: 2 * code})  # another core's code may be larger
+        if all(size <= board.memory(memory).size for memory, size in required.items()):
             with_room.append(name)
     return [Hint(f"boards with room for this plan: {', '.join(with_room)}")] if with_room else []

@@ -1,4 +1,4 @@
-"""Arena problems, solved exactly: those of files, and of networks for TensorFlow Lite Micro."""
+"""Exact solutions of arena problems, from files, and from networks for TensorFlow Lite Micro."""
 
 from __future__ import annotations
 
@@ -14,14 +14,17 @@ if TYPE_CHECKING:
     from buildtool.base.session import Session
     from buildtool.schema.builds import ArenaAnswer, TflmAnswer
 
-# Nodes that the search visits by default: half a minute at most for COMMON_ITEMS buffers. The time of a node
-# grows with the number of buffers (6 us with 256 of them, 34 us with 1,000): larger problems get fewer nodes.
+# The default number of search nodes: at most half a minute for COMMON_ITEMS buffers. The time of a node grows
+# with the number of buffers (6 us for 256 buffers, 34 us for 1,000), so larger problems get fewer nodes.
 COMMON_NODES = 5_000_000
 COMMON_ITEMS = 256
 
 
 def arena(request: Arena, session: Session) -> ArenaAnswer:
-    """The lowest placement found; with a capacity, any that fits. `files`: the table with its offsets."""
+    """The lowest placement that was found, or any that fits a given capacity.
+
+    `files` has the table with its offsets.
+    """
     path, name, capacity = request.file.path, Path(request.file.path).name, request.capacity
     table = read_problem(request.file.read("the problem", MOST_BYTES), path=path)
     count = len(table.names)
@@ -45,12 +48,12 @@ def arena(request: Arena, session: Session) -> ArenaAnswer:
 
 
 def common_budget(items: int) -> int:
-    """The nodes that take about the same time for any number of buffers."""
+    """A number of nodes that takes about the same time for any number of buffers."""
     return COMMON_NODES * COMMON_ITEMS // max(COMMON_ITEMS, items)
 
 
 def tflm(request: Tflm, session: Session) -> TflmAnswer:
-    """The model's file with arena offsets for TensorFlow Lite Micro in its metadata."""
+    """The model's file, with arena offsets for TensorFlow Lite Micro in its metadata."""
     from buildtool.plan.models import load_model, tflite_file
     from buildtool.plan.others.tflm import write_plan_into_file
 

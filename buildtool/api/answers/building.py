@@ -1,4 +1,4 @@
-"""The answers about what is emitted, compiled and linked: a network's sources, firmware, an image's sizes."""
+"""The answers about builds: a network's emitted sources, its firmware, and the sizes of a firmware image."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MOST_KEY_BYTES = 1 << 16
 
 
 def sources_of(request: Emit | Build | Bundle, session: Session) -> tuple[Planned, Sources, dict[str, bytes]]:
-    """A plan that fits, what is emitted for it, and all files: sources, the arena's map, the plan."""
+    """Returns a plan that fits, its emitted sources, and all files: sources, the arena's map, the plan."""
     from buildtool.firmware.firmware import arena_map
     from buildtool.firmware.planned import emit_sources, plan_or_read, refuse_unless_fits
     from buildtool.plan.codec import to_bytes
@@ -44,8 +44,8 @@ def emit(request: Emit, session: Session) -> EmitAnswer:
     from buildtool.target.kernels import include_folder, kernel_includes
 
     planned, sources, files = sources_of(request, session)
-    named = (request.model, request.lock.file if request.lock else None)
-    given = [file.path for file in named if isinstance(file, File) and file.data is None]
+    inputs = (request.model, request.lock.file if request.lock else None)
+    paths = [file.path for file in inputs if isinstance(file, File) and file.data is None]
     return {
         "net": sources.net,
         "files": files,
@@ -53,13 +53,13 @@ def emit(request: Emit, session: Session) -> EmitAnswer:
         "kernel_sources": [str(path) for path in kernel_sources(planned.plan, planned.target)],
         "include": str(include_folder()),
         "kernel_includes": [str(path) for path in kernel_includes(planned.target)],
-        "depends": [*given, *map(str, Origins.of(request.target, planned.target).files())],
+        "depends": [*paths, *map(str, Origins.of(request.target, planned.target).files())],
         "notes": notes(planned),
     }
 
 
 def build(request: Build, session: Session) -> BuildAnswer:
-    """The test firmware of a network: sources, image, files for flash, size report."""
+    """The test firmware of a network: sources, firmware image, files for flash, size report."""
     from buildtool.api.answers.estimate import facts
     from buildtool.firmware.firmware import build_firmware, compile_with_vendor, for_other_tools, map_of
     from buildtool.firmware.flashfiles import flash_files
@@ -73,13 +73,13 @@ def build(request: Build, session: Session) -> BuildAnswer:
 
     planned, sources, files = sources_of(request, session)
     board, net, family = planned.target.board, sources.net, plugin(planned.target.board)
-    signing = _checked_signing(request.flashing, board)
+    signing = _read_signing(request.flashing, board)
     with scratch() as folder:
         tools, place = toolchain(planned.choice, planned.target), Path(folder)
         firmware = build_firmware(sources, planned.plan, planned.target, tools, place, tell=session.tell)
         elf, table = firmware.elf.read_bytes(), portable(map_of(firmware.elf).read_bytes())
     report, stacks = size_report(elf, board), stack_report(elf, board, [net])
-    if not planned.choice.debug:  # a debug build only says it: it may be looked at for that
+    if not planned.choice.debug:  # a debug build may be used to look into a stack overflow
         refuse_unless_enough(elf, board, net)
     files |= {f"{net}.elf": elf, f"{net}.map": table}
     files |= flash_files(elf, board, net, request.flashing.formats, signing)
@@ -100,9 +100,10 @@ def build(request: Build, session: Session) -> BuildAnswer:
     }
 
 
-def _checked_signing(flashing: Flashing, board: Board) -> Signing | None:
-    """The key and version that firmware is signed with; UsageError for an unreadable key, or for files for
-    flash that the board does not have.
+def _read_signing(flashing: Flashing, board: Board) -> Signing | None:
+    """The key and version for signed firmware.
+
+    UsageError for an unreadable key, and for formats that the board does not have.
     """
     from buildtool.firmware.flashfiles import Signing, check_formats
 
@@ -114,7 +115,7 @@ def _checked_signing(flashing: Flashing, board: Board) -> Signing | None:
 
 
 def sizes(request: Sizes, _session: Session) -> SizesAnswer:
-    """The bytes that a linked image takes of each of the board's memories, and its files for flash."""
+    """The bytes that a linked firmware image takes of each memory of the board, and its files for flash."""
     from buildtool.firmware.flashfiles import flash_files
     from buildtool.firmware.linkmap import map_text
     from buildtool.firmware.parts import parts
@@ -125,17 +126,17 @@ def sizes(request: Sizes, _session: Session) -> SizesAnswer:
     from buildtool.target.choice import load_board
 
     board = load_board(request.board)
-    signing = _checked_signing(request.flashing, board)
+    signing = _read_signing(request.flashing, board)
     elf, table = request.elf.read("the image", MOST_IMAGE_BYTES), map_text(request.elf, request.map)
     try:
-        nets = [found.net for found in networks(elf)]
-        found = parts(elf, board, nets, table)
+        nets = [network.net for network in networks(elf)]
+        split = parts(elf, board, nets, table)
         return {
             "board": board.name,
             **reality_answer(reality_of_build(board, None)),
             "sizes": size_report(elf, board),
-            "parts": found.parts,
-            "files_from": found.files_from,
+            "parts": split.parts,
+            "files_from": split.files_from,
             "stacks": stack_report(elf, board, nets),
             "files": flash_files(elf, board, request.elf.stem, request.flashing.formats, signing),
             "note": board.note,

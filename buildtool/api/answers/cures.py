@@ -1,7 +1,7 @@
-"""Whether a network fits a board, counted, and what makes it fit: settings and boards, planned and counted.
+"""Whether a network fits a board, and what makes it fit: settings and other boards.
 
-What could help is tried, the likely first, and only what fits is told, the cheapest first: by the estimated
-cost, then by work. Another board comes after all that this one can do.
+Each is planned, and its bytes are counted. The likely ones are tried first. Those that fit are listed by
+estimated cost, then by work. Other boards come after all settings of this board.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ if TYPE_CHECKING:
     from buildtool.plan.types import Plan
     from buildtool.schema.boards import Price
 
-SPARE_CODE = 0.05  # of the code that is bounded: where less is left, the firmware is linked
-SHOWN = 3  # cures that are told
-MOST_TRIES = 12  # settings that are planned
-MOST_BOARDS = 3  # other boards that are planned
+SPARE_CODE = 0.05  # share of the code's upper limit: where less memory is unused, the firmware is linked
+SHOWN = 3  # the largest number of cures in an answer
+MOST_TRIES = 12  # the largest number of settings that are planned
+MOST_BOARDS = 3  # the largest number of other boards that are planned
 RESTRICTIONS = ("strategy", "segments", "in_place", "hand_off", "image", "max_f", "max_cost", "max_ms")
 
 Settings = dict[str, Value]  # options with their values; None: the option is left out
@@ -45,8 +45,9 @@ Settings = dict[str, Value]  # options with their values; None: the option is le
 
 @dataclass(frozen=True)
 class Fitting:
-    """A plan, and the memories that its firmware takes: the arena's and the weights' first.
-    `flash`: bytes of the weight image; `stack`: bytes that an invoke takes at most, None: not known.
+    """A plan and the memories of its firmware, those of the arena and the weights first.
+
+    `flash` is the bytes of the weight image.
     """
 
     prepared: Prepared
@@ -63,21 +64,22 @@ class Fitting:
 
     @property
     def stack_excess(self) -> int:
-        """Bytes by which an invoke may take more stack than the board gives; 0 where that is not known."""
+        """The bytes that an invoke may need beyond the board's stack; 0 where its stack is not known."""
         return max(0, (self.count.stack or 0) - self.prepared.target.board.stack_bytes)
 
     @property
     def price(self) -> Price:
-        """What the plan needs and costs, with the waits for the arena's memories."""
+        """What the plan needs and costs, including waits for the arena's memories."""
         target, session = self.prepared.target, self.prepared.session
         return price(self.plan, target, waiting(self.plan, self.graph, target, session))
 
 
 def fit(prepared: Prepared, name: str, *, exactly: bool) -> Fitting:
-    """The plan of a problem, or the nearest one to its limits, and what its firmware needs.
+    """Returns the plan of a problem, or the nearest plan to its limits, with the memory of its firmware.
 
-    `name`: of the network. `exactly`: the firmware is compiled and linked wherever that can be; otherwise
-    only where an upper bound leaves a doubt. BuildtoolError where there is no plan.
+    `name` is the network's name. `exactly`: the firmware is compiled and linked if possible. Otherwise it
+    is linked only where an upper limit of its size does not decide. BuildtoolError where there is no
+    plan.
     """
     return fit_plan(prepared, *nearest(prepared), name, exactly=exactly)
 
@@ -89,14 +91,14 @@ def fit_plan(prepared: Prepared, graph: Graph, plan: Plan, name: str, *, exactly
     least = needs(plan, target, flash, options)
 
     def suffices(bound: Footprint) -> bool:
-        """Whether a bound settles it: it fits with room for more code, or the least needs do not fit."""
+        """Whether a bound decides: it fits with room for more code, or even the least needs do not fit."""
 
-        def needed(need: Need) -> float:
+        def with_spare(need: Need) -> float:
             code = sum(part.bytes for part in need.parts if part.name.startswith(CODE))
             return need.required + code * SPARE_CODE
 
         above = needs_of(bound, plan, target, flash, options)
-        fits_surely = all(needed(need) <= need.available for need in above)
+        fits_surely = all(with_spare(need) <= need.available for need in above)
         return not exactly and (fits_surely or not fits(least))
 
     count = count_footprint(graph, plan, target, name, suffices, prepared.session)
@@ -107,39 +109,44 @@ def fit_plan(prepared: Prepared, graph: Graph, plan: Plan, name: str, *, exactly
 
 
 def fits(every: Sequence[Need]) -> bool:
-    """Whether no need is exceeded."""
+    """Whether all needs are within what is available."""
     return not any(need.excess for need in every)
 
 
 @dataclass(frozen=True)
 class Cure:
-    """Settings with which the network fits, on the same board or another one, and the plan that shows it."""
+    """Settings with which the network fits, on this board or another one, and the plan that proves it."""
 
     settings: Settings
     found: Fitting
 
 
-def cures(network: Network, asked: TargetChoice, lacking: Fitting, session: Session) -> list[Cure]:
-    """At most SHOWN ways to make a network fit, the cheapest first; `lacking`: the plan asked for."""
+def cures(network: Network, choice: TargetChoice, lacking: Fitting, session: Session) -> list[Cure]:
+    """Returns at most SHOWN ways to make a network fit, the cheapest first.
+
+    `choice` is the target of the request, and `lacking` its plan, which does not fit.
+    """
     options = lacking.prepared.options
     helping: list[Cure] = []
-    # where less helps already it is not tried
-    news = (s for s in _settings(lacking) if not any(c.settings.items() <= s.items() for c in helping))
-    for settings in islice(news, MOST_TRIES):
-        session.tell(f"trying what would help: {', '.join(f'{k}={v}' for k, v in settings.items())}")
-        cure = _try_settings(network, asked, options, settings, session)
+    # skips settings that contain a cure
+    untried = (
+        s for s in _list_settings(lacking) if not any(c.settings.items() <= s.items() for c in helping)
+    )
+    for settings in islice(untried, MOST_TRIES):
+        session.tell(f"trying settings: {', '.join(f'{k}={v}' for k, v in settings.items())}")
+        cure = _try_settings(network, choice, options, settings, session)
         if cure is not None:
             helping.append(cure)
     helping.sort(key=lambda cure: (cure.found.price["cost"], cure.found.plan.macs, list(cure.settings)))
     if len(helping) < SHOWN:
-        helping += _boards(network, lacking, session)
+        helping += _try_boards(network, lacking, session)
     return helping[:SHOWN]
 
 
 def _try_settings(
     network: Network, asked: TargetChoice, options: PlanOptions, settings: Settings, session: Session
 ) -> Cure | None:
-    """The cure, if the network fits with the settings and they go together; else None."""
+    """Returns a cure if the settings are valid and the network fits with them, else None."""
     of_plan: dict[str, Any] = {}
     of_target: dict[str, Any] = {}
     for name, value in settings.items():
@@ -160,15 +167,15 @@ def _try_settings(
     if fitting.fits:
         return Cure(settings, fitting)
     over = sum(need.excess for need in fitting.needs if need.memory in prepared.target.board.holders)
-    wanted = fitting.plan.arena_bytes - over
-    if "ram" in settings or not over or wanted <= 0 or fitting.plan.arena_bytes > prepared.available:
+    ram = fitting.plan.arena_bytes - over
+    if "ram" in settings or not over or ram <= 0 or fitting.plan.arena_bytes > prepared.available:
         return None
-    # The arena fits, but not together with what firmware has beside it.
-    return _try_settings(network, asked, options, {**settings, "ram": wanted}, session)
+    # The arena fits, but not together with the firmware's other bytes in its memory.
+    return _try_settings(network, asked, options, {**settings, "ram": ram}, session)
 
 
-def _settings(lacking: Fitting) -> Iterator[Settings]:
-    """Settings that could help on the same board, the likely first."""
+def _list_settings(lacking: Fitting) -> Iterator[Settings]:
+    """Yields settings that could help on the same board, the likely first."""
     board = lacking.prepared.target.board
     over = [need for need in lacking.needs if need.excess]
     if any(need.what == "weights limit" for need in over):
@@ -182,10 +189,10 @@ def _settings(lacking: Fitting) -> Iterator[Settings]:
     if not arenas:
         return
     options = lacking.prepared.options
-    wanted = lacking.plan.arena_bytes - max(need.excess for need in arenas)
-    if not board.second and wanted > 0:  # what lies beside the arena leaves it less than the board says
-        yield {"ram": wanted}
-    # restrictions that were asked for, one by one and all of them
+    ram = lacking.plan.arena_bytes - max(need.excess for need in arenas)
+    if not board.second and ram > 0:  # the firmware's other bytes take some of the arena's memory
+        yield {"ram": ram}
+    # the request's restrictions, one by one, then all of them
     chosen = [name for name in RESTRICTIONS if getattr(options, name) != getattr(PlanOptions, name)]
     lifted = Settings({name: None for name in chosen if options.image != Image.STREAM or name != "image"})
     yield from (Settings({name: None}) for name in lifted if name != "segments")
@@ -195,7 +202,7 @@ def _settings(lacking: Fitting) -> Iterator[Settings]:
         yield lifted
     if options.image != Image.STREAM:
         yield {"image": str(Image.STREAM)}
-    beyond = any(need.what == "RAM" for need in arenas)  # another memory helps, which lifts no limit
+    beyond = any(need.what == "RAM" for need in arenas)  # another memory helps, but not against a limit
     able = arena_memories(board) if beyond else []
     memories = [Settings(arena_in=name) for name in able if (name,) != board.holders]
     pairs = (pair for pair in combinations(able, 2) if set(pair) != set(board.holders))
@@ -209,11 +216,11 @@ def _settings(lacking: Fitting) -> Iterator[Settings]:
         yield from ({"image": str(Image.STREAM), **settings} for settings in memories)
 
 
-def _boards(network: Network, lacking: Fitting, session: Session) -> Iterator[Cure]:
-    """Known boards on which it fits: the same family first, then by memory."""
+def _try_boards(network: Network, lacking: Fitting, session: Session) -> Iterator[Cure]:
+    """Yields known boards on which the network fits: the same family first, then by memory."""
     own = lacking.prepared.target.board
-    known = [load_board(name) for name in board_names() if name != own.name]
-    real = [board for board in known if not board.is_native]
+    others = [load_board(name) for name in board_names() if name != own.name]
+    real = [board for board in others if not board.is_native]
     least = lacking.plan.arena_bytes
     room = [b for b in real if b.room(b.arena, lacking.plan.state_bytes) >= least]
     room = [b for b in room if b.memory(b.weights).size >= lacking.flash]
@@ -228,7 +235,10 @@ def _boards(network: Network, lacking: Fitting, session: Session) -> Iterator[Cu
 
 
 def next_smaller(fitting: Fitting) -> tuple[Settings, Fitting] | None:
-    """The next plan with less memory than one that fits, and the setting that gives it; None for none."""
+    """Returns the next plan with less memory than one that fits, and the setting that makes it.
+
+    None where there is no such plan.
+    """
     ram = fitting.plan.arena_bytes - fitting.plan.alignment
     if ram <= 0:
         return None

@@ -1,4 +1,4 @@
-"""What else to know of a plan on its board: estimated seconds, loaded constants, the arena's memories."""
+"""More figures of a plan on its board: estimated seconds, loaded constants, the arena's memories."""
 
 from __future__ import annotations
 
@@ -32,31 +32,31 @@ if TYPE_CHECKING:
 
 
 def price(plan: Plan, target: Target, waited: float = 0.0) -> Price:
-    """What a plan needs and costs; `waited`: the cost of waiting for the arena's memories, to be added."""
+    """What a plan needs and costs; `waited` is added to the cost: waits for the arena's memories."""
     cost = plan.cost + waited
     time = estimate_ms(cost, target)
     return {"arena_bytes": plan.arena_bytes, "f": plan.f, "cost": cost, "estimated_ms": time}
 
 
 def facts(planned: Planned) -> BoardFacts:
-    """For an answer: `note` ("": none), `notes`, `estimate` and `loading` (None where there is none)."""
+    """The facts of the board for an answer: `note`, `notes`, `estimate` and `loading`."""
     timeline = Timeline.of(planned.graph, planned.plan.regions, planned.plan.image, planned.session)
     return {
         "note": planned.target.board.note,
         "notes": notes(planned),
-        "estimate": _estimate(planned.plan, timeline, planned.target.board),
-        "loading": _loads(planned, timeline),
+        "estimate": _estimate_seconds(planned.plan, timeline, planned.target.board),
+        "loading": _describe_loads(planned, timeline),
     }
 
 
-def _loads(planned: Planned, timeline: Timeline) -> Loading | None:
-    """How constants come into the arena, and whether their buffers make it larger."""
+def _describe_loads(planned: Planned, timeline: Timeline) -> Loading | None:
+    """How constants are loaded into the arena, and whether their buffers make it larger."""
     plan = planned.plan
     if not plan.loads:
         return None
     bare = peak(plan, planned.graph, weights=False, session=planned.session)
     without = bare.bytes if bare else 0
-    starts = _region_starts(timeline)
+    starts = _find_region_starts(timeline)
     loads = [load for _, load in load_steps(timeline, plan.loads, plan.buffers)]
     loaded, once = sum(load.size for load in loads), {load.op: load.size for load in plan.loads}
     return {
@@ -72,40 +72,40 @@ def _loads(planned: Planned, timeline: Timeline) -> Loading | None:
     }
 
 
-def _region_starts(timeline: Timeline) -> dict[int, int]:
+def _find_region_starts(timeline: Timeline) -> dict[int, int]:
     """Operator -> the first step of its region."""
     pairs = zip(timeline.regions, timeline.starts, strict=False)
     return {op: first for region, first in pairs for op in region.ops}
 
 
-def _estimate(plan: Plan, timeline: Timeline, board: Board) -> Estimate | None:
-    """Seconds of computing, of loading, and of both as they overlap."""
+def _estimate_seconds(plan: Plan, timeline: Timeline, board: Board) -> Estimate | None:
+    """The seconds for computing, for loading, and for both where they overlap."""
     if board.estimate is None:
         return None
-    graph, starts = timeline.graph, _region_starts(timeline)
+    graph, starts = timeline.graph, _find_region_starts(timeline)
     rate, bandwidth = board.estimate.macs_per_second, board.memory(board.weights).bandwidth
     clock = _Clock(rate, bandwidth)
-    begun: dict[int, list[Load]] = {}
-    inside: dict[int, list[Load]] = {}  # region's first step -> what is brought while it runs, each time
-    brings = load_steps(timeline, plan.loads, plan.buffers)
-    for step, load in brings:
+    before: dict[int, list[Load]] = {}  # step -> loads that begin before it
+    inside: dict[int, list[Load]] = {}  # region's first step -> loads while it runs, each time
+    steps = load_steps(timeline, plan.loads, plan.buffers)
+    for step, load in steps:
         waits = load.by_turns or step > starts[load.op]
-        (inside if waits else begun).setdefault(starts[load.op] if waits else step, []).append(load)
+        (inside if waits else before).setdefault(starts[load.op] if waits else step, []).append(load)
     for run, number in zip(timeline.runs, timeline.starts, strict=False):
         own = [load for load in plan.loads if starts[load.op] == number]
         here = [load for load in own if load not in inside.get(number, [])]
-        later = [load for load in begun.get(number, []) if load not in here]
-        for load in begun.get(number, []):
+        later = [load for load in before.get(number, []) if load not in here]
+        for load in before.get(number, []):
             if load in here:
                 clock.begin(load, graph)
         clock.wait(here)
-        if number in inside:  # it waits at its first turn for all that comes
+        if number in inside:  # the region waits in its first round for all loads
             for load in later:
                 clock.begin(load, graph)
             clock.stop(inside[number])
             later = []
         clock.run(count_executed_macs(graph, run), here, later, graph)
-    loaded = sum(load.size for _, load in brings)
+    loaded = sum(load.size for _, load in steps)
     return {
         "compute_seconds": plan.macs / rate,
         "load_seconds": loaded / bandwidth if bandwidth else 0.0,
@@ -117,49 +117,49 @@ def _estimate(plan: Plan, timeline: Timeline, board: Board) -> Estimate | None:
 
 
 class _Clock:
-    """When the core and the flash are free, in seconds; the flash loads one block after the other."""
+    """The times, in seconds, when the core and the flash become free; the flash loads one block at a time."""
 
     def __init__(self, rate: int, bandwidth: int) -> None:
         self.rate, self.bandwidth = rate, bandwidth
         self.now = self.flash = 0.0
 
     def begin(self, load: Load, graph: Graph) -> None:
-        """Starts to load all of an operator's constants, or the first slice of them."""
-        self._bring(load.size / _parts(load, graph))
+        """Begins to load all constants of an operator, or the first slice of them."""
+        self._load(load.size / _count_parts(load, graph))
 
-    def _bring(self, size: float) -> None:
+    def _load(self, size: float) -> None:
         self.flash = max(self.flash, self.now) + size / self.bandwidth
 
     def wait(self, loads: Sequence[Load]) -> None:
-        """Waits until all loads that were begun have ended, if any of these is needed."""
+        """Waits until all begun loads have ended, if any of `loads` is needed."""
         if loads:
             self.now = max(self.now, self.flash)
 
     def stop(self, loads: Sequence[Load]) -> None:
-        """Loads constants inside a region, which waits for them."""
+        """Loads constants inside a region, while the core waits for them."""
         if loads:
-            self._bring(sum(load.size for load in loads))
+            self._load(sum(load.size for load in loads))
             self.now = self.flash
 
     def run(self, macs: int, here: Sequence[Load], later: Sequence[Load], graph: Graph) -> None:
-        """Computes a region; constants of later regions are loaded meanwhile."""
+        """Computes a region, and loads constants of later regions meanwhile."""
         cut = next((load for load in here if load.channels), None)
-        parts = _parts(cut, graph) if cut else 1
+        parts = _count_parts(cut, graph) if cut else 1
         for part in range(parts):
             more = cut is not None and part + 1 < parts
             if cut is not None and part:
                 self.wait([cut])
             if cut is not None and more and cut.slots == 2:
-                self._bring(cut.size / parts)
+                self._load(cut.size / parts)
             if not more:
                 for load in later:
                     self.begin(load, graph)
             self.now += macs / parts / self.rate
             if cut is not None and more and cut.slots == 1:
-                self._bring(cut.size / parts)
+                self._load(cut.size / parts)
 
 
-def _parts(load: Load, graph: Graph) -> int:
+def _count_parts(load: Load, graph: Graph) -> int:
     """The number of parts in which an operator's constants are loaded."""
     if not load.channels:
         return 1
@@ -167,11 +167,14 @@ def _parts(load: Load, graph: Graph) -> int:
     return -(-channels // load.channels)
 
 
-# ---- an arena in two memories: what lies and waits in each, and what each could do alone --------------
+# ---- an arena in two memories: the bytes and waits of each, and the plan in each alone ----------------
 
 
 def wait_cycles(planned: Planned) -> float | None:
-    """Cycles that the plan waits for its arena's memories, beside its cost; None where that is no time."""
+    """The cycles that the plan waits for its arena's memories, besides its cost.
+
+    None where costs are not cycles.
+    """
     if planned.target.cost_unit is not CostUnit.CYCLES:
         return None
     if not any(waits(planned.target.board)):
@@ -184,10 +187,10 @@ def memories_of(planned: Planned) -> MemoriesView | None:
     board = planned.target.board
     if not board.second:
         return None
-    touched, speeds = _touched_bytes(planned.plan, planned, board), waits(board)
+    touched, speeds = _count_touched_bytes(planned.plan, planned, board), waits(board)
     waited = sum(size * wait for size, wait in zip(touched, speeds, strict=False))
     sizes = (*planned.plan.arenas, 0)
-    alone = [_alone(planned, name) for name in board.holders]
+    alone = [_plan_alone(planned, name) for name in board.holders]
     costs = [one["cost"] + one["wait_cycles"] for one in alone if one["missing_bytes"] == 0]
     least = min(costs, default=None)
     return {
@@ -209,15 +212,15 @@ def memories_of(planned: Planned) -> MemoriesView | None:
     }
 
 
-def _alone(planned: Planned, name: str) -> AloneView:
-    """The plan with all of the arena in the memory `name`; where none fits, the one that needs least."""
+def _plan_alone(planned: Planned, name: str) -> AloneView:
+    """The plan with the whole arena in the memory `name`; where none fits, the plan that needs least."""
     board = dataclasses.replace(planned.target.board, arena=name, second="")
     target = dataclasses.replace(planned.target, board=board)
-    once = without_views(without_second_passes(planned.graph))
+    graph = without_views(without_second_passes(planned.graph))
     plan, waited, error = None, 0.0, ""
     try:
-        _, plan = nearest(Prepared("", (once,), target, planned.options, session=planned.session))
-        (touched,), (wait,) = _touched_bytes(plan, planned, board), waits(board)
+        _, plan = nearest(Prepared("", (graph,), target, planned.options, session=planned.session))
+        (touched,), (wait,) = _count_touched_bytes(plan, planned, board), waits(board)
         waited = touched * wait
     except BuildtoolError as refusal:
         error = refusal.text
@@ -233,7 +236,8 @@ def _alone(planned: Planned, name: str) -> AloneView:
     }
 
 
-def _touched_bytes(plan: Plan, planned: Planned, board: Board) -> tuple[int, ...]:
+def _count_touched_bytes(plan: Plan, planned: Planned, board: Board) -> tuple[int, ...]:
+    """The bytes that kernels read and write in each memory of the arena."""
     from buildtool.plan.assemble.memories import count_touched_bytes
 
     return count_touched_bytes(plan, planned.graph, planned.target, caches(board), planned.session)

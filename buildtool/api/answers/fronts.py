@@ -1,4 +1,4 @@
-"""The front of a model on a board, and what other strategies reach beside it."""
+"""The Pareto front of a model on a board, and the plans of other strategies."""
 
 from __future__ import annotations
 
@@ -34,8 +34,9 @@ if TYPE_CHECKING:
 
 
 def front_of(request: Front, session: Session) -> FrontAnswer:
-    """The answer to a `front` request. PlanError where no plan keeps the limits.
-    Without a limit on memory the points that the board has no room for are there as well.
+    """The answer to a `front` request; PlanError where no plan is within the limits.
+
+    Without a limit on memory, the front includes points that the board has no room for.
     """
     from buildtool.target import catalogue
 
@@ -44,12 +45,12 @@ def front_of(request: Front, session: Session) -> FrontAnswer:
     prepared = settle(prepare(network, target, options, session))
     graph = prepared.graphs[0]
     refuse_weights(target, options, image_layout(graph, catalogue.select_all(target, graph)).size)
-    front_found = prepared.session.keep(FRONTS, parts(prepared), lambda: _find_fronts(prepared))
-    if not front_found["points"]:
-        # why no plan keeps the limits: the refusal of the request for the one with the least memory
+    rows = prepared.session.keep(FRONTS, parts(prepared), lambda: _find_front(prepared))
+    if not rows["points"]:
+        # choosing the plan with the least memory raises the error that says why no plan is within the limits
         least = replace(prepared, options=replace(options, objective=Objective.RAM), bounded=False)
         choose_plan(least)
-        raise PlanError("no plan of the front keeps the limits", path=prepared.path)
+        raise PlanError("no plan of the front is within the limits", path=prepared.path)
     searched = settings(prepared)
     return {
         "model": network.model.name,
@@ -61,19 +62,19 @@ def front_of(request: Front, session: Session) -> FrontAnswer:
         "arenas_in": list(prepared.target.board.holders),
         "available_bytes": prepared.available,
         "state_bytes": prepared.state_bytes,
-        "macs": front_found["macs"],
+        "macs": rows["macs"],
         "cost_unit": str(target.cost_unit),
-        "points": [{**p, "estimated_ms": estimate_ms(p["cost"], target)} for p in front_found["points"]],
+        "points": [{**p, "estimated_ms": estimate_ms(p["cost"], target)} for p in rows["points"]],
         "beside": peers_of(prepared, request.peers),
-        "search_factor": front_found["search_factor"],
-        "placing_ended": front_found["placing_ended"],
+        "search_factor": rows["search_factor"],
+        "placing_ended": rows["placing_ended"],
         "order_status": prepared.order_status,
-        "accounting": front_found["accounting"],
+        "accounting": rows["accounting"],
     }
 
 
 class Found(TypedDict):
-    """The figures of a front, without milliseconds, which depend on the board's clock."""
+    """The figures of a front, without milliseconds, as these depend on the board's clock."""
 
     macs: int
     points: list[Point]
@@ -82,7 +83,7 @@ class Found(TypedDict):
     accounting: list[str]
 
 
-def _find_fronts(prepared: Prepared) -> Found:
+def _find_front(prepared: Prepared) -> Found:
     points, ended = front(prepared, prepared.options.ram)
     return {
         "macs": points[0].plan.macs_layerwise if points else 0,
@@ -94,21 +95,21 @@ def _find_fronts(prepared: Prepared) -> Found:
 
 
 def _unpack(data: bytes) -> Found:
-    front: Found = from_plain(msgpack.unpackb(data), Found, "front")
-    return front
+    figures: Found = from_plain(msgpack.unpackb(data), Found, "front")
+    return figures
 
 
 FRONTS: Level[Found] = Level("fronts", msgpack.packb, _unpack)
 
 
 def in_figures(point: Planned, target: Target) -> Point:
-    """A point of the front in figures."""
+    """The figures of a point of the front."""
     plan = point.plan
     return {"live_bytes": point.live_bytes, "strategy": plan.strategy, **figures(plan, target)}
 
 
 def figures(plan: Plan, target: Target) -> Figures:
-    """A plan in figures."""
+    """The figures of a plan."""
     streamed = [region for region in plan.regions if region.is_streamed]
     return {
         **price(plan, target),
@@ -121,7 +122,7 @@ def figures(plan: Plan, target: Target) -> Figures:
 
 
 def peers_of(prepared: Prepared, peers: bool) -> list[Peer | Refusal]:
-    """Plans of the other strategies that serve this network, with their figures."""
+    """The figures of the plans of other strategies for this network."""
     strategies = [] if prepared.options.image == Image.STREAM else [Strategy.LAYERWISE]
     strategies += [Strategy.MSF_CNN, Strategy.XCORE_STRIPS] if peers else []
     others: list[Peer | Refusal] = []

@@ -1,4 +1,4 @@
-"""The answers that list what there is: operators and their kernels, boards, networks by name."""
+"""The answers that list operators and their kernels, boards, and networks by name."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def ops(request: Ops, session: Session) -> answers.OpsAnswer:
-    """Which operators run, and by which kernel, on the cores of every known board."""
+    """The operators that run on the cores of all known boards, and their kernels."""
     from buildtool.graph.ops import ALIAS_KINDS
     from buildtool.graph.partviews import VIEW_KINDS
     from buildtool.graph.tflite import support
@@ -40,19 +40,19 @@ def ops(request: Ops, session: Session) -> answers.OpsAnswer:
             "kernels": {target.board.name: kernels(kind, target) for target in targets},
         }
         for kind in OpKind
-        if kind not in VIEW_KINDS and (of_model is None or kind in of_model)  # planning alone makes views
+        if kind not in VIEW_KINDS and (of_model is None or kind in of_model)  # only planning makes views
     ]
-    listed: list[answers.TfliteOperator] = []
+    tflite: list[answers.TfliteOperator] = []
     if request.model is None:
-        listed = [{"operator": name, "refused": refused} for name, refused in support.table().items()]
-    return {"boards": [t.board.name for t in targets], "operators": table, "tflite": listed}
+        tflite = [{"operator": name, "refused": refused} for name, refused in support.table().items()]
+    return {"boards": [t.board.name for t in targets], "operators": table, "tflite": tflite}
 
 
 def boards(_request: Boards, _session: Session) -> answers.BoardsAnswer:
     """The known boards and their memories."""
     from buildtool.target.registry import board_names, load_board
 
-    listed: list[answers.BoardEntry] = [
+    rows: list[answers.BoardEntry] = [
         {
             "name": board.name,
             "title": board.title,
@@ -68,11 +68,11 @@ def boards(_request: Boards, _session: Session) -> answers.BoardsAnswer:
         }
         for board in map(load_board, board_names())
     ]
-    return {"boards": listed}
+    return {"boards": rows}
 
 
 def zoo(request: Zoo, _session: Session) -> answers.ZooAnswer | answers.ZooFile:
-    """The networks that buildtool can build by name; with `model`, that one's file."""
+    """The networks that buildtool can make by name; with `model`, the file of that network."""
     from buildtool import zoo as networks
     from buildtool.plan.models import spec_name
 

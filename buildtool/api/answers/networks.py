@@ -1,4 +1,4 @@
-"""Analysis of networks that are not for firmware: ONNX and Darknet files, any element type."""
+"""Memory figures of ONNX and Darknet files of any element type, for which there is no firmware."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 def network_analysis(request: AnalyzeNetwork, _session: Session) -> NetworkAnswer:
     """The answer to an `analyze` request about an ONNX or Darknet file."""
     file, options = request.model, request.options
-    flow = _read(read_model_file(file), file.path, options)
+    flow = _read_flow(read_model_file(file), file.path, options)
     if options.operators == "fused":
         flow = fuse(flow)
-    flow, counted = footprint(flow, weights=options.weights, order=options.order)
-    at = flow.ops[counted.fullest]
-    order = counted.order
+    flow, figures = footprint(flow, weights=options.weights, order=options.order)
+    at = flow.ops[figures.fullest]
+    order = figures.order
     return {
         "model": file.stem,
         "operators": len(flow.ops),
@@ -37,17 +37,17 @@ def network_analysis(request: AnalyzeNetwork, _session: Session) -> NetworkAnswe
         "counted_operators": options.operators,
         "order": options.order,
         "order_status": order.status if order else None,
-        "activation_bytes": counted.activations,
-        "weight_bytes": counted.weights,
-        "total_bytes": counted.total,
-        "live_bound_bytes": counted.bound,
+        "activation_bytes": figures.activations,
+        "weight_bytes": figures.weights,
+        "total_bytes": figures.total,
+        "live_bound_bytes": figures.bound,
         "live_bound_operator": f"#{at.position} {at.kind} {at.name}",
-        "planned_bytes": counted.planned,
-        "ratio": counted.bound / counted.total if counted.total else 1.0,
+        "planned_bytes": figures.planned,
+        "ratio": figures.bound / figures.total if figures.total else 1.0,
     }
 
 
-def _read(data: bytes, spec: str, options: NetworkOptions) -> Flow:
+def _read_flow(data: bytes, spec: str, options: NetworkOptions) -> Flow:
     if spec.lower().endswith(".onnx"):
         from buildtool.graph.onnx.flow import read_onnx
 

@@ -1,4 +1,4 @@
-"""The answers to `plan` and `trace`: the plan, its regions, their memory and work; other strategies."""
+"""The answers to `plan` and `trace`: the plan, its regions, their memory and work, and other strategies."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _SHORT = {
 
 
 def answer(request: Asked, session: Session) -> answers.PlanAnswer:
-    """The answer to a `plan` request: how a model runs on a board. Refuses a plan that does not fit."""
+    """The answer to a `plan` request: how a model runs on a board; PlanError where the plan does not fit."""
     planned = plan_or_read(request.model, request.target, request.options, request.lock, session)
     image_bytes = image_layout(planned.graph, planned.target.named(planned.plan.kernels)).size
     refuse_unless_fits(planned, image_bytes)
@@ -59,7 +59,7 @@ def answer(request: Asked, session: Session) -> answers.PlanAnswer:
 
 
 def planned_model(planned: Planned, flash_bytes: int) -> answers.PlannedModel:
-    """What the answers to `plan` and `report` both say of a plan; `flash_bytes`: of its weight image."""
+    """The part that `plan` and `report` both have; `flash_bytes` are those of the weight image."""
     details = describe_plan(planned)
     return {
         **details,
@@ -77,8 +77,8 @@ def planned_model(planned: Planned, flash_bytes: int) -> answers.PlannedModel:
 
 
 def describe_plan(planned: Planned) -> answers.PlanDetails:
-    """The plan as plain values, with every region's memory and work, the peak, and the lost bytes."""
-    # a plan that is given may be for another target than the one that prices it
+    """The plan as plain values, with the memory and work of every region, the peak, and the lost bytes."""
+    # a given plan may be for another target than the one whose costs count here
     key = (digest(planned.plan), planned.model.digest, planning_digest(planned.target))
     return planned.session.remember("described", key, lambda: _describe_plan(planned))
 
@@ -90,29 +90,29 @@ def _describe_plan(planned: Planned) -> answers.PlanDetails:
     view = to_json(plan, graph, planned.session)
     return {
         **view,
-        # of a plan that was made by other formulas: by the ones that the regions are priced with
+        # a given plan may have been made with other formulas: these are the ones of the regions' costs
         "cost": sum(region.work.cost for region in whole.regions),
         "cost_unit": str(planned.target.cost_unit),
         "regions": [
-            _region(region, summary, graph)
+            _describe_region(region, summary, graph)
             for region, summary in zip(plan.regions, whole.regions, strict=True)
         ],
         "operators": [
             {**entry, "form": form(graph, op)} for entry, op in zip(view["operators"], graph.ops, strict=True)
         ],
-        "placement": {  # the arena against its fullest step, and against what any placement needs
+        "placement": {
             "arena_bytes": plan.arena_bytes,
             "live_bytes": whole.live,
             "lost_bytes": plan.arena_bytes - whole.live,
             "bound_bytes": plan.arena_bound_bytes,
             "above_bound_bytes": plan.arena_bytes - plan.arena_bound_bytes,
         },
-        "peak": _peak(plan, graph, whole),
+        "peak": _find_peak(plan, graph, whole),
     }
 
 
 def form(graph: Graph, op: Op) -> str:
-    """An operator in a few letters: conv, dw 3x3/2 (a 3x3 window, stride 2), add."""
+    """An operator in a few letters, as dw 3x3/2: a 3x3 window and stride 2."""
     name = _SHORT.get(op.kind, str(op.kind).lower())
     if isinstance(op.attrs, PoolAttrs):
         kernel, stride = op.attrs.kernel, op.attrs.stride
@@ -131,7 +131,7 @@ def work_view(work: Work) -> answers.WorkView:
     return {"macs": work.macs, "macs_once": work.once, "f": work.f, "calls": work.calls, "cost": work.cost}
 
 
-def _region(region: Region, summary: RegionSummary, graph: Graph) -> answers.RegionView:
+def _describe_region(region: Region, summary: RegionSummary, graph: Graph) -> answers.RegionView:
     return {
         "groups": [
             {**group_view(group), **work_view(work)}
@@ -142,21 +142,21 @@ def _region(region: Region, summary: RegionSummary, graph: Graph) -> answers.Reg
         "first_step": summary.first,
         "last_step": summary.last,
         "live_bytes": summary.fullest.bytes,
-        "fullest": _moment(summary.fullest, graph),
+        "fullest": _describe_moment(summary.fullest, graph),
         "parts": {str(use): size for use, size in summary.parts},
         "shared_bytes": summary.shared,
-        "buffers": _buffers(summary.buffers),
+        "buffers": _list_buffers(summary.buffers),
         "delivered_rows": summary.delivered,
         "moved_bytes": summary.moved,
         **work_view(summary.work),
     }
 
 
-def _buffers(live_buffers: Sequence[LiveBuffer]) -> list[answers.LiveBufferView]:
+def _list_buffers(live_buffers: Sequence[LiveBuffer]) -> list[answers.LiveBufferView]:
     return [{"buffer": live.buffer, "use": str(live.use)} for live in live_buffers]
 
 
-def _moment(moment: Moment, graph: Graph) -> answers.MomentView:
+def _describe_moment(moment: Moment, graph: Graph) -> answers.MomentView:
     step = moment.step
     return {
         "step": moment.number,
@@ -167,36 +167,38 @@ def _moment(moment: Moment, graph: Graph) -> answers.MomentView:
     }
 
 
-def _peak(plan: Plan, graph: Graph, whole: Summary) -> answers.Peak | None:
-    """The fullest step, with its live buffers, largest first."""
+def _find_peak(plan: Plan, graph: Graph, whole: Summary) -> answers.Peak | None:
+    """The fullest step with its live buffers, the largest first."""
     if whole.fullest < 0:
         return None
     summary = whole.regions[whole.fullest]
-    live = sorted(summary.at_fullest, key=lambda h: (-plan.buffers[h.buffer].size, h.buffer))
+    live = sorted(summary.at_fullest, key=lambda b: (-plan.buffers[b.buffer].size, b.buffer))
     return {
         "region": whole.fullest,
-        **_moment(summary.fullest, graph),
+        **_describe_moment(summary.fullest, graph),
         "live_bytes": whole.live,
         "parts": {str(use): size for use, size in summary.parts},
         "shared_bytes": summary.shared,
-        "buffers": _buffers(live),
+        "buffers": _list_buffers(live),
         "live_bytes_without_weights": whole.without_weights,
-        "weights_bind": any(h.use is Use.WEIGHTS for h in live) and whole.without_weights < whole.live,
+        "weights_bind": any(b.use is Use.WEIGHTS for b in live) and whole.without_weights < whole.live,
     }
 
 
-# ---- beside other strategies -----------------------------------------------------------------------
+# ---- other strategies ------------------------------------------------------------------------------
 
 
 def beside(planned: Planned, all_of_them: bool) -> list[Beside]:
-    """What other strategies reach with the same image, accounting and weights: layer by layer, and with
-    `all_of_them` msf-CNN's scheme and xcore-opt's strips: with no more work than this plan, with the least
-    arena found, and beside that the best plan that does no more work.
+    """The plans of other strategies with the same input image, accounting and weights.
+
+    These are layer by layer, and with `all_of_them` msf-CNN's scheme and xcore-opt's strips. Each of the
+    two schemes is planned with no more work than this plan, and with the least arena. Then `best` is
+    planned with no more work than that.
     """
 
     def within(options: PlanOptions, f: float) -> Beside:
         most = max(1.0, f)
-        return _other(planned, replace(options, max_f=most), f"F <= {most:.3f}")
+        return _make_other(planned, replace(options, max_f=most), f"F <= {most:.3f}")
 
     rows: list[Beside] = []
     options = planned.options
@@ -205,19 +207,19 @@ def beside(planned: Planned, all_of_them: bool) -> list[Beside]:
     if planned.plan.strategy != Strategy.LAYERWISE:
         image = Image.OVERWRITABLE if options.image == Image.STREAM else options.image
         whole = replace(free, strategy=Strategy.LAYERWISE, image=image)
-        rows.append(_other(planned, whole, "no work repeated"))
+        rows.append(_make_other(planned, whole, "no work repeated"))
     if all_of_them:
         for strategy in (Strategy.MSF_CNN, Strategy.XCORE_STRIPS):
             other = replace(free, strategy=strategy)
-            least = _other(planned, other, "least arena found")
+            least = _make_other(planned, other, "least arena found")
             rows += [within(other, planned.plan.f), least]
             if "error" not in least:
                 rows.append(within(replace(free, strategy=Strategy.BEST), least["f"]))
     return rows
 
 
-def _other(planned: Planned, options: PlanOptions, setting: str) -> Beside:
-    # fusions in slices are a form that is there for `best` alone
+def _make_other(planned: Planned, options: PlanOptions, setting: str) -> Beside:
+    # only `best` has fusions in slices
     sliced = fusions(planned.graph) and options.strategy != Strategy.BEST
     graph = rewrite(planned.source) if sliced else planned.graph
     try:
@@ -241,7 +243,7 @@ def _other(planned: Planned, options: PlanOptions, setting: str) -> Beside:
 
 
 def clock_of(target: Target) -> Clock:
-    """The time of a unit of cost in a trace, if costs are cycles and the board's clock is known."""
+    """The time of a unit of cost in a trace, where costs are cycles and the board's clock is known."""
     from buildtool.plan.others.chrometrace import Clock
 
     if target.cost_ms is None:
@@ -252,8 +254,8 @@ def clock_of(target: Target) -> Clock:
 
 
 def traced(request: Trace, session: Session) -> answers.TraceAnswer:
-    """The answer to a `trace` request: a plan over time, also one that does not fit, for trace viewers."""
-    from buildtool.plan.others.chrometrace import trace  # a plan alone needs neither
+    """The answer to a `trace` request: a plan over time for trace viewers, also one that does not fit."""
+    from buildtool.plan.others.chrometrace import trace  # not needed for a `plan` request
     from buildtool.plan.summary.steps import plan_steps
 
     planned = plan_or_read(request.model, request.target, request.options, request.lock, session)

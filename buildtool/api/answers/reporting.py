@@ -1,4 +1,4 @@
-"""The answer to `report`: a plan with all that its page draws."""
+"""The answer to `report`: a plan with all data of its page."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from buildtool.schema import reports as answers
     from buildtool.schema.analysis import NoPlan, Verdict
 
-_LEAST = 4  # steps of a repetition; a shorter one takes no less than its symbols
+_LEAST = 4  # steps of a repetition; a shorter one would save nothing
 
 
 def report_of(request: Report, session: Session) -> answers.ReportAnswer:
@@ -44,16 +44,16 @@ def report_of(request: Report, session: Session) -> answers.ReportAnswer:
     kernels = planned.target.named(planned.plan.kernels)
     layout = image_layout(planned.graph, kernels)
     summary = summarize(planned.plan, planned.graph, kernels, planned.target.costs, session)
-    session.tell("counting what the memories hold")
+    session.tell("counting the bytes in each memory")
     return {
         **planned_model(planned, layout.size),
         "title": planned.target.board.title,
-        "verdict": _verdict(planned, prepared),
+        "verdict": _make_verdict(planned, prepared),
         "inputs": list(planned.graph.inputs),
         "outputs": list(planned.graph.outputs),
-        "layers": _layers(planned, summary, layout),
-        "steps": _steps(planned),
-        "front": _front(planned, prepared, request.peers),
+        "layers": _list_layers(planned, summary, layout),
+        "steps": _list_steps(planned),
+        "front": _find_front(planned, prepared, request.peers),
         "run": None,
         "linked": None,
         "against": None,
@@ -61,7 +61,7 @@ def report_of(request: Report, session: Session) -> answers.ReportAnswer:
 
 
 def _make_plan(request: Report, session: Session) -> tuple[Planned, Prepared]:
-    """The plan and its problem; where no plan keeps the limits, the one that needs least."""
+    """Returns the plan and its problem; where no plan is within the limits, the one with the least memory."""
     target = load_target(request.target, session)
     network = load_network(request.model, session)
     prepared = prepare(network, target, request.options, session)
@@ -78,8 +78,8 @@ def _make_plan(request: Report, session: Session) -> tuple[Planned, Prepared]:
     return planned, replace(prepared, target=planned.target)
 
 
-def _verdict(planned: Planned, prepared: Prepared) -> Verdict | NoPlan:
-    """Whether it fits, by an upper bound of its code where that leaves no doubt; no cures are tried."""
+def _make_verdict(planned: Planned, prepared: Prepared) -> Verdict | NoPlan:
+    """Whether it fits, by an upper limit of its code where that decides; no cures are tried."""
     try:
         fitting = fit_plan(prepared, planned.graph, planned.plan, planned.model.name, exactly=False)
         return verdict_of(fitting, [], None)
@@ -91,11 +91,11 @@ def _verdict(planned: Planned, prepared: Prepared) -> Verdict | NoPlan:
 # ---- layers ------------------------------------------------------------------------------------------
 
 
-def _layers(planned: Planned, summary: Summary, layout: ImageLayout) -> list[answers.ReportLayer]:
-    """One row per operator, in the order of execution."""
+def _list_layers(planned: Planned, summary: Summary, layout: ImageLayout) -> list[answers.ReportLayer]:
+    """One row for each operator, in the order of execution."""
     graph, plan = planned.graph, planned.plan
     roots = alias_roots(graph)
-    makers: dict[int, list[int]] = {}  # by root: several of what is written part by part
+    makers: dict[int, list[int]] = {}  # root -> operators; a tensor that is written in parts has several
     for position, op in enumerate(graph.ops):
         for t in op.outputs if op.kind not in ALIAS_KINDS else ():
             makers.setdefault(roots[t], []).append(position)
@@ -110,7 +110,7 @@ def _layers(planned: Planned, summary: Summary, layout: ImageLayout) -> list[ans
     for number, region in enumerate(summary.regions):
         for position, alive, work in region.operators:
             op = graph.ops[position]
-            read = [maker for t in op.inputs if t in roots for maker in makers.get(roots[t], (-1,))]
+            inputs = [maker for t in op.inputs if t in roots for maker in makers.get(roots[t], (-1,))]
             rows.append(
                 {
                     "position": position,
@@ -120,7 +120,7 @@ def _layers(planned: Planned, summary: Summary, layout: ImageLayout) -> list[ans
                     "kernel": plan.kernels[position],
                     "output_shape": shape(graph.tensors[op.outputs[0]].shape),
                     "region": number,
-                    "inputs": list(dict.fromkeys(read)),
+                    "inputs": list(dict.fromkeys(inputs)),
                     **work_view(work),
                     "share": work.cost / plan.cost if plan.cost else 0.0,
                     "ram_alive": alive,
@@ -133,8 +133,8 @@ def _layers(planned: Planned, summary: Summary, layout: ImageLayout) -> list[ans
     return rows
 
 
-def _steps(planned: Planned) -> list[answers.RegionSteps]:
-    """The steps of the streamed regions; others have one step per operator."""
+def _list_steps(planned: Planned) -> list[answers.RegionSteps]:
+    """The steps of the streamed regions; other regions have one step for each operator."""
     plan, session = planned.plan, planned.session
     timeline = Timeline.of(planned.graph, plan.regions, plan.image, session)
     use = ArenaUse(plan, planned.graph)
@@ -145,7 +145,7 @@ def _steps(planned: Planned) -> list[answers.RegionSteps]:
             continue
         symbols, sequence = pack_steps(run.steps)
         turns = {
-            str(op): [held.buffer for held in use.in_turn(run.region, live, op)]
+            str(op): [buffer.buffer for buffer in use.in_turn(run.region, live, op)]
             for op in (SOURCE, *run.region.ops)
         }
         rows.append({"region": number, "symbols": symbols, "sequence": sequence, "turns": turns})
@@ -153,7 +153,7 @@ def _steps(planned: Planned) -> list[answers.RegionSteps]:
 
 
 def pack_steps(steps: Steps) -> tuple[list[list[int]], list[int]]:
-    """(symbols, sequence), as in `RegionSteps`: a streamed region repeats its steps very often."""
+    """Returns (symbols, sequence), as in `RegionSteps`; a streamed region repeats its steps very often."""
     numbers: dict[tuple[int, ...], int] = {}
     before: dict[int, tuple[int, int]] = {}
     sequence = []
@@ -166,8 +166,9 @@ def pack_steps(steps: Steps) -> tuple[list[list[int]], list[int]]:
 
 
 def fold_repeats(numbers: Sequence[int]) -> list[int]:
-    """Numbers from 0 on, with what repeats itself as -d, n: the last d of them go on for n more.
-    A place is compared with the last one at which the same numbers followed.
+    """Returns the numbers (from 0 on) with repetitions as -d, n: the last d of them are repeated for n more.
+
+    Each position is compared with the last position at which the same numbers followed.
     """
     shortened: list[int] = []
     seen: dict[tuple[int, ...], int] = {}
@@ -190,8 +191,8 @@ def fold_repeats(numbers: Sequence[int]) -> list[int]:
 # ---- the front ---------------------------------------------------------------------------------------
 
 
-def _front(planned: Planned, prepared: Prepared, peers: bool) -> answers.ReportFront:
-    """The front without limits on memory and cost, so that points beyond them are shown."""
+def _find_front(planned: Planned, prepared: Prepared, peers: bool) -> answers.ReportFront:
+    """The front without limits on memory and cost, so that it shows points beyond the limits."""
     unlimited = replace(prepared.options, ram=None, max_cost=None, max_ms=None, max_flash=None, segments="")
     options = replace(unlimited, strategy=Strategy.BEST, objective=Objective.COST)
     free = replace(prepared, options=options)
@@ -204,7 +205,7 @@ def _front(planned: Planned, prepared: Prepared, peers: bool) -> answers.ReportF
     return {
         "available_bytes": prepared.available,
         "limit_bytes": prepared.options.ram,
-        "points": [_point(point, planned) for point in points],
+        "points": [_describe_point(point, planned) for point in points],
         "beside": peers_of(free, peers),
         "search_factor": front_factor(free) if points else 1.0,
         "placing_ended": ended,
@@ -212,7 +213,7 @@ def _front(planned: Planned, prepared: Prepared, peers: bool) -> answers.ReportF
     }
 
 
-def _point(point: Point, planned: Planned) -> answers.ReportPoint:
+def _describe_point(point: Point, planned: Planned) -> answers.ReportPoint:
     plan, target = point.plan, planned.target
     summary = summarize(plan, point.graph, target.named(plan.kernels), target.costs, planned.session)
     runs: list[answers.PointRegion] = [
@@ -221,12 +222,12 @@ def _point(point: Point, planned: Planned) -> answers.ReportPoint:
             "last": region.ops[-1],
             "streamed": region.is_streamed,
             "schemes": list(dict.fromkeys(str(group.scheme) for group in region.groups)),
-            "live_bytes": found.fullest.bytes,
-            "macs": found.work.macs,
-            "f": found.work.f,
-            "cost": found.work.cost,
+            "live_bytes": about.fullest.bytes,
+            "macs": about.work.macs,
+            "f": about.work.f,
+            "cost": about.work.cost,
         }
-        for region, found in zip(plan.regions, summary.regions, strict=True)
+        for region, about in zip(plan.regions, summary.regions, strict=True)
     ]
     chosen = plan.regions == planned.plan.regions and plan.arena_bytes == planned.plan.arena_bytes
     return {

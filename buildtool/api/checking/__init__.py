@@ -1,1 +1,1 @@
-"""Checking a target family: its kernels, one operator after the other, against the reference."""
+"""Checks the kernels of a target family against the reference, one operator at a time."""

@@ -1,7 +1,7 @@
-"""Random small networks, each around one operator of a kind, for the kernels of a catalogue.
+"""Random small networks for the kernels of a catalogue, each around one operator of a kind.
 
-The sizes are those at which kernels go wrong: odd ones, one, and just beside the multiples that vector units
-and unrolled loops work in. Weights and inputs use the whole range of int8.
+The sizes are those at which kernels often fail: odd sizes, 1, and sizes next to the multiples of vector units
+and unrolled loops. Weights and inputs use the whole range of int8.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ T = TypeVar("T")
 
 
 def pick(draw: Draw, choices: Sequence[T]) -> T:
-    """One of some values."""
+    """One of `choices`."""
     return choices[int(draw.integers(len(choices)))]
 
 
 def chance(draw: Draw, one_in: int) -> bool:
-    """True once in so many times."""
+    """True once in `one_in` draws, on average."""
     return int(draw.integers(one_in)) == 0
 
 
-def _activation(draw: Draw) -> Activation:
+def _pick_activation(draw: Draw) -> Activation:
     return pick(draw, list(Activation))
 
 
@@ -45,8 +45,8 @@ def _swap(draw: Draw, x: int, other: int) -> tuple[int, int]:
     return (x, other) if chance(draw, 2) else (other, x)
 
 
-def _conv(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
-    """A convolution of `x`, whose window fits into it where nothing is padded."""
+def _add_conv(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
+    """A convolution of `x`; its window fits into `x` where there is no padding."""
     _, height, width, depth = net.shape(x)
     kernel, dilation = pick(draw, KERNELS), (1, 1)
     if chance(draw, 6):
@@ -67,35 +67,35 @@ def _conv(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
         same=not valid,
         groups=1 if depthwise else groups,
         depth_multiplier=(pick(draw, (2, 3)) if chance(draw, 5) else 1) if depthwise else 0,
-        activation=_activation(draw),
+        activation=_pick_activation(draw),
         per_channel=not chance(draw, 3),
         bias=not chance(draw, 4),
     )
 
 
-def _transpose_conv(net: NetBuilder, draw: Draw, x: int, _kind: OpKind) -> int:
+def _add_transpose_conv(net: NetBuilder, draw: Draw, x: int, _kind: OpKind) -> int:
     kernel = pick(draw, ((2, 2), (3, 3), (4, 4), (1, 3)))
     stride = pick(draw, ((1, 1), (2, 2), (2, 2), (3, 3)))
     return net.transpose_conv(x, pick(draw, CHANNELS), kernel=kernel, stride=stride, same=chance(draw, 2))
 
 
-def _dense(net: NetBuilder, draw: Draw, x: int, _kind: OpKind) -> int:
+def _add_dense(net: NetBuilder, draw: Draw, x: int, _kind: OpKind) -> int:
     return net.dense(
         x,
         pick(draw, CHANNELS),
-        activation=_activation(draw),
+        activation=_pick_activation(draw),
         per_channel=chance(draw, 2),
         bias=not chance(draw, 4),
         keep_num_dims=chance(draw, 4),
     )
 
 
-def _elementwise(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
-    """`x` with another tensor, with a constant, with itself, or with one that is broadcast."""
+def _add_elementwise(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
+    """`x` with another tensor, a constant, itself, or a tensor that is broadcast."""
     shape = list(net.shape(x))
     how = int(draw.integers(6))
     if how == 0:
-        return net.elementwise(kind, x, x, _activation(draw))
+        return net.elementwise(kind, x, x, _pick_activation(draw))
     if how == 1:
         other = net.constant(shape)
     elif how == 2:
@@ -104,20 +104,20 @@ def _elementwise(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
         other = net.input((1, 1, 1, shape[3]))
     else:
         other = net.input(shape)
-    return net.elementwise(kind, *_swap(draw, x, other), _activation(draw))
+    return net.elementwise(kind, *_swap(draw, x, other), _pick_activation(draw))
 
 
-def _other(net: NetBuilder, draw: Draw, x: int) -> int:
-    """A second operand: a tensor, a constant, or either with one pixel, one channel or one element."""
+def _add_operand(net: NetBuilder, draw: Draw, x: int) -> int:
+    """A second operand: a tensor or a constant, whole or with one pixel, one channel or one element."""
     shape = list(net.shape(x))
     shapes: list[Sequence[int]] = [(1,), (1, 1, 1, shape[3]), (*shape[:3], 1), shape, shape]
     other = pick(draw, shapes)
     return net.constant(other) if chance(draw, 2) else net.input(other)
 
 
-def _pair_of(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
-    """An extreme, a comparison, ...; truth values where the operator takes them."""
-    other = _other(net, draw, x)
+def _add_pair(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
+    """An operator of two operands, such as an extreme or a comparison; truth values where it takes them."""
+    other = _add_operand(net, draw, x)
     if kind in (OpKind.LOGICAL_AND, OpKind.LOGICAL_OR):
         truth = net.tensor((1,), None, DType.BOOL, np.array([chance(draw, 2)]))
         other = truth if chance(draw, 4) else net.pair(OpKind.GREATER_EQUAL, x, other)
@@ -125,23 +125,23 @@ def _pair_of(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
     return net.pair(kind, *_swap(draw, x, other))
 
 
-def _select(net: NetBuilder, draw: Draw, x: int, _kind: OpKind) -> int:
+def _add_select(net: NetBuilder, draw: Draw, x: int, _kind: OpKind) -> int:
     if chance(draw, 4):  # between two constants
         return net.select(net.pair(OpKind.LESS, x, net.constant((1,))), *(net.constant((1,)) for _ in "ab"))
-    condition = net.pair(OpKind.GREATER, x, _other(net, draw, x))
-    other = _other(net, draw, x)
+    condition = net.pair(OpKind.GREATER, x, _add_operand(net, draw, x))
+    other = _add_operand(net, draw, x)
     return net.select(condition, *_swap(draw, x, other))
 
 
-def _pool(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
+def _add_pool(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
     _, height, width, _ = net.shape(x)
     kernel = pick(draw, ((2, 2), (2, 2), (3, 3), (1, 1), (5, 5), (3, 2), (height, width)))
     stride = pick(draw, ((1, 1), (2, 2), (2, 2), (3, 3), (2, 1)))
     valid = kernel[0] <= height and kernel[1] <= width and chance(draw, 2)
-    return net.pool(kind, x, kernel, stride, not valid, _activation(draw))
+    return net.pool(kind, x, kernel, stride, not valid, _pick_activation(draw))
 
 
-def _pad(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
+def _add_pad(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
     mirror = kind is OpKind.MIRROR_PAD
     most = 1 if mirror else 3
     sides = [(int(draw.integers(most + 1)), int(draw.integers(most + 1))) for _ in range(2)]
@@ -152,7 +152,7 @@ def _pad(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
     return net.pad(x, [(0, 0), *sides, (0, 0)], mode)
 
 
-def _concatenation(net: NetBuilder, draw: Draw, x: int, _kind: OpKind) -> int:
+def _add_concatenation(net: NetBuilder, draw: Draw, x: int, _kind: OpKind) -> int:
     shape, axis = list(net.shape(x)), pick(draw, (3, 3, 3, 1, 2))
     parts = [x]
     for _ in range(int(draw.integers(1, 4))):
@@ -161,15 +161,15 @@ def _concatenation(net: NetBuilder, draw: Draw, x: int, _kind: OpKind) -> int:
     return net.concat(parts, axis)
 
 
-def _split(net: NetBuilder, draw: Draw, x: int, _kind: OpKind) -> int:
-    """The last part; nobody needs the others."""
+def _add_split(net: NetBuilder, draw: Draw, x: int, _kind: OpKind) -> int:
+    """The last part of a split; the others are not used."""
     shape = net.shape(x)
     ways = [(count, axis) for axis in (3, 1, 2) for count in (2, 3, 4) if shape[axis] % count == 0]
     count, axis = pick(draw, ways) if ways else (1, 3)
     return net.split(x, count, axis)[-1]
 
 
-def _slice(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
+def _add_slice(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
     shape = net.shape(x)
     begins = [int(draw.integers(n)) for n in shape]
     strides = [pick(draw, (1, 1, 2)) if kind is OpKind.STRIDED_SLICE else 1 for _ in shape]
@@ -178,7 +178,7 @@ def _slice(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
     return net.move(kind, x, attrs=g.SliceAttrs(tuple(begins), tuple(strides), tuple(extents)))
 
 
-def _resize(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
+def _add_resize(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
     batch, height, width, depth = net.shape(x)
     attrs = g.ResizeAttrs(*pick(draw, ((False, False), (True, False), (False, True))))
     scale = pick(draw, (1, 2, 2, 3))
@@ -186,8 +186,8 @@ def _resize(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
     return net.move(kind, x, shape, attrs)
 
 
-def _convert(net: NetBuilder, draw: Draw, kind: OpKind, shape: Sequence[int]) -> int:
-    """A QUANTIZE or CAST from one type of integers to another, fed by an input of its own."""
+def _add_conversion(net: NetBuilder, draw: Draw, kind: OpKind, shape: Sequence[int]) -> int:
+    """A QUANTIZE or CAST from one integer type to another, with an input of its own."""
     source, result = (DType(f"int{bits}") for bits in pick(draw, DEFS[kind].conversions))
     if source is DType.INT32:
         half = net.input(shape, DType.INT16)
@@ -201,14 +201,14 @@ def _convert(net: NetBuilder, draw: Draw, kind: OpKind, shape: Sequence[int]) ->
     return net.op(kind, (x,), g.Attrs(), net.random_quant(scale, result), result)
 
 
-def _gather(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
+def _add_gather(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
     axis = pick(draw, (1, 2, 3))
     indices = tuple(int(n) for n in draw.integers(0, net.shape(x)[axis], pick(draw, (1, 2, 5, 8))))
     return net.move(kind, x, attrs=g.GatherAttrs(axis, indices))
 
 
-def _squares(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
-    """The input is cut to whole blocks first."""
+def _add_block_move(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
+    """SPACE_TO_DEPTH or DEPTH_TO_SPACE; the input is cut to whole blocks first."""
     batch, rows, columns, depth = net.shape(x)
     block = pick(draw, (2, 2, 3, 4))
     if kind is OpKind.DEPTH_TO_SPACE:
@@ -220,8 +220,8 @@ def _squares(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
     return net.move(kind, y, attrs=g.BlockAttrs(block))
 
 
-def _product(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
-    """The scale leaves values: neither all zero nor all at the ends."""
+def _add_product(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
+    """A product whose scale keeps the results from being all zero or all at the limits."""
     axes = pick(draw, ((3,), (1,), (2,), (2, 3), (1, 3), (1, 2, 3)))
     count = math.prod(net.shape(x)[a] for a in axes)
     logarithm = count * math.log(net.scale(x) * draw.uniform(20, 60)) - math.log(40)
@@ -229,7 +229,7 @@ def _product(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
     return net.op(kind, (x,), g.MeanAttrs(axes, True), q)
 
 
-def _matmul(net: NetBuilder, draw: Draw, x: int, _kind: OpKind) -> int:
+def _add_matmul(net: NetBuilder, draw: Draw, x: int, _kind: OpKind) -> int:
     batch, rows, columns, depth = net.shape(x)
     adj_x, adj_y = chance(draw, 3), chance(draw, 2)
     inner, outer = columns if adj_x else depth, pick(draw, CHANNELS[:10])
@@ -237,14 +237,14 @@ def _matmul(net: NetBuilder, draw: Draw, x: int, _kind: OpKind) -> int:
     return net.matmul(x, net.input(shape), adj_x, adj_y)
 
 
-def _svdf(net: NetBuilder, draw: Draw, x: int, _kind: OpKind) -> int:
-    """Over the means of the channels."""
+def _add_svdf(net: NetBuilder, draw: Draw, x: int, _kind: OpKind) -> int:
+    """An SVDF of the channels' means."""
     memory = pick(draw, (1, 2, 5, 8, 9, 16))
     return svdf(net, net.mean(x), pick(draw, CHANNELS), rank=pick(draw, (1, 1, 2, 3)), memory=memory)
 
 
-def _lstm(net: NetBuilder, draw: Draw, x: int, _kind: OpKind) -> int:
-    """Over the columns of the mean row, with any of its parts."""
+def _add_lstm(net: NetBuilder, draw: Draw, x: int, _kind: OpKind) -> int:
+    """An LSTM over the columns of the mean row, with any of its optional parts."""
     cells = pick(draw, CHANNELS[:12])
     return lstm(
         net,
@@ -264,64 +264,68 @@ _ADDING: dict[str, Adding] = {
     "arg": lambda net, draw, x, kind: net.arg(
         kind, x, pick(draw, (3, 3, 1, 2)), DType.INT64 if chance(draw, 3) else DType.INT32
     ),
-    "concatenation": _concatenation,
-    "conv": _conv,
-    "denied": lambda net, draw, x, kind: net.unary(kind, net.pair(OpKind.LESS, x, _other(net, draw, x))),
-    "dense": _dense,
-    "elementwise": _elementwise,
+    "concatenation": _add_concatenation,
+    "conv": _add_conv,
+    "denied": lambda net, draw, x, kind: net.unary(
+        kind, net.pair(OpKind.LESS, x, _add_operand(net, draw, x))
+    ),
+    "dense": _add_dense,
+    "elementwise": _add_elementwise,
     "extreme": lambda net, draw, x, kind: net.extreme(
         kind, x, pick(draw, ((3,), (1,), (2,), (2, 3), (1, 3))), chance(draw, 2)
     ),
-    "gather": _gather,
+    "gather": _add_gather,
     "looked_up": lambda net, draw, x, _: net.elementwise(  # swish or the like: the rewrite makes one lookup
         OpKind.MUL, x, net.unary(OpKind.LOGISTIC if chance(draw, 2) else OpKind.ABS, x)
     ),
-    "lstm": _lstm,
-    "matmul": _matmul,
+    "lstm": _add_lstm,
+    "matmul": _add_matmul,
     "mean": lambda net, draw, x, _: net.mean(
         x, pick(draw, ((1, 2), (1, 2), (1, 2), (1,), (2,), (3,), (1, 2, 3))), chance(draw, 2)
     ),
     "normalised": lambda net, _, x, kind: net.normalise(kind, x),
-    "pad": _pad,
-    "pair_of": _pair_of,
-    "pool": _pool,
+    "pad": _add_pad,
+    "pair_of": _add_pair,
+    "pool": _add_pool,
     "prelu": lambda net, draw, x, _: net.prelu(
         x, (1, 1, net.shape(x)[3]) if chance(draw, 2) else net.shape(x)[1:]
     ),
-    "product": _product,
+    "product": _add_product,
     "quotient": lambda net, draw, x, kind: net.elementwise(
-        kind, *_swap(draw, x, _other(net, draw, x)), _activation(draw)
+        kind, *_swap(draw, x, _add_operand(net, draw, x)), _pick_activation(draw)
     ),
     "requantize": lambda net, _draw, x, _kind: net.requantize(x),
-    "resize": _resize,
-    "select": _select,
-    "slice": _slice,
+    "resize": _add_resize,
+    "select": _add_select,
+    "slice": _add_slice,
     "softmax": lambda net, draw, x, _: net.softmax(x, pick(draw, (1.0, 1.0, 0.5))),
-    "split": _split,
-    "squares": _squares,
-    "svdf": _svdf,
+    "split": _add_split,
+    "squares": _add_block_move,
+    "svdf": _add_svdf,
     "tile": lambda net, draw, x, kind: net.move(
         kind, x, attrs=g.TileAttrs((1, *(pick(draw, (1, 2, 3)) for _ in range(3))))
     ),
     "transpose": lambda net, draw, x, kind: net.move(
         kind, x, attrs=g.TransposeAttrs(tuple(int(n) for n in draw.permutation(4)))
     ),
-    "transpose_conv": _transpose_conv,
+    "transpose_conv": _add_transpose_conv,
     "unary": lambda net, _, x, kind: net.unary(kind, x),
 }
-# How each kind is added to a network: as its definition says.
-ADDING = {kind: _ADDING[found.case] for kind, found in DEFS.items() if found.case}
-# Kinds that int16 activations may go through, and that have kernels.
+# kind -> the function that adds an operator of the kind to a network
+ADDING = {kind: _ADDING[definition.case] for kind, definition in DEFS.items() if definition.case}
+# Kinds with kernels that int16 activations may go through.
 WIDE = tuple(
     kind
-    for kind, found in DEFS.items()
-    if found.call is not None and any(spelling.int16 is Int16.READ for spelling in found.read)
+    for kind, definition in DEFS.items()
+    if definition.call is not None and any(spelling.int16 is Int16.READ for spelling in definition.read)
 )
 
 
 def network(kind: OpKind, seed: int, among: bool, wide: bool = False) -> Graph:
-    """A network with an operator of `kind`, the same for the same numbers; `among`: between others, so that
-    it can run row by row; `wide`: in int16, or between types of integers. Rewrites may fold some kinds.
+    """Returns a network with an operator of `kind`; equal arguments give equal networks.
+
+    `among`: it is between other operators, so that it can run row by row. `wide`: it is in int16, or
+    converts between integer types. Rewrites may fold some kinds.
     """
     builder = WideNetBuilder if wide else NetBuilder
     draw, net = np.random.default_rng(seed), builder(seed, f"{kind.lower()}_{seed}")
@@ -330,7 +334,7 @@ def network(kind: OpKind, seed: int, among: bool, wide: bool = False) -> Graph:
         sides = (pick(draw, SIDES[4:]), pick(draw, SIDES[4:]))
     shape = (1, *sides, pick(draw, CHANNELS))
     if wide and DEFS[kind].conversions:
-        return net.graph([_convert(net, draw, kind, shape)])
+        return net.graph([_add_conversion(net, draw, kind, shape)])
     x = net.input(shape)
     if among:
         x = net.pool(OpKind.MAX_POOL_2D, x, (2, 2), (1, 1), same=True)

@@ -1,10 +1,10 @@
-"""Checks the kernels of a target family against the reference, each on random operators that it serves.
+"""Checks the kernels of a target family against the reference, each on random operators that it can run.
 
-For every board of the family that runs here, and every kernel of the families that the plugin offers (or the
-board names), networks are drawn until the board's catalogue picks the kernel. Each is planned, emitted,
-compiled, run and compared in every tensor: layer by layer, or among other operators with little memory, where
-the kernel gets rings of rows and windows of columns, and its output may lie on its input as far as its
-contract allows.
+All boards of the family that run here are checked, with every kernel of the families that the plugin offers
+(or the board names). Networks are drawn until the board's catalogue picks the kernel. Each is planned,
+emitted, compiled and run, and every tensor is compared. Half of the networks run layer by layer. The others
+run the kernel among other operators with little memory: it gets rings of rows and windows of columns, and its
+output may overlap its input as far as its contract allows.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from buildtool.schema.boards import CheckAnswer, CheckedKernel, FailedCase
     from buildtool.target.types import KernelVariant, Target
 
-TRIES = 400  # networks that are drawn for a kernel before it counts as not reached
+TRIES = 400  # the largest number of networks that are drawn for a kernel
 INPUTS = 2  # sets of random values for each network
 _WHOLE = "--strategy layerwise"
 _LITTLE = "--objective ram --max-f 3"
@@ -50,7 +50,7 @@ _WAYS = {
 
 
 class Case(NamedTuple):
-    """A network that is drawn for a kernel, as a file, and the options by which it is planned (of _WAYS)."""
+    """A network for a kernel, as a file, and the options for planning it (a key of _WAYS)."""
 
     file: File
     way: str
@@ -60,18 +60,18 @@ def check(request: Asked, session: Session) -> CheckAnswer:
     """The answer to a `target` request."""
     plugin = registry.plugin_named(request.plugin)
     kernels: list[CheckedKernel] = []
-    boards = _boards(request)
+    boards = _choose_boards(request)
     for board in boards:
         target = registry.make_target(load_board(board))
         offers = getattr(plugin, "kernel_families", None)
         offered = {folder.path.name for folder in offers()} if offers else set()
-        wanted = (offered & {family.name for family in target.families}) or set(target.board.core.families)
-        registry.toolchain(target, request.toolchain)  # without one nothing is said of any kernel
+        families = (offered & {family.name for family in target.families}) or set(target.board.core.families)
+        registry.toolchain(target, request.toolchain)  # fails early where there is no compiler
         for kernel in target.kernels:
-            if kernel.sources[0].partition("/")[0] in wanted:
+            if kernel.sources[0].partition("/")[0] in families:
                 kernels.append(_check_kernel(kernel, target, board, request, session))
     if not kernels:
-        text = f"the boards of the plugin '{request.plugin}' have no kernels of a family of its own"
+        text = f"the boards of the plugin '{request.plugin}' have no kernels from its own families"
         raise UsageError(text, hint="a board's file names kernel families in core.families")
     return {
         "plugin": request.plugin,
@@ -82,35 +82,35 @@ def check(request: Asked, session: Session) -> CheckAnswer:
     }
 
 
-def _boards(request: Asked) -> list[Named]:
-    """The boards to run on: those asked for, or those of the family that can be run here."""
+def _choose_boards(request: Asked) -> list[Named]:
+    """The boards to run on: those of the request, or those of the family that run here."""
     boards = {name: registry.load_board(name) for name in registry.board_names()}
     own = [name for name, board in boards.items() if board.family == request.plugin]
     for named in request.boards:
         board = load_board(named)
         if board.family != request.plugin:
-            text = f"board '{board.name}' is of the family '{board.family}', not of '{request.plugin}'"
+            text = f"board '{board.name}' belongs to the family '{board.family}', not to '{request.plugin}'"
             raise UsageError(text, option="boards", hint=did_you_mean(board.name, own))
     if request.boards:
         return list(request.boards)
     able: list[Named] = [name for name in own if boards[name].own_emulator is not None]
     if not able:
         text = f"no board of the plugin '{request.plugin}' can be run here"
-        raise UsageError(text, hint="a board's file says in [emulator] what runs its images")
+        raise UsageError(text, hint="[emulator] in a board's file names the program that runs its firmware")
     return able
 
 
 def _check_kernel(
     kernel: KernelVariant, target: Target, board: Named, request: Asked, session: Session
 ) -> CheckedKernel:
-    """One kernel on `request.cases` networks; it ends with the first that fails."""
-    done, values, among = 0, 0, 0
+    """Checks a kernel on `request.cases` networks; stops at the first that fails."""
+    count, values, among = 0, 0, 0
     failed: FailedCase | None = None
-    for case in _cases(kernel, target, request):
-        number = f"network {done + 1} of {request.cases}"
+    for case in _draw_cases(kernel, target, request):
+        number = f"network {count + 1} of {request.cases}"
         session.tell(f"{target.board.name}: {kernel.name} for {kernel.op}, {number}")
-        failed, compared = _run(case, board, request, session)
-        done, values, among = done + 1, values + compared, among + (case.way != _WHOLE)
+        failed, compared = _run_case(case, board, request, session)
+        count, values, among = count + 1, values + compared, among + (case.way != _WHOLE)
         if failed is not None:
             break
     return {
@@ -118,16 +118,16 @@ def _check_kernel(
         "kernel": kernel.name,
         "operator": kernel.op,
         "symbol": kernel.symbol,
-        "cases": done,
+        "cases": count,
         "among": among,
         "values": values,
-        "reached": done > 0,
+        "reached": count > 0,
         "failed": failed,
     }
 
 
-def _cases(kernel: KernelVariant, target: Target, request: Asked) -> Iterator[Case]:
-    """Networks for which the board picks the kernel; every second one has several operators."""
+def _draw_cases(kernel: KernelVariant, target: Target, request: Asked) -> Iterator[Case]:
+    """Yields networks for which the board picks the kernel; every second one has several operators."""
     kind = OpKind(kernel.op)
     wide = kernel.types != BYTES and kind in WIDE
     if kind not in ADDING and not wide:
@@ -140,9 +140,9 @@ def _cases(kernel: KernelVariant, target: Target, request: Asked) -> Iterator[Ca
         try:
             planned = rewrite(graph)
             picked = select_all(target, planned)
-        except TargetError:  # a formula that cannot be computed, say
+        except TargetError:  # for example, a formula that cannot be computed
             raise
-        except BuildtoolError:  # what no kernel serves is no case for this one
+        except BuildtoolError:  # no kernel can run this network
             continue
         pairs = zip(planned.ops, picked, strict=True)
         if any(op.kind not in ALIAS_KINDS and variant == kernel for op, variant in pairs):
@@ -153,13 +153,16 @@ def _cases(kernel: KernelVariant, target: Target, request: Asked) -> Iterator[Ca
                 return
 
 
-def _run(case: Case, board: Named, request: Asked, session: Session) -> tuple[FailedCase | None, int]:
-    """Runs a network on the board and compares every tensor; the failure or None, and the values compared."""
+def _run_case(case: Case, board: Named, request: Asked, session: Session) -> tuple[FailedCase | None, int]:
+    """Runs a network on the board and compares every tensor.
+
+    Returns the failure or None, and the number of values that were compared.
+    """
     choice, inputs = TargetChoice(board, request.toolchain), Inputs(None, INPUTS, request.seed)
-    wanted = Validate(model=case.file, target=choice, options=_WAYS[case.way], inputs=inputs, tensors=True)
+    validate = Validate(model=case.file, target=choice, options=_WAYS[case.way], inputs=inputs, tensors=True)
     values = 0
     try:
-        answer = validation(wanted, session)
+        answer = validation(validate, session)
         values, first = answer["output_values"], answer["first_difference"]
         if answer["exact"]:
             return None, values

@@ -1,10 +1,10 @@
-"""The requests: what each kind is called, which options it takes, its type, what answers it.
+"""The requests: each kind's name, its options, its type and its handler.
 
-A request is a mapping with `kind`, the options that the kind takes as keys, and those of planning or counting
-under `options`. What is not known, of a wrong type, or without effect is refused.
+A request is a mapping with `kind`, the options of the kind as keys, and the options of planning or counting
+under `options`. Values that are unknown, of a wrong type or without effect are refused.
 
-A leaf as the client is: base and options alone. What answers a kind is imported when it is asked. Begin at
-parts.py; kinds.py has the kinds.
+This package depends only on base and options, as the client imports it. The handler of a kind is imported
+when it is needed. Begin with parts.py. kinds.py has the kinds.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from buildtool.api.requests.parts import TYPES, Needs, Request, Values
 from buildtool.base.errors import UsageError, did_you_mean
 from buildtool.options import Group, Option
 
-EVERY_KIND = tuple(TYPES)  # as pages list them
-KINDS = tuple(kind for kind in EVERY_KIND if TYPES[kind][0].handler)  # the command alone answers the other
+EVERY_KIND = tuple(TYPES)  # in the order of the pages
+KINDS = tuple(kind for kind in EVERY_KIND if TYPES[kind][0].handler)  # only the command answers the other
 
 
 def type_of(kind: str) -> type[Request]:
-    """The type of a kind's requests; the kind is one of EVERY_KIND."""
+    """The type of the requests of a kind in EVERY_KIND."""
     return TYPES[kind][0]
 
 
 def options_of(kind: str, *groups: Group) -> tuple[Option, ...]:
-    """The options that a kind of request takes; of some groups only."""
+    """The options of a kind of request, of all groups or only of `groups`."""
     return type_of(kind).taken(*groups)
 
 
@@ -37,17 +37,17 @@ def request_type(request: Mapping[str, object]) -> type[Request] | None:
 
 
 def needs(request: Mapping[str, object]) -> Needs:
-    """What the answer to a request depends on, besides what the request names."""
-    of = request_type(request)
-    return Needs.PROGRAMS if of is None else of.needs
+    """What the answer to a request depends on, besides the files that the request names."""
+    type_ = request_type(request)
+    return Needs.PROGRAMS if type_ is None else type_.needs
 
 
 def parse(request: Mapping[str, object]) -> Request:
-    """The request that plain values describe; UsageError for whatever is wrong with them."""
+    """Returns the request that plain values describe; UsageError where a value is wrong."""
     if not isinstance(request, Mapping):
         raise UsageError("a request must be a mapping with a 'kind'")
-    of = request_type(request)
-    if of is None:
+    type_ = request_type(request)
+    if type_ is None:
         kind = request.get("kind")
         raise UsageError(f"unknown kind of request {kind!r}", hint=did_you_mean(str(kind), KINDS))
-    return of.read(Values(of, request))
+    return type_.read(Values(type_, request))

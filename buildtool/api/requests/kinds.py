@@ -1,4 +1,4 @@
-"""The kinds of requests, as pages list them: what each takes, what answers it, what it depends on."""
+"""The kinds of requests, in the order of the pages: each kind's options, handler and dependencies."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from buildtool.base.files import File, Named
     from buildtool.options.values import NetworkOptions, PlanOptions, TargetChoice
 
-NETWORKS = (".onnx", ".cfg")  # what is counted without a board
+NETWORKS = (".onnx", ".cfg")  # files whose memory is counted without a board
 
 
 class Analyze(
@@ -44,9 +44,9 @@ class Analyze(
     needs=Needs.COMPILERS,
     prepared=True,
 ):
-    """Whether a model fits each board (none: every known one), what binds and what would help.
+    """Whether a model fits each board (none: every known board), what binds and what would help.
 
-    `target`: what goes with each board, without one.
+    `target` has the settings that go with each board, without a board's name.
     """
 
     model: Named
@@ -56,7 +56,7 @@ class Analyze(
 
     @classmethod
     def read(cls, values: Values) -> Request:
-        """The request: of boards, or of a file that is counted without one."""
+        """Returns the request for boards, or for a file that is counted without a board."""
         from buildtool.options.values import network_options
 
         model, boards = values.value("model"), values.value("boards", ())
@@ -64,15 +64,15 @@ class Analyze(
         if name.endswith(NETWORKS) and not (boards and name.endswith(".onnx")):
             if boards:
                 raise UsageError("no board runs Darknet files", path=model.path, hint=suggest(boards=None))
-            for named in TARGET:
-                if named in values.given:
-                    raise table.without_board(named)
+            for option in TARGET:
+                if option in values.given:
+                    raise table.without_board(option)
             return AnalyzeNetwork(model=model, options=network_options(values.options))
         return super().read(values)
 
 
 class AnalyzeNetwork(Request, kind="analyze", handler="api.answers.networks:network_analysis"):
-    """What the memory of an ONNX or Darknet file would be, whatever its element type."""
+    """The memory figures of an ONNX or Darknet file of any element type."""
 
     model: File
     options: NetworkOptions
@@ -88,19 +88,19 @@ class Trace(Planning, handler="api.answers.planreport:traced"):
     """A plan over time, for trace viewers."""
 
 
-# A front is all plans within limits: nothing chooses one.
+# A front has all plans within limits. The options that choose one plan do not apply.
 _OF_ONE_PLAN = {"strategy", "objective", "segments", "plan"}
 _FRONT = tuple(name for name in Planning.takes if name not in _OF_ONE_PLAN)
 
 
 class Front(Planning, takes=_FRONT, handler="api.answers.fronts:front_of", prepared=True):
-    """All plans that no other beats in memory and work."""
+    """The Pareto front of memory and work."""
 
     peers: bool = False
 
 
 class Report(Planning, handler="api.answers.reporting:report_of", needs=Needs.COMPILERS):
-    """A plan with all that a page about it draws, whether it fits or not; `peers`: as for `front`."""
+    """A plan with all data of its page, whether it fits or not; `peers` as for `front`."""
 
     peers: bool = False
 
@@ -112,9 +112,9 @@ class Describe(
     needs=Needs.COMPILERS,
     prepared=True,
 ):
-    """What a build system has to know to build for a board, and with `model` that network.
+    """The description of a board, and of the network `model` if it is given, for build systems.
 
-    `name`: the prefix of the network's C interface ("": the model's name).
+    `name` is the prefix of the network's C interface ("": the model's name).
     """
 
     model: Named | None = None
@@ -124,14 +124,14 @@ class Describe(
 
     @classmethod
     def read(cls, values: Values) -> Request:
-        """The request; a name without a model has no effect."""
+        """Returns the request; a name without a model has no effect."""
         if values.given.get("name", "") and "model" not in values.given:
             raise table.idle("name", "it has no effect without a model")
         return super().read(values)
 
 
 class Emit(Planning, handler="api.answers.building:emit", prepared=True):
-    """The sources of a network; `name`: the prefix of its C interface ("": the model's name)."""
+    """The sources of a network; `name` is the prefix of its C interface ("": the model's name)."""
 
     name: str = ""
 
@@ -155,7 +155,10 @@ class Bundle(Planning, handler="api.bundling:answer", needs=Needs.PROGRAMS):
 
 
 class Sizes(Request, takes=FLASHED, handler="api.answers.building:sizes", needs=Needs.PROGRAMS):
-    """What a linked image takes of each of the board's memories; `map`: what its linker wrote with it."""
+    """The bytes that a linked firmware image takes of each memory of the board.
+
+    `map` is the file that the linker wrote with the image.
+    """
 
     board: Named
     elf: File
@@ -169,10 +172,12 @@ class Validate(
     handler="firmware.run.validation:validation",
     needs=Needs.PROGRAMS,
 ):
-    """A run that is compared with the reference; `made`: of this image, not of one that is built here.
+    """A run that is compared with the reference.
 
-    `desk`: over a wire, which the target's choice names. `sequence`: inputs from one reset of the state to
-    the next; 0: half of the random ones, one of a data set.
+    `made` is a given firmware image, which is run instead of one that is built here. `desk` says how to
+    reach an attached board or an emulator's UART, over the link that `target` names. `sequence` is the
+    number of inputs from one reset of the state to the next (0: half of the random inputs, or one input
+    of a data set).
     """
 
     made: Made | None = None
@@ -185,7 +190,7 @@ class Validate(
 
     @classmethod
     def read(cls, values: Values) -> Request:
-        """The request: on inputs, or on a data set."""
+        """Returns the request for inputs, or for a data set."""
         data = values.data()
         if data is None:
             return super().read(values)
@@ -194,7 +199,7 @@ class Validate(
 
 
 class ValidateData(Validate, kind="validate", handler="firmware.run.dataset:dataset_validation"):
-    """The same on a data set, in place of `inputs`."""
+    """The same on a data set instead of `inputs`."""
 
     data: Data
 
@@ -205,7 +210,7 @@ class Profile(
     handler="firmware.run.profiling:profiling",
     needs=Needs.PROGRAMS,
 ):
-    """A run that counts the instructions of every operator; `made`, `desk`: as for `validate`."""
+    """A run that counts the instructions of every operator; `made` and `desk` as for `validate`."""
 
     made: Made | None = None
     inputs: Inputs = RANDOM
@@ -219,7 +224,7 @@ class Debug(
     handler="firmware.run.handover:debugging",
     needs=Needs.PROGRAMS,
 ):
-    """A run under a debugger that connects to `port`; `made`: as for `validate`. Built for a debugger."""
+    """A debug build that runs under a debugger, which connects to `port`; `made` as for `validate`."""
 
     made: Made | None = None
     inputs: Inputs = RANDOM
@@ -227,11 +232,11 @@ class Debug(
 
     @classmethod
     def read(cls, values: Values) -> Request:
-        """The request; an image of a build is a file, which the debugger reads."""
+        """Returns the request; the debugger needs the firmware image as a file."""
         request = super().read(values)
         assert isinstance(request, cls)
         if request.made is not None and request.made.elf.data is not None:
-            raise UsageError("an image for a debugger has to be a file, not bytes", option="elf")
+            raise UsageError("a firmware image for a debugger has to be a file, not bytes", option="elf")
         return request
 
 
@@ -241,14 +246,14 @@ class Flash(
     handler="firmware.run.handover:flash",
     needs=Needs.PROGRAMS,
 ):
-    """Test firmware that answers over a wire, for a board's flash; `made`: as for `validate`."""
+    """Test firmware that answers over a link, for a board's flash; `made` as for `validate`."""
 
     made: Made | None = None
     tool: str = ""
 
 
 class Ops(Request, handler="api.answers.lists:ops"):
-    """Which operators run, and by which kernel, on every known board; with `model`, those that it has."""
+    """The operators that run on every known board, and their kernels; with `model`, those of the model."""
 
     model: Named | None = None
 
@@ -258,8 +263,9 @@ class Boards(Request, handler="api.answers.lists:boards"):
 
 
 class Target(Request, handler="api.checking.check:check", needs=Needs.PROGRAMS):
-    """The kernels of a target plugin against the reference, on `boards` (none: all that can be run).
-    `cases`: random networks for each kernel, made from `seed`.
+    """A check of a target plugin's kernels against the reference, on `boards` (none: all that can be run).
+
+    `cases` is the number of random networks for each kernel, which are drawn from `seed`.
     """
 
     plugin: str
@@ -270,13 +276,13 @@ class Target(Request, handler="api.checking.check:check", needs=Needs.PROGRAMS):
 
 
 class Zoo(Request, handler="api.answers.lists:zoo"):
-    """The networks that can be made by name; with `model`, that one's file."""
+    """The networks that can be made by name; with `model`, the file of that network."""
 
     model: str = ""
 
     @classmethod
     def read(cls, values: Values) -> Request:
-        """The request; a model is given by its name, not as a file."""
+        """Returns the request; a model is given by its name, not as a file."""
         model = values.given.get("model", "")
         if not isinstance(model, str):
             raise UsageError("it must be the name of a network", option="model")
@@ -284,7 +290,7 @@ class Zoo(Request, handler="api.answers.lists:zoo"):
 
 
 class Arena(Request, handler="api.answers.arena:arena"):
-    """An arena problem; `capacity` in bytes and `budget` in nodes, where there are such limits."""
+    """An arena problem; `capacity` is in bytes and `budget` in nodes (None: no such limit)."""
 
     file: File
     capacity: int | None = None
@@ -306,4 +312,4 @@ class Split(
     answers="SplitAnswer",
     needs=Needs.PROGRAMS,
 ):
-    """A network that is split for a board: the command answers it, and has a type of its own for it."""
+    """A network that is split for a board; only the command answers this, and it has its own request type."""

@@ -1,4 +1,4 @@
-"""What requests are made of: the type of all of them, parts that several have, and how they are read."""
+"""The parts of requests: the type of all requests, parts that several kinds have, and how values are read."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from buildtool.base.modes import Format, On
 from buildtool.options import NESTED, Group, Option
 from buildtool.options.table import DATA
 
-if TYPE_CHECKING:  # a build system that asks what a kind takes reads no request
+if TYPE_CHECKING:  # a build system that needs only the options of a kind reads no request
     from buildtool.base.files import File, Named
     from buildtool.options.values import Lock, PlanOptions, TargetChoice, Wanted
 
@@ -29,25 +29,26 @@ INPUT = ("input", "inputs", "seed")
 
 
 class Needs(enum.Enum):
-    """What an answer depends on, besides what the request names."""
+    """What an answer depends on, besides the files that the request names."""
 
-    NOTHING = enum.auto()  # a daemon answers, and keeps the answer
-    COMPILERS = enum.auto()  # those of the caller's environment: a daemon answers, and keeps nothing
-    PROGRAMS = enum.auto()  # that run: they belong to the caller's own processes
+    NOTHING = enum.auto()  # a daemon answers and keeps the answer
+    COMPILERS = enum.auto()  # the compilers of the caller's environment: a daemon answers and keeps nothing
+    PROGRAMS = enum.auto()  # other programs are started: only in the caller's own processes
 
 
-TYPES: dict[str, list[type[Request]]] = {}  # of every kind: what is asked may be answered in several ways
+TYPES: dict[str, list[type[Request]]] = {}  # kind -> its types, as a kind may have several handlers
 
 
 @dataclass_transform(kw_only_default=True, frozen_default=True)
 class Request:
-    """A request of some kind; its class describes the kind.
+    """A request; each class describes one kind.
 
-    It is like a dataclass, which a build system that asks nothing would need too long to make. A field that
-    is named as an option is that option. `takes`: the names of the options that its other fields are made
-    of; all others are refused. `handler`: the function of the request and a session that answers it, as
-    module:function below buildtool; its return type is the type of the answer (where the command answers,
-    `answers` names it). `prepared`: whether a daemon answers it again when its files are saved.
+    It works like a dataclass. A real dataclass takes too long to create for a build system that only
+    lists options. A field with the name of an option is that option. `takes` has the names of the options
+    that the other fields are made of. All other options are refused. `handler` is the function that
+    answers, as module:function below buildtool. It takes the request and a session, and its return type
+    is the type of the answer. Where the command answers, `answers` names that type. `prepared` says
+    whether a daemon answers the request again when its files are saved.
     """
 
     kind: ClassVar[str]
@@ -56,10 +57,10 @@ class Request:
     needs: ClassVar[Needs] = Needs.NOTHING
     prepared: ClassVar[bool] = False
     answers: ClassVar[str] = ""
-    names: ClassVar[tuple[str, ...]] = ()  # of all fields
+    names: ClassVar[tuple[str, ...]] = ()  # the names of all fields
 
     def __init_subclass__(cls, **about: Any) -> None:
-        """`about`: the class's own values of the variables above."""
+        """`about` has the class's own values of the variables above."""
         cls.kind = cls.__name__.lower()
         for name, value in about.items():
             setattr(cls, name, value)
@@ -69,10 +70,10 @@ class Request:
         if cls.handler or cls.answers:
             TYPES.setdefault(cls.kind, []).append(cls)
 
-    def __init__(self, **given: Any) -> None:
+    def __init__(self, **fields: Any) -> None:
         for name in self.names:
-            vars(self)[name] = given.pop(name) if name in given else getattr(type(self), name)
-        assert not given, given
+            vars(self)[name] = fields.pop(name) if name in fields else getattr(type(self), name)
+        assert not fields, fields
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and vars(self) == vars(other)
@@ -82,17 +83,17 @@ class Request:
 
     @classmethod
     def read(cls, values: Values) -> Request:
-        """The request made of values, field by field: of two mistakes the first field's is reported."""
+        """Returns the request of the values; of two wrong fields, the first is reported."""
         return cls(**{name: values.field(cls, name) for name in cls.names})
 
     @classmethod
     def taken(cls, *groups: Group) -> tuple[Option, ...]:
-        """The options that the kind takes; of some groups only."""
+        """The options of the kind, of all groups or only of `groups`."""
         return tuple(o for o in table.OPTIONS if o.name in cls.takes and (not groups or o.group in groups))
 
 
 class Planning(Request, takes=("board", *TARGET, *PLANNING, "plan")):
-    """What every request that plans one network for one board says; `lock`: the plan that it runs by."""
+    """The part of every request that plans a network for a board; `lock` is a given plan to use."""
 
     target: TargetChoice
     lock: Lock | None = None
@@ -102,7 +103,7 @@ class Planning(Request, takes=("board", *TARGET, *PLANNING, "plan")):
 
 @dataclass(frozen=True)
 class Inputs:
-    """What a network is run on: a .npy file, or `count` sets of random values (0: one, or more for state)."""
+    """The inputs of a network: a .npy file, or `count` sets of random values (0: one, or more for state)."""
 
     file: File | None = None
     count: int = 0
@@ -113,7 +114,7 @@ RANDOM = Inputs()
 
 
 class Flashing(NamedTuple):
-    """What the files for flash are written as; `sign`: the key for MCUboot, `version`: in its header."""
+    """The formats of the files for flash; `sign` is the key for MCUboot, and `version` is for its header."""
 
     formats: tuple[Format, ...] = (Format.BIN,)
     sign: File | None = None
@@ -124,15 +125,17 @@ AS_BIN = Flashing()
 
 
 class Made(NamedTuple):
-    """What a build made: the linked image, and the plan that it was emitted from."""
+    """The result of a build: the linked firmware image, and the plan that it was emitted from."""
 
     elf: File
     plan: File
 
 
 class OnDesk(NamedTuple):
-    """A run over a wire: of a board on the desk, or of an emulator's UART. `port`: "" for the only one;
-    `is_flashed`: the board has the image already; `tool`: flashes it ("": the first that is installed).
+    """A run over a link: on an attached board, or over an emulator's UART.
+
+    `port` is "" for the only one. `is_flashed`: the firmware image is on the board already. `tool`
+    flashes it ("": the first that is installed).
     """
 
     port: str = ""
@@ -142,8 +145,9 @@ class OnDesk(NamedTuple):
 
 
 class Data(NamedTuple):
-    """A data set; `through`: how many inputs go through the firmware (None: by an estimate); `scores`: the
-    name of the output whose largest value is the class ("": the only one that can be).
+    """A data set; `through` is the number of inputs for the firmware (None: by an estimate).
+
+    `scores` is the name of the output whose largest value is the class ("": the only possible one).
     """
 
     wanted: Wanted
@@ -152,44 +156,45 @@ class Data(NamedTuple):
 
 
 class Values:
-    """The values of a request, parsed as the table of options says."""
+    """The values of a request, parsed by the table of options."""
 
     def __init__(self, of: type[Request], request: Mapping[str, object]) -> None:
         self.kind = of.kind
-        known = [option.name for option in of.taken() if option.group not in NESTED]
+        keys = [option.name for option in of.taken() if option.group not in NESTED]
         nested = [option.name for option in of.taken(*NESTED)]
         outer = {name: value for name, value in request.items() if name not in ("kind", "options")}
-        self.given = self._parsed(outer, known, nested)
+        self.given = self._parse(outer, keys, nested)
         inner = {} if request.get("options") is None else request["options"]
         if not isinstance(inner, Mapping):
             raise UsageError("'options' must be a mapping of options to values")
         if not nested and inner:
-            raise table.refuse_unknown(of.kind, str(next(iter(inner))), known, "the options")
-        self.options = self._parsed(inner, nested, known, "the options of a request")
+            raise table.refuse_unknown(of.kind, str(next(iter(inner))), keys, "the options")
+        self.options = self._parse(inner, nested, keys, "the options of a request")
 
-    def _parsed(
-        self, values: Mapping[str, object], known: list[str], elsewhere: list[str], where: str = ""
+    def _parse(
+        self, values: Mapping[str, object], keys: list[str], elsewhere: list[str], where: str = ""
     ) -> dict[str, Any]:
+        """Parses values of options in `keys`; options in `elsewhere` are refused with their right place."""
         parsed = {}
         for name, value in values.items():
             if name in elsewhere:
                 place = "inside 'options'" if not where else "beside 'options'"
                 raise UsageError(f"'{name}' belongs {place} in a request of kind '{self.kind}'")
-            if name not in known:
-                names = known if where or not elsewhere else [*known, "options"]
+            if name not in keys:
+                names = keys if where or not elsewhere else [*keys, "options"]
                 raise table.refuse_unknown(self.kind, str(name), names, where)
             if value is not None:
                 parsed[name] = table.parse(name, value)
         return parsed
 
     def need(self, name: str) -> Any:
-        """The value of a key that the kind needs."""
+        """Returns the value of a key that the kind needs; UsageError where it is missing."""
         if name not in self.given:
             raise UsageError(f"a request of kind '{self.kind}' needs '{name}'", option=name)
         return self.given[name]
 
     def some(self, *names: str) -> dict[str, Any]:
-        """The values of those keys that are given; the others have their defaults elsewhere."""
+        """The given values of these keys; the keys that are not given have their defaults elsewhere."""
         return {name: self.given[name] for name in names if name in self.given}
 
     def field(self, of: type[Request], name: str) -> Any:
@@ -197,7 +202,7 @@ class Values:
         return _PARTS[name](self) if name in _PARTS else self.value(name, getattr(of, name, MISSING))
 
     def value(self, name: str, default: Any = MISSING) -> Any:
-        """The value of a key, as files if it names files. Without a default it is needed."""
+        """The value of a key, as files if it names files; without a default, the key is needed."""
         from buildtool.base.files import to_file
 
         option = table.BY_NAME[name]
@@ -212,7 +217,7 @@ class Values:
         return tuple(to_file(one, suffixes) for one in value) if option.many else to_file(value, suffixes)
 
     def target(self) -> TargetChoice:
-        """The board and its settings; for several boards ("") the settings alone."""
+        """The board and its settings; only the settings for `analyze`, which may have several boards."""
         from buildtool.options.values import TargetChoice
 
         return TargetChoice(
@@ -224,7 +229,10 @@ class Values:
         )
 
     def wire(self) -> str:
-        """The wire by which test firmware answers; "": by files of an emulator; ANY_WIRE: the board's own."""
+        """The link over which test firmware answers.
+
+        "" means the files of an emulator, and ANY_WIRE the board's own link.
+        """
         from buildtool.options.values import ANY_WIRE
 
         kind, _ = self.given.get("wire", ("", ""))
@@ -232,33 +240,33 @@ class Values:
         return kind or (ANY_WIRE if on_desk else "")
 
     def desk(self) -> OnDesk | None:
-        """How a run reaches a board; UsageError for what has no effect."""
+        """How a run reaches a board; UsageError for options without effect."""
         kind, port = self.given.get("wire", ("", ""))
         if self.given.get("on", On.EMULATOR) == On.BOARD:
             flashed = self.given.get("flashed", False)
             if flashed and self.given.get("tensors", False):
-                text = "of every tensor an image of its own is built, which has to be flashed"
+                text = "comparing every tensor needs another firmware image, which has to be flashed"
                 raise table.idle("flashed", text)
             return OnDesk(port, False, flashed, self.given.get("tool", ""))
         for name in ("flashed", "tool"):
             if self.given.get(name):
                 raise UsageError("it has no effect in an emulator", option=name, hint=suggest(on="board"))
         if port or kind == "rtt":  # semihosting is QEMU's own
-            text = "an emulator is reached by the UART that it has" if port else "no emulator has RTT"
+            text = "an emulator has its own UART, and no port" if port else "no emulator has RTT"
             raise UsageError(text, option="wire", hint=[suggest(on="board"), suggest(wire="serial")])
         return OnDesk(is_emulated=True) if kind else None
 
     def planning(self) -> PlanOptions:
-        """How to plan."""
+        """The options of planning."""
         from buildtool.options.values import PlanOptions
 
         for name in COUNTING:
             if name in self.options:
-                raise table.idle(name, "it is for ONNX and Darknet files that are counted without a board")
+                raise table.idle(name, "it is only for ONNX and Darknet files, which need no board")
         return PlanOptions(**table.together(self.options))
 
     def flashing(self) -> Flashing:
-        """The files for flash; only a signed image has a version."""
+        """The files for flash; only a signed file has a version."""
         sign = self.value("sign", None)
         if "image_version" in self.given and sign is None:
             raise table.idle("image_version", "it has no effect without 'sign'")
@@ -266,7 +274,7 @@ class Values:
         return Flashing(formats, sign, self.given.get("image_version", "0.0.0" if sign else ""))
 
     def lock(self) -> Lock | None:
-        """The plan that is given without an image; options that decide how a plan is made are refused."""
+        """The given plan, where no firmware image is given; options that decide about plans are refused."""
         from buildtool.options.values import Lock
 
         if "plan" not in self.given or "elf" in self.given:
@@ -275,19 +283,19 @@ class Values:
         return Lock(self.value("plan"), self.options.get("image"))
 
     def made(self) -> Made | None:
-        """The image and plan of a build; options that decide how they are made are refused."""
+        """The given firmware image and its plan; options that decide how they are made are refused."""
         if "elf" not in self.given:
             return None
         if "plan" not in self.given:
             raise UsageError(
-                "'elf' needs 'plan': an image is run by the plan that it was built from",
+                "'elf' needs 'plan': a firmware image needs the plan that it was built from",
                 option="elf",
                 hint="the .plan is emitted with the network's sources",
             )
-        # to compare every tensor, an image of its own is built
+        # comparing every tensor compiles another firmware image
         compiled = () if self.given.get("tensors", False) else ("toolchain", "debug")
         for name in (*self.options, *(one for one in ("sanitize", *compiled) if one in self.given)):
-            raise table.idle(name, "it has no effect, because the image and its plan are given")
+            raise table.idle(name, "it has no effect, because the firmware image and its plan are given")
         return Made(self.value("elf"), self.value("plan"))
 
     def inputs(self) -> Inputs:
@@ -296,36 +304,36 @@ class Values:
         if "input" in given:
             for name in ("inputs", "seed"):
                 if name in given:
-                    raise table.idle(name, "the input comes from a file, so that there are no random ones")
+                    raise table.idle(name, "the input comes from a file, so there are no random inputs")
             return Inputs(self.value("input"))
         return Inputs(None, self.given.get("inputs", 0), self.given.get("seed", 0))
 
     def data(self) -> Data | None:
-        """A data set; UsageError for what has no effect on one, or without one."""
+        """The data set, if there is one; UsageError for options without effect."""
         given = self.given
         if "data" not in given:
-            for name in DATA:  # random inputs follow one another, too
+            for name in DATA:  # `sequence` applies to random inputs, too
                 if given.get(name) and name != "sequence":
                     raise table.idle(name, "it has no effect without a data set")
             return None
         for name in ("input", "inputs", "tensors"):
             if given.get(name):
                 raise table.idle(name, "it has no effect on a data set")
-        alone = self.given.get("reference_only", False)
+        reference_only = self.given.get("reference_only", False)
         for name in ("through_firmware", "elf", "sanitize", "flashed", "tool", "wire"):
-            if alone and given.get(name):
-                text = "it has no effect, because the reference alone is run"
+            if reference_only and given.get(name):
+                text = "it has no effect, because only the reference is run"
                 raise UsageError(text, option=name, hint=suggest(reference_only=None))
         if "seed" in given and "limit" not in given:
             raise table.idle("seed", "it has no effect without a limit: the whole data set is run")
         from buildtool.options.values import Wanted
 
-        own = self.some("limit", "seed", "resize", "normalise")
-        wanted = Wanted(self.value("data"), self.value("labels", None), **own)
-        through = 0 if alone else self.given.get("through_firmware", None)
+        settings = self.some("limit", "seed", "resize", "normalise")
+        wanted = Wanted(self.value("data"), self.value("labels", None), **settings)
+        through = 0 if reference_only else self.given.get("through_firmware", None)
         return Data(wanted, through, self.given.get("scores", ""))
 
 
-# The fields of requests that are made of several options.
+# The fields of requests that consist of several options.
 _PARTS: dict[str, Callable[[Values], Any]] = {"options": Values.planning}
 _PARTS |= {name: getattr(Values, name) for name in ("target", "lock", "flashing", "made", "inputs", "desk")}

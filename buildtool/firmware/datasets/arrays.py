@@ -1,4 +1,4 @@
-"""Arrays as inputs of a network: of .npy and .npz files, random ones, and those of data sets."""
+"""Arrays as inputs of a network: from .npy and .npz files, random ones, and those of data sets."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 Array = npt.NDArray[np.generic]
 MOST_INPUT_BYTES = 1 << 30  # of a .npy file with one input
 MOST_BYTES = 1 << 31  # of all arrays of an archive, unpacked
-_STEP = 1 << 20  # bytes that are skipped at a time
+_STEP = 1 << 20  # bytes to skip at a time
 _NPY, _NPZ = "numpy.save makes such a file", "numpy.savez makes such a file"
 
 
@@ -35,7 +35,10 @@ _NPY, _NPZ = "numpy.save makes such a file", "numpy.savez makes such a file"
 
 @dataclass(frozen=True)
 class Header:
-    """The header of a .npy file. `bytes`: its length; `by_columns`: the elements are in Fortran's order."""
+    """The header of a .npy file.
+
+    `bytes` is its length. `by_columns`: the elements are in Fortran's order.
+    """
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
@@ -44,41 +47,42 @@ class Header:
 
     @property
     def elements_bytes(self) -> int:
-        """The size of all elements."""
+        """The size of all elements, in bytes."""
         return math.prod(self.shape) * self.dtype.itemsize
 
 
 def parse_npy(data: bytes, path: str, what: str = "the input") -> Array:
-    """The array of a .npy file's bytes, of which it is a view; `what` names it in errors.
+    """Returns the array of a .npy file's bytes, without copying them; `what` names it in errors.
 
-    Raises UsageError for bytes that are not such a file of numbers.
+    UsageError for other files, and for arrays that do not contain numbers.
     """
     if data.startswith(b"PK"):
         raise UsageError(f"{what} is an archive of arrays, not one array", path=path, hint=_NPY)
-    head = _header(io.BytesIO(data), len(data), path, what)
+    head = _read_header(io.BytesIO(data), len(data), path, what)
     array = np.frombuffer(data, head.dtype, offset=head.bytes)
     return array.reshape(head.shape, order="F" if head.by_columns else "C")
 
 
-def _header(file: IO[bytes], size: int, path: str, what: str) -> Header:
-    """Reads the header of a .npy file of `size` bytes; the elements follow in `file`.
+def _read_header(file: IO[bytes], size: int, path: str, what: str) -> Header:
+    """Reads the header of a .npy file of `size` bytes; then the elements follow in `file`.
 
-    Raises UsageError for bytes that are not such a file of numbers, or not of the size that it says.
+    UsageError for other files, for arrays that do not contain numbers, and where the size does not match
+    the header.
     """
     try:
-        with warnings.catch_warnings(action="ignore"):  # of headers that Python 2 wrote
+        with warnings.catch_warnings(action="ignore"):  # about headers that Python 2 wrote
             is_first = np.lib.format.read_magic(file)[0] == 1
-            read = np.lib.format.read_array_header_1_0 if is_first else np.lib.format.read_array_header_2_0
-            shape, by_columns, dtype = read(file)
+            reader = np.lib.format.read_array_header_1_0 if is_first else np.lib.format.read_array_header_2_0
+            shape, by_columns, dtype = reader(file)
         if dtype.hasobject or not dtype.itemsize or min(shape, default=1) < 0:
             raise ValueError
         head = Header(shape, dtype, by_columns, file.tell())
-    except Exception:  # numpy's own reader of the header raises a dozen kinds
+    except Exception:  # numpy's own reader of the header raises many kinds of errors
         text = f"{what} is not a .npy file of numbers, or a damaged one"
         raise UsageError(text, path=path, hint=_NPY) from None
     if head.bytes + head.elements_bytes != size:
-        follow = f"{math.prod(shape):,} elements of {dtype} by its header, {size - head.bytes:,} bytes follow"
-        raise UsageError(f"{what} is damaged: {follow}", path=path, hint=_NPY)
+        why = f"{math.prod(shape):,} elements of {dtype} by its header, {size - head.bytes:,} bytes follow"
+        raise UsageError(f"{what} is damaged: {why}", path=path, hint=_NPY)
     return head
 
 
@@ -87,7 +91,7 @@ def _header(file: IO[bytes], size: int, path: str, what: str) -> Header:
 
 @dataclass(frozen=True)
 class Member(Header):
-    """An array of an archive, of which only the header has been read."""
+    """An array of an archive; only its header has been read."""
 
     archive: zipfile.ZipFile
     entry: zipfile.ZipInfo
@@ -100,22 +104,25 @@ class Member(Header):
             return parse_npy(self.archive.read(self.entry), self.path)
 
     def rows(self, positions: Sequence[int]) -> Array:
-        """The elements at some positions of the first dimension, in ascending order; others are not kept."""
-        if self.by_columns:  # the elements of a row lie apart
+        """The elements at `positions` of the first dimension, in ascending order; no others are kept."""
+        if self.by_columns:  # the elements of a row are not adjacent
             return self.whole()[list(positions)]
         row = self.elements_bytes // max(self.shape[0], 1)
-        kept = np.empty((len(positions), row), np.uint8)
+        data = np.empty((len(positions), row), np.uint8)
         with _reading(self.path, self.what), self.archive.open(self.entry) as file:
             for place, position in enumerate(positions):
                 begin = self.bytes + position * row
                 while file.tell() < begin and file.read(min(begin - file.tell(), _STEP)):
                     pass
-                kept[place] = np.frombuffer(file.read(row), np.uint8)
-        return kept.reshape(-1).view(self.dtype).reshape(len(positions), *self.shape[1:])
+                data[place] = np.frombuffer(file.read(row), np.uint8)
+        return data.reshape(-1).view(self.dtype).reshape(len(positions), *self.shape[1:])
 
 
 def members(file: IO[bytes], path: str, what: str = "the data") -> dict[str, Member]:
-    """The arrays of a .npz file by name, in its order, while `file` is open; UsageError for another file."""
+    """The arrays of a .npz file by name, in its order; UsageError for another file.
+
+    They can be read while `file` is open.
+    """
     arrays: dict[str, Member] = {}
     with _reading(path, what):
         archive = zipfile.ZipFile(file)
@@ -125,7 +132,7 @@ def members(file: IO[bytes], path: str, what: str = "the data") -> dict[str, Mem
         for one in entries:
             name = one.filename.removesuffix(".npy")
             with archive.open(one) as opened:
-                head = _header(opened, one.file_size, path, f"the array '{name}'")
+                head = _read_header(opened, one.file_size, path, f"the array '{name}'")
             fields = (head.shape, head.dtype, head.by_columns, head.bytes)
             arrays[name] = Member(*fields, archive, one, path, what)
     return arrays
@@ -133,7 +140,7 @@ def members(file: IO[bytes], path: str, what: str = "the data") -> dict[str, Mem
 
 @contextlib.contextmanager
 def _reading(path: str, what: str) -> Iterator[None]:
-    """Turns what zipfile raises for damaged files into a UsageError."""
+    """Turns the errors of zipfile for damaged files into a UsageError."""
     try:
         yield
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, OSError, ValueError):
@@ -144,23 +151,23 @@ def _reading(path: str, what: str) -> Iterator[None]:
 
 
 def same_shape(shape: tuple[int, ...], tensor: Tensor) -> bool:
-    """Whether a shape is a tensor's, dimensions of 1 aside."""
+    """Whether a shape equals a tensor's, without dimensions of 1."""
     return [n for n in shape if n != 1] == [n for n in tensor.shape if n != 1]
 
 
 def order_hint(shape: tuple[int, ...], tensor: Tensor) -> str:
-    """The hint for an image whose channels come first."""
+    """The hint for an array whose channels come first; "" for others."""
     if len(shape) not in (3, 4) or len(tensor.shape) != 4:
         return ""
-    turned = (*shape[:-3], *shape[-2:], shape[-3])
-    return "channels come last: np.moveaxis(array, -3, -1)" if same_shape(turned, tensor) else ""
+    moved = (*shape[:-3], *shape[-2:], shape[-3])
+    return "channels come last: np.moveaxis(array, -3, -1)" if same_shape(moved, tensor) else ""
 
 
 def quantisation(tensor: Tensor, path: str) -> Quantization:
-    """An input's scale and zero point; UsageError for one that only moves bytes and has none."""
+    """An input's scale and zero point; UsageError for an input that has none, as it only moves bytes."""
     if tensor.quant is None:
         raise UsageError(
-            f"the input '{tensor.name}' has no scale, so that only its own values can be given",
+            f"the input '{tensor.name}' has no scale, so it takes only quantised values",
             path=path,
             hint=f"an array of {tensor.dtype}",
         )
@@ -168,9 +175,9 @@ def quantisation(tensor: Tensor, path: str) -> Quantization:
 
 
 def quantised(array: Array, tensor: Tensor, path: str) -> Array:
-    """Values of the tensor's own type as they are, floats in steps of its scale; UsageError for others.
+    """Returns values of the tensor's own type unchanged, and floats in steps of its scale.
 
-    Values beyond the range are cut to its ends.
+    Floats beyond the range are clipped. UsageError for other types.
     """
     dtype = np.dtype(tensor.dtype.value)
     if array.dtype == dtype:
@@ -180,19 +187,19 @@ def quantised(array: Array, tensor: Tensor, path: str) -> Array:
             f"the input's elements are {array.dtype}, the network takes {dtype} or floats",
             path=path,
             hint=f"array.astype('{dtype}') if the values are quantised already"
-            + (", (array ^ 128).view('int8') if they are to uint8" if array.dtype == np.uint8 else ""),
+            + (", (array ^ 128).view('int8') if quantised to uint8" if array.dtype == np.uint8 else ""),
         )
     quant = quantisation(tensor, path)
     if not np.isfinite(array).all():
         raise UsageError("the input has values that are not finite", path=path)
     limits = np.iinfo(dtype)
-    with np.errstate(over="ignore"):  # infinite values are cut to the limits
+    with np.errstate(over="ignore"):  # infinite values are clipped
         steps = np.round(array.astype(np.float64) / quant.scale) + quant.zero_point
     return np.clip(steps, limits.min, limits.max).astype(dtype)
 
 
 def input_values(data: bytes, tensor: Tensor, path: str) -> Array:
-    """A .npy file as an input: quantised values, or floats that are quantised here.
+    """Returns a .npy file as an input: its quantised values, or its floats, quantised here.
 
     The array has the input's shape, with or without a batch dimension of 1.
     """
@@ -206,18 +213,18 @@ def input_values(data: bytes, tensor: Tensor, path: str) -> Array:
 # ---- inputs of a request -------------------------------------------------------------------------------
 
 
-def inputs_of(wanted: Inputs, graph: Graph, in_sequence: int = 1) -> list[list[Array]]:
-    """The inputs that a request asks for: a file's, or random ones.
+def inputs_of(inputs: Inputs, graph: Graph, in_sequence: int = 1) -> list[list[Array]]:
+    """Returns the inputs of a request: those of a file, or random ones.
 
-    By default it is one, or `in_sequence` for a network with state.
+    By default there is one, or `in_sequence` of them for a network with state.
     """
-    if wanted.file is not None:
-        return from_file(graph, wanted.file)
-    return draw_inputs(graph, wanted.count or (in_sequence if graph.states else 1), wanted.seed)
+    if inputs.file is not None:
+        return from_file(graph, inputs.file)
+    return draw_inputs(graph, inputs.count or (in_sequence if graph.states else 1), inputs.seed)
 
 
 def draw_inputs(graph: Graph, count: int, seed: int) -> list[list[Array]]:
-    """`count` sets of inputs, every quantised value equally likely."""
+    """Returns `count` sets of random inputs; all quantised values are equally likely."""
     random = np.random.default_rng(seed)
 
     def draw(tensor: Tensor) -> Array:
@@ -230,10 +237,10 @@ def draw_inputs(graph: Graph, count: int, seed: int) -> list[list[Array]]:
 
 
 def sequences(graph: Graph, count: int, length: int) -> list[bool]:
-    """Before which of `count` inputs the state is reset, so that `length` of them follow one another.
+    """For each of `count` inputs, whether the state is reset before it; sequences have `length` inputs.
 
-    0: two sequences of equal length, which would show a reset that is left undone. Init has reset the state
-    before the first input.
+    0 makes two sequences of equal length, which reveals a missing reset. Init has reset the state before
+    the first input.
     """
     each = length or max(1, -(-count // 2))
     return [bool(graph.states) and i > 0 and i % each == 0 for i in range(count)]
@@ -243,7 +250,7 @@ def from_file(graph: Graph, file: File) -> list[list[Array]]:
     """One set of inputs from a .npy file; see `input_values`."""
     if len(graph.inputs) != 1:
         raise UsageError(
-            f"the network has {len(graph.inputs)} inputs, a .npy file holds one",
+            f"the network has {len(graph.inputs)} inputs, but a .npy file has only one",
             path=file.path,
             hint=suggest("random values", input=None),
         )
@@ -253,12 +260,12 @@ def from_file(graph: Graph, file: File) -> list[list[Array]]:
 
 @dataclass(frozen=True)
 class DataSet:
-    """Inputs of a network, read one by one.
+    """Inputs of a network, which are read one by one.
 
-    `names`: the user's names of the inputs. `labels`: a class each, () without; `classes`: the classes' names
-    by number, () if only numbers are known. `how`: for each of the network's inputs, in words, how its values
-    are made. `read` gives the arrays of the input at a position; `check` raises UsageError for one that
-    cannot be read, as far as that is cheap to know.
+    `names` are the user's names of the inputs. `labels` are their classes, () without labels. `classes`
+    are the names of the classes by number, () if only numbers are known. `how` says in words, for each of
+    the network's inputs, how its values are made. `read` returns the arrays of the input at a position.
+    `check` raises UsageError for an input that cannot be read, as far as this is quick to find out.
     """
 
     names: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""Labels of a data set: a class for each input, from .npy, .npz, text or CSV files."""
+"""The labels of a data set: a class for each input, from .npy, .npz, text or CSV files."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ _KINDS = "labels are a .npy or .npz file of whole numbers, or .txt or .csv with 
 
 
 def of_inputs(file: File, names: Sequence[str], classes: Sequence[str] = ()) -> tuple[int, ...]:
-    """The classes of inputs by a file: in their order, or by `names` from a table of two columns.
+    """The classes of inputs by a file: in their order, or by `names` from a table with two columns.
 
-    `classes`: the names of classes, for labels that are words. UsageError for a file that does not fit.
+    `classes` are the names of classes, for labels that are words. UsageError for a file that does not
+    fit.
     """
     suffix = file.path.lower().rpartition(".")[2]
     if suffix == "csv":
@@ -44,7 +45,7 @@ def lines(file: File) -> list[str]:
 
 
 def _decode(file: File) -> str:
-    """A file's text; UsageError where it is no text."""
+    """The text of a file; UsageError where it is not text."""
     try:
         return file.read("the labels", MOST_BYTES).decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -52,11 +53,11 @@ def _decode(file: File) -> str:
 
 
 def of_array(array: Array | Member, count: int, path: str, classes: Sequence[str] = ()) -> tuple[int, ...]:
-    """The classes in an array of `count` whole numbers (or words, the names of classes)."""
+    """The classes in an array of `count` whole numbers, or of words, which are names of classes."""
     shape = array.shape
     hint = "labels.argmax(axis=1) if they are one-hot" if len(shape) == 2 and min(shape) > 1 else ""
     if math.prod(shape) != count or hint:
-        raise _wrong_count(f"of shape {shape}", count, path, hint)
+        raise _make_count_error(f"of shape {shape}", count, path, hint)
     if isinstance(array, Member):
         array = array.whole()
     flat = array.reshape(-1)
@@ -67,15 +68,15 @@ def of_array(array: Array | Member, count: int, path: str, classes: Sequence[str
         whole = bool(np.array_equal(np.round(flat.astype(np.float64)), flat))
     if not whole:
         raise UsageError("the labels are not whole numbers", path=path, hint=_KINDS)
-    found = [int(value) for value in flat]
-    if min(found, default=0) < 0:
-        which = found.index(min(found)) + 1
-        raise UsageError(f"label {which:,} is below 0: {min(found)}", path=path, hint=_KINDS)
-    return tuple(found)
+    numbers = [int(value) for value in flat]
+    if min(numbers, default=0) < 0:
+        which = numbers.index(min(numbers)) + 1
+        raise UsageError(f"label {which:,} is below 0: {min(numbers)}", path=path, hint=_KINDS)
+    return tuple(numbers)
 
 
 def _find_labels(arrays: Mapping[str, Member], path: str) -> Member:
-    """The array of labels of an archive: by its name, or the only one there is."""
+    """The array of labels in an archive: by its name, or the only array."""
     for name in LABELS:
         if name in arrays:
             return arrays[name]
@@ -86,24 +87,24 @@ def _find_labels(arrays: Mapping[str, Member], path: str) -> Member:
 
 
 def _read_words(words: Sequence[str], count: int, path: str, classes: Sequence[str]) -> tuple[int, ...]:
-    """Numbers, or names of classes, one for each input."""
+    """The classes by words, one for each input: numbers or names of classes."""
     if len(words) != count:
-        raise _wrong_count(f"{len(words):,}", count, path)
+        raise _make_count_error(f"{len(words):,}", count, path)
     number = {name: index for index, name in enumerate(classes)}
-    found = []
+    labels = []
     for place, word in enumerate(words, 1):
         if word in number:
-            found.append(number[word])
+            labels.append(number[word])
         elif word.isascii() and word.isdecimal() and len(word) < 10:
-            found.append(int(word))
+            labels.append(int(word))
         else:
-            wanted = "the name of a class" if classes else "a whole number"
-            raise UsageError(f"label {place:,}, '{word[:40]}', is not {wanted}", path=path, hint=_KINDS)
-    return tuple(found)
+            kind = "the name of a class" if classes else "a whole number"
+            raise UsageError(f"label {place:,}, '{word[:40]}', is not {kind}", path=path, hint=_KINDS)
+    return tuple(labels)
 
 
 def _read_table(file: File, names: Sequence[str], classes: Sequence[str]) -> tuple[int, ...]:
-    """Of a CSV file: labels in the inputs' order (one column), or by the inputs' names (two columns)."""
+    """The classes by a CSV file: in the inputs' order (one column), or by the inputs' names (two columns)."""
     try:
         rows = [[cell.strip() for cell in row] for row in csv.reader(io.StringIO(_decode(file))) if any(row)]
     except csv.Error as error:
@@ -128,6 +129,6 @@ def _read_table(file: File, names: Sequence[str], classes: Sequence[str]) -> tup
     return _read_words([by_name[name] for name in names], len(names), file.path, classes)
 
 
-def _wrong_count(have: str, count: int, path: str, hint: str = "") -> UsageError:
-    text = f"the labels ({have}) do not match the {count:,} inputs"
+def _make_count_error(labels: str, count: int, path: str, hint: str = "") -> UsageError:
+    text = f"the labels ({labels}) do not match the {count:,} inputs"
     return UsageError(text, path=path, hint=hint or _KINDS)

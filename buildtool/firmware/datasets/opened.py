@@ -1,4 +1,4 @@
-"""The data set that a request names: an archive of arrays, or a folder of images and arrays."""
+"""Opens the data set of a request: an archive of arrays, or a folder of images and arrays."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 
 MOST_BYTES = 1 << 30  # of an archive
 Choice = Callable[[int], Sequence[int]]
-CLASSES = "classes"  # the name of an archive's array of the classes' names
+CLASSES = "classes"  # the name of the array with the classes' names in an archive
 
 
 def open_data_set(wanted: Wanted, graph: Graph, choose: Choice | None = None) -> DataSet:
     """The data set for a network; UsageError if it does not fit.
 
-    `choose` gives, for a number of inputs, the positions of those that will be read, in ascending order
-    (None: all): no others are held in memory.
+    `choose` returns, for a number of inputs, the positions of those that will be read, in ascending
+    order. No others are kept in memory. None reads all.
     """
     inputs = tuple(graph.tensors[t] for t in graph.inputs)
     file = wanted.file
@@ -49,7 +49,7 @@ def open_data_set(wanted: Wanted, graph: Graph, choose: Choice | None = None) ->
 
 
 def choose_positions(count: int, limit: int | None, seed: int) -> list[int]:
-    """The positions of the inputs that are taken, in order: all, or `limit` at random by `seed`."""
+    """Returns the positions of the chosen inputs, in order: all, or `limit` random ones by `seed`."""
     if limit is None or limit >= count:
         return list(range(count))
     return sorted(int(i) for i in np.random.default_rng(seed).permutation(count)[:limit])
@@ -61,48 +61,50 @@ def choose_positions(count: int, limit: int | None, seed: int) -> list[int]:
 def _open_archive(
     arrays: dict[str, Member], wanted: Wanted, inputs: tuple[Tensor, ...], choose: Choice
 ) -> DataSet:
-    """The arrays of an archive, of which one may hold labels and one the classes' names."""
+    """The data set of an archive, in which one array may have labels and one the classes' names."""
     path = wanted.file.path
-    own = {tensor.name for tensor in inputs}
-    name = next((name for name in labels.LABELS if name in arrays and name not in own), "")
-    inner = arrays.pop(name) if name else None
-    named = arrays.pop(CLASSES) if CLASSES in arrays and CLASSES not in own else None
+    input_names = {tensor.name for tensor in inputs}
+    name = next((name for name in labels.LABELS if name in arrays and name not in input_names), "")
+    label_array = arrays.pop(name) if name else None
+    class_array = arrays.pop(CLASSES) if CLASSES in arrays and CLASSES not in input_names else None
     pairs = list(zip(_match_inputs(arrays, inputs, path), inputs, strict=True))
     counts = [_count_samples(array.shape, tensor, path) for array, tensor in pairs]
     if len(set(counts)) > 1:
         each = ", ".join(f"{n:,} of '{t.name}'" for n, t in zip(counts, inputs, strict=True))
-        raise UsageError(f"the arrays do not hold as many inputs each: {each}", path=path)
-    classes = tuple(str(word) for word in named.whole().reshape(-1)) if named is not None else ()
+        raise UsageError(f"the arrays have different numbers of inputs: {each}", path=path)
+    classes = tuple(str(word) for word in class_array.whole().reshape(-1)) if class_array is not None else ()
     names = tuple(map(str, range(counts[0])))
     numbers: tuple[int, ...] = ()
     if wanted.labels is not None:
         numbers = labels.of_inputs(wanted.labels, names, classes)
-    elif inner is not None:
-        numbers = labels.of_array(inner, counts[0], path, classes)
-    taken = choose(counts[0])
-    readers = [_make_reader(array.rows(taken), taken, t, wanted.normalise, path) for array, t in pairs]
+    elif label_array is not None:
+        numbers = labels.of_array(label_array, counts[0], path, classes)
+    positions = choose(counts[0])
+    readers = [
+        _make_reader(array.rows(positions), positions, t, wanted.normalise, path) for array, t in pairs
+    ]
     how = tuple(words for _, words in readers)
     return DataSet(names, numbers, classes, how, lambda at: [read(at) for read, _ in readers])
 
 
 def _match_inputs(arrays: Mapping[str, Member], inputs: Sequence[Tensor], path: str) -> list[Member]:
-    """An array for each input of a network: by the inputs' names, or in the archive's order."""
+    """An array for each input of a network, by the inputs' names, or in the archive's order."""
     names = [tensor.name for tensor in inputs]
     if all(name in arrays for name in names):
         return [arrays[name] for name in names]
     if len(arrays) != len(inputs):
-        have = ", ".join(f"'{name}'" for name in arrays) or "none"
-        need = ", ".join(f"'{name}'" for name in names)
+        arrays_there = ", ".join(f"'{name}'" for name in arrays) or "none"
+        inputs_there = ", ".join(f"'{name}'" for name in names)
         raise UsageError(
-            f"the archive has the arrays {have}, the network the inputs {need}",
+            f"the archive has the arrays {arrays_there}, but the network has the inputs {inputs_there}",
             path=path,
-            hint="give it an array for each input, in their order or by their names, and one named 'labels'",
+            hint="write an array for each input, in their order or with their names, and one named 'labels'",
         )
     return list(arrays.values())
 
 
 def _count_samples(shape: tuple[int, ...], tensor: Tensor, path: str) -> int:
-    """The number of inputs in an array: its first dimension, before the tensor's shape."""
+    """The number of inputs in an array, whose shape is this number before the tensor's shape."""
     if shape and shape[0] and same_shape(shape[1:], tensor) and math.prod(shape[1:]) == tensor.elements:
         return shape[0]
     if shape and not shape[0]:
@@ -110,7 +112,7 @@ def _count_samples(shape: tuple[int, ...], tensor: Tensor, path: str) -> int:
     own = ", ".join(str(n) for i, n in enumerate(tensor.shape) if i or n != 1)
     hint = order_hint(shape[1:], tensor) if shape else ""
     if same_shape(shape, tensor):
-        hint = "array[None] for the one input that it is"
+        hint = "array[None] for a single input"
     text = f"the array for '{tensor.name}' has shape {shape}; the network takes (N, {own})"
     raise UsageError(text, path=path, hint=hint)
 
@@ -118,13 +120,13 @@ def _count_samples(shape: tuple[int, ...], tensor: Tensor, path: str) -> int:
 def _make_reader(
     array: Array, positions: Sequence[int], tensor: Tensor, normalise: Normalise | None, path: str
 ) -> tuple[Callable[[int], Array], str]:
-    """A function from a position in the archive to that input, and in words what is done with the values.
+    """Returns a function from a position in the archive to that input, and its conversion in words.
 
-    `array`: the inputs at `positions`; there are no others.
+    `array` has the inputs at `positions`.
     """
     row = {position: place for place, position in enumerate(positions)}
-    own = np.dtype(tensor.dtype.value)
-    if array.dtype == own:
+    dtype = np.dtype(tensor.dtype.value)
+    if array.dtype == dtype:
         return lambda at: array[row[at]].reshape(tensor.shape), f"{array.dtype} as they are"
     if np.issubdtype(array.dtype, np.floating):
         for position, place in row.items():
@@ -139,7 +141,7 @@ def _make_reader(
         values = pixels.table(tensor, rule)
         how = f"pixels (uint8) {pixels.words(tensor, rule)}"
         return lambda at: pixels.quantised(array[row[at]].reshape(tensor.shape), values), how
-    hint = f"array.astype('{own}') if the values are quantised already"
+    hint = f"array.astype('{dtype}') if the values are quantised already"
     raise UsageError(f"the values of '{tensor.name}' are {array.dtype}", path=path, hint=hint)
 
 
@@ -150,11 +152,11 @@ def _open_folder(wanted: Wanted, inputs: tuple[Tensor, ...]) -> DataSet:
     """The data set of a folder; UsageError for a network with several inputs."""
     root = wanted.file.path
     if len(inputs) != 1:
-        text = f"the network has {len(inputs)} inputs, and the files of a folder are one each"
+        text = f"the network has {len(inputs)} inputs, but each file of a folder is only one"
         raise UsageError(text, path=root, hint="give a .npz file with an array for each input")
     (tensor,) = inputs
     names, classes_of = _list_files(root, wanted.labels)
-    values, how = None, "arrays (.npy)"  # values: the table for pixels
+    values, how = None, "arrays (.npy)"  # `values` is the table for pixels
     if not all(map(_is_array, names)):
         pixels.pillow()
         mode, rule = pixels.mode(tensor, root), pixels.rule(tensor, wanted.normalise, root)
@@ -182,23 +184,23 @@ def _is_array(name: str) -> bool:
     return name.lower().endswith(".npy")
 
 
-def _list_files(root: str, apart: File | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The files of a folder by their names in it, sorted, and the class of each ("": it has none).
+def _list_files(root: str, left_out: File | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The files of a folder by their names in it, sorted, and the class of each ("": none).
 
-    Hidden files, and the file `apart`, are left out.
+    Hidden files and the file `left_out` are left out.
     """
     folder = Path(root)
     try:
-        skipped = apart.path if apart is not None and apart.data is None else ""
-        tops = [one for one in _visible(folder) if str(folder / one) != skipped]
-        inner = [one for one in tops if (folder / one).is_dir()]
+        skipped = left_out.path if left_out is not None and left_out.data is None else ""
+        tops = [name for name in _list_visible(folder) if str(folder / name) != skipped]
+        inner = [name for name in tops if (folder / name).is_dir()]
         if inner and len(inner) < len(tops):
-            stray = next(one for one in tops if one not in inner)
-            text = f"beside folders of classes the folder has files, such as '{stray}'"
+            stray = next(name for name in tops if name not in inner)
+            text = f"beside the folders of classes, the folder has files, such as '{stray}'"
             raise UsageError(
-                text, path=root, hint="move them away: what has no class is not part of a data set"
+                text, path=root, hint="move them away: a file without a class is not part of a data set"
             )
-        names = [f"{top}/{one}" for top in inner for one in _visible(folder / top)] if inner else tops
+        names = [f"{top}/{name}" for top in inner for name in _list_visible(folder / top)] if inner else tops
     except OSError as error:
         text = f"cannot read the folder: {error.strerror}"
         raise UsageError(text, path=root, hint="check the path") from None
@@ -206,9 +208,9 @@ def _list_files(root: str, apart: File | None) -> tuple[tuple[str, ...], tuple[s
     if deep is not None:
         text = f"'{deep}' is a folder: a data set has files, or a folder of files for each class"
         raise UsageError(text, path=root)
-    filled = {name.partition("/")[0] for name in names}
+    tops_with_files = {name.partition("/")[0] for name in names}
     for top in inner:
-        if top not in filled:
+        if top not in tops_with_files:
             raise UsageError(f"the folder of the class '{top}' is empty", path=root)
     if not names:
         hint = "images, or a folder of images for each class"
@@ -216,15 +218,15 @@ def _list_files(root: str, apart: File | None) -> tuple[tuple[str, ...], tuple[s
     return tuple(names), tuple(name.partition("/")[0] if inner else "" for name in names)
 
 
-def _visible(folder: Path) -> list[str]:
-    """The names of what is in a folder, hidden files left out."""
-    return sorted(one.name for one in folder.iterdir() if not one.name.startswith("."))
+def _list_visible(folder: Path) -> list[str]:
+    """The names in a folder, without hidden files."""
+    return sorted(path.name for path in folder.iterdir() if not path.name.startswith("."))
 
 
 def _read_labels(
     names: tuple[str, ...], classes_of: tuple[str, ...], wanted: Wanted
 ) -> tuple[tuple[int, ...], tuple[str, ...]]:
-    """The classes' numbers of all inputs, and the classes' names."""
+    """The class numbers of all inputs, and the names of the classes."""
     folders = sorted(set(classes_of) - {""})
     file, classes = wanted.labels, tuple(folders)
     if file is not None:
@@ -237,12 +239,12 @@ def _read_labels(
 
 
 def _check_names(names: tuple[str, ...], folders: list[str], path: str) -> None:
-    """UsageError where a file does not name the class of a folder, or names a class twice."""
+    """UsageError where a file misses the class of a folder, or names a class twice."""
     twice = next((name for i, name in enumerate(names) if name in names[:i]), None)
     if twice is not None:
         raise UsageError(f"the class '{twice}' is named twice", path=path)
     unknown = next((name for name in folders if name not in names), None)
     if unknown is not None:
-        text = f"the file does not name the class '{unknown}', of which there is a folder"
-        line = "one class a line, in the order of the network's output"
+        text = f"the file does not name the class '{unknown}', which has a folder"
+        line = "one class per line, in the order of the network's output"
         raise UsageError(text, path=path, hint=did_you_mean(unknown, list(names)[:20]) or line)

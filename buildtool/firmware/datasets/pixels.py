@@ -1,6 +1,6 @@
-"""Images, and uint8 arrays of pixels, as inputs of a network: resized, and normalised by a table.
+"""Images, and uint8 arrays of pixels, as inputs of a network: they are resized and normalised.
 
-The table has 256 values for each channel.
+Normalising uses a table with 256 values for each channel.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from buildtool.firmware.datasets.arrays import Array, quantisation
 from buildtool.graph.types import Tensor
 from buildtool.options.parsers import NAMED, Normalise
 
-MODES = {1: "L", 3: "RGB", 4: "RGBA"}  # of Pillow, by the input's channels
+MODES = {1: "L", 3: "RGB", 4: "RGBA"}  # channels of the input -> Pillow's mode
 MOST_BYTES = 1 << 28  # of an image's file
-MOST_PIXELS = 1 << 27  # of an image: files of a few bytes may claim any number
-_DEEP = ("I", "F", "I;16", "I;16B", "I;16L", "I;16N")  # modes of more than 8 bits a channel
+MOST_PIXELS = 1 << 27  # of an image: a small file may claim any number
+_DEEP = ("I", "F", "I;16", "I;16B", "I;16L", "I;16N")  # modes with more than 8 bits per channel
 
 
 def mode(tensor: Tensor, path: str) -> str:
     """Pillow's mode of images for an input; UsageError for an input that is not an image."""
     shape = tensor.shape
-    found = MODES.get(shape[-1]) if len(shape) == 4 and shape[0] == 1 else None
-    if found is None:
+    name = MODES.get(shape[-1]) if len(shape) == 4 and shape[0] == 1 else None
+    if name is None:
         text = f"the input '{tensor.name}' of shape {shape} is not an image of 1, 3 or 4 channels"
         raise UsageError(text, path=path, hint="give arrays of its shape: a .npz file, or .npy files")
-    return found
+    return name
 
 
 def pillow() -> Any:
@@ -45,25 +45,26 @@ def pillow() -> Any:
 
 
 def check_image(path: Path) -> None:
-    """UsageError for a file that is not an image by its first bytes."""
+    """UsageError for a file whose first bytes are not those of an image."""
     try:
         with warnings.catch_warnings(action="ignore"), pillow().open(path):
             pass
     except ToolError:
         raise
     except Exception:
-        raise _not_an_image(str(path)) from None
+        raise _make_image_error(str(path)) from None
 
 
-def _not_an_image(path: str) -> UsageError:
-    hint = "a folder of a data set holds images (PNG, JPEG, BMP, ...) or .npy files alone"
+def _make_image_error(path: str) -> UsageError:
+    hint = "a folder of a data set may have only images (PNG, JPEG, BMP, ...) and .npy files"
     return UsageError("the file is not an image, or is damaged", path=path, hint=hint)
 
 
 def image(data: bytes, tensor: Tensor, how: Resize, path: str) -> Array:
-    """An image file's pixels in an input's size and channels: uint8, [height, width, channels].
+    """The pixels of an image file in an input's size and channels: uint8, [height, width, channels].
 
-    Its first frame, turned as its EXIF data says; transparency is not blended. UsageError for other bytes.
+    It is the first frame, turned as its EXIF data says. Transparency is not blended. UsageError for other
+    files.
     """
     library = pillow()
     from PIL import ImageOps
@@ -72,31 +73,31 @@ def image(data: bytes, tensor: Tensor, how: Resize, path: str) -> Array:
     try:
         with warnings.catch_warnings(action="ignore"), library.open(io.BytesIO(data)) as opened:
             if opened.mode in _DEEP:
-                text = f"the image has more than 8 bits a channel (mode {opened.mode})"
+                text = f"the image has more than 8 bits per channel (mode {opened.mode})"
                 raise UsageError(text, path=path, hint="convert it to 8 bits")
             if opened.width * opened.height > MOST_PIXELS:
                 text = f"the image has {opened.width} x {opened.height} pixels, more than {MOST_PIXELS:,}"
                 raise UsageError(text, path=path)
-            turned = ImageOps.exif_transpose(opened).convert(MODES[channels])
-            sized = _fit(turned, (width, height), how, path)
+            upright = ImageOps.exif_transpose(opened).convert(MODES[channels])
+            resized = _fit(upright, (width, height), how, path)
     except UsageError:
         raise
-    except Exception:  # a damaged file makes Pillow raise a dozen kinds
-        raise _not_an_image(path) from None
-    return np.asarray(sized, np.uint8).reshape(height, width, channels)
+    except Exception:  # Pillow raises many kinds of errors for a damaged file
+        raise _make_image_error(path) from None
+    return np.asarray(resized, np.uint8).reshape(height, width, channels)
 
 
 def _fit(opened: Any, size: tuple[int, int], how: Resize, path: str) -> Any:
-    """An image in the input's width and height, by bilinear filtering."""
+    """Resizes an image to the input's width and height, by bilinear filtering."""
     from PIL import Image, ImageOps
 
     bilinear = Image.Resampling.BILINEAR
     if opened.size == size:
         return opened
     if how is Resize.EXACT:
-        have, need = (f"{width} x {height}" for width, height in (opened.size, size))
+        own, expected = (f"{width} x {height}" for width, height in (opened.size, size))
         hint = [suggest(resize=str(Resize.CROP)), suggest(resize=str(Resize.STRETCH))]
-        raise UsageError(f"the image has {have} pixels, the network takes {need}", path=path, hint=hint)
+        raise UsageError(f"the image has {own} pixels, the network takes {expected}", path=path, hint=hint)
     if how is Resize.STRETCH:
         return opened.resize(size, bilinear)
     if how is Resize.PAD:
@@ -104,14 +105,14 @@ def _fit(opened: Any, size: tuple[int, int], how: Resize, path: str) -> Any:
     return ImageOps.fit(opened, size, bilinear)
 
 
-NEAR = 0.02  # of a range's width: how far off an input's range may be to be taken for it
+NEAR = 0.02  # share of a range's width by which an input's range may differ from it
 
 
 def rule(tensor: Tensor, wanted: Normalise | None, path: str) -> Normalise:
-    """How pixels become real values; by default, the named rule of the range that the input can hold.
+    """The rule for turning pixels into real values; by default, the named rule with the range of the input.
 
-    UsageError where no named rule has that range, for an input without a scale, and for means of another
-    number of channels.
+    UsageError where no named rule has that range, for an input without a scale, and where the number of
+    means is not the number of channels.
     """
     quant = quantisation(tensor, path)
     if wanted is not None:
@@ -121,11 +122,11 @@ def rule(tensor: Tensor, wanted: Normalise | None, path: str) -> Normalise:
         return wanted
     ends = np.iinfo(tensor.dtype.value)
     low, high = ((end - quant.zero_point) * quant.scale for end in (ends.min, ends.max))
-    for known in NAMED.values():
-        first, last = known.ends
+    for named in NAMED.values():
+        first, last = named.ends
         if max(abs(low - first), abs(high - last)) <= NEAR * (last - first):
-            return known
-    text = f"the input '{tensor.name}' holds values from {low:.4g} to {high:.4g}: are pixels such?"
+            return named
+    text = f"the input '{tensor.name}' takes values from {low:.4g} to {high:.4g}: how are pixels normalised?"
     hints = [
         suggest("0 to 255", normalise="bytes"),
         suggest("0 to 1", normalise="unit"),
@@ -136,7 +137,7 @@ def rule(tensor: Tensor, wanted: Normalise | None, path: str) -> Normalise:
 
 
 def table(tensor: Tensor, how: Normalise) -> Array:
-    """The quantised value of every pixel by channel and pixel: [channels, 256], rounded half to even."""
+    """The quantised value of every pixel: an array [channels, 256], rounded half to even."""
     assert tensor.quant is not None
     ends, shape = np.iinfo(tensor.dtype.value), (tensor.shape[-1], 1)
     means, deviations = (
@@ -148,12 +149,12 @@ def table(tensor: Tensor, how: Normalise) -> Array:
 
 
 def quantised(pixels: Array, values: Array) -> Array:
-    """Pixels [..., channels] as quantised values of the same shape, by a table."""
+    """Turns pixels [..., channels] into quantised values of the same shape, by a table."""
     return cast(Array, values[np.arange(values.shape[0]), pixels])
 
 
 def words(tensor: Tensor, how: Normalise) -> str:
-    """What is done with pixels, for the answer."""
+    """How pixels are normalised, in words for the answer."""
     assert tensor.quant is not None
     if how.name in NAMED:
         first, last = (f"{end:g}" for end in how.ends)

@@ -1,1 +1,1 @@
-"""Running a linked image: execute, compare with the reference, validate, profile."""
+"""Runs a linked firmware image: executes, compares with the reference, validates, profiles."""

@@ -1,4 +1,4 @@
-"""Top-1, confusion matrix, precision and recall, from predictions and labels."""
+"""Top-1 accuracy, confusion matrix, precision and recall, from predictions and labels."""
 
 from __future__ import annotations
 
@@ -13,51 +13,51 @@ from buildtool.schema.datasets import Accuracy, ClassFigures, Top1
 
 
 def scores(graph: Graph, wanted: str) -> tuple[int | None, str]:
-    """The output whose largest value is the class, or None and the reason.
+    """Returns the output whose largest value is the class, or None and the reason.
 
-    UsageError if `wanted` names no output, or one without a value for each class.
+    UsageError if `wanted` names no output, or an output without a value for each class.
     """
     outputs = {graph.tensors[t].name: t for t in graph.outputs}
     if wanted:
         if wanted not in outputs:
             text = f"the network has no output '{wanted}'"
             raise UsageError(text, option="scores", hint=did_you_mean(wanted, outputs))
-        if why := _no_classes(graph.tensors[outputs[wanted]]):
+        if why := _find_mismatch(graph.tensors[outputs[wanted]]):
             raise UsageError(f"the output '{wanted}' {why}", option="scores")
         return outputs[wanted], ""
-    fitting = [t for t in graph.outputs if not _no_classes(graph.tensors[t])]
+    fitting = [t for t in graph.outputs if not _find_mismatch(graph.tensors[t])]
     if len(fitting) == 1:
         return fitting[0], ""
     if fitting:
         names = ", ".join(f"'{graph.tensors[t].name}'" for t in fitting)
-        return None, f"several outputs could be of classes ({names}): --scores names one"
+        return None, f"several outputs could have the classes ({names}): choose one with --scores"
     first = graph.tensors[graph.outputs[0]]
-    return None, f"the output '{first.name}' {_no_classes(first)}"
+    return None, f"the output '{first.name}' {_find_mismatch(first)}"
 
 
-def _no_classes(tensor: Tensor) -> str:
-    """Why a tensor has no value for each class; "" if it may have them."""
+def _find_mismatch(tensor: Tensor) -> str:
+    """The reason why a tensor has no value for each class; "" if it may have."""
     if tensor.elements < 2:
         return "is a single value, not one for each class"
     if sum(n != 1 for n in tensor.shape) > 1:
-        return f"has the shape {tensor.shape}: it has no single row of values, one for each class"
+        return f"has the shape {tensor.shape}, not a single row with a value for each class"
     return ""
 
 
 def check_labels(labels: Sequence[int], classes: Sequence[str], tensor: Tensor, path: str) -> None:
-    """UsageError for labels and names beyond an output's classes."""
+    """UsageError for labels, or names of classes, beyond an output's classes."""
     if len(classes) > tensor.elements:
-        text = f"there are {len(classes):,} classes, and the output '{tensor.name}' has {tensor.elements:,}"
+        text = f"there are {len(classes):,} classes, but the output '{tensor.name}' has {tensor.elements:,}"
         raise UsageError(text, path=path)
     wrong = next((label for label in labels if label >= tensor.elements), None)
     if wrong is not None:
         hint = "labels begin with 0" if wrong == tensor.elements else ""
-        text = f"there is the label {wrong}, and the classes of '{tensor.name}' are 0 to"
+        text = f"there is the label {wrong}, but the classes of '{tensor.name}' are 0 to"
         raise UsageError(f"{text} {tensor.elements - 1}", path=path, hint=hint)
 
 
 def prediction(values: np.ndarray) -> int:
-    """The class with the largest value; the first of several."""
+    """The class with the largest value; the first of equal ones."""
     return int(values.reshape(-1).argmax())
 
 
@@ -68,31 +68,34 @@ def accuracy(
     reference: Sequence[int],
     firmware: Mapping[int, int],
 ) -> Accuracy:
-    """The accuracy of predictions by the reference (one a label) and by the firmware (by position)."""
-    whole = len(firmware) == len(labels)
-    used = [firmware[i] for i in range(len(labels))] if whole else list(reference)
-    pairs = Counter(zip(labels, used, strict=True))
+    """The accuracy of the reference's predictions, one per label, and of the firmware's.
+
+    `firmware` maps positions of inputs to predictions.
+    """
+    is_complete = len(firmware) == len(labels)
+    predictions = [firmware[i] for i in range(len(labels))] if is_complete else list(reference)
+    pairs = Counter(zip(labels, predictions, strict=True))
     return {
         "output": tensor.name,
-        "of": "firmware" if whole else "reference",
-        "firmware": _top1([(labels[i], found) for i, found in firmware.items()]) if firmware else None,
-        "reference": _top1(list(zip(labels, reference, strict=True))),
-        "classes": _classes(pairs, classes),
+        "of": "firmware" if is_complete else "reference",
+        "firmware": _count_top1([(labels[i], guess) for i, guess in firmware.items()]) if firmware else None,
+        "reference": _count_top1(list(zip(labels, reference, strict=True))),
+        "classes": _count_classes(pairs, classes),
         "confusion": [
-            {"label": label, "predicted": found, "inputs": n} for (label, found), n in sorted(pairs.items())
+            {"label": label, "predicted": guess, "inputs": n} for (label, guess), n in sorted(pairs.items())
         ],
     }
 
 
-def _top1(pairs: Sequence[tuple[int, int]]) -> Top1:
-    correct = sum(label == found for label, found in pairs)
+def _count_top1(pairs: Sequence[tuple[int, int]]) -> Top1:
+    correct = sum(label == guess for label, guess in pairs)
     return {"inputs": len(pairs), "correct": correct, "top1": correct / len(pairs)}
 
 
-def _classes(pairs: Counter[tuple[int, int]], names: Sequence[str]) -> list[ClassFigures]:
-    """Every class that is a label or a prediction."""
+def _count_classes(pairs: Counter[tuple[int, int]], names: Sequence[str]) -> list[ClassFigures]:
+    """The figures of every class that is a label or a prediction."""
     labels = Counter(label for label, _ in pairs.elements())
-    predicted = Counter(found for _, found in pairs.elements())
+    predicted = Counter(guess for _, guess in pairs.elements())
     return [
         {
             "label": label,

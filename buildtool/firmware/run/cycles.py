@@ -1,11 +1,11 @@
-"""Estimates of cycles: the blocks of code that ran, timed by a model of the core, and corrections.
+"""Estimates of cycles: a model of the core gives the time of blocks of code, to which corrections are added.
 
     cycles = pipeline + words + branches + code + data
 
-`pipeline`: a block's cycles by the model, times how often it ran. `words`: the cycles of loads and stores of
-several words beyond the one that the model counts, and `branches` those of taken branches, by the board's
-file. `code`, `data`: waits for memories whose speed the file gives. Each part of an operator is a whole
-number, and all sums are exact.
+`pipeline` is the sum of the blocks' cycles by the model, times how often they ran. `words` are the extra
+cycles of loads and stores of several words, as the model counts one word. `branches` are the cycles of taken
+branches, by the board's file. `code` and `data` are waits for memories whose speed the file gives. Each part
+of an operator is a whole number, so that all sums are exact.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ class Parts(NamedTuple):
 
     @property
     def cycles(self) -> int:
-        """All of them."""
+        """The sum of all parts."""
         return sum(self)
 
 
 @dataclass(frozen=True)
 class Timing:
-    """The estimate of a run, by the operators' positions and `OUTSIDE`; `skipped`: see BlockTime."""
+    """The estimate of a run, by the operators' positions and `OUTSIDE`; for `skipped` see BlockTime."""
 
     identity: str
     parts: dict[int, Parts]
@@ -61,13 +61,13 @@ class Timing:
 
 
 def find_timer(board: Board) -> Timer | str:
-    """The model of a board's core, or the reason for having none."""
+    """The model of a board's core, or the reason why there is none."""
     level = reality(board).level
     if level in (Real.HOST, Real.MODEL):
-        return f"images for board '{board.name}' run on this machine, not on the board's core"
+        return f"firmware for board '{board.name}' runs on this machine, not on the board's core"
     find = getattr(plugin(board), "timer", None)
     if board.pipeline is None or find is None:
-        return f"the file of board '{board.name}' names no model of its core's pipeline: LLVM has none"
+        return f"the file of board '{board.name}' names no model of its core's pipeline, as LLVM has none"
     try:
         return cast(Timer, find(board))
     except ToolError as error:
@@ -75,16 +75,16 @@ def find_timer(board: Board) -> Timer | str:
 
 
 def time_blocks(executed: Executed, board: Board, timer: Timer, session: Session) -> Timing:
-    """The cycles of a run whose blocks were counted; ToolError if the model cannot be asked."""
+    """The cycles of a run whose blocks were counted; ToolError if the model fails."""
     times = block_times(executed.blocks, timer, session)
     pipeline = board.pipeline or Pipeline(timer.identity)
-    parts = {who: _parts(work, times, pipeline) for who, work in executed.work.items()}
+    parts = {op: _sum_parts(work, times, pipeline) for op, work in executed.work.items()}
     taken = sum(ran.taken for work in executed.work.values() for ran in work.ran)
     skipped = {name for time in times for name in time.skipped}
     return Timing(timer.identity, parts, taken, tuple(sorted(skipped)))
 
 
-def _parts(work: Work, times: Sequence[BlockTime], core: Pipeline) -> Parts:
+def _sum_parts(work: Work, times: Sequence[BlockTime], core: Pipeline) -> Parts:
     pipeline = sum((ran.times * times[ran.block].cycles for ran in work.ran), Fraction())
     return Parts(
         pipeline=int(pipeline + Fraction(1, 2)),
@@ -96,22 +96,22 @@ def _parts(work: Work, times: Sequence[BlockTime], core: Pipeline) -> Parts:
 
 
 def block_times(blocks: Sequence[bytes], timer: Timer, session: Session) -> list[BlockTime]:
-    """As `Timer.time`; times are kept in the session by block, and by the keeper as a whole."""
+    """As `Timer.time`; the session keeps times by block, and the cache keeps them together."""
     unique = sorted(set(blocks))
     digest = hashlib.sha256(msgpack.packb(unique)).hexdigest()
     level = Level("blocktimes", _pack, lambda data: _unpack(data, len(unique)))
     parts = {"timer": timer.identity, "blocks": digest}
 
     def ask() -> list[BlockTime]:
-        known: dict[bytes, BlockTime] = session.remember("block times", timer.identity, dict)
-        new = [block for block in unique if block not in known]
+        by_block: dict[bytes, BlockTime] = session.remember("block times", timer.identity, dict)
+        new = [block for block in unique if block not in by_block]
         if new:
-            session.tell(f"timing {len(new)} blocks of code by {timer.identity}")
-            known.update(zip(new, timer.time(new), strict=True))
-        return [known[block] for block in unique]
+            session.tell(f"timing {len(new)} blocks of code with {timer.identity}")
+            by_block.update(zip(new, timer.time(new), strict=True))
+        return [by_block[block] for block in unique]
 
-    kept: list[BlockTime] = session.keep(level, parts, ask)
-    times = dict(zip(unique, kept, strict=True))
+    rows: list[BlockTime] = session.keep(level, parts, ask)
+    times = dict(zip(unique, rows, strict=True))
     return [times[block] for block in blocks]
 
 
@@ -131,19 +131,19 @@ def _unpack(data: bytes, count: int) -> list[BlockTime]:
 
 
 def in_ms(cycles: int, board: Board) -> float | None:
-    """Milliseconds at the board's clock; None if that is not known."""
+    """The milliseconds at the board's clock; None if the clock is not known."""
     return cycles / board.clock_hz * 1000 if board.clock_hz else None
 
 
 def parts_answer(parts: Parts) -> CycleParts:
-    """The keys of an answer."""
+    """The parts as part of an answer."""
     return cast(CycleParts, parts._asdict())
 
 
-def estimate(timing: Timing, counted: RunResult, board: Board) -> CycleEstimate:
-    """The parts of a run's estimate, for an answer."""
-    assert board.pipeline is not None and counted.executed is not None
-    waits = [wait for work in counted.executed.work.values() for wait in work.waited]
+def estimate(timing: Timing, run: RunResult, board: Board) -> CycleEstimate:
+    """The estimate of a run as part of an answer."""
+    assert board.pipeline is not None and run.executed is not None
+    waits = [wait for work in run.executed.work.values() for wait in work.waited]
     roles = dict.fromkeys((board.code, board.data, board.arena, board.weights))
     return {
         "model": timing.identity,

@@ -1,6 +1,6 @@
-"""Runs a network's test firmware on inputs, and reads back what it says.
+"""Runs a network's test firmware on inputs, and reads its outputs and its report.
 
-The firmware is one that is built here, or the linked image that a build made.
+The firmware is built here, or it is the linked firmware image of a build.
 """
 
 from __future__ import annotations
@@ -37,17 +37,18 @@ from buildtool.target.registry import ask_plugin
 from buildtool.target.registry import plugin as find_plugin
 from buildtool.target.types import Reality, RunRequest, RunResult
 
-TIMEOUT = 600.0  # seconds for all inputs of one run
+TIMEOUT = 600.0  # seconds, for all inputs of one run
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run of the test firmware gave.
+    """The results of a run of the test firmware.
 
-    `outputs` and `traces`: of each input set, tensor index -> raw bytes. `computed`, of a trace build: tensor
-    index -> bytes computed in one invoke, repetitions included. `partial`: of tensors that are not computed
-    as a whole, 1 for every byte that is. High-water marks are in bytes (None: cannot be measured). `reality`:
-    what the image ran on. `counted`: instructions, cycles and issues.
+    `outputs` and `traces` have, for each set of inputs, tensor index -> raw bytes. Only a trace build has
+    `traces` and the next two. `computed` is tensor index -> bytes that one invoke computes, repetitions
+    included. `partial` has, for tensors that are not computed as a whole, 1 for every computed byte.
+    High-water marks are in bytes (None: cannot be measured). `reality` is what the firmware ran on.
+    `counted` has instructions, cycles and issues.
     """
 
     outputs: list[dict[int, bytes]]
@@ -61,66 +62,66 @@ class Outcome:
     counted: RunResult
 
     def tensors(self, number: int) -> dict[int, bytes]:
-        """The outputs of an input set, and every other tensor of a trace build."""
+        """The outputs for a set of inputs, and every other tensor of a trace build."""
         return {**(self.traces[number] if self.traces else {}), **self.outputs[number]}
 
 
 def subject(request: Validate | Profile | Debug | Flash, session: Session) -> tuple[Planned, Sources]:
-    """The model with its plan, or the plan of the request's image; and what is emitted for it."""
+    """Returns the model with its plan, or with the plan of the request's image, and its emitted sources."""
     if request.made is not None:
-        made = read_plan(request.model, request.target, request.made.plan, session)
+        planned = read_plan(request.model, request.target, request.made.plan, session)
     else:
-        made = plan_or_read(request.model, request.target, request.options, request.lock, session)
-    sources = emit(made.graph, made.plan, made.target, made.model.name, session)
-    refuse_unless_fits(made, len(sources.image.data))
-    return made, sources
+        planned = plan_or_read(request.model, request.target, request.options, request.lock, session)
+    sources = emit(planned.graph, planned.plan, planned.target, planned.model.name, session)
+    refuse_unless_fits(planned, len(sources.image.data))
+    return planned, sources
 
 
 @contextmanager
 def image_of(
     request: Validate | Profile | Debug,
-    made: Planned,
+    planned: Planned,
     sources: Sources,
     flags: Sequence[str] = (),
     *,
     emulated: bool = True,
 ) -> Iterator[Firmware]:
-    """The request's image, which is not changed, or one that is built here; `emulated`: as for `built`."""
+    """The request's firmware image, unchanged, or one that is built here; `emulated` as for `built`."""
     if request.made is None:
-        with built(made, sources, flags, emulated=emulated) as firmware:
+        with built(planned, sources, flags, emulated=emulated) as firmware:
             yield firmware
         return
     if emulated:
-        refuse_stand_in(made, request.made.elf.path)
-    with open_image(made, sources, request.made.elf) as firmware:
+        refuse_stand_in(planned, request.made.elf.path)
+    with open_image(planned, sources, request.made.elf) as firmware:
         yield firmware
 
 
-def refuse_stand_in(made: Planned, path: str) -> None:
-    """ToolError for a board's image that is to run where another machine stands in for the board."""
-    board = made.target.board
-    if board.is_stand_in and not wire_of(made.choice, board):
+def refuse_stand_in(planned: Planned, path: str) -> None:
+    """ToolError for a board's firmware image if the emulator's machine differs from the board."""
+    board = planned.target.board
+    if board.is_stand_in and not wire_of(planned.choice, board):
         raise ToolError(
-            f"the emulator of board '{board.name}' has other addresses, and cannot run the board's image",
+            f"the emulator of board '{board.name}' has other addresses and cannot run the board's firmware",
             path=path,
-            hint=[suggest("on the desk", on="board"), Hint("or name no image: one is made here")],
+            hint=[suggest("on an attached board", on="board"), Hint("or give no image: one is built here")],
         )
 
 
 @contextmanager
 def open_image(planned: Planned, sources: Sources, elf: File) -> Iterator[Firmware]:
-    """The image `elf` of a build; ToolError where it is not this network's and this plan's."""
+    """The firmware image `elf` of a build; ToolError where it is not for this network and this plan."""
     data, board = elf.read("the image", MOST_IMAGE_BYTES), planned.target.board
     over_wire = not answers_by_files(planned.choice, board)
-    found = check_image(data, planned.plan, sources.image, elf.path, over_wire=over_wire)
+    linked = check_image(data, planned.plan, sources.image, elf.path, over_wire=over_wire)
     if elf.data is None:
-        yield Firmware(Path(elf.path), found.compiler)
+        yield Firmware(Path(elf.path), linked.compiler)
         return
     with scratch() as name:
         path = Path(name) / f"{sources.net}.elf"
         path.write_bytes(data)
         path.chmod(0o755)
-        yield Firmware(path, found.compiler)
+        yield Firmware(path, linked.compiler)
 
 
 @contextmanager
@@ -133,10 +134,10 @@ def built(
     harness: Harness | None = None,
     emulated: bool = False,
 ) -> Iterator[Firmware]:
-    """A test firmware that is built here, and removed when the context ends.
+    """Test firmware that is built here, and removed when the context ends.
 
-    `trace`: it hands out every tensor as soon as it is computed; `harness`: its own C, if that is not the
-    plugin's; `emulated`: it is for the machine that stands in for the board, if there is one.
+    `trace`: it writes every tensor as soon as it is computed. `harness` is its own C, instead of the
+    plugin's. `emulated`: it is for the emulator's machine, where this differs from the board.
     """
     board, target = planned.target.board, planned.target
     if emulated and not wire_of(planned.choice, board):
@@ -146,10 +147,10 @@ def built(
         tools = toolchain(planned.choice, target)
         extra = [*flags, *(["-DNN_TRACE"] if trace else [])]
         tell = planned.session.tell
-        made = build_firmware(sources, planned.plan, target, tools, folder, extra, tell, harness)
+        firmware = build_firmware(sources, planned.plan, target, tools, folder, extra, tell, harness)
         if not planned.choice.debug and not extra:
-            refuse_unless_enough(made.elf.read_bytes(), target.board, sources.net)
-        yield made
+            refuse_unless_enough(firmware.elf.read_bytes(), target.board, sources.net)
+        yield firmware
 
 
 def execute(
@@ -165,38 +166,39 @@ def execute(
     timeout: float = TIMEOUT,
     ran: Callable[[int], None] | None = None,
 ) -> Outcome:
-    """Runs the test firmware on every set of inputs; `trace`: it was built to hand out its tensors.
+    """Runs the test firmware on every set of inputs.
 
-    `count`: also counts each operator's instructions; `blocks`: and the code that they ran. `attached`: runs
-    on an attached board or its emulator over a wire, where cycles are counted and no instructions. `resets`:
-    before which inputs the state is reset (None: before each). `timeout`: seconds for all inputs. `ran` hears
-    how many have been run, in place of the session.
+    `trace`: it was built to write all its tensors. `count` counts each operator's instructions, and
+    `blocks` also the blocks of code that they ran. `attached` runs it over a link, on an attached board
+    or its emulator, where cycles are counted instead of instructions. `resets` says before which inputs
+    the state is reset (None: before each). `timeout` is in seconds, for all inputs. `ran` gets the number
+    of finished inputs, instead of the session.
     """
     graph, board = planned.graph, planned.target.board
     each = max(1, sum(graph.tensors[t].size for t in graph.outputs))
     where = f"on {board.name}{', every tensor' if trace else ''}{', counting' if count else ''}"
 
-    def tell(done: int) -> None:
-        planned.session.tell(f"running input {min(done + 1, len(inputs))} of {len(inputs)} {where}")
+    def tell(count: int) -> None:
+        planned.session.tell(f"running input {min(count + 1, len(inputs))} of {len(inputs)} {where}")
 
-    hear = ran or tell
+    report = ran or tell
     request = RunRequest(
         {"input.bin": input_file(graph, inputs, resets)},
         ("output.bin", "report.txt", *(("trace.bin",) if trace else ())),
         timeout=timeout,
         count=count and attached is None,
         blocks=count and blocks and attached is None,
-        written=lambda size: hear(min(size // each, len(inputs))),
+        written=lambda size: report(min(size // each, len(inputs))),
     )
     result = _run(planned, firmware.elf, request, attached)
     return read_outcome(graph, result, len(inputs), firmware.compiler, result.reality or reality(board))
 
 
 def _run(planned: Planned, elf: Path, request: RunRequest, attached: OnDesk | None) -> RunResult:
-    """Runs an image where the request says; the error of a failed program names the operator."""
+    """Runs firmware where the request says; an error of the firmware names the operator."""
     board = planned.target.board
     if attached is not None and attached.is_emulated and board.is_stand_in:
-        text = f"the emulator of board '{board.name}' is another machine: it has none of the board's ports"
+        text = f"the emulator of board '{board.name}' is another machine, without the board's ports"
         raise UsageError(text, option="wire", hint=suggest(wire=None))
     try:
         if attached is not None:
@@ -209,16 +211,16 @@ def _run(planned: Planned, elf: Path, request: RunRequest, attached: OnDesk | No
         raise _name_operator(error, planned) from None
     missing = [file for file in request.outputs if file not in result.files]
     if missing:
-        raise ToolError(f"the target plugin '{board.family}': run gives no file '{missing[0]}'")
+        raise ToolError(f"the target plugin '{board.family}': run returns no file '{missing[0]}'")
     return result
 
 
 def input_file(
     graph: Graph, inputs: Sequence[Sequence[Array]], resets: Sequence[bool] | None = None
 ) -> bytes:
-    """The test firmware's input.bin: every set's inputs, back to back; `resets`: see `execute`.
+    """The test firmware's input.bin: the inputs of all sets, back to back; `resets` as for `execute`.
 
-    With state, four bytes before each set say whether it is reset.
+    For a network with state, four bytes before each set say whether the state is reset.
     """
     raw = [b"".join(np.ascontiguousarray(array).tobytes() for array in one) for one in inputs]
     if not graph.states:
@@ -228,9 +230,9 @@ def input_file(
 
 
 def _name_operator(error: ProgramError, planned: Planned) -> ToolError:
-    """The error of a failed run, with the operator and the kernel that ran."""
+    """The error of a failed run, with the operator and kernel that ran."""
     stack = planned.target.board.stack_bytes
-    hint = f"the board's file gives the stack {stack:,} bytes" if "stack overflow" in error.text else ""
+    hint = f"the board's file reserves {stack:,} bytes of stack" if "stack overflow" in error.text else ""
     if error.running is None or error.running >= len(planned.graph.ops):
         return ToolError(error.text, path=error.path, hint=hint or error.hints)
     op, kernel = planned.graph.ops[error.running], planned.plan.kernels[error.running]
@@ -239,7 +241,7 @@ def _name_operator(error: ProgramError, planned: Planned) -> ToolError:
 
 
 def read_outcome(graph: Graph, result: RunResult, sets: int, compiler: str, runs_on: Reality) -> Outcome:
-    """Reads the files that the test firmware wrote."""
+    """Reads the files of the test firmware; `sets` is the number of sets of inputs."""
     report = _read_report(result.files["report.txt"].decode("ascii", "replace"))
     if report.get("sets") != sets:
         raise ToolError(f"the firmware ran {report.get('sets')} of {sets} inputs:\n{result.text[-2000:]}")
@@ -263,13 +265,13 @@ def _read_report(text: str) -> dict[str, int]:
     try:
         numbers = {name: int(value) for name, _, value in pairs}
     except ValueError:
-        raise _cut_off("report") from None
+        raise _make_damage_error("report") from None
     if numbers.get("sets") and not {"arena_high_water", "guard_ok"} <= numbers.keys():
-        raise _cut_off("report")
+        raise _make_damage_error("report")
     return numbers
 
 
-def _cut_off(file: str) -> ToolError:
+def _make_damage_error(file: str) -> ToolError:
     hint = "check that the folder for temporary files (TMPDIR) is not full"
     return ToolError(f"the firmware's {file} is cut off or damaged", hint=hint)
 
@@ -292,16 +294,17 @@ def _read_records(data: bytes) -> Iterator[Record]:
         tensor, offset, size = struct.unpack("<III", data[place:start]) if start <= len(data) else (0, 0, 0)
         place = start + size
         if place > len(data):
-            raise _cut_off("trace")
+            raise _make_damage_error("trace")
         yield tensor, offset, data[start:place]
 
 
 def _read_traces(
     data: bytes, sets: int, graph: Graph
 ) -> tuple[list[dict[int, bytes]], dict[int, int], dict[int, bytes]]:
-    """Every traced tensor of each set; the bytes computed of each tensor in one set; masks of partial ones.
+    """Every traced tensor of each set; tensor -> bytes computed in one set; masks of partial tensors.
 
-    Each set has as many records, of the same parts. Parts that are computed again must come out the same.
+    All sets have the same number of records, of the same parts. A part that is computed again must have
+    the same values.
     """
     records = list(_read_records(data))
     each, rest = divmod(len(records), sets)
@@ -310,7 +313,7 @@ def _read_traces(
         raise ToolError(text)
     tensors = [_join_records(records[i * each : (i + 1) * each], graph) for i in range(sets)]
     if any(masks != tensors[0][1] for _, masks in tensors):
-        raise ToolError("the invokes did not all compute the same parts of the tensors")
+        raise ToolError("the invokes computed different parts of the tensors")
     computed = Counter[int]()
     for tensor, _, part in records[:each]:
         computed[tensor] += len(part)
@@ -318,24 +321,24 @@ def _read_traces(
 
 
 def _join_records(records: Sequence[Record], graph: Graph) -> tuple[dict[int, bytes], dict[int, bytes]]:
-    """Tensors put together; and where a tensor is partial, which bytes were computed.
+    """Returns the joined tensors, and masks of the computed bytes for partial tensors.
 
-    A streamed plan hands out some hundred thousand parts of a few bytes each: hence no arrays here.
+    A streamed plan writes some hundred thousand parts of a few bytes each, so there are no arrays here.
     """
     values: dict[int, bytearray] = {}
-    known: dict[int, bytearray] = {}  # 1 where a byte was computed
+    masks: dict[int, bytearray] = {}  # 1 where a byte was computed
     for t, offset, part in records:
         if t not in values:
-            values[t], known[t] = bytearray(graph.tensors[t].size), bytearray(graph.tensors[t].size)
-        value, mask, end = values[t], known[t], offset + len(part)
+            values[t], masks[t] = bytearray(graph.tensors[t].size), bytearray(graph.tensors[t].size)
+        value, mask, end = values[t], masks[t], offset + len(part)
         if end > len(value):
             raise ToolError("a traced part lies outside its tensor", tensor=graph.tensors[t].name)
         if 1 in mask[offset:end] and value[offset:end] != part:
-            before = zip(value[offset:end], mask[offset:end], part, strict=True)
-            if any(have != now for have, is_known, now in before if is_known):
-                text = "a part that was computed twice differs between the two times"
+            pairs = zip(value[offset:end], mask[offset:end], part, strict=True)
+            if any(old != new for old, is_computed, new in pairs if is_computed):
+                text = "a part that was computed twice has different values"
                 raise ToolError(text, tensor=graph.tensors[t].name)
         value[offset:end] = part
         mask[offset:end] = b"\1" * len(part)
-    partial = {t: bytes(mask) for t, mask in known.items() if 0 in mask}
+    partial = {t: bytes(mask) for t, mask in masks.items() if 0 in mask}
     return {t: bytes(value) for t, value in values.items()}, partial

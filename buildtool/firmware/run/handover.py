@@ -1,6 +1,6 @@
-"""Files and command lines for other programs: for a debugger and its server, and for a tool that flashes.
+"""Files and commands for other programs: for a debugger and its server, and for a tool that flashes.
 
-Nothing is started here.
+This module starts none of them.
 """
 
 from __future__ import annotations
@@ -31,25 +31,25 @@ OUTPUTS = ("output.bin", "report.txt")
 
 
 def debugging(request: Debug, session: Session) -> DebugAnswer:
-    """The answer to a `debug` request; nothing is started."""
-    made, sources = subject(request, session)
-    board = made.target.board
+    """The answer to a `debug` request; it starts no program."""
+    planned, sources = subject(request, session)
+    board = planned.target.board
     find = getattr(plugin(board), "debug_server", None)
     if find is None:
-        raise ToolError(f"the plugin of board '{board.name}' knows no server for debuggers")
+        raise ToolError(f"the plugin of board '{board.name}' has no server for debuggers")
     server: DebugServer = find(board, request.port)
-    inputs = inputs_of(request.inputs, made.graph)
-    files = {INPUT: input_file(made.graph, inputs, sequences(made.graph, len(inputs), 0))}
-    with image_of(request, made, sources, emulated=False) as firmware:
+    inputs = inputs_of(request.inputs, planned.graph)
+    files = {INPUT: input_file(planned.graph, inputs, sequences(planned.graph, len(inputs), 0))}
+    with image_of(request, planned, sources, emulated=False) as firmware:
         if request.made is None:
-            files |= _build_files(made, sources, firmware)
+            files |= _list_build_files(planned, sources, firmware)
         image = f"{sources.net}.elf" if request.made is None else str(firmware.elf)
         stacks = stack_report(firmware.elf.read_bytes(), board, [sources.net])
     command = list(server.command)
     if server.image >= 0:
         command[server.image] = image
     connect = [f"target extended-remote 127.0.0.1:{request.port}", *server.connected]
-    folders = Origins.of(made.choice, made.target).folders(made.choice.cmsis_nn)
+    folders = Origins.of(planned.choice, planned.target).folders(planned.choice.cmsis_nn)
     return {
         "net": sources.net,
         "board": board.name,
@@ -71,20 +71,20 @@ def debugging(request: Debug, session: Session) -> DebugAnswer:
     }
 
 
-def _build_files(made: Planned, sources: Sources, firmware: Firmware) -> dict[str, bytes]:
-    """The files of a build that a debugger or its user reads."""
+def _list_build_files(planned: Planned, sources: Sources, firmware: Firmware) -> dict[str, bytes]:
+    """The files of a build for the debugger or its user."""
     net = sources.net
     return {
         **sources.files,
-        **arena_map(net, made.model.name, made.plan, made.graph, made.session),
-        f"{net}.plan": to_bytes(made.plan),
+        **arena_map(net, planned.model.name, planned.plan, planned.graph, planned.session),
+        f"{net}.plan": to_bytes(planned.plan),
         f"{net}.elf": firmware.elf.read_bytes(),
         f"{net}.map": portable(map_of(firmware.elf).read_bytes()),
     }
 
 
 def _quote(path: str) -> str:
-    """A path as a word of the debugger's language."""
+    """A path as a word in the debugger's language."""
     return '"' + path.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
@@ -92,24 +92,24 @@ def _quote(path: str) -> str:
 
 
 def flash(request: Flash, session: Session) -> FlashAnswer:
-    """The answer to a `flash` request; nothing is flashed."""
-    made, sources = subject(request, session)
-    board, net = made.target.board, sources.net
-    given = request.made
-    image = f"{net}.elf" if given is None or given.elf.data is not None else given.elf.path
+    """The answer to a `flash` request; it flashes nothing."""
+    planned, sources = subject(request, session)
+    board, net = planned.target.board, sources.net
+    build = request.made
+    image = f"{net}.elf" if build is None or build.elf.data is not None else build.elf.path
     how = flashing(board, Path(image), request.tool)
     files: dict[str, bytes] = {}
-    if given is None:
-        with built(made, sources) as firmware:
+    if build is None:
+        with built(planned, sources) as firmware:
             elf, compiler = firmware.elf.read_bytes(), firmware.compiler
-        plan = {f"{net}.plan": to_bytes(made.plan)}
+        plan = {f"{net}.plan": to_bytes(planned.plan)}
         files = {image: elf, **plan, **flash_files(elf, board, net)}
     else:
-        with open_image(made, sources, given.elf) as firmware:
+        with open_image(planned, sources, build.elf) as firmware:
             compiler = firmware.compiler
-            if given.elf.data is not None:
-                files = {image: given.elf.data}
-            if takes_binary(how, Path(image)):  # one of this very image, whatever formats were built
+            if build.elf.data is not None:
+                files = {image: build.elf.data}
+            if takes_binary(how, Path(image)):  # the .bin file of this image may not have been built
                 how = flashing(board, Path(f"{net}.elf"), request.tool)
                 files |= {f"{net}.bin": flash_files(firmware.elf.read_bytes(), board, net)[f"{net}.bin"]}
     return {

@@ -1,7 +1,7 @@
-"""The networks in a linked image, their plans, and whether its weights are a model's.
+"""The networks in a linked firmware image, their plans, and whether its weights are those of a model.
 
-The emitted C leaves a line of text in section .nn_identity (kernels/include/nn_identity.h), and the weights
-are there as they were emitted.
+The emitted C has a line of text in section .nn_identity (kernels/include/nn_identity.h). The weights are in
+the image as they were emitted.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _CRC_AT, _LAYOUT_AT = 16, 32  # in the weight image's header (kernels/include/nn
 
 @dataclass(frozen=True)
 class Linked:
-    """A network in an image: `plan` and `layout` are digests in hexadecimal."""
+    """A network in a firmware image; `plan` and `layout` are digests in hexadecimal."""
 
     net: str
     plan: str
@@ -45,69 +45,72 @@ class Linked:
 
 def networks(data: bytes) -> tuple[Linked, ...]:
     """The networks in an image (an ELF file's bytes); ToolError for another file."""
-    return tuple(Linked(**found.groupdict()) for line in _lines(data) if (found := _NETWORK.fullmatch(line)))
+    return tuple(
+        Linked(**match.groupdict()) for line in _read_lines(data) if (match := _NETWORK.fullmatch(line))
+    )
 
 
 def check_image(
     data: bytes, plan: Plan, weights: WeightImage, path: str, *, over_wire: bool = False
 ) -> Linked:
-    """The network in the image that runs by `plan` on `weights`; `over_wire`: the firmware answers so.
+    """Returns the network in the image that was made from `plan` and `weights`.
 
-    ToolError for an image that has no such network or other weights, or is not a test firmware, which reads
-    inputs and writes outputs.
+    `over_wire`: the firmware has to answer over a link. ToolError for an image without such a network,
+    with other weights, or that is not a test firmware. Test firmware reads inputs and writes outputs.
     """
     from buildtool.plan.codec import digest
 
     try:
-        linked = _find(data, digest(plan), weights.layout.hex())
+        linked = _find_network(data, digest(plan), weights.layout.hex())
         _check_weights(data, weights)
-        _check_firmware(_lines(data), over_wire)
+        _check_firmware(_read_lines(data), over_wire)
     except BuildtoolError as error:
         raise error.at(path=path) from None
     return linked
 
 
 def _check_firmware(lines: list[str], over_wire: bool) -> None:
-    """ToolError if the image is no test firmware, or one of the other kind."""
+    """ToolError if the image is not a test firmware that answers in this way."""
     if (OVER_WIRE if over_wire else TEST_FIRMWARE) in lines:
         return
     if OVER_WIRE in lines:
         raise ToolError(
-            "the image answers over a wire, and not by files",
+            "the firmware image answers over a link, not by files",
             hint=[suggest(on="board"), suggest("in an emulator", wire="serial")],
         )
     if TEST_FIRMWARE in lines:
-        raise ToolError("the image answers by files, and not over a wire", hint="build it with --wire serial")
+        text = "the firmware image answers by files, not over a link"
+        raise ToolError(text, hint="build it with --wire serial")
     raise ToolError(
-        "the image is not a test firmware: it reads no inputs and writes no outputs",
-        hint="the .elf of 'buildtool build', or of NetworkFirmware in SCons",
+        "the firmware image is not a test firmware: it reads no inputs and writes no outputs",
+        hint="use the .elf of 'buildtool build', or of NetworkFirmware in SCons",
     )
 
 
-def _lines(data: bytes) -> list[str]:
+def _read_lines(data: bytes) -> list[str]:
     section = open_elf(data).get_section_by_name(SECTION)
     text = section.data() if section is not None else b""
     return [line.decode("ascii", "replace") for line in text.split(b"\0") if line]
 
 
-def _find(data: bytes, plan: str, layout: str) -> Linked:
-    there = networks(data)
-    if linked := next((one for one in there if (one.plan, one.layout) == (plan, layout)), None):
-        return linked
-    if not there:
+def _find_network(data: bytes, plan: str, layout: str) -> Linked:
+    linked = networks(data)
+    if network := next((one for one in linked if (one.plan, one.layout) == (plan, layout)), None):
+        return network
+    if not linked:
         raise ToolError(
-            "the image holds no network of buildtool's",
+            "the firmware image has no network of buildtool",
             hint="link the emitted C file of the network, and keep section .nn_identity",
         )
     raise ToolError(
-        f"the image was not built from this plan: expected plan {plan}, layout {layout}; "
-        f"found {', '.join(map(str, there))}",
+        f"the firmware image was not built from this plan: expected plan {plan}, layout {layout}; "
+        f"found {', '.join(map(str, linked))}",
         hint="give the .plan that was emitted with the image, and the model it was emitted for",
     )
 
 
 def _check_weights(data: bytes, weights: WeightImage) -> None:
-    """ToolError for other weights in the image, by the header before them."""
+    """ToolError if the image has other weights, by the header before them."""
     loaded = [
         bytes(section.data())
         for section in open_elf(data).iter_sections()
@@ -116,7 +119,7 @@ def _check_weights(data: bytes, weights: WeightImage) -> None:
     if any(weights.data in section for section in loaded):
         return
     expected = _CRC.unpack_from(weights.data, _CRC_AT)[0]
-    # with numpy, for which the report of an image's sizes need not wait
+    # imported here, as it imports numpy, which the size report does not need
     from buildtool.emit.image import HEADER_BYTES, MAGIC
 
     headers = (
@@ -126,12 +129,13 @@ def _check_weights(data: bytes, weights: WeightImage) -> None:
     )
     others = [_CRC.unpack_from(h, _CRC_AT)[0] for h in headers if h[_LAYOUT_AT:].startswith(weights.layout)]
     if expected in others:
-        raise ToolError("the image's weights are damaged: their CRC-32 is the model's, their bytes are not")
+        text = "the firmware image's weights are damaged: their CRC-32 is the model's, their bytes are not"
+        raise ToolError(text)
     if not others:
-        text = "the image holds no weights of this network"
+        text = "the firmware image has no weights of this network"
         raise ToolError(text, hint="link the emitted NAME_weights.S with it")
-    found = ", ".join(f"{crc:08x}" for crc in others)
+    sums = ", ".join(f"{crc:08x}" for crc in others)
     raise ToolError(
-        f"the image holds other weights than the model: expected CRC-32 {expected:08x}, found {found}",
-        hint="build the image again from this model (if the build finds nothing to do: touch the model)",
+        f"the firmware image has other weights than the model: expected CRC-32 {expected:08x}, found {sums}",
+        hint="build the image again from this model (touch the model if the build has nothing to do)",
     )

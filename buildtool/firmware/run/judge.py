@@ -1,7 +1,7 @@
-"""The judge of a run's tensors: LiteRT's reference kernels if installed, else our own executor.
+"""The reference for a run's tensors: LiteRT's reference kernels if installed, else our own executor.
 
-LiteRT ends its whole process if a check of its own fails. So it runs in a child process, whose death costs
-the reference and not the command: the child runs this module.
+LiteRT ends its whole process if a check of its own fails. So it runs in a child process, which runs this
+module. If the child ends, the reference is lost, but the command goes on.
 """
 
 from __future__ import annotations
@@ -28,18 +28,19 @@ from buildtool.schema.runs import ReferenceAnswer
 
 _OWN = "buildtool's own executor"
 _ASKED = "--reference litert compares with LiteRT's reference kernels"
-_ONNX = "LiteRT reads no ONNX; --reference litert takes the .tflite file that is written of it"
+_ONNX = "LiteRT reads no ONNX; --reference litert uses a .tflite file that is written from it"
 _ABSENT = f"for LiteRT's reference kernels: {NOT_INSTALLED}"
 _INSTEAD = suggest("buildtool's own executor", reference="numpy")
-_LAST_WORDS = 200  # characters of LiteRT's last line before it dies
-PATIENCE_SECONDS = 1800.0  # for one answer: its kernels need minutes for the largest networks, not this
+_LAST_WORDS = 200  # characters of LiteRT's last line before it ends
+PATIENCE_SECONDS = 1800.0  # for one answer: its kernels need only minutes for the largest networks
 
 
 class Judge:
     """Computes the right values for each set of inputs. `hear` comes first, then any number of `refer`.
 
-    With `Reference.AUTO` it takes LiteRT, and from the first input that LiteRT does not compute on, our
-    executor; `told` says who computed what. With `Reference.LITERT` that is a ToolError.
+    With `Reference.AUTO` it uses LiteRT. From the first input that LiteRT cannot compute on, it uses our
+    own executor. `answer` says which of them computed what. With `Reference.LITERT` such an input is a
+    ToolError.
     """
 
     def __init__(self, which: Reference, child: _Child | None, why: str) -> None:
@@ -51,7 +52,7 @@ class Judge:
         self._by_litert = self._by_own = 0
 
     def hear(self, model: Model, source: Graph, graph: Graph, *, every: bool) -> None:
-        """Takes the network. `graph`: the file's `source`, rewritten; `every`: all tensors are wanted."""
+        """Sets the network. `graph` is the file's `source`, rewritten; `every`: all tensors are needed."""
         self._graph = graph
         if self._child is None:
             return
@@ -60,19 +61,19 @@ class Judge:
             child.start(file, source, graph, None if every else graph.outputs)
         except ToolError as error:
             self._version = child.version
-            self._without_litert(error)
+            self._drop_litert(error)
         self._version = child.version
 
     def refer(self, inputs: Sequence[Array], reset: bool) -> Mapping[int, Array]:
-        """Tensor index -> its right value; `reset`: the state is reset first."""
+        """Returns tensor index -> its right value; `reset`: the state is reset first."""
         if self._child is not None:
             try:
                 values = self._child.refer(inputs, reset)
                 missing = next((t for t in self._graph.outputs if t not in values), None)
-                if missing is not None:  # it would not be compared
+                if missing is not None:  # else it would not be compared
                     raise ToolError("LiteRT has no such output", tensor=self._graph.tensors[missing].name)
             except ToolError as error:
-                self._without_litert(error)
+                self._drop_litert(error)
             else:
                 self._by_litert += 1
                 if self._graph.states:
@@ -86,7 +87,7 @@ class Judge:
         return self._own(inputs, reset)
 
     def answer(self) -> ReferenceAnswer:
-        """The judge's name, for an answer."""
+        """The reference's name, as part of an answer."""
         litert = " ".join(["LiteRT", *filter(None, [self._version])]) + "'s reference kernels"
         is_litert = self._by_litert > 0 or self._child is not None
         text = litert if is_litert else _OWN
@@ -100,18 +101,18 @@ class Judge:
             "why": self._why,
         }
 
-    def _without_litert(self, error: ToolError) -> None:
-        """Lets our executor judge from now on; raises the error if LiteRT was asked for."""
+    def _drop_litert(self, error: ToolError) -> None:
+        """Uses our executor from now on; raises the error if the request says LiteRT."""
         if self._which is Reference.LITERT:
             raise error
-        named = "LiteRT" if not self._version else f"LiteRT {self._version}"
-        self._why = error.text.replace("LiteRT", named, 1)
+        name = "LiteRT" if not self._version else f"LiteRT {self._version}"
+        self._why = error.text.replace("LiteRT", name, 1)
         self._child = None
 
 
 @contextlib.contextmanager
 def judging(which: Reference, model: Named) -> Iterator[Judge]:
-    """A judge, whose child loads LiteRT in the meantime; ToolError if that is asked for and not installed."""
+    """A judge whose child loads LiteRT in the meantime; ToolError if LiteRT is required but not installed."""
     if which is Reference.NUMPY:
         yield Judge(which, None, _ASKED)
     elif which is Reference.AUTO and is_onnx(model if isinstance(model, str) else model.path):
@@ -127,7 +128,7 @@ def judging(which: Reference, model: Named) -> Iterator[Judge]:
             try:
                 child = _Child(words)
                 ending.callback(child.close)
-            except OSError as error:  # no more processes, or no memory for one
+            except OSError as error:  # too many processes, or not enough memory
                 why = f"LiteRT's process cannot be started: {error.strerror}"
                 if which is Reference.LITERT:
                     raise ToolError(why, hint=_INSTEAD) from None
@@ -135,14 +136,14 @@ def judging(which: Reference, model: Named) -> Iterator[Judge]:
 
 
 class _Child:
-    """A process in which LiteRT runs. Raises ToolError if LiteRT refuses something, or dies."""
+    """A process that runs LiteRT; its methods raise ToolError if LiteRT refuses something or ends."""
 
     def __init__(self, words: IO[bytes]) -> None:
         self.version = ""
         self._words = words
         paths = [home(), *filter(None, [os.environ.get("PYTHONPATH")])]
         self._process = subprocess.Popen(
-            # -P: the folder the build runs in must not shadow Python's modules.
+            # -P: files in the current folder must not shadow Python's modules.
             [sys.executable, "-P", "-m", "buildtool.firmware.run.judge"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -151,34 +152,34 @@ class _Child:
         )
 
     def start(self, model: bytes, source: Graph, graph: Graph, wanted: Sequence[int] | None) -> None:
-        """Has LiteRT read the network; `wanted`: the tensors that are wanted (None: all)."""
-        self.version = self._answer()
-        self._ask((model, source, graph, wanted))
-        self._answer()
+        """Makes LiteRT read the network; `wanted` are the needed tensors (None: all)."""
+        self.version = self._receive()
+        self._send((model, source, graph, wanted))
+        self._receive()
 
     def refer(self, inputs: Sequence[Array], reset: bool) -> Mapping[int, Array]:
         """As a `Referrer`."""
-        self._ask((inputs, reset))
-        return cast(Mapping[int, Array], self._answer())
+        self._send((inputs, reset))
+        return cast(Mapping[int, Array], self._receive())
 
     def close(self) -> None:
-        """Ends it."""
+        """Ends the process."""
         process = self._process
         for stream in (process.stdin, process.stdout):
             with contextlib.suppress(OSError):
                 if stream is not None:
                     stream.close()
-        process.kill()  # it has nothing to put in order
+        process.kill()  # it has nothing to clean up
         process.wait()
 
-    def _ask(self, message: object) -> None:
+    def _send(self, message: object) -> None:
         stream = self._process.stdin
         assert stream is not None
-        with contextlib.suppress(OSError):  # if it is dead, there is no answer either
+        with contextlib.suppress(OSError):  # if the process has ended, `_receive` raises the error
             pickle.dump(message, stream, protocol=5)
             stream.flush()
 
-    def _answer(self) -> Any:
+    def _receive(self) -> Any:
         assert self._process.stdout is not None
         is_late = threading.Event()
 
@@ -193,7 +194,7 @@ class _Child:
             is_right, answer = pickle.load(self._process.stdout)
         except (EOFError, OSError, pickle.UnpicklingError):
             how = self._end()
-            text = f"said nothing for {PATIENCE_SECONDS:g} s and {how}" if is_late.is_set() else how
+            text = f"did not answer for {PATIENCE_SECONDS:g} s and {how}" if is_late.is_set() else how
             raise ToolError(f"LiteRT {text}", hint=_INSTEAD) from None
         finally:
             ending.cancel()
@@ -212,7 +213,7 @@ class _Child:
 
 
 def _serve(source: IO[bytes], sink: IO[bytes]) -> None:
-    """The child: sends LiteRT's version, then an answer to the network and to each set of inputs."""
+    """The child process: sends LiteRT's version, then an answer for the network and each set of inputs."""
 
     def answer(is_right: bool, content: object) -> None:
         pickle.dump((is_right, content), sink, protocol=5)
@@ -224,7 +225,7 @@ def _serve(source: IO[bytes], sink: IO[bytes]) -> None:
         return answer(False, f"LiteRT cannot be loaded: {' '.join(str(error).split())}")
     answer(True, str(getattr(ai_edge_litert, "__version__", "")))
     refer: Referrer | None = None
-    wanted: Sequence[int] | None = None
+    tensors: Sequence[int] | None = None
     while True:
         try:
             message = pickle.load(source)
@@ -232,17 +233,17 @@ def _serve(source: IO[bytes], sink: IO[bytes]) -> None:
             return None
         try:
             if refer is None:
-                model, file, graph, wanted = message
+                model, file, graph, tensors = message
                 refer = referrer(Reference.LITERT, model, file, graph)
                 answer(True, None)
                 continue
             values = refer(*message)
-            answer(True, {t: values[t] for t in (values if wanted is None else wanted) if t in values})
+            answer(True, {t: values[t] for t in (values if tensors is None else tensors) if t in values})
         except BuildtoolError as error:
             answer(False, error.text)
 
 
 if __name__ == "__main__":
     with os.fdopen(os.dup(1), "wb") as own:
-        os.dup2(2, 1)  # libraries may print; that is no answer
+        os.dup2(2, 1)  # what libraries print must not get between the answers
         _serve(sys.stdin.buffer, own)

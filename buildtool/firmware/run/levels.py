@@ -1,4 +1,4 @@
-"""How real a run is, as answers say it: the level, and a few words."""
+"""How close a run is to the real board, for answers: the level, and a few words."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BOARD = Reality(Level.BOARD, "on the board")
 
 
 def reality(board: Board) -> Reality:
-    """What runs a board's images where no board is connected: its plugin knows, or its file."""
+    """How close to the board a run without an attached board is, by the board's plugin or its file."""
     own = getattr(plugin(board), "reality", None)
     if own is not None:
         return cast(Reality, own(board))
@@ -24,13 +24,13 @@ def reality(board: Board) -> Reality:
 
 
 def reality_of_build(board: Board, own: VendorBuild | None) -> Reality:
-    """What a build made: programs that a compiler of the chip's own instruction set made, or less."""
+    """How close to the board a build is: compiled for the chip's own instruction set, or less."""
     if own is not None:
         return Reality(Level.COMPILED, "compiled by the vendor's tool")
-    there = reality(board)
-    return there if there.level in (Level.HOST, Level.MODEL) else Reality(Level.COMPILED, "compiled")
+    run = reality(board)
+    return run if run.level in (Level.HOST, Level.MODEL) else Reality(Level.COMPILED, "compiled")
 
 
-def reality_answer(found: Reality) -> LevelAnswer:
-    """The keys of an answer."""
-    return {"level": str(found.level), "level_text": found.text}
+def reality_answer(run: Reality) -> LevelAnswer:
+    """The level as part of an answer."""
+    return {"level": str(run.level), "level_text": run.text}

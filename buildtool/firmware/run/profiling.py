@@ -1,4 +1,4 @@
-"""Profiling: executed instructions and multiply-accumulates of every operator, counted exactly."""
+"""Profiling: the exact counts of executed instructions and multiply-accumulates of every operator."""
 
 from __future__ import annotations
 
@@ -46,32 +46,34 @@ from buildtool.target.registry import plugin
 from buildtool.target.types import Board, Issues
 
 SOURCE = "counted in a model of the VPU"
-LOADS = "LOAD"  # among the operator kinds of a published profile: loading weights
+LOADS = "LOAD"  # loading weights, as an operator kind of a published profile
 
 
 def profiling(request: Profile, session: Session) -> ProfileAnswer:
-    """The answer to a `profile` request; the output is compared with the reference as well.
+    """The answer to a `profile` request; the output is also compared with the reference.
 
-    The first input is counted, on the image that gives the outputs of all. On the host nothing is counted:
-    `instructions` is null. Over a wire the core counts its `cycles`, if it can; in an emulator they are
-    estimated, if there is a model of the core.
+    The first input is counted, by the same firmware image that computes all outputs. On the host, nothing
+    is counted, and `instructions` is null. Over a link, the core counts its `cycles`, if it can. In an
+    emulator they are estimated, if there is a model of the core.
     """
     with judging(request.reference, request.model) as judge:
-        made, sources = subject(request, session)
-        board, plan = made.target.board, made.plan
-        inputs = inputs_of(request.inputs, made.graph)
+        planned, sources = subject(request, session)
+        board, plan = planned.target.board, planned.plan
+        inputs = inputs_of(request.inputs, planned.graph)
         timer = find_timer(board) if request.desk is None else ""
-        run, plain = _runs(request, made, sources, inputs, not isinstance(timer, str))
-        timing, no_cycles = _timing(run, timer, made)
-        counting = _count_issues(made, sources, inputs[0]) if request.desk is None else None
+        run, plain = _run_twice(request, planned, sources, inputs, not isinstance(timer, str))
+        timing, no_cycles = _estimate_timing(run, timer, planned)
+        counting = _count_issues(planned, sources, inputs[0]) if request.desk is None else None
         if counting is not None and counting.outputs[0] != run.outputs[0]:
-            raise ToolError("the firmware that counts issues gives other outputs", hint="please report this")
-        exact = _is_exact(made, judge, run, plain, inputs)
-        known = run_answer(made, plain, judge.answer(), exact, bounds_of(made, sources, inputs, request.desk))
-        rows, measured = _rows(made, run, timing, counting), run.counted.total_cycles
+            raise ToolError("the firmware that counts issues has other outputs", hint="please report this")
+        exact = _is_exact(planned, judge, run, plain, inputs)
+        about = run_answer(
+            planned, plain, judge.answer(), exact, bounds_of(planned, sources, inputs, request.desk)
+        )
+        rows, measured = _list_rows(planned, run, timing, counting), run.counted.total_cycles
         total = timing.total.cycles if timing else measured
         return {
-            **known,
+            **about,
             **reality_answer(run.reality),
             "instructions": run.counted.total_instructions,
             "cycles": total,
@@ -80,70 +82,78 @@ def profiling(request: Profile, session: Session) -> ProfileAnswer:
             "estimated_ms": in_ms(timing.total.cycles, board) if timing else None,
             "estimated_by": estimate(timing, run.counted, board) if timing else None,
             "seconds": measured / board.clock_hz if measured is not None and board.clock_hz else None,
-            "issues": _issues(rows, board) if counting else None,
-            "published": beside_published(made, rows, known["estimate"]),
+            "issues": _sum_issues(rows, board) if counting else None,
+            "published": beside_published(planned, rows, about["estimate"]),
             "macs": plan.macs,
             "macs_layerwise": plan.macs_layerwise,
             "f": plan.f,
             "flash_bytes": len(sources.image.data),
             "per_operator": rows,
-            "outputs": [_top(made.graph.tensors[t], plain.outputs[0][t]) for t in made.graph.outputs],
+            "outputs": [
+                _find_top(planned.graph.tensors[t], plain.outputs[0][t]) for t in planned.graph.outputs
+            ],
         }
 
 
-def _runs(
-    request: Profile, made: Planned, sources: Sources, inputs: list[list[Array]], blocks: bool
+def _run_twice(
+    request: Profile, planned: Planned, sources: Sources, inputs: list[list[Array]], blocks: bool
 ) -> tuple[Outcome, Outcome]:
-    """The run on the first input, which is counted (`blocks`: its code as well), and that on all inputs."""
-    with image_of(request, made, sources) as firmware:
+    """The run on the first input, which is counted, and the run on all inputs.
+
+    `blocks`: the blocks of code are counted, too.
+    """
+    with image_of(request, planned, sources) as firmware:
         if request.desk is not None:
-            plain = execute(made, firmware, inputs, attached=request.desk)
+            plain = execute(planned, firmware, inputs, attached=request.desk)
             return plain, plain
-        emulated = reality(made.target.board).level is Level.EMULATOR
-        run = execute(made, firmware, inputs[:1], count=emulated, blocks=blocks)
-        return run, execute(made, firmware, inputs) if len(inputs) > 1 else run
+        emulated = reality(planned.target.board).level is Level.EMULATOR
+        run = execute(planned, firmware, inputs[:1], count=emulated, blocks=blocks)
+        return run, execute(planned, firmware, inputs) if len(inputs) > 1 else run
 
 
 def _is_exact(
-    made: Planned, judge: Judge, run: Outcome, plain: Outcome, inputs: Sequence[Sequence[Array]]
+    planned: Planned, judge: Judge, run: Outcome, plain: Outcome, inputs: Sequence[Sequence[Array]]
 ) -> bool:
-    """Whether every output of both runs is the judge's; each input comes after a reset."""
-    judge.hear(made.model, made.source, made.graph, every=False)
+    """Whether every output of both runs equals the judge's; the state is reset before each input."""
+    judge.hear(planned.model, planned.source, planned.graph, every=False)
     expected = [judge.refer(one, True) for one in inputs]
     outputs = [*enumerate(plain.outputs), (0, run.outputs[0])]
-    return not any(difference(made.graph, n, got, expected[n]) for n, got in outputs)
+    return not any(difference(planned.graph, n, values, expected[n]) for n, values in outputs)
 
 
-def _timing(run: Outcome, timer: Timer | str, made: Planned) -> tuple[Timing | None, str]:
-    """The estimate of a run's cycles, or the reason for having none."""
+def _estimate_timing(run: Outcome, timer: Timer | str, planned: Planned) -> tuple[Timing | None, str]:
+    """The estimate of a run's cycles, or the reason why there is none."""
     if isinstance(timer, str):
         return None, run.counted.no_cycles or timer
     if run.counted.executed is None:
-        return None, f"the runner of board '{made.target.board.name}' counts no blocks of code"
+        return None, f"the runner of board '{planned.target.board.name}' cannot count blocks of code"
     try:
-        return time_blocks(run.counted.executed, made.target.board, timer, made.session), ""
+        return time_blocks(run.counted.executed, planned.target.board, timer, planned.session), ""
     except ToolError as error:
         return None, error.text
 
 
-def _rows(made: Planned, run: Outcome, timing: Timing | None, counting: Outcome | None) -> list[LayerProfile]:
-    """A row an operator, in the order of execution; multiply-accumulates are those executed."""
-    kernels, costs = made.target.named(made.plan.kernels), made.target.costs
-    summary = summarize(made.plan, made.graph, kernels, costs, made.session)
+def _list_rows(
+    planned: Planned, run: Outcome, timing: Timing | None, counting: Outcome | None
+) -> list[LayerProfile]:
+    """A row per operator, in the order of execution; multiply-accumulates are the executed ones."""
+    kernels, costs = planned.target.named(planned.plan.kernels), planned.target.costs
+    summary = summarize(planned.plan, planned.graph, kernels, costs, planned.session)
     rows: list[LayerProfile] = []
     ran, counts = run.counted, counting.counted.issues if counting else {}
     for position, alive, work in (entry for region in summary.regions for entry in region.operators):
-        op, issues = made.graph.ops[position], _issues_of(counts.get(position), work.macs, made.target.board)
+        op = planned.graph.ops[position]
+        issues = _describe_issues(counts.get(position), work.macs, planned.target.board)
         cycles, parts = ran.cycles.get(position) if ran.total_cycles is not None else None, None
-        if timing is not None:  # None as well for an operator that runs no code
+        if timing is not None:  # `parts` stays None for an operator that runs no code
             parts = timing.parts.get(position, Parts() if position in ran.counts else None)
             cycles = parts and parts.cycles
         rows.append(
             {
-                "name": made.graph.op_name(position),
+                "name": planned.graph.op_name(position),
                 "operator": str(op.kind),
-                "kernel": made.plan.kernels[position],
-                "output_shape": shape(made.graph.tensors[op.outputs[0]].shape),
+                "kernel": planned.plan.kernels[position],
+                "output_shape": shape(planned.graph.tensors[op.outputs[0]].shape),
                 "macs": work.macs,
                 "macs_once": work.once,
                 "f": work.f,
@@ -151,17 +161,17 @@ def _rows(made: Planned, run: Outcome, timing: Timing | None, counting: Outcome 
                 "ram_alive": alive,
                 "instructions": ran.counts.get(position) if ran.total_instructions is not None else None,
                 "cycles": cycles,
-                "estimated_ms": parts and in_ms(parts.cycles, made.target.board),
+                "estimated_ms": parts and in_ms(parts.cycles, planned.target.board),
                 "parts": parts and parts_answer(parts),
                 "issues": issues,
-                "uncounted": _why_uncounted(counts, position) if counting and not issues else "",
+                "uncounted": _explain_uncounted(counts, position) if counting and not issues else "",
             }
         )
     return rows
 
 
-def _top(tensor: Tensor, raw: bytes) -> OutputTop:
-    """The largest values of an output, for a user who knows what the answer should be."""
+def _find_top(tensor: Tensor, raw: bytes) -> OutputTop:
+    """The largest values of an output, for a user who knows the right answer."""
     values = np.frombuffer(raw, tensor.dtype.value)
     best = np.argsort(-values.astype(np.int32), kind="stable")[:5]
     return {
@@ -176,44 +186,44 @@ def _top(tensor: Tensor, raw: bytes) -> OutputTop:
 # ---- issues of a core's vector unit ---------------------------------------------------------------------
 
 
-def _count_issues(made: Planned, sources: Sources, inputs: Sequence[Array]) -> Outcome | None:
-    """A run that counts each operator's issues over one set of inputs; None without a model that can.
+def _count_issues(planned: Planned, sources: Sources, inputs: Sequence[Array]) -> Outcome | None:
+    """A run that counts each operator's issues on one set of inputs; None without a model that can count.
 
-    It is of a firmware of its own on the host.
+    It runs another firmware, on the host.
     """
-    board = made.target.board
+    board = planned.target.board
     find = getattr(plugin(board), "counting_harness", None)
     if find is None or board.vector_unit is None:
         return None
-    with built(made, sources, harness=find(board)) as image:
-        return execute(made, image, [inputs], count=True)
+    with built(planned, sources, harness=find(board)) as image:
+        return execute(planned, image, [inputs], count=True)
 
 
-def _issues_of(found: Issues | None, macs: int, board: Board) -> IssueCount | None:
+def _describe_issues(issues: Issues | None, macs: int, board: Board) -> IssueCount | None:
     """An operator's count; None where its kernel declares no issues."""
     unit = board.vector_unit
-    if found is None or unit is None or not found.vpu + found.scalar:
+    if issues is None or unit is None or not issues.vpu + issues.scalar:
         return None
     return {
-        "vpu": found.vpu,
-        "mac": found.mac,
-        "scalar": found.scalar,
-        "slowest": found.slowest,
-        "vpu_per_mac": found.vpu / macs if macs else None,
-        # of a thread that issues one instruction after the other, as often as it can
-        "seconds": found.slowest * unit.cycles / board.clock_hz if board.clock_hz else 0.0,
+        "vpu": issues.vpu,
+        "mac": issues.mac,
+        "scalar": issues.scalar,
+        "slowest": issues.slowest,
+        "vpu_per_mac": issues.vpu / macs if macs else None,
+        # for a thread that issues instructions as fast as it can
+        "seconds": issues.slowest * unit.cycles / board.clock_hz if board.clock_hz else 0.0,
     }
 
 
-def _why_uncounted(counts: Mapping[int, Issues], position: int) -> str:
-    """The reason why an operator has no count in a run that counted."""
+def _explain_uncounted(counts: Mapping[int, Issues], position: int) -> str:
+    """Why an operator has no count in a run that counts."""
     if position not in counts:
         return "no code runs for them"
-    return "they run plain C, of which a model of the vector unit sees nothing"
+    return "they run plain C, which the model of the vector unit does not count"
 
 
-def _issues(rows: Sequence[LayerProfile], board: Board) -> IssueSummary | None:
-    """The counted operators together; None where there is no vector unit to count."""
+def _sum_issues(rows: Sequence[LayerProfile], board: Board) -> IssueSummary | None:
+    """The sum over the counted operators; None where the board has no vector unit."""
     unit = board.vector_unit
     if unit is None:
         return None
@@ -236,28 +246,30 @@ def _issues(rows: Sequence[LayerProfile], board: Board) -> IssueSummary | None:
 
 
 def beside_published(
-    made: Planned, rows: Sequence[LayerProfile], estimate: Estimate | None
+    planned: Planned, rows: Sequence[LayerProfile], estimate: Estimate | None
 ) -> PublishedProfile | None:
-    """The published profile of this very network, if there is one."""
-    board, plan = made.target.board, made.plan
-    known = board.published
-    if known is None or known.macs != plan.macs_layerwise:
+    """The published profile of this network, if there is one."""
+    board, plan = planned.target.board, planned.plan
+    published = board.published
+    if published is None or published.macs != plan.macs_layerwise:
         return None
     return {
-        "network": known.network,
-        "source": known.source,
-        "seconds": known.milliseconds / 1e3,
+        "network": published.network,
+        "source": published.source,
+        "seconds": published.milliseconds / 1e3,
         "estimated_seconds": estimate["total_seconds"] if estimate else None,
-        "lines": [_line(part, rows, estimate) for part in known.parts],
+        "lines": [_compare_line(part, rows, estimate) for part in published.parts],
     }
 
 
-def _line(part: PublishedPart, rows: Sequence[LayerProfile], estimate: Estimate | None) -> ProfileLine:
+def _compare_line(
+    part: PublishedPart, rows: Sequence[LayerProfile], estimate: Estimate | None
+) -> ProfileLine:
     own = [row for row in rows if row["operator"] in part.operators]
     macs = sum(row["macs"] for row in own)
     counts = [row["issues"] for row in own]
-    known = [one["seconds"] for one in counts if one is not None]
-    counted = sum(known) if own and len(known) == len(counts) else None
+    seconds = [one["seconds"] for one in counts if one is not None]
+    counted = sum(seconds) if own and len(seconds) == len(counts) else None
     estimated = macs / estimate["macs_per_second"] if macs and estimate else None
     if LOADS in part.operators:
         estimated = estimate["load_seconds"] if estimate else None

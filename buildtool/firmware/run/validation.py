@@ -1,8 +1,8 @@
 """Validation: a network runs on a board (or its emulator, or the host) and equals the reference.
 
-Where outputs may be rounded otherwise, every operator of a run is also compared with the reference of that
-operator alone, on the run's own inputs of it: an exact one adds no difference of its own, and one that is
-requantised otherwise stays within the bound that its kernel's family has proven.
+Where outputs may be rounded differently, every operator of a run is also compared alone with the reference,
+on its inputs in the run. An exact operator must have no difference. One that is requantised differently must
+stay within the bound that its kernel's family has proven.
 """
 
 from __future__ import annotations
@@ -34,39 +34,39 @@ from buildtool.graph.types import Graph
 from buildtool.schema.runs import DifferenceAnswer, OperatorBound, ReferenceAnswer, Run, ValidationAnswer
 from buildtool.target.types import Board
 
-SEQUENCE = 8  # random inputs of a network with state, where no number is given
+SEQUENCE = 8  # default number of random inputs for a network with state
 SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g1")
 
 
 def validation(request: Validate, session: Session) -> ValidationAnswer:
     """The answer to a `validate` request."""
     with judging(request.reference, request.model) as judge:
-        made, sources = subject(request, session)
-        flags = sanitizer_flags(request, made.target.board)
-        inputs = inputs_of(request.inputs, made.graph, SEQUENCE)
-        resets = sequences(made.graph, len(inputs), request.sequence)
-        with image_of(request, made, sources, flags) as firmware:
-            plain = execute(made, firmware, inputs, attached=request.desk, resets=resets)
+        planned, sources = subject(request, session)
+        flags = sanitizer_flags(request, planned.target.board)
+        inputs = inputs_of(request.inputs, planned.graph, SEQUENCE)
+        resets = sequences(planned.graph, len(inputs), request.sequence)
+        with image_of(request, planned, sources, flags) as firmware:
+            plain = execute(planned, firmware, inputs, attached=request.desk, resets=resets)
         runs = [plain]
         bounds: list[OperatorBound] = []
-        if request.tensors or is_rounded(made):
-            traced = every_tensor(made, sources, inputs, request.desk, flags, resets)
-            bounds = operator_bounds(made, traced, inputs, resets) if is_rounded(made) else []
+        if request.tensors or is_rounded(planned):
+            traced = every_tensor(planned, sources, inputs, request.desk, flags, resets)
+            bounds = operator_bounds(planned, traced, inputs, resets) if is_rounded(planned) else []
             runs += [traced] if request.tensors else []
-        judge.hear(made.model, made.source, made.graph, every=request.tensors)
+        judge.hear(planned.model, planned.source, planned.graph, every=request.tensors)
         expected = []
         for number, (one, reset) in enumerate(zip(inputs, resets, strict=True), 1):
             session.tell(f"computing the reference of input {number} of {len(inputs)}")
             expected.append(judge.refer(one, reset))
-        found = []
+        differences = []
         for run in runs:
-            for number, want in enumerate(expected):
-                found += difference(made.graph, number, run.tensors(number), want, run.partial)
+            for number, right in enumerate(expected):
+                differences += difference(planned.graph, number, run.tensors(number), right, run.partial)
         compared = [t for t in (runs[-1].traces or runs[-1].outputs)[0] if t in expected[0]]
         return {
-            **run_answer(made, plain, judge.answer(), not found, bounds),
-            **_figures(made.graph, plain, found),
-            "resets": sum(resets[1:]) if made.graph.states else 0,
+            **run_answer(planned, plain, judge.answer(), not differences, bounds),
+            **_count_differences(planned.graph, plain, differences),
+            "resets": sum(resets[1:]) if planned.graph.states else 0,
             "tensors_compared": len(compared),
         }
 
@@ -79,48 +79,48 @@ class _Figures(TypedDict):
     first_difference: DifferenceAnswer | None
 
 
-def _figures(graph: Graph, run: Outcome, found: Sequence[Difference]) -> _Figures:
-    """Counts over all inputs of a run; `found`: all differences."""
+def _count_differences(graph: Graph, run: Outcome, differences: Sequence[Difference]) -> _Figures:
+    """Counts over all inputs of a run."""
     outputs = (b"".join(one[t] for one in run.outputs) for t in run.outputs[0])
     order = {t: i for i, t in enumerate(graph.activations())}
-    first = min(found, key=lambda d: (d.input_set, order[d.tensor]), default=None)
-    wrong = {(d.input_set, d.tensor): d.elements for d in found}  # outputs are in the trace as well
+    first = min(differences, key=lambda d: (d.input_set, order[d.tensor]), default=None)
+    wrong = {(d.input_set, d.tensor): d.elements for d in differences}  # outputs are in the trace as well
     return {
-        # how many different bytes each output has, over all inputs
+        # the number of different bytes in each output, over all inputs
         "output_values": sum(int(np.unique(np.frombuffer(raw, np.uint8)).size) for raw in outputs),
         "inputs_equal": len(run.outputs) - len({number for number, _ in wrong}),
         "elements_different": sum(wrong.values()),
-        "max_abs_diff": max((d.max_abs for d in found), default=0),
+        "max_abs_diff": max((d.max_abs for d in differences), default=0),
         "first_difference": first.json() if first else None,
     }
 
 
 def run_answer(
-    made: Planned, run: Outcome, reference: ReferenceAnswer, exact: bool, bounds: list[OperatorBound]
+    planned: Planned, run: Outcome, reference: ReferenceAnswer, exact: bool, bounds: list[OperatorBound]
 ) -> Run:
-    """What all answers say of a run."""
+    """The part of an answer that describes a run."""
     return {
-        "model": made.model.name,
-        "board": made.target.board.name,
+        "model": planned.model.name,
+        "board": planned.target.board.name,
         **reality_answer(run.reality),
         "compiler": run.compiler,
         "reference": reference,
-        "strategy": made.plan.strategy,
+        "strategy": planned.plan.strategy,
         "inputs": len(run.outputs),
         "exact": exact,
-        "requantise": str(made.target.requantise),
-        "within_bounds": keeps_bounds(bounds) if is_rounded(made) else exact,
+        "requantise": str(planned.target.requantise),
+        "within_bounds": keeps_bounds(bounds) if is_rounded(planned) else exact,
         "bounds": bounds,
-        "state_bytes": made.plan.state_bytes,
-        "arena_bytes": made.plan.arena_bytes,
+        "state_bytes": planned.plan.state_bytes,
+        "arena_bytes": planned.plan.arena_bytes,
         "arena_high_water": run.arena_high_water,
         "stack_high_water": run.stack_high_water,
-        **facts(made),
+        **facts(planned),
     }
 
 
 def sanitizer_flags(request: Validate, board: Board) -> tuple[str, ...]:
-    """The flags of sanitizers, if the request asks for them; UsageError where the host does not run it."""
+    """The flags of sanitizers, if the request has them; UsageError for firmware that does not run here."""
     if not request.sanitize:
         return ()
     if reality(board).level not in (Level.HOST, Level.MODEL):
@@ -136,46 +136,50 @@ _EXACT = Bound(0, 0.0, 0, 0)
 
 
 @dataclass
-class _Seen:
-    """How an operator's outputs differed over all inputs: elements compared and different, most steps off."""
+class _Deviation:
+    """The differences of an operator's outputs over all inputs.
+
+    It counts the compared and the different elements, and has the largest difference in steps.
+    """
 
     elements: int = 0
     different: int = 0
     largest: int = 0
 
-    def add(self, have: Array, want: Array, mask: npt.NDArray[np.bool_] | None) -> None:
-        """Counts one set of inputs; `mask`: the elements that were computed, None: all."""
-        off = np.abs(have.astype(np.int64) - want.astype(np.int64))
-        off = off if mask is None else off[mask]
-        self.elements += off.size
-        self.different += int(np.count_nonzero(off))
-        self.largest = max(self.largest, int(off.max(initial=0)))
+    def add(self, actual: Array, expected: Array, mask: npt.NDArray[np.bool_] | None) -> None:
+        """Counts one set of inputs; `mask` has the computed elements (None: all)."""
+        steps = np.abs(actual.astype(np.int64) - expected.astype(np.int64))
+        steps = steps if mask is None else steps[mask]
+        self.elements += steps.size
+        self.different += int(np.count_nonzero(steps))
+        self.largest = max(self.largest, int(steps.max(initial=0)))
 
 
 def operator_bounds(
-    made: Planned, run: Outcome, inputs: Sequence[Sequence[Array]], resets: Sequence[bool] | None = None
+    planned: Planned, run: Outcome, inputs: Sequence[Sequence[Array]], resets: Sequence[bool] | None = None
 ) -> list[OperatorBound]:
-    """The proven and the observed bound of each operator's outputs that are not exact; `run` was traced.
+    """The proven bound and the largest difference of each operator whose outputs are not exact.
 
-    `resets`: before which inputs the state is reset (None: before each). An exact operator is listed only if
-    it differed: its bound is 0.
+    `run` was traced. `resets` says before which inputs the state is reset (None: before each). An exact
+    operator, whose bound is 0, is listed only if it differs.
     """
-    graph = made.graph
-    seen = [_Seen() for _ in graph.ops]
-    held = initially(graph)
+    graph = planned.graph
+    deviations = [_Deviation() for _ in graph.ops]
+    states = initially(graph)
     for number, one in enumerate(inputs):
-        made.session.tell(f"checking every operator on input {number + 1} of {len(inputs)}")
-        trace = run.traces[number] if run.traces else {}  # none where the network computes nothing
+        planned.session.tell(f"checking every operator on input {number + 1} of {len(inputs)}")
+        trace = run.traces[number] if run.traces else {}  # empty where the network computes nothing
         if resets is None or resets[number]:
-            held = initially(graph)
+            states = initially(graph)
         befores = (state.before for state in graph.states)
-        values = dict(zip((*graph.inputs, *befores), (*one, *held), strict=True))
-        _compare(graph, values, trace, run.partial, seen)
-        held = next_held(graph, values)
+        values = dict(zip((*graph.inputs, *befores), (*one, *states), strict=True))
+        _compare(graph, values, trace, run.partial, deviations)
+        states = next_held(graph, values)
     rows: list[OperatorBound] = []
-    for op, kernel, found in zip(graph.ops, made.target.named(made.plan.kernels), seen, strict=True):
+    kernels = planned.target.named(planned.plan.kernels)
+    for op, kernel, deviation in zip(graph.ops, kernels, deviations, strict=True):
         proven = proven_bound(graph, op, kernel) if kernel is not None else None
-        bound = proven or (_EXACT if found.different else None)
+        bound = proven or (_EXACT if deviation.different else None)
         if kernel is not None and bound is not None:
             rows.append(
                 {
@@ -186,9 +190,9 @@ def operator_bounds(
                     "channels_rounded": bound.rounded,
                     "bound_before_rounding": bound.before_rounding,
                     "bound": bound.steps,
-                    "max_abs_diff": found.largest,
-                    "elements": found.elements,
-                    "elements_different": found.different,
+                    "max_abs_diff": deviation.largest,
+                    "elements": deviation.elements,
+                    "elements_different": deviation.different,
                 }
             )
     return rows
@@ -199,55 +203,55 @@ def _compare(
     values: dict[int, Array],
     trace: Mapping[int, bytes],
     partial: Mapping[int, bytes],
-    seen: Sequence[_Seen],
+    deviations: Sequence[_Deviation],
 ) -> None:
-    """Compares the operators of one invoke, each on the values that the run itself had."""
-    for op, found in zip(graph.ops, seen, strict=True):
+    """Compares the operators of one invoke, each on its own inputs in the run."""
+    for op, deviation in zip(graph.ops, deviations, strict=True):
         for t, expected in zip(op.outputs, execute_op(graph, op, values), strict=True):
             tensor = graph.tensors[t]
             values[t] = expected
             if t in trace:
                 values[t] = np.frombuffer(trace[t], tensor.dtype.value).reshape(expected.shape)
                 mask = computed(partial[t], tensor).reshape(expected.shape) if t in partial else None
-                found.add(values[t], expected, mask)
+                deviation.add(values[t], expected, mask)
             elif op.kind not in ALIAS_KINDS:
-                raise BuildtoolError("the run handed out no such tensor", tensor=tensor.name)
+                raise BuildtoolError("the run did not write this tensor", tensor=tensor.name)
 
 
 def every_tensor(
-    made: Planned,
+    planned: Planned,
     sources: Sources,
     inputs: list[list[Array]],
     attached: OnDesk | None,
     flags: tuple[str, ...] = (),
     resets: Sequence[bool] | None = None,
 ) -> Outcome:
-    """A run of an image of its own that hands out every tensor; `resets`: see `execute`."""
+    """Builds and runs firmware that writes every tensor; `resets` as for `execute`."""
     if attached is not None and attached.is_flashed:
-        text = "of every tensor an image of its own is built, which has to be flashed"
+        text = "comparing every tensor needs another firmware image, which has to be flashed"
         raise UsageError(text, option="flashed", hint=suggest(flashed=None))
-    with built(made, sources, flags, trace=True, emulated=True) as image:
-        return execute(made, image, inputs, trace=True, attached=attached, resets=resets)
+    with built(planned, sources, flags, trace=True, emulated=True) as image:
+        return execute(planned, image, inputs, trace=True, attached=attached, resets=resets)
 
 
-def is_rounded(made: Planned) -> bool:
+def is_rounded(planned: Planned) -> bool:
     """Whether outputs may differ from the reference's, within bounds."""
-    return made.target.requantise is not Requantise.EXACT
+    return planned.target.requantise is not Requantise.EXACT
 
 
 def keeps_bounds(bounds: Sequence[OperatorBound]) -> bool:
-    """Whether every operator kept its bound."""
+    """Whether all operators are within their bounds."""
     return all(row["max_abs_diff"] <= row["bound"] for row in bounds)
 
 
 def bounds_of(
-    made: Planned,
+    planned: Planned,
     sources: Sources,
     inputs: list[list[Array]],
     attached: OnDesk | None,
     flags: tuple[str, ...] = (),
 ) -> list[OperatorBound]:
-    """As `operator_bounds`, of a run of its own; nothing where outputs equal the reference's."""
-    if not is_rounded(made):
+    """As `operator_bounds`, for a run that is made here; empty where outputs equal the reference's."""
+    if not is_rounded(planned):
         return []
-    return operator_bounds(made, every_tensor(made, sources, inputs, attached, flags), inputs)
+    return operator_bounds(planned, every_tensor(planned, sources, inputs, attached, flags), inputs)

@@ -9,11 +9,12 @@ MASK = 0xFFFFFFFF  # of an address
 
 @dataclass
 class Body:
-    """How far one function moves the stack pointer, in bytes, and the addresses that it calls.
+    """The bytes by which one function moves the stack pointer, and the addresses that it calls.
 
-    `frame`: the sum of all subtractions from the stack pointer. `calls` run on top of the frame, `tails`
-    (jumps into other functions) in place of it. `is_indirect`: it calls an address that it computed; `taken`:
-    addresses that it computes. `unknown`: it moves the stack pointer by an unknown number.
+    `frame` is the sum of all subtractions from the stack pointer. `calls` run on top of the frame.
+    `tails`, the jumps into other functions, run instead of it. `is_indirect`: it calls a computed
+    address. `taken` are the addresses that it computes. `unknown`: it moves the stack pointer by an
+    unknown number.
     """
 
     frame: int = 0
@@ -26,7 +27,7 @@ class Body:
 
 @dataclass(frozen=True)
 class Code:
-    """A function's bytes at their address; `literals`: ranges [low, high) of addresses that hold data."""
+    """A function's bytes and their address; `literals` are ranges [low, high) of addresses with data."""
 
     address: int
     data: bytes
@@ -34,11 +35,11 @@ class Code:
 
     @property
     def end(self) -> int:
-        """The address behind it."""
+        """The address behind the last byte."""
         return self.address + len(self.data)
 
     def bits(self, address: int, count: int) -> int:
-        """The number in `count` bytes at an address of the function; bytes behind its end are missing."""
+        """The number in `count` bytes at an address of the function; bytes behind the end are missing."""
         at = address - self.address
         return int.from_bytes(self.data[at : at + count], "little")
 
@@ -47,35 +48,35 @@ class Code:
 
 
 class Reader:
-    """What the instructions of one function did so far; `known`: the constants in registers."""
+    """The state while the instructions of one function are read; `known` has the constants in registers."""
 
     def __init__(self, code: Code) -> None:
         self.code, self.body = code, Body()
         self.known: dict[int, int] = {}
 
     def move_stack(self, by: int | None) -> None:
-        """The stack pointer is moved by so many bytes, None: not known; upwards is the way out."""
+        """The stack pointer moves by `by` bytes (None: not known); a positive number frees stack."""
         if by is None:
             self.body.unknown = True
         else:
             self.body.frame += max(0, -by)
 
     def jump(self, target: int) -> None:
-        """A jump, which is a tail call where it leaves the function."""
+        """Handles a jump, which is a tail call where it leaves the function."""
         if target not in self.code:
             self.body.tails.add(target & MASK)
 
     def constant(self, register: int, sign: int = 1) -> int | None:
         """A register's constant as a signed number, times `sign`; None if it is not known."""
-        known = self.known.get(register)
-        return None if known is None else sign * signed(known, 32)
+        value = self.known.get(register)
+        return None if value is None else sign * signed(value, 32)
 
     def sum(self, register: int, number: int | None) -> int | None:
-        """A register's constant and a number; None if either is not known."""
-        known = self.known.get(register)
-        return None if known is None or number is None else known + number
+        """The sum of a register's constant and a number; None if either is not known."""
+        value = self.known.get(register)
+        return None if value is None or number is None else value + number
 
 
 def signed(value: int, bits: int) -> int:
-    """A two's complement number of so many bits."""
+    """The value of a two's complement number of `bits` bits."""
     return value - (1 << bits) if value >> (bits - 1) & 1 else value

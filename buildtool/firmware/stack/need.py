@@ -1,7 +1,8 @@
-"""The stack that a function of a linked image needs: its own frame, and the deepest of those it calls.
+"""The stack that a function of a linked image needs: its own frame, and the largest one of its calls.
 
-It is an upper bound for any input: every call that the code could make counts. The stack of an application's
-functions that are called back (a yield hook, a row source, a loader) and of interrupts is not included.
+This is an upper bound for any input, as every call that the code could make counts. It does not include
+interrupts, and the application's functions that the network calls back (a yield hook, a row source, a
+loader).
 """
 
 from __future__ import annotations
@@ -20,29 +21,29 @@ from buildtool.firmware.stack.body import Body, Code
 from buildtool.schema.builds import StackSize
 from buildtool.target.types import Board
 
-# The functions of emitted code that call the application's hooks, row sources and loaders.
+# Functions of emitted code that call the application's hooks, row sources and loaders.
 _CALLS_BACK = re.compile(
     r".*_(init|invoke)|region_\d+|between_regions|abandon|reset_state|load(ed|_channels)?"
 )
-_WEIGHTS = "_weights"  # ends the name of a weight image's symbol
+_WEIGHTS = "_weights"  # the end of the name of a weight image's symbol
 _THUMB = 1  # the lowest bit of an address of Thumb code
 
 
 class Stacks:
     """The stacks of one linked image for Arm's M profile, RV32, or Xtensa's call0 ABI.
 
-    `vector_bytes`: of a RISC-V vector register; 0 without.
+    `vector_bytes` is the size of a RISC-V vector register, 0 without vectors.
     """
 
     def __init__(self, elf: Any, vector_bytes: int = 0) -> None:
         self._machine = elf["e_machine"]
         if not is_known(elf):
-            raise ToolError(f"the stack of code for {self._machine} is not known")
+            raise ToolError(f"code for {self._machine} cannot be read, so its stack is not known")
         self._vector_bytes = vector_bytes
-        self._entry = self._plain(elf["e_entry"])  # nobody calls it, but a constant may equal its address
+        self._entry = self._plain(elf["e_entry"])  # it is not called, but a constant may equal its address
         table = elf.get_section_by_name(".symtab")
         symbols = list(table.iter_symbols()) if table is not None else []
-        self._literals = _literal_ranges(symbols)
+        self._literals = _find_literal_ranges(symbols)
         self.functions: dict[str, int] = {}
         self._sizes: dict[int, int] = {}
         self._names: dict[int, str] = {}
@@ -78,118 +79,126 @@ class Stacks:
         return address & ~_THUMB if self._machine == "EM_ARM" else address
 
     def need(self, name: str) -> int | None:
-        """Bytes of stack that a call of the function `name` takes; None if that is not known."""
-        return self._need(self.functions[name], ())
+        """The bytes of stack for a call of the function `name`; None if not known."""
+        return self._find_need(self.functions[name], ())
 
     def size(self, name: str) -> int:
-        """Bytes of code of the function `name`."""
+        """The bytes of code of the function `name`."""
         return self._sizes[self.functions[name]]
 
     def frame(self, name: str) -> int:
-        """Bytes of stack that the function `name` takes itself."""
+        """The bytes of stack of the function `name` itself."""
         return self._body(self.functions[name]).frame
 
     def reached(self, name: str) -> dict[str, int]:
-        """Every function that a call of `name` may run, itself included, and the bytes of its code."""
-        found: dict[str, int] = {}
+        """Maps every function that a call of `name` may run, itself included, to the bytes of its code."""
+        sizes: dict[str, int] = {}
         waiting: list[tuple[int, tuple[int, ...]]] = [(self.functions[name], ())]  # with the calls to it
         while waiting:
             address, path = waiting.pop()
-            if address not in self._sizes or self._names[address] in found:
+            if address not in self._sizes or self._names[address] in sizes:
                 continue
-            found[self._names[address]] = self._sizes[address]
+            sizes[self._names[address]] = self._sizes[address]
             body, path = self._body(address), (*path, address)
-            further = {*body.calls, *body.tails, *(self._pointer_targets(path) if body.is_indirect else ())}
+            further = {
+                *body.calls,
+                *body.tails,
+                *(self._find_pointer_targets(path) if body.is_indirect else ()),
+            }
             waiting += [(target, path) for target in sorted(further)]
-        return found
+        return sizes
 
-    def _need(self, address: int, path: tuple[int, ...]) -> int | None:
+    def _find_need(self, address: int, path: tuple[int, ...]) -> int | None:
+        """As `need`, for a function's address; `path` are the functions that are calling it."""
         if address in self._needs:
             return self._needs[address]
         if address in path:
             return None  # recursion
         if address not in self._sizes:
-            return None if _bytes_at(self._sections, address, 1) else 0
+            return None if _read_bytes(self._sections, address, 1) else 0
         body = self._body(address)
         path = (*path, address)
-        called = [self._need(target, path) for target in sorted(body.calls)]
-        if body.is_indirect:  # by address no function of the path calls one that calls it
-            pointed = (t for t in sorted(self._pointer_targets(path)) if self._called(t).isdisjoint(path))
-            called += [self._need(target, path) for target in pointed]
-        tails = [self._need(target, path) for target in sorted(body.tails)]
-        whole = None
-        if not body.unknown and None not in called and None not in tails:
-            whole = max(body.frame + max((n for n in called if n), default=0), *(n or 0 for n in tails), 0)
-        # What depends on the callers, which point to functions that are called in the end, is not kept.
+        needs = [self._find_need(target, path) for target in sorted(body.calls)]
+        if body.is_indirect:  # a call by address does not lead back to a function of the path
+            pointed = (
+                t for t in sorted(self._find_pointer_targets(path)) if self._called(t).isdisjoint(path)
+            )
+            needs += [self._find_need(target, path) for target in pointed]
+        tails = [self._find_need(target, path) for target in sorted(body.tails)]
+        total = None
+        if not body.unknown and None not in needs and None not in tails:
+            total = max(body.frame + max((n for n in needs if n), default=0), *(n or 0 for n in tails), 0)
+        # A result that depends on the callers, which may have computed the called address, is not kept.
         if len(path) == 1 or not any(self._body(inner).is_indirect for inner in self._called(address)):
-            self._needs[address] = whole
-        return whole
+            self._needs[address] = total
+        return total
 
     def _find_called(self, address: int) -> set[int]:
-        """A function, and all that it calls by name, directly or not."""
-        found, waiting = set[int](), [address]
+        """The addresses of a function and of all that it calls by name, directly or not."""
+        addresses, waiting = set[int](), [address]
         while waiting:
             at = waiting.pop()
-            if at not in found and at in self._sizes:
-                found.add(at)
+            if at not in addresses and at in self._sizes:
+                addresses.add(at)
                 waiting += (*self._body(at).calls, *self._body(at).tails)
-        return found
+        return addresses
 
     def _read(self, address: int) -> Body:
         size = self._sizes[address]
-        if not _bytes_at(self._sections, address, 1):
+        if not _read_bytes(self._sections, address, 1):
             return Body(unknown=True)
-        data = _bytes_at(self._sections, address, size)
+        data = _read_bytes(self._sections, address, size)
         code = Code(address, data, _clip_ranges(self._literals, address, address + size))
         if self._machine == "EM_ARM":
             return thumb.read_body(code)
         if self._machine == "EM_XTENSA":
-            return xtensa.read_body(code, self._word)
+            return xtensa.read_body(code, self._read_word)
         return riscv.read_body(code, self._vector_bytes)
 
-    def _word(self, address: int) -> int | None:
-        word = _bytes_at(self._sections, address, 4)
+    def _read_word(self, address: int) -> int | None:
+        word = _read_bytes(self._sections, address, 4)
         return int.from_bytes(word, "little") if len(word) == 4 else None
 
-    def _pointer_targets(self, path: tuple[int, ...]) -> set[int]:
-        """The functions that the last one of a path of calls may call by address.
+    def _find_pointer_targets(self, path: tuple[int, ...]) -> set[int]:
+        """The functions that the last function of a path of calls may call by address.
 
-        A function of the path has computed that address, or that of a table with it. If none has, every
-        function that constant data point to counts, unless the network's own code calls the application back.
+        A function of the path has computed that address, or the address of a table with it. If there
+        is none, every function that constant data point to counts, unless the network's own code
+        calls the application back.
         """
-        taken = set[int]().union(*(self._body(address).taken for address in path))
-        found = self._among_functions(taken)
-        for value in taken:
-            table = _bytes_at(self._constants, value, self._objects.get(value, 4))
-            found |= self._in_data(value, table)
-        if not found and not _CALLS_BACK.fullmatch(self._names[path[-1]]):
-            found = self._in_constants
-        return found
+        values = set[int]().union(*(self._body(address).taken for address in path))
+        functions = self._keep_functions(values)
+        for value in values:
+            table = _read_bytes(self._constants, value, self._objects.get(value, 4))
+            functions |= self._find_in_data(value, table)
+        if not functions and not _CALLS_BACK.fullmatch(self._names[path[-1]]):
+            functions = self._constant_targets
+        return functions
 
     @functools.cached_property
-    def _in_constants(self) -> set[int]:
-        """The functions that constant data point to; weights do not, whatever their values are."""
-        found = set[int]()
+    def _constant_targets(self) -> set[int]:
+        """The functions that constant data point to; values of weights do not count."""
+        functions = set[int]()
         for start, data in self._constants:
             end = start + len(data)
             edges = [start, *itertools.chain(*_clip_ranges(self._weights, start, end)), end]
             for low, high in zip(edges[::2], edges[1::2], strict=True):
-                found |= self._in_data(low, data[low - start : high - start])
-        return found
+                functions |= self._find_in_data(low, data[low - start : high - start])
+        return functions
 
-    def _in_data(self, start: int, data: bytes) -> set[int]:
-        """The functions that words of constants point to."""
+    def _find_in_data(self, start: int, data: bytes) -> set[int]:
+        """The functions that the words of constants point to."""
         places = range(-start % 4, len(data) - 3, 4)
-        return self._among_functions(int.from_bytes(data[at : at + 4], "little") for at in places)
+        return self._keep_functions(int.from_bytes(data[at : at + 4], "little") for at in places)
 
-    def _among_functions(self, values: Iterable[int]) -> set[int]:
+    def _keep_functions(self, values: Iterable[int]) -> set[int]:
         if self._machine == "EM_ARM":
             values = (value & ~_THUMB for value in values if value & _THUMB)
         return {value for value in values if value in self._sizes and value != self._entry}
 
 
-def _bytes_at(sections: Iterable[tuple[int, bytes]], address: int, size: int) -> bytes:
-    """Bytes at an address, fewer at the end of its section; none where no section is."""
+def _read_bytes(sections: Iterable[tuple[int, bytes]], address: int, size: int) -> bytes:
+    """The bytes at an address, fewer at the end of its section; empty outside all sections."""
     for start, data in sections:
         if start <= address < start + len(data):
             return bytes(data[address - start : address - start + size])
@@ -197,12 +206,12 @@ def _bytes_at(sections: Iterable[tuple[int, bytes]], address: int, size: int) ->
 
 
 def is_known(elf: Any) -> bool:
-    """Whether the image is of a core whose code is read here."""
+    """Whether this module can read the code of the image's core."""
     return elf["e_machine"] in ("EM_ARM", "EM_RISCV", "EM_XTENSA") and elf.elfclass == 32
 
 
-def _literal_ranges(symbols: list[Any]) -> list[tuple[int, int]]:
-    """Ranges of data in Arm code: from a mapping symbol $d to the next one of code."""
+def _find_literal_ranges(symbols: list[Any]) -> list[tuple[int, int]]:
+    """The ranges of data in Arm code: from a mapping symbol $d to the next one of code."""
     marks = sorted(
         (int(s["st_value"]), s.name[:2] == "$d")
         for s in symbols
@@ -213,15 +222,15 @@ def _literal_ranges(symbols: list[Any]) -> list[tuple[int, int]]:
 
 
 def _clip_ranges(ranges: list[tuple[int, int]], low: int, high: int) -> tuple[tuple[int, int], ...]:
-    """The parts of sorted ranges that lie in [low, high)."""
+    """The parts of sorted ranges in [low, high)."""
     first, last = max(0, bisect.bisect_left(ranges, (low, 0)) - 1), bisect.bisect_left(ranges, (high, 0))
     return tuple((max(start, low), min(end, high)) for start, end in ranges[first:last] if end > low)
 
 
-# ---- the needs of an image's networks, against the stack that its linker script reserves --------------
+# ---- the needs of an image's networks, and the stack that its linker script reserves ------------------
 
 
-_START = "main"  # of a test firmware
+_START = "main"  # the first function of a test firmware
 
 
 def stack_report(
@@ -229,7 +238,7 @@ def stack_report(
 ) -> list[StackSize]:
     """The stack of each network in an image, then of the functions `others`.
 
-    Nothing for cores whose code is not read here.
+    Empty for cores whose code cannot be read.
     """
     elf = open_elf(data)
     if board.is_native or not is_known(elf):
@@ -245,23 +254,23 @@ def stack_report(
             if function in stacks.functions
         ]
     except (ELFError, ValueError, KeyError, IndexError, AttributeError, RecursionError) as error:
-        raise ToolError(f"the image's code cannot be read: {error}", hint="link it again") from None
+        raise ToolError(f"the firmware image's code cannot be read: {error}", hint="link it again") from None
 
 
 def refuse_unless_enough(data: bytes, board: Board, network: str) -> None:
-    """PlanError where a test firmware may take more of the stack than the board's file gives it.
+    """PlanError where a test firmware may need more stack than the board's file reserves.
 
-    Counted from its `main`, whose frames lie beside those of the network.
+    The stack is counted from `main`, so that its own frames are included.
     """
-    found = stack_report(data, board, [network], [_START])
-    needed = max((one["needed"] for one in found if one["needed"] is not None), default=0)
+    rows = stack_report(data, board, [network], [_START])
+    needed = max((one["needed"] for one in rows if one["needed"] is not None), default=0)
     if needed <= board.stack_bytes:
         return
-    own = next((one["needed"] for one in found if one["function"] != _START), None)
+    own = next((one["needed"] for one in rows if one["function"] != _START), None)
     inside = f" ({network}_invoke {own:,} of them)" if own is not None else ""
     raise PlanError(
-        f"the firmware of '{network}' takes up to {needed:,} bytes of stack{inside}, '{board.name}' gives it "
+        f"the firmware of '{network}' takes up to {needed:,} bytes of stack{inside}, '{board.name}' reserves "
         f"{board.stack_bytes:,}: {needed - board.stack_bytes:,} too many",
-        hint=f"stack_bytes = {needed} or more in the board's file (memory '{board.data}' has it); "
-        "a board with a larger stack: analyze names some",
+        hint=f"stack_bytes = {needed} or more in the board's file (it is in memory '{board.data}'); "
+        "or a board with a larger stack: analyze names some",
     )

@@ -1,18 +1,18 @@
-"""RV32 code with compressed instructions: those that move the stack pointer, call and jump."""
+"""Reads RV32 code with compressed instructions: those that move the stack pointer, call and jump."""
 
 from __future__ import annotations
 
 from buildtool.firmware.stack.body import MASK, Body, Code, Reader, signed
 
 RA, SP = 1, 2
-_VLENB = 0xC22  # the CSR that holds the bytes of a vector register
+_VLENB = 0xC22  # the CSR with the size of a vector register in bytes
 _STACK_ALIGNMENT = 16
 
 
 def read_body(code: Code, vector_bytes: int) -> Body:
-    """The function's use of the stack pointer, and its calls.
+    """Reads the function's use of the stack pointer, and its calls.
 
-    `vector_bytes`: of a vector register; frames that spill some are multiples of it.
+    `vector_bytes` is the size of a vector register. Frames for such registers are multiples of it.
     """
     reader, at = _Reader(code), code.address
     reader.vector_bytes, reader.known = vector_bytes, {0: 0}
@@ -55,7 +55,7 @@ class _Reader(Reader):
             self._jump(link, target & MASK)
 
     def read_compressed(self, at: int, code: int) -> None:
-        """An instruction of 16 bits."""
+        """Reads an instruction of 16 bits."""
         group, register, other = code >> 13 << 2 | code & 3, code >> 7 & 31, code >> 2 & 31
         number = signed((code >> 12 & 1) << 5 | other, 6)
         if group == 0b01101 and register == SP:  # c.addi16sp
@@ -72,26 +72,26 @@ class _Reader(Reader):
         elif group == 0b00010:  # c.slli
             self._set(register, self._shift(register, number & 31))
         elif group in (0b00101, 0b10101):  # c.jal, c.j
-            self._jump(RA if group == 0b00101 else 0, at + _compressed_offset(code))
+            self._jump(RA if group == 0b00101 else 0, at + _read_compressed_offset(code))
         elif group == 0b10010 and other == 0 and register:  # c.jr, c.jalr
             self._jump_to_register(RA if code >> 12 & 1 else 0, register)
         elif group == 0b10010 and register != SP:  # c.mv, c.add
             self._set(register, self.sum(other, self.known.get(register) if code >> 12 & 1 else 0))
         elif group == 0b10010 and code >> 12 & 1:  # c.add sp, rM
             self.move_stack(self.constant(other))
-        elif group & 3 == 0 and group >> 2 in (1, 2):  # c.lw and its like
+        elif group & 3 == 0 and group >> 2 in (1, 2):  # c.lw and similar
             self._set(8 + (code >> 2 & 7), None)
-        elif group & 3 == 1 and group >> 2 == 4:  # c.srli, c.sub and their like
+        elif group & 3 == 1 and group >> 2 == 4:  # c.srli, c.sub and similar
             self._set(8 + (code >> 7 & 7), None)
         elif group == 0b01010:  # c.lwsp
             self._set(register, None)
 
     def _shift(self, register: int, by: int) -> int | None:
-        known = self.known.get(register)
-        return None if known is None else known << by
+        value = self.known.get(register)
+        return None if value is None else value << by
 
     def full(self, at: int, code: int) -> None:
-        """An instruction of 32 bits."""
+        """Reads an instruction of 32 bits."""
         opcode, target, kind, first = code & 0x7F, code >> 7 & 31, code >> 12 & 7, code >> 15 & 31
         number = signed(code >> 20, 12)
         if opcode == 0x13 and kind == 0 and target == first == SP:  # addi sp, sp, n
@@ -116,7 +116,7 @@ class _Reader(Reader):
             self._set(target, self._value(at, code))
 
     def _value(self, at: int, code: int) -> int | None:
-        """The value that an instruction gives a register, if it is known."""
+        """The value that an instruction writes to a register, if it is known."""
         opcode, kind, first = code & 0x7F, code >> 12 & 7, code >> 15 & 31
         number = signed(code >> 20, 12)
         if opcode == 0x37:  # lui
@@ -135,7 +135,7 @@ class _Reader(Reader):
         return None
 
 
-def _compressed_offset(code: int) -> int:
+def _read_compressed_offset(code: int) -> int:
     """The offset of c.j and c.jal."""
     places = ((12, 11), (11, 4), (10, 9), (9, 8), (8, 10), (7, 6), (6, 7), (5, 3), (4, 2), (3, 1), (2, 5))
     return signed(sum((code >> source & 1) << to for source, to in places), 12)

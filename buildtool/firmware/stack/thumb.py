@@ -1,4 +1,4 @@
-"""Thumb-2 code (ARMv7-M, ARMv8-M): instructions that move the stack pointer, call and jump."""
+"""Reads Thumb-2 code (ARMv7-M, ARMv8-M): instructions that move the stack pointer, call and jump."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ _STACK_ALIGNMENT = 8  # of the stack pointer at a function's entry (AAPCS)
 
 
 def read_body(code: Code) -> Body:
-    """The function's use of the stack pointer, and its calls."""
+    """Reads the function's use of the stack pointer, and its calls."""
     reader, at = _Reader(code), code.address
     while at < code.end:
-        if skipped := next((high for low, high in code.literals if low <= at < high), 0):
-            at = skipped
+        if end := next((high for low, high in code.literals if low <= at < high), 0):
+            at = end  # behind the data
             continue
         first, second = code.bits(at, 2), code.bits(at + 2, 2)
         if first >> 11 < 0b11101:
@@ -36,7 +36,7 @@ class _Reader(Reader):
         self.alignments: dict[int, int] = {}  # register -> the alignment of its value
 
     def narrow(self, address: int, code: int) -> None:
-        """An instruction of 16 bits."""
+        """Reads an instruction of 16 bits."""
         body = self.body
         if code & 0xFE00 == 0xB400:  # push
             body.frame += 4 * (code & 0x1FF).bit_count()
@@ -53,7 +53,7 @@ class _Reader(Reader):
             self.known[code >> 8 & 7] = code & 0xFF
 
     def branch(self, address: int, first: int, second: int) -> None:
-        """A branch or call of 32 bits."""
+        """Reads a branch or call of 32 bits."""
         sign, j1, j2 = first >> 10 & 1, second >> 13 & 1, second >> 11 & 1
         if second & 0x5000 == 0:  # b<condition>, or a system instruction
             if first >> 7 & 7 != 7:
@@ -69,7 +69,7 @@ class _Reader(Reader):
             self.jump(target)
 
     def wide(self, first: int, second: int) -> None:
-        """Any other instruction of 32 bits."""
+        """Reads any other instruction of 32 bits."""
         body = self.body
         target = second >> 8 & 15
         number = (first >> 10 & 1) << 11 | (second >> 12 & 7) << 8 | second & 0xFF
@@ -97,9 +97,9 @@ class _Reader(Reader):
 
 
 def _expand(number: int) -> int:
-    """ThumbExpandImm: what the 12 bits of a modified constant stand for."""
+    """ThumbExpandImm: the value of the 12 bits of a modified constant."""
     low = number & 0xFF
     if number >> 10 == 0:
         return (low, low << 16 | low, low << 24 | low << 8, low * 0x01010101)[number >> 8 & 3]
-    turns, value = number >> 7, 0x80 | number & 0x7F
-    return (value >> turns | value << 32 - turns) & 0xFFFFFFFF
+    shift, value = number >> 7, 0x80 | number & 0x7F
+    return (value >> shift | value << 32 - shift) & 0xFFFFFFFF

@@ -1,4 +1,4 @@
-"""Xtensa code with the call0 ABI: instructions that move the stack pointer, call and jump."""
+"""Reads Xtensa code with the call0 ABI: instructions that move the stack pointer, call and jump."""
 
 from __future__ import annotations
 
@@ -7,28 +7,27 @@ from collections.abc import Callable
 from buildtool.firmware.stack.body import MASK, Body, Code, Reader, signed
 
 SP = 1
-_NARROW = 8  # the least value of the lowest four bits of an instruction of 16 bits
+_NARROW = 8  # the smallest value of the lowest four bits of an instruction of 16 bits
 
-# Groups of three-register instructions, by the bits 16-19, whose destination is in the bits 12-15: the
-# values of bits 20-23 that have it there.
+# Three-register instructions with the destination in bits 12-15: value of bits 16-19 -> values of bits 20-23.
 _TO_R = {
-    0: {1, 2, 3, 6, *range(8, 16)},  # and, or, xor, neg, add, sub and their like
+    0: {1, 2, 3, 6, *range(8, 16)},  # and, or, xor, neg, add, sub and similar
     1: set(range(15)) - {6},  # shifts, 16-bit products
     2: set(range(16)),  # products, quotients
     3: set(range(2, 12)),  # minima, conditional moves
     4: set(range(16)),  # extui
     5: set(range(16)),
 }
-_TO_T = {(3, 0), (1, 6), (0, 4)}  # rsr, xsr, nsau and their like
-_LOADS = {0, 1, 2, 9, 11}  # of the group of loads and stores, and of movi, addi, addmi:
+_TO_T = {(3, 0), (1, 6), (0, 4)}  # rsr, xsr, nsau and similar
+_LOADS = {0, 1, 2, 9, 11}  # in the group of loads, stores, movi, addi and addmi
 _MOVI, _ADDI, _ADDMI = 10, 12, 13
 
 
 def read_body(code: Code, word: Callable[[int], int | None]) -> Body:
-    """The function's use of the stack pointer, and its calls.
+    """Reads the function's use of the stack pointer, and its calls.
 
-    Instructions are read along branches and jumps: bytes behind a jump may be padding. `word`: the constant
-    at an address of the image. Functions of the windowed ABI are unknown.
+    Instructions are read along branches and jumps, as bytes behind a jump may be padding. `word` returns
+    the constant at an address of the image. Functions of the windowed ABI are unknown.
     """
     reader = _Reader(code, word)
     seen: set[int] = set()
@@ -52,20 +51,20 @@ class _Reader(Reader):
         """Reads an instruction; returns the address of the next one, -1 at the end of a path."""
         bits = self.code.bits(at, 3)
         if bits & 15 >= _NARROW:
-            self._narrow(at, bits & 0xFFFF)
+            self._read_narrow(at, bits & 0xFFFF)
             return -1 if bits & 0xFFFF == 0xF00D else at + 2  # ret.n
-        self._full(at, bits)
+        self._read_full(at, bits)
         ends = bits & 0x3F == 6 or (bits & 0xFFF00F == 0 and bits >> 4 & 15 in (8, 10))  # j; ret, jx
         return -1 if ends else at + 3
 
     def jump(self, target: int) -> None:
-        """As for any reader; what is jumped to in the function is read as well."""
+        """As for any reader; the target is read too, if it is in the function."""
         super().jump(target)
         if target in self.code:
             self.waiting.append(target)
 
     def _set(self, register: int, value: int | None = None) -> None:
-        """Notes the value of a register; the stack pointer is unknown from here on."""
+        """Sets the value of a register; for the stack pointer, the body is unknown from here on."""
         if register == SP:
             self.body.unknown = True
         self.known.pop(register, None)
@@ -81,14 +80,14 @@ class _Reader(Reader):
                 self.frames.add(to)
 
     def _add(self, to: int, source: int, number: int | None) -> None:
-        """`to` = `source` + `number` (None: not known)."""
+        """Reads `to` = `source` + `number` (None: not known)."""
         if to == source == SP:
             self.move_stack(number)
         else:
             self._set(to, self.sum(source, number))
 
-    def _narrow(self, at: int, bits: int) -> None:
-        """An instruction of 16 bits."""
+    def _read_narrow(self, at: int, bits: int) -> None:
+        """Reads an instruction of 16 bits."""
         group, t, s, r = bits & 15, bits >> 4 & 15, bits >> 8 & 15, bits >> 12
         if group == 8:  # l32i.n
             self._set(t)
@@ -105,11 +104,11 @@ class _Reader(Reader):
         elif group == 13 and r == 0:  # mov.n
             self._move(t, s)
 
-    def _full(self, at: int, bits: int) -> None:
-        """An instruction of 24 bits."""
+    def _read_full(self, at: int, bits: int) -> None:
+        """Reads an instruction of 24 bits."""
         group, t, s, r = bits & 15, bits >> 4 & 15, bits >> 8 & 15, bits >> 12 & 15
         if group == 0:
-            self._registers(bits, t, s, r)
+            self._read_registers(bits, t, s, r)
         elif group == 1:  # l32r
             value = self.word((at + 3 & ~3) + signed(bits >> 8 | 0xFFFF0000, 32) * 4 & MASK)
             self._set(t, value)
@@ -132,7 +131,7 @@ class _Reader(Reader):
         elif group in (6, 7):  # other branches
             self.jump(at + 4 + signed(bits >> 16, 8))
 
-    def _registers(self, bits: int, t: int, s: int, r: int) -> None:
+    def _read_registers(self, bits: int, t: int, s: int, r: int) -> None:
         first, second = bits >> 16 & 15, bits >> 20
         if bits >> 12 == 0:  # ret, jx, callx
             self.body.is_indirect |= t in (10, 12)

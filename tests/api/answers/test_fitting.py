@@ -1,4 +1,4 @@
-"""`analyze` says that firmware fits where a build links it, and how many bytes are missing where not."""
+"""`analyze` agrees with the linker: whether firmware fits, and how many bytes are missing."""
 
 import pytest
 
@@ -23,13 +23,13 @@ LINKED = [name for name in board_names() if (e := load_board(name).emulator) is 
 
 
 def verdict(board, model=NET):
-    """The answer about a board that is named."""
-    (found,) = handle({"kind": "analyze", "model": model, "boards": [board]})["boards"]
-    return dict(found)
+    """The verdict on a named board."""
+    (row,) = handle({"kind": "analyze", "model": model, "boards": [board]})["boards"]
+    return dict(row)
 
 
 def smaller(folder, board, memory, size):
-    """A board file with one memory of another size."""
+    """A board file with another size of one memory."""
     path = folder / f"small_{size}.toml"
     path.write_text(f'extends = "{board}"\n[memory.{memory}]\nsize = {size}\n')
     return str(path)
@@ -41,17 +41,17 @@ def build(board):
 
 def test_code_counts_and_the_bytes_that_are_missing_are_those_that_the_linker_names(tmp_path):
     board = smaller(tmp_path, "cortex-m4", "flash", 8192)
-    found = verdict(board)
-    (need,) = (need for need in found["needs"] if need["memory"] == "flash")
-    assert not found["fits"]
-    with pytest.raises(ToolError, match=rf"is {need['excess']} bytes too small: {need['required']} needed"):
+    answer = verdict(board)
+    (need,) = (need for need in answer["needs"] if need["memory"] == "flash")
+    assert not answer["fits"]
+    with pytest.raises(ToolError, match=rf"is {need['excess']} bytes too small: it needs {need['required']}"):
         build(board)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("memory", ["ram", "flash"])
 def test_firmware_fits_into_exactly_what_it_needs_and_into_no_byte_less(tmp_path, memory):
-    """Stack guard, variables and the bytes around the arena count; so do gaps between sections."""
+    """Stack guard, variables, the bytes around the arena and the gaps between sections count."""
     needs = verdict("nucleo-f412zg")["needs"]
     (required,) = (need["required"] for need in needs if need["memory"] == memory)
     fitting = smaller(tmp_path, "nucleo-f412zg", memory, required)
@@ -60,13 +60,13 @@ def test_firmware_fits_into_exactly_what_it_needs_and_into_no_byte_less(tmp_path
     assert sizes[memory]["used"] <= sizes[memory]["size"] == required
     short = smaller(tmp_path, "nucleo-f412zg", memory, required - 1)
     assert not verdict(short)["fits"]
-    # Weights that fit behind no code at all are refused before anything is compiled.
+    # Weights that would not even fit without code are refused before anything is compiled.
     with pytest.raises((PlanError, ToolError), match=r"1 bytes too small|1 too many"):
         build(short)
 
 
 def footprints(model, board, name=""):
-    """What is linked, and the bound from what is recorded of its compiler."""
+    """The linked footprint, and the bound from the recorded sizes of its compiler."""
     session, target = Session(), load_target(board)
     network = load_network(model, session)
     graph, plan = nearest(prepare(network, target, PlanOptions(), session))
@@ -99,41 +99,41 @@ def test_a_bound_from_recorded_sizes_is_at_most_a_tenth_above_what_is_linked(mod
 def test_without_a_compiler_the_answer_is_a_bound_and_says_so(monkeypatch):
     exact = verdict("cortex-m4")
 
-    def missing(*_):
+    def find_no_compiler(*_):
         raise ToolError("clang was not found")
 
-    monkeypatch.setattr(counting, "toolchain", missing)
-    found = verdict("cortex-m4")
+    monkeypatch.setattr(counting, "toolchain", find_no_compiler)
+    bounded = verdict("cortex-m4")
     assert exact["counted"]["how"] == "linked"
-    assert found["counted"]["how"] == "bound"
-    assert found["counted"]["note"] == "clang was not found"
-    pairs = zip(exact["needs"], found["needs"], strict=True)
+    assert bounded["counted"]["how"] == "bound"
+    assert bounded["counted"]["note"] == "clang was not found"
+    pairs = zip(exact["needs"], bounded["needs"], strict=True)
     assert all(one["required"] <= other["required"] for one, other in pairs)
-    assert sum(need["required"] for need in exact["needs"]) < sum(n["required"] for n in found["needs"])
+    assert sum(need["required"] for need in exact["needs"]) < sum(n["required"] for n in bounded["needs"])
 
 
 def test_the_overview_of_boards_links_where_a_bound_leaves_a_doubt_and_nowhere_else(
     monkeypatch,
 ):
-    linked_ones: list[str] = []
+    linked_boards: list[str] = []
 
-    def noted(*given):
-        linked_ones.append(given[2].board.name)
-        return link_footprint(*given)
+    def note_board(*arguments):
+        linked_boards.append(arguments[2].board.name)
+        return link_footprint(*arguments)
 
-    def doubtful(*given):
-        found = bound(*given)
-        if given[2].board.name != "hifive1" or found is None:
-            return found
-        more = tuple(MemoryUse(use.memory, use.bytes + 16384, use.parts) for use in found.uses)
-        return Footprint(found.compiler, False, more)
+    def enlarge_bound(*arguments):
+        footprint = bound(*arguments)
+        if arguments[2].board.name != "hifive1" or footprint is None:
+            return footprint
+        more = tuple(MemoryUse(use.memory, use.bytes + 16384, use.parts) for use in footprint.uses)
+        return Footprint(footprint.compiler, False, more)
 
-    monkeypatch.setattr(counting, "link_footprint", noted)
-    monkeypatch.setattr(counting, "bound", doubtful)
+    monkeypatch.setattr(counting, "link_footprint", note_board)
+    monkeypatch.setattr(counting, "bound", enlarge_bound)
     monkeypatch.setattr(analysis, "board_names", lambda: ["cortex-m4", "hifive1", "host"])
     boards = handle({"kind": "analyze", "model": NET})["boards"]
     assert [board["counted"]["how"] for board in boards] == ["bound", "linked", "uncounted"]
-    assert linked_ones == ["hifive1"]
+    assert linked_boards == ["hifive1"]
     assert all(board["fits"] for board in boards)
 
 

@@ -1,4 +1,4 @@
-"""Analysis of ONNX and Darknet files: published figures, options, and what is refused."""
+"""Analysis of ONNX and Darknet files: published figures, options, and refused requests."""
 
 import sys
 
@@ -20,8 +20,8 @@ def analysed(path, **options):
     return handle({"kind": "analyze", "model": str(path), "options": options})
 
 
-# MB of activations and weights, and what is live at once: activations alone, with weights at their use
-# (bytes are beside the article's percentages in docs/figures.md).
+# MB of activations, of weights, and of the live bytes: only activations, and with weights at their use (the
+# bytes are beside the article's percentages in docs/figures.md).
 PUBLISHED = [
     (CFG / "yolo9000.cfg", "separate", 374.2, 195.2, 75.8, 149.8),
     (CFG / "yolo9000.cfg", "fused", 161.1, 195.2, 47.4, 149.8),
@@ -47,9 +47,9 @@ IDS = [f"{p.stem}-{o}" for p, o, *_ in PUBLISHED]
 def test_the_published_table_is_reproduced(path, operators, activations, weights, bound, loaded):
     flash = analysed(path, operators=operators)
     load = analysed(path, operators=operators, weights="load")
-    found = [flash["activation_bytes"], flash["weight_bytes"]]
-    found += [flash["live_bound_bytes"], load["live_bound_bytes"]]
-    assert [n / 1e6 for n in found] == pytest.approx([activations, weights, bound, loaded], abs=0.051)
+    figures = [flash["activation_bytes"], flash["weight_bytes"]]
+    figures += [flash["live_bound_bytes"], load["live_bound_bytes"]]
+    assert [n / 1e6 for n in figures] == pytest.approx([activations, weights, bound, loaded], abs=0.051)
     assert load["total_bytes"] == flash["activation_bytes"] + flash["weight_bytes"]
     for answer in (flash, load):
         assert answer["planned_bytes"] == answer["live_bound_bytes"]
@@ -83,7 +83,7 @@ def test_batch_and_size_scale_activations_alone():
     one, three = analysed(CFG / "yolo9000.cfg"), analysed(CFG / "yolo9000.cfg", batch=3, size="576")
     assert three["activation_bytes"] * 544**2 == one["activation_bytes"] * 3 * 576**2
     assert three["weight_bytes"] == one["weight_bytes"]
-    # what an article gives for this network as 1.45 GB and 255 MB
+    # the figures of an article for this network: 1.45 GB and 255 MB
     assert round((three["activation_bytes"] + three["weight_bytes"]) / 1e9, 2) == 1.45
     assert round(three["live_bound_bytes"] / 1e6) == 255
 
@@ -95,9 +95,9 @@ def test_weights_are_live_from_their_first_to_their_last_reader():
     (life,) = [life for life in lives(flow, weights=True) if life.value == weight]
     assert (life.first, life.last, life.size) == (0, 0, 4 * (2 * 3 + 3))
     assert all(life.value != weight for life in lives(flow))
-    _, counted = footprint(flow, weights="load")
-    assert counted.bound == 4 * (16 * 2 + 16 * 3) + life.size
-    assert counted.total == counted.activations + counted.weights
+    _, figures = footprint(flow, weights="load")
+    assert figures.bound == 4 * (16 * 2 + 16 * 3) + life.size
+    assert figures.total == figures.activations + figures.weights
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_wrong_options_are_refused(options, says):
 def test_boards_other_models_and_sizes_that_a_network_cannot_take_are_refused():
     with pytest.raises(UsageError, match="no board runs"):
         handle({"kind": "analyze", "model": str(CFG / "yolov1.cfg"), "boards": ["host"]})
-    with pytest.raises(UsageError, match="it is for ONNX and Darknet files"):
+    with pytest.raises(UsageError, match="it is only for ONNX and Darknet files"):
         handle({"kind": "analyze", "model": "ds_cnn", "options": {"batch": 2}})
     with pytest.raises(ModelError, match="do not fit"):
         analysed(lightonnx.path("vgg19"), size="448")

@@ -1,4 +1,4 @@
-"""What a plan waits for its arena's memory is said beside its cost, alike of one memory and of two."""
+"""The answer has the waits for the arena's memory besides the cost, for one memory as for two."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Data sets as inputs: what arrays, images and labels become, and which words refuse what does not fit."""
+"""Data sets as inputs: how arrays, images and labels are converted, and which errors there are."""
 
 import io
 import tracemalloc
@@ -19,7 +19,7 @@ from buildtool.zoo.drawn import NetBuilder
 
 
 def network(shape=(1, 4, 6, 3), scale=1 / 255, zero=-128):
-    """One input of a shape, and a convolution that reads it."""
+    """A network with an input of a shape, and a convolution that reads it."""
     net = NetBuilder(0)
     x = net.input(shape)
     graph = net.graph([net.conv(x, 5)])
@@ -70,13 +70,13 @@ def test_arrays_go_to_inputs_by_name_or_in_their_order():
     graph = two_inputs()
     first, second = (graph.tensors[t].name for t in graph.inputs)
     a, b = int8(3, 2, 2, 3), int8(3, 2, 2, 3)[::-1]
-    for found in (npz(**{second: b, first: a}), npz(one=a, two=b)):
-        got = open_set(graph, found).read(1)
-        np.testing.assert_array_equal(got, [a[1:2], b[1:2]])
+    for archive in (npz(**{second: b, first: a}), npz(one=a, two=b)):
+        arrays = open_set(graph, archive).read(1)
+        np.testing.assert_array_equal(arrays, [a[1:2], b[1:2]])
 
 
 @pytest.mark.parametrize(
-    ("arrays", "said"),
+    ("arrays", "words"),
     [
         ({"x": int8(4, 6, 3)}, "has shape (4, 6, 3); the network takes (N, 4, 6, 3)"),
         ({"x": int8(2, 3, 4, 6)}, "has shape (2, 3, 4, 6)"),
@@ -92,10 +92,10 @@ def test_arrays_go_to_inputs_by_name_or_in_their_order():
         ({"x": int8(2, 4, 6, 3), "y": np.array(["cat", "0"])}, "'cat', is not a whole number"),
     ],
 )
-def test_archives_that_do_not_fit_are_refused(arrays, said):
+def test_archives_that_do_not_fit_are_refused(arrays, words):
     with pytest.raises(UsageError) as caught:
         open_set(network(), npz(**arrays))
-    assert said in caught.value.text and caught.value.path == "set.npz"
+    assert words in caught.value.text and caught.value.path == "set.npz"
 
 
 def test_inputs_of_unequal_numbers_are_refused():
@@ -106,9 +106,9 @@ def test_inputs_of_unequal_numbers_are_refused():
 @pytest.mark.parametrize("data", [b"", b"PK", b"x" * 99, "cut"])
 def test_damaged_archives_are_refused(data):
     whole = npz(x=int8(9, 4, 6, 3)).data or b""
-    spoilt = whole[: len(whole) // 2] if isinstance(data, str) else data
+    damaged = whole[: len(whole) // 2] if isinstance(data, str) else data
     with pytest.raises(UsageError, match=r"not a \.npz file"):
-        open_set(network(), File("set.npz", data=spoilt))
+        open_set(network(), File("set.npz", data=damaged))
 
 
 def test_an_archive_with_objects_or_text_is_refused():
@@ -125,12 +125,12 @@ def test_only_the_inputs_that_are_chosen_are_read(tmp_path, save, order):
     values = np.asarray(int8(50, 4, 6, 3), order=order)
     save(tmp_path / "set.npz", x=values, y=np.arange(50))
     wanted = Wanted(File(str(tmp_path / "set.npz")))
-    found = open_data_set(wanted, network(), lambda count: [3, 4, count - 1])
-    assert len(found.names) == 50 and found.labels == tuple(range(50))
+    data_set = open_data_set(wanted, network(), lambda count: [3, 4, count - 1])
+    assert len(data_set.names) == 50 and data_set.labels == tuple(range(50))
     for i in (3, 4, 49):
-        np.testing.assert_array_equal(found.read(i)[0], values[i : i + 1])
+        np.testing.assert_array_equal(data_set.read(i)[0], values[i : i + 1])
     with pytest.raises(KeyError):
-        found.read(5)
+        data_set.read(5)
 
 
 def test_an_archive_that_unpacks_to_much_takes_the_memory_of_what_is_chosen(tmp_path):
@@ -159,23 +159,23 @@ def test_an_archive_that_unpacks_to_much_takes_the_memory_of_what_is_chosen(tmp_
 def test_a_pixel_becomes_its_real_value_in_steps_of_the_scale(rule, scale, zero):
     graph = network((1, 2, 2, 3), scale, zero)
     pixels = np.arange(2 * 12, dtype=np.uint8).reshape(2, 2, 2, 3) * 10
-    wanted = normalise("normalise", rule)
-    got = open_set(graph, npz(x=pixels), normalise=wanted).read(1)[0].reshape(-1)
-    if rule in NAMED:  # which is also found out by the range of the input
-        found = open_set(graph, npz(x=pixels))
-        np.testing.assert_array_equal(found.read(1)[0].reshape(-1), got)
+    how = normalise("normalise", rule)
+    values = open_set(graph, npz(x=pixels), normalise=how).read(1)[0].reshape(-1)
+    if rule in NAMED:  # the rule also follows from the range of the input
+        data_set = open_set(graph, npz(x=pixels))
+        np.testing.assert_array_equal(data_set.read(1)[0].reshape(-1), values)
         first, last = {"unit": (0, 1), "signed": (-1, 1), "bytes": (0, 255)}[rule]
-        assert f"as {first} to {last}" in found.how[0]
+        assert f"as {first} to {last}" in data_set.how[0]
     for at, pixel in enumerate(pixels[1].reshape(-1).tolist()):
         real = {"unit": pixel / 255, "signed": pixel / 127.5 - 1, "bytes": pixel}.get(rule)
         if real is None:
             real = (pixel / 255 - (0.4, 0.5, 0.6)[at % 3]) / (0.2, 0.3, 0.4)[at % 3]
-        assert got[at] == max(-128, min(127, round(real / scale) + zero))
+        assert values[at] == max(-128, min(127, round(real / scale) + zero))
 
 
 def test_a_range_that_is_not_of_pixels_is_asked_about_and_means_of_other_channels_are_refused():
     black = npz(x=np.zeros((1, 4, 6, 3), np.uint8))
-    with pytest.raises(UsageError, match=r"holds values from -12\.8 to 12\.7") as caught:
+    with pytest.raises(UsageError, match=r"takes values from -12\.8 to 12\.7") as caught:
         open_set(network(scale=0.1, zero=0), black)
     assert caught.value.option == "normalise" and "normalise=signed" in caught.value.hint
     with pytest.raises(UsageError, match="2 means, and the input has 3 channels"):
@@ -203,13 +203,13 @@ def test_folders_are_classes_and_files_images_of_the_inputs_channels(tmp_path):
     save(tmp_path / "cat" / "a.bmp", pixels[..., 0])
     np.save(tmp_path / "cat" / "c.npy", int8(4, 6, 3))
     (tmp_path / ".DS_Store").write_bytes(b"x")
-    found = open_set(network(), tmp_path)
-    assert found.names == ("cat/a.bmp", "cat/c.npy", "dog/b.png")
-    assert (found.labels, found.classes) == ((0, 0, 1), ("cat", "dog"))
-    np.testing.assert_array_equal(found.read(2)[0][0], (pixels.astype(int) - 128).astype(np.int8))
+    data_set = open_set(network(), tmp_path)
+    assert data_set.names == ("cat/a.bmp", "cat/c.npy", "dog/b.png")
+    assert (data_set.labels, data_set.classes) == ((0, 0, 1), ("cat", "dog"))
+    np.testing.assert_array_equal(data_set.read(2)[0][0], (pixels.astype(int) - 128).astype(np.int8))
     grey = np.repeat(pixels[..., :1], 3, axis=2)
-    np.testing.assert_array_equal(found.read(0)[0][0], (grey.astype(int) - 128).astype(np.int8))
-    np.testing.assert_array_equal(found.read(1)[0][0], int8(4, 6, 3))
+    np.testing.assert_array_equal(data_set.read(0)[0][0], (grey.astype(int) - 128).astype(np.int8))
+    np.testing.assert_array_equal(data_set.read(1)[0][0], int8(4, 6, 3))
     one_channel = open_set(network((1, 4, 6, 1)), tmp_path / "dog")
     luma = pixels @ np.array([0.299, 0.587, 0.114])
     assert np.abs(one_channel.read(0)[0].reshape(4, 6) - (luma - 128)).max() <= 1
@@ -221,12 +221,12 @@ def test_images_of_another_size_are_cut_padded_stretched_or_refused(tmp_path, ho
     pixels = np.zeros((8, 24, 3), np.uint8)  # twice as high as the input, four times as wide
     pixels[:, :12], pixels[:, 12:] = 100, 200
     save(tmp_path / "x.png", pixels)
-    found = open_set(network(), tmp_path, resize=how)
+    data_set = open_set(network(), tmp_path, resize=how)
     if how is Resize.EXACT:
         with pytest.raises(UsageError, match="24 x 8 pixels, the network takes 6 x 4"):
-            found.read(0)
+            data_set.read(0)
         return
-    middle = found.read(0)[0][0, :, :, 0].astype(int) + 128
+    middle = data_set.read(0)[0][0, :, :, 0].astype(int) + 128
     assert set(middle[1, [1, -2]]) == {100, 200}
     assert (middle[0] == 0).all() == (how is Resize.PAD)  # 6 x 2 pixels of the image, between black rows
 
@@ -238,8 +238,8 @@ def test_images_are_turned_as_their_camera_says(tmp_path):
     exif = image.getexif()
     exif[0x0112] = 6  # to be shown turned clockwise by a quarter
     image.save(tmp_path / "x.png", exif=exif)
-    got = open_set(network(), tmp_path).read(0)[0][0, :, :, 0]
-    assert (got[:, -1] == 127).all() and (got[:, :-1] == -128).all()
+    values = open_set(network(), tmp_path).read(0)[0][0, :, :, 0]
+    assert (values[:, -1] == 127).all() and (values[:, :-1] == -128).all()
 
 
 BAD_FOLDERS = {
@@ -256,10 +256,10 @@ def test_folders_that_are_no_data_set_are_refused(tmp_path):
     (tmp_path / "stray/note.txt").write_text("x")
     for name in ("deep/cat/more", "hollow/dog", "none"):
         (tmp_path / name).mkdir()
-    for name, said in BAD_FOLDERS.items():
+    for name, words in BAD_FOLDERS.items():
         with pytest.raises(UsageError) as caught:
             open_set(network(), tmp_path / name)
-        assert said in caught.value.text and caught.value.path == str(tmp_path / name)
+        assert words in caught.value.text and caught.value.path == str(tmp_path / name)
     with pytest.raises(UsageError, match="there is no such file"):
         open_set(network(), tmp_path / "missing")
     with pytest.raises(UsageError, match="the network has 2 inputs"):
@@ -274,10 +274,10 @@ def test_files_that_are_no_images_are_refused(tmp_path, content):
     save(tmp_path / "a.png", np.random.default_rng(0).integers(0, 256, (60, 60, 3)).astype(np.uint8))
     whole = (tmp_path / "a.png").read_bytes()
     (tmp_path / "a.png").write_bytes(whole[: len(whole) // 2] if isinstance(content, str) else content)
-    found = open_set(network(), tmp_path)
+    data_set = open_set(network(), tmp_path)
     with pytest.raises(UsageError, match="not an image, or is damaged") as caught:
-        found.check(0)
-        found.read(0)  # what is cut off shows there
+        data_set.check(0)
+        data_set.read(0)  # a file that is cut off fails here
     assert caught.value.path == str(tmp_path / "a.png")
 
 
@@ -312,7 +312,7 @@ def test_labels_of_files(animals, name, content, labels):
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "said"),
+    ("name", "content", "words"),
     [
         ("names.txt", "bird\ncats\ndog\n", "does not name the class 'cat'"),
         ("names.txt", "cat\ndog\ncat\n", "'cat' is named twice"),
@@ -323,11 +323,11 @@ def test_labels_of_files(animals, name, content, labels):
         ("a.npy", "no array", "is not a .npy file"),
     ],
 )
-def test_labels_that_do_not_fit_are_refused(animals, name, content, said):
+def test_labels_that_do_not_fit_are_refused(animals, name, content, words):
     (animals / name).write_text(content)
     with pytest.raises(UsageError) as caught:
         open_set(network(), animals / "set", labels=File(str(animals / name)))
-    assert said in caught.value.text and caught.value.path == str(animals / name)
+    assert words in caught.value.text and caught.value.path == str(animals / name)
 
 
 def test_labels_of_arrays_and_lists(tmp_path):
@@ -336,8 +336,8 @@ def test_labels_of_arrays_and_lists(tmp_path):
     np.savez(tmp_path / "l.npz", other=np.zeros(7), labels=np.array([2.0, 1.0, 0.0]))
     (tmp_path / "l.txt").write_text("bird\n1\ncat\n")
     for name in ("l.npy", "l.npz", "l.txt"):
-        found = open_set(network(), x, labels=File(str(tmp_path / name)))
-        assert found.labels == (2, 1, 0) and found.classes == ("cat", "dog", "bird")
+        data_set = open_set(network(), x, labels=File(str(tmp_path / name)))
+        assert data_set.labels == (2, 1, 0) and data_set.classes == ("cat", "dog", "bird")
     (tmp_path / "l.txt").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(UsageError, match="not text"):
         open_set(network(), x, labels=File(str(tmp_path / "l.txt")))
@@ -345,6 +345,6 @@ def test_labels_of_arrays_and_lists(tmp_path):
 
 def test_a_sample_is_of_its_seed_and_in_order():
     assert choose_positions(5, None, 0) == choose_positions(5, 9, 3) == [0, 1, 2, 3, 4]
-    found = choose_positions(1000, 30, 1)
-    assert found == sorted(set(found)) == choose_positions(1000, 30, 1) and len(found) == 30
-    assert found != choose_positions(1000, 30, 2)
+    sample = choose_positions(1000, 30, 1)
+    assert sample == sorted(set(sample)) == choose_positions(1000, 30, 1) and len(sample) == 30
+    assert sample != choose_positions(1000, 30, 2)

@@ -1,4 +1,4 @@
-"""Files for flash, read back by programs and parsers that have nothing to do with what wrote them."""
+"""Files for flash, read back by independent programs and parsers."""
 
 import io
 import itertools
@@ -40,9 +40,9 @@ uf2_family = {F4:#x}
 
 
 def read_uf2(data, family):
-    """Address to byte, by the format's own page: every block whole, numbered, of the family."""
+    """Address -> byte; checks by the format's own page that every block is whole and numbered."""
     assert len(data) % 512 == 0
-    found = {}
+    memory = {}
     blocks = [data[at : at + 512] for at in range(0, len(data), 512)]
     for number, block in enumerate(blocks):
         first, second, flags, address, size, own, count, of = struct.unpack_from("<8I", block)
@@ -52,9 +52,9 @@ def read_uf2(data, family):
         assert (own, count) == (number, len(blocks))
         assert size == 256 and address % 256 == 0
         for i in range(size):
-            assert address + i not in found
-            found[address + i] = block[32 + i]
-    return found
+            assert address + i not in memory
+            memory[address + i] = block[32 + i]
+    return memory
 
 
 def read_hex(data):
@@ -70,31 +70,31 @@ def spread(pieces):
 def pieces(draw):
     """Parts at any distance: touching, a byte apart, across 64 KB and 16 MB, up to the last address."""
     base = draw(st.sampled_from((0, 0xFFF0, 0x0800_0000, 0x20FF_FF00, 0xFFFE_0000)))
-    at, found = base, []
+    at, parts = base, []
     for _ in range(draw(st.integers(1, 4))):
         data = draw(st.binary(min_size=1, max_size=300))
         if at + len(data) <= base + 0x20000:
-            found.append(Piece(at, data))
+            parts.append(Piece(at, data))
         at += len(data) + draw(st.sampled_from((0, 1, 15, 255, 5000)))
-    return draw(st.permutations(found))
+    return draw(st.permutations(parts))
 
 
 @settings(max_examples=40)
 @given(pieces())
 def test_every_format_has_every_byte_and_0xff_between(parts):
-    wanted, start = spread(parts), min(parts).address
-    assert read_hex(intel_hex(parts)) == wanted
+    expected, start = spread(parts), min(parts).address
+    assert read_hex(intel_hex(parts)) == expected
     blocks = read_uf2(uf2(parts, F4), F4)
-    assert {address: byte for address, byte in blocks.items() if address in wanted} == wanted
-    assert {byte for address, byte in blocks.items() if address not in wanted} <= {0xFF}
+    assert {address: byte for address, byte in blocks.items() if address in expected} == expected
+    assert {byte for address, byte in blocks.items() if address not in expected} <= {0xFF}
     flat = binary(parts, start)
-    assert len(flat) == max(wanted) + 1 - start
-    assert all(wanted.get(start + i, 0xFF) == byte for i, byte in enumerate(flat))
+    assert len(flat) == max(expected) + 1 - start
+    assert all(expected.get(start + i, 0xFF) == byte for i, byte in enumerate(flat))
 
 
 def test_parts_that_overlap_are_refused():
     for write in (intel_hex, lambda parts: uf2(parts, 1), lambda parts: binary(parts, 0)):
-        with pytest.raises(ToolError, match="two parts of the image are to be flashed to 0x102"):
+        with pytest.raises(ToolError, match="two parts of the firmware image overlap at address 0x102"):
             write([Piece(0x100, bytes(3)), Piece(0x102, bytes(1))])
 
 
@@ -105,7 +105,7 @@ def test_a_binary_file_has_a_limit():
 
 
 def probe(folder, text="", tool="clang", more=()):
-    """A board whose flash has code and weights, and the probe's image for it."""
+    """A board whose flash has code and weights, and the probe's firmware image for it."""
     board = load_board(own_board(folder, ONE_FLASH + text))
     return board, link(board, tool, [ROOT / "probe.c", ROOT / "probe_weights.S", *more], (), folder)
 
@@ -117,8 +117,8 @@ def one_flash(tmp_path_factory):
 
 def test_the_files_hold_what_objcopy_takes_from_the_image(one_flash, tmp_path):
     board, elf = one_flash
-    made = flash_files(elf.read_bytes(), board, "net", EVERY)
-    assert set(made) == {"net" + ending for ending in suffixes(board, EVERY)}
+    files = flash_files(elf.read_bytes(), board, "net", EVERY)
+    assert set(files) == {"net" + ending for ending in suffixes(board, EVERY)}
     copy = needs_tool("arm-none-eabi-objcopy")
 
     def copied(*words):
@@ -129,12 +129,12 @@ def test_the_files_hold_what_objcopy_takes_from_the_image(one_flash, tmp_path):
     for part, words in (("", ()), ("_weights", weights), ("_code", rest)):
         theirs = read_hex(copied(*words, "-O", "ihex"))
         assert theirs
-        assert read_hex(made[f"net{part}.hex"]) == theirs
-        blocks = read_uf2(made[f"net{part}.uf2"], F4)
+        assert read_hex(files[f"net{part}.hex"]) == theirs
+        blocks = read_uf2(files[f"net{part}.uf2"], F4)
         assert {address: blocks[address] for address in theirs} == theirs
         flat = copied(*words, "-O", "binary", "--gap-fill=0xff")
-        assert made[f"net{part}.bin"] == flat
-    assert made["net_weights.bin"][:16] == bytes(range(16))
+        assert files[f"net{part}.bin"] == flat
+    assert files["net_weights.bin"][:16] == bytes(range(16))
 
 
 def test_the_weights_begin_with_an_erase_block(one_flash):
@@ -147,7 +147,7 @@ def test_the_weights_begin_with_an_erase_block(one_flash):
 
 
 def filled(folder, size):
-    """A source that brings so many bytes of code's memory, which no linker leaves out."""
+    """A source that adds `size` bytes to the code's memory; no linker leaves them out."""
     path = folder / "fill.S"
     path.write_text(f'.section .vectors, "a"\n.space {size}\n.section .note.GNU-stack, "", %progbits\n')
     return path
@@ -159,18 +159,18 @@ def filled(folder, size):
     [(60_000, "clang"), (65_500, "gcc"), (70_000, "clang"), (131_072, "gcc"), (262_000, "clang")],
 )
 def test_whatever_the_code_s_size_is(size, tool, tmp_path):
-    """In the small blocks, in the large one and behind it; at a boundary and beside it."""
+    """The code ends in the small blocks, in the large one or behind it, at a boundary or beside it."""
     test_the_weights_begin_with_an_erase_block(probe(tmp_path, "", tool, [filled(tmp_path, size)]))
 
 
 def test_a_partition_and_a_boot_loader_have_their_places(tmp_path):
     text = 'code_start = "32K"\nweights_start = "256K"\nslots = 2\nslot_bytes = "128K"'
     board, elf = probe(tmp_path, text)
-    found = read_hex(flash_files(elf.read_bytes(), board, "net", (Format.HEX,))["net.hex"])
-    assert min(found) == 32 * 1024
-    assert [found[256 * 1024 + i] for i in range(16)] == list(range(16))
+    memory = read_hex(flash_files(elf.read_bytes(), board, "net", (Format.HEX,))["net.hex"])
+    assert min(memory) == 32 * 1024
+    assert [memory[256 * 1024 + i] for i in range(16)] == list(range(16))
     flat = flash_files(elf.read_bytes(), board, "net")
-    assert flat["net_code.bin"][:4] == bytes(found[32 * 1024 + i] for i in range(4))
+    assert flat["net_code.bin"][:4] == bytes(memory[32 * 1024 + i] for i in range(4))
     assert flat["net_weights.bin"][:16] == bytes(range(16))
     assert len(flat["net.bin"]) == 224 * 1024 + len(flat["net_weights.bin"])
 
@@ -185,20 +185,20 @@ def test_firmware_that_reaches_into_the_partition_is_told_in_the_board_s_terms(t
     error = explain_link_failure(str(caught.value), board)
     assert error is not None
     assert error.text.startswith("memory 'flash' (code) from 0x0 on of board 'small' is ")
-    assert error.text.endswith(" needed, 16K there")
+    assert error.text.endswith(" and has 16K")
     assert "[image]" in error.hint
 
 
 def test_what_a_board_cannot_be_flashed_with_is_refused():
-    with pytest.raises(UsageError, match="no UF2 family number is known of board 'cortex-m4'") as caught:
+    with pytest.raises(UsageError, match="the UF2 family number of board 'cortex-m4' is not known") as caught:
         check_formats(load_board("cortex-m4"), [Format.UF2])
     assert "uf2_family" in caught.value.hint
-    with pytest.raises(UsageError, match="programs of this machine, and not flashed"):
+    with pytest.raises(UsageError, match="is a program of this machine and is not flashed"):
         check_formats(load_board("host"), [Format.HEX])
-    with pytest.raises(UsageError, match="has no slot of MCUboot"):
+    with pytest.raises(UsageError, match="has no slot for MCUboot"):
         check_formats(load_board("nucleo-f412zg"), [Format.BIN], signed=True)
     check_formats(load_board("nucleo-f412zg"), EVERY)
-    # MCUboot's tools read no UF2, and --sign is not without effect.
+    # MCUboot's tools do not read UF2, but --sign still has an effect.
     assert "_signed.bin" in suffixes(load_board("nucleo-f412zg"), [Format.UF2], signed=True)
     check_formats(load_board("host"), [Format.BIN])
 
@@ -215,10 +215,10 @@ def test_a_part_without_contents_has_no_file(one_flash, tmp_path):
 
 def test_a_binary_begins_with_the_firmware_where_the_weights_lie_before_it(tmp_path):
     board, elf = probe(tmp_path, 'code_start = "512K"\nweights_start = "16K"')
-    made = flash_files(elf.read_bytes(), board, "net", EVERY)
-    assert made["net.bin"] == made["net_code.bin"]
-    assert made["net_weights.bin"][:16] == bytes(range(16))
-    assert min(read_hex(made["net.hex"])) == board.memory("flash").base + 0x4000
+    files = flash_files(elf.read_bytes(), board, "net", EVERY)
+    assert files["net.bin"] == files["net_code.bin"]
+    assert files["net_weights.bin"][:16] == bytes(range(16))
+    assert min(read_hex(files["net.hex"])) == board.memory("flash").base + 0x4000
 
 
 def test_what_lies_in_no_memory_of_the_board_is_not_left_out(one_flash):

@@ -1,4 +1,4 @@
-"""Firmware signed for MCUboot: imgtool's own check takes it, and the same key signs the same bytes."""
+"""Firmware signed for MCUboot passes imgtool's own check, and the same key gives the same bytes."""
 
 from __future__ import annotations
 
@@ -46,21 +46,21 @@ def new_key(folder):
 def test_signed_firmware_is_what_mcuboot_checks(linked, tmp_path):
     (board, elf), key = linked, new_key(tmp_path)
     signing = Signing(key.read_bytes(), "1.2.3+4")
-    found = flash_files(elf, board, "net", tuple(Format)[:2], signing)
-    signed = found["net_signed.bin"]
+    files = flash_files(elf, board, "net", tuple(Format)[:2], signing)
+    signed = files["net_signed.bin"]
     assert flash_files(elf, board, "net", signing=signing)["net_signed.bin"] == signed
     (tmp_path / "signed.bin").write_bytes(signed)
     words = [needs_tool("imgtool"), "verify", "--key", key, tmp_path / "signed.bin"]
-    said = subprocess.run(words, check=True, capture_output=True, text=True).stdout
-    assert "Image was correctly validated" in said and "1.2.3+4" in said
+    output = subprocess.run(words, check=True, capture_output=True, text=True).stdout
+    assert "Image was correctly validated" in output and "1.2.3+4" in output
     magic, _, header, _, size = struct.unpack_from("<IIHHI", signed)
     assert (magic, header) == (0x96F3B83D, 512)
-    assert signed[512 : 512 + size] == found["net_code.bin"]
+    assert signed[512 : 512 + size] == files["net_code.bin"]
     (tmp_path / "signed.bin").write_bytes(signed[:600] + bytes([signed[600] ^ 1]) + signed[601:])
     assert subprocess.run(words, check=False, capture_output=True).returncode != 0
-    assert found["net_signed.hex"].startswith(b":020000040001F9\n:10000000" + b"3DB8F396")
-    # The weights lie behind the slot, and the firmware's first word where its header ends.
-    assert found["net_weights.hex"].startswith(b":020000040002F8\n:1000000000010203")
+    assert files["net_signed.hex"].startswith(b":020000040001F9\n:10000000" + b"3DB8F396")
+    # The weights are behind the slot, and the firmware's first word is behind its header.
+    assert files["net_weights.hex"].startswith(b":020000040002F8\n:1000000000010203")
 
 
 def test_what_imgtool_refuses_is_told(linked, tmp_path):

@@ -1,4 +1,4 @@
-"""Estimates of cycles: sums of parts, by operator and in all, and what is asked of a model again."""
+"""Estimates of cycles: sums of parts, for operators and in total, and which times are cached."""
 
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -16,7 +16,7 @@ from buildtool.target.registry import load_board
 
 @dataclass
 class Ruler:
-    """Half a cycle a byte, and a load of three words in each block of four bytes."""
+    """A timer: half a cycle per byte, and a load of three words in each block of four bytes."""
 
     identity: str = "a ruler"
     asked: list[bytes] = field(default_factory=list)
@@ -27,7 +27,7 @@ class Ruler:
 
 
 class Shelf:
-    """A keeper in memory."""
+    """A cache in memory."""
 
     code = "tests"
 
@@ -55,7 +55,7 @@ EXECUTED = Executed(
 
 
 def test_parts_are_times_by_counts_and_whole_numbers():
-    """On the Cortex-M4: a refill of two cycles, a cycle for each further word of three."""
+    """On the Cortex-M4, a refill takes two cycles, and each further one of three words takes one."""
     timing = time_blocks(EXECUTED, load_board("cortex-m4"), Ruler(), Session())
     assert timing.parts == {
         0: Parts(pipeline=23, words=20, branches=4, code=7, data=11),  # 22.5 is rounded up
@@ -91,8 +91,8 @@ def total(parts):
     ["cortex-m4", *(pytest.param(b, marks=pytest.mark.slow) for b in ("cortex-m55", "nucleo-f412zg"))],
 )
 def test_the_cycles_of_a_network_are_the_sum_of_its_parts(board):
-    if isinstance(found := find_timer(load_board(board)), str):
-        pytest.skip(f"needs llvm-mca: {found}")
+    if isinstance(timer := find_timer(load_board(board)), str):
+        pytest.skip(f"needs llvm-mca: {timer}")
     model = str(needs_shared("models/mlperf_kws.tflite"))
     answer = handle({"kind": "profile", "model": model, "board": board, "options": {"strategy": "layerwise"}})
     how, rows = answer["estimated_by"], answer["per_operator"]
@@ -110,4 +110,4 @@ def test_the_cycles_of_a_network_are_the_sum_of_its_parts(board):
         assert waits["flash"] > answer["flash_bytes"] / 16 * 3
     text = text_of.text(answer)
     assert f"cycles are an estimate, not measured: {answer['cycles']:,} of them" in text
-    assert found.identity in text
+    assert timer.identity in text

@@ -1,4 +1,4 @@
-"""Runs on data sets: how much goes through the firmware, what is compared, counted and told of it."""
+"""Runs on data sets: the number of inputs for the firmware, comparisons, counts, and the answer."""
 
 import json
 import tarfile
@@ -36,7 +36,7 @@ def arrays():
 
 @pytest.fixture(scope="module")
 def predicted(arrays):
-    """The classes by LiteRT itself, of the same values."""
+    """The classes that LiteRT itself predicts for the same values."""
     model = zoo.build(NET)
     return [int(list(run(model, [x[None]]).values())[-1].argmax()) for x in arrays["x"]]
 
@@ -52,7 +52,7 @@ def ask(file, board="host", **more):
     return handle({"kind": "validate", "model": NET, "board": board, "data": file, **more})
 
 
-def counted(labels, found):
+def count_pairs(labels, found):
     return dict(Counter(zip(labels, found, strict=True)))
 
 
@@ -61,16 +61,16 @@ def cells(answer):
 
 
 def check(answer, labels, predicted):
-    """The accuracy of an answer is that of LiteRT's predictions."""
+    """Checks that the accuracy of an answer is that of LiteRT's predictions."""
     correct = int((labels == np.array(predicted)).sum())
-    found = answer["accuracy"]
-    assert found["reference"] == {"inputs": len(labels), "correct": correct, "top1": correct / len(labels)}
-    assert cells(answer) == counted(labels.tolist(), predicted)
-    for row in found["classes"]:
-        got, want = np.array(predicted) == row["label"], labels == row["label"]
-        both = int((got & want).sum())
-        assert (row["predicted"], row["inputs"], row["correct"]) == (got.sum(), want.sum(), both)
-        assert row["precision"] == (both / got.sum() if got.any() else None)
+    figures = answer["accuracy"]
+    assert figures["reference"] == {"inputs": len(labels), "correct": correct, "top1": correct / len(labels)}
+    assert cells(answer) == count_pairs(labels.tolist(), predicted)
+    for row in figures["classes"]:
+        predictions, want = np.array(predicted) == row["label"], labels == row["label"]
+        both = int((predictions & want).sum())
+        assert (row["predicted"], row["inputs"], row["correct"]) == (predictions.sum(), want.sum(), both)
+        assert row["precision"] == (both / predictions.sum() if predictions.any() else None)
         assert row["recall"] == (both / want.sum() if want.any() else None)
 
 
@@ -95,7 +95,7 @@ def test_litert_itself_is_the_reference_where_that_is_asked(file, arrays, predic
 
 @pytest.fixture
 def starts(monkeypatch):
-    """How many inputs each start of the firmware took."""
+    """The number of inputs of each start of the firmware."""
     counts, real = [], dataset.execute
     monkeypatch.setattr(dataset, "execute", lambda *a, **more: counts.append(len(a[2])) or real(*a, **more))
     return counts
@@ -116,27 +116,27 @@ def test_all_inputs_go_through_the_firmware_in_one_start_and_equal_the_reference
 
 
 def test_a_part_goes_through_the_firmware_and_what_differs_is_named(file, starts, monkeypatch, capsys):
-    """A reference that is wrong in one value of one input stands for a firmware that is."""
+    """Here the reference is wrong in one value of one input, instead of the firmware."""
     real = Judge.refer
     wrong = np.load(file)["x"][4]
 
-    def spoilt(judge, inputs, reset):
-        found = dict(real(judge, inputs, reset))
+    def refer_wrongly(judge, inputs, reset):
+        tensors = dict(real(judge, inputs, reset))
         if (inputs[0][0] == wrong).all():
-            last = max(found)
-            found[last] = found[last].copy()
-            found[last].reshape(-1)[3] ^= 4
-        return found
+            last = max(tensors)
+            tensors[last] = tensors[last].copy()
+            tensors[last].reshape(-1)[3] ^= 4
+        return tensors
 
-    monkeypatch.setattr(Judge, "refer", spoilt)
+    monkeypatch.setattr(Judge, "refer", refer_wrongly)
     monkeypatch.setattr(dataset, "MOST_INPUTS", 3)  # of a start: of 8 inputs there are three
     line = ["validate", NET, "-b", "host", "--data", file, "--daemon", "off"]
     status = cli.run([*line, "--through-firmware", "8"])
-    said = capsys.readouterr().out
+    output = capsys.readouterr().out
     assert (status, starts) == (1, [3, 3, 2])
-    assert "through the firmware: 8 inputs; through the reference alone: 1" in said
-    assert "reference kernels by up to 4: 8 inputs, 7 equal, 1 differs in 1 value\n  input 4 at #" in said
-    assert "1 element, from element 3 on" in said
+    assert "through the firmware: 8 inputs; through the reference alone: 1" in output
+    assert "reference kernels by up to 4: 8 inputs, 7 equal, 1 differs in 1 value\n  input 4 at #" in output
+    assert "1 element, from element 3 on" in output
 
 
 def test_limits_of_accuracy_end_with_a_status(file, capsys):
@@ -145,14 +145,14 @@ def test_limits_of_accuracy_end_with_a_status(file, capsys):
         assert cli.run([*line, "--json", "--fail-if", limit]) == status
         exceeded = json.loads(capsys.readouterr().out)["exceeded"]
         assert bool(exceeded) == bool(status) and all(one in limit for one in exceeded)
-    for limit, said in (("top1", "not a limit"), ("top2<3%", "no figure 'top2'"), ("top1<70", "above 1")):
+    for limit, words in (("top1", "not a limit"), ("top2<3%", "no figure 'top2'"), ("top1<70", "above 1")):
         assert cli.run([*line, "--fail-if", limit]) == 2
-        assert said in capsys.readouterr().err
+        assert words in capsys.readouterr().err
     assert cli.run(["validate", NET, "-b", "host", "--fail-if", "top1<1%"]) == 2
 
 
 def several(tmp_path):
-    """A network with two inputs, and three outputs of which two have no row of classes."""
+    """A request for a network with two inputs and three outputs, of which two have no row of classes."""
     net = NetBuilder(0)
     a, b = net.input((1, 4, 4, 3)), net.input((1, 4, 4, 3))
     boxes = net.conv(net.elementwise(OpKind.ADD, a, b), 6)
@@ -168,25 +168,29 @@ def several(tmp_path):
 
 @pytest.mark.slow
 def test_a_network_with_several_inputs_and_outputs_has_its_classes_in_one_of_them(tmp_path):
-    asked, graph = several(tmp_path)
-    answer = handle(asked)
+    request, graph = several(tmp_path)
+    answer = handle(request)
     assert answer["exact"] and [fed["how"] for fed in answer["fed"]] == ["int8 as they are"] * 2
     boxes, row, single = (graph.tensors[t].name for t in graph.outputs)
     assert answer["accuracy"]["output"] == row and answer["accuracy"]["firmware"]["inputs"] == 3
-    for name, said in ((boxes, "no single row"), (single, "a single value"), ("no", "has no output 'no'")):
-        with pytest.raises(UsageError, match=said) as caught:
-            handle({**asked, "scores": name, "reference_only": True})
+    for name, words in (
+        (boxes, "not a single row"),
+        (single, "a single value"),
+        ("no", "has no output 'no'"),
+    ):
+        with pytest.raises(UsageError, match=words) as caught:
+            handle({**request, "scores": name, "reference_only": True})
         assert caught.value.option == "scores"
 
 
 def test_a_network_without_classes_is_compared_and_has_no_accuracy(tmp_path, capsys):
-    asked, graph = several(tmp_path)
+    request, graph = several(tmp_path)
     one = Graph(graph.name, graph.tensors, graph.ops[:2], graph.inputs, graph.outputs[:1])
     (tmp_path / "net.tflite").write_bytes(write_model(one))
-    line = ["validate", asked["model"], "-b", "host", "--data", asked["data"], "--daemon", "off"]
+    line = ["validate", request["model"], "-b", "host", "--data", request["data"], "--daemon", "off"]
     assert cli.run(line) == 0
-    said = capsys.readouterr().out
-    assert "top-1: none, because the output " in said and said.endswith(
+    output = capsys.readouterr().out
+    assert "top-1: none, because the output " in output and output.endswith(
         "'s reference kernels, to the bit: 3 inputs\n"
     )
     assert cli.run([*line, "--fail-if", "top1<1%", "--reference-only"]) == 2
@@ -217,9 +221,9 @@ def test_labels_beyond_the_classes_are_refused(tmp_path):
     ],
 )
 def test_what_has_no_effect_is_refused(more, option):
-    asked = {"kind": "validate", "model": NET, "board": "host", "data": "/set.npz", **more}
+    request = {"kind": "validate", "model": NET, "board": "host", "data": "/set.npz", **more}
     with pytest.raises(UsageError) as caught:
-        parse({name: value for name, value in asked.items() if value is not None})
+        parse({name: value for name, value in request.items() if value is not None})
     assert caught.value.option == option
 
 
@@ -244,11 +248,11 @@ def test_where_the_emulator_would_take_hours_a_sample_goes_through_it(file, monk
 
 def test_two_predictions_are_told_apart():
     graph = read_graph(load_model(NET))[1]
-    found = accuracy(graph.tensors[graph.outputs[0]], [1, 2, 2], ["a", "b"], [1, 2, 3], {1: 0})
-    assert found["reference"] == {"inputs": 3, "correct": 2, "top1": 2 / 3}
-    assert found["firmware"] == {"inputs": 1, "correct": 0, "top1": 0.0}
-    assert found["of"] == "reference"
-    assert [(c["label"], c["name"]) for c in found["classes"]] == [(1, "b"), (2, "2"), (3, "3")]
+    figures = accuracy(graph.tensors[graph.outputs[0]], [1, 2, 2], ["a", "b"], [1, 2, 3], {1: 0})
+    assert figures["reference"] == {"inputs": 3, "correct": 2, "top1": 2 / 3}
+    assert figures["firmware"] == {"inputs": 1, "correct": 0, "top1": 0.0}
+    assert figures["of"] == "reference"
+    assert [(c["label"], c["name"]) for c in figures["classes"]] == [(1, "b"), (2, "2"), (3, "3")]
 
 
 @pytest.mark.slow
@@ -259,8 +263,8 @@ def test_two_predictions_are_told_apart():
 def test_inputs_stream_into_every_kind_of_firmware(board, more, tmp_path):
     if board == "esp8266":
         needs_tool("xtensa-lx106-elf-gcc")
-    asked, _ = several(tmp_path)
-    answer = handle({**asked, **more, "board": board})
+    request, _ = several(tmp_path)
+    answer = handle({**request, **more, "board": board})
     assert answer["exact"] and answer["firmware"]["inputs"] == 3
     assert answer["firmware"]["level"] == "emulator"
     assert answer["accuracy"]["firmware"] == answer["accuracy"]["reference"]
@@ -269,20 +273,24 @@ def test_inputs_stream_into_every_kind_of_firmware(board, more, tmp_path):
 
 @pytest.mark.slow
 def test_instructions_are_counted_before_an_emulator_is_busy_for_long(tmp_path, monkeypatch):
-    asked, _ = several(tmp_path)
+    request, _ = several(tmp_path)
     monkeypatch.setattr(dataset, "EMULATED", 1)
-    answer = handle({**asked, "board": "cortex-m4"})
-    counted = handle({"kind": "profile", "model": asked["model"], "board": "cortex-m4"})["instructions"]
-    found = answer["share"]
-    assert found["counted"] and found["by"] == "estimate"
-    assert abs(found["instructions"] - counted) < counted / 100  # other inputs: a branch here and there
-    assert found["seconds"] == 3 * found["instructions"]
+    answer = handle({**request, "board": "cortex-m4"})
+    instructions = handle({"kind": "profile", "model": request["model"], "board": "cortex-m4"})[
+        "instructions"
+    ]
+    share = answer["share"]
+    assert share["counted"] and share["by"] == "estimate"
+    assert (
+        abs(share["instructions"] - instructions) < instructions / 100
+    )  # other inputs: a branch here and there
+    assert share["seconds"] == 3 * share["instructions"]
     assert answer["firmware"]["inputs"] < answer["inputs"]
 
 
 @pytest.mark.slow
 def test_a_published_network_on_photographs_of_its_classes(tmp_path):
-    """ResNet8 of MLPerf Tiny on CIFAR-10: far above chance only if labels, pixels and scale are right."""
+    """ResNet8 of MLPerf Tiny on CIFAR-10 is far above chance only if labels, pixels and scale are right."""
     needs_package("PIL")
     model, photos = needs_shared("models/mlperf_resnet8.tflite"), tmp_path / "photos"
     with tarfile.open(needs_shared("data/cifar10_test.tar.xz")) as archive:
@@ -293,14 +301,14 @@ def test_a_published_network_on_photographs_of_its_classes(tmp_path):
                 archive.extract(member, photos, filter="data")
     names = tmp_path / "names.txt"
     names.write_text("airplane automobile bird cat deer dog frog horse ship truck".replace(" ", "\n"))
-    asked = {"kind": "validate", "model": str(model), "board": "cortex-m4", "data": str(photos)}
-    answer = handle({**asked, "labels": str(names)})
+    request = {"kind": "validate", "model": str(model), "board": "cortex-m4", "data": str(photos)}
+    answer = handle({**request, "labels": str(names)})
     assert answer["exact"] and answer["firmware"]["inputs"] == 20
     assert answer["accuracy"]["firmware"]["top1"] > 0.5
 
 
 def test_two_answers_are_compared(tmp_path, file, predicted, capsys):
-    """Labels of LiteRT's predictions: all are right, then two of nine are not; 7 / 9 is 77.8 per cent."""
+    """First all labels are LiteRT's predictions, then two of nine differ; 7 / 9 is 77.8 per cent."""
     inputs = np.load(file)["x"]
     names = [str(tmp_path / name) for name in ("old.json", "new.json", "none.json")]
     labels = np.array(predicted)
@@ -323,7 +331,7 @@ def test_two_answers_are_compared(tmp_path, file, predicted, capsys):
 
 
 def test_names_of_a_data_set_are_shown_and_do_nothing(tmp_path, arrays, capsys):
-    """Neither those of classes nor that of the file moves a terminal's cursor or begins a line."""
+    """The names of classes and of the file cannot move a terminal's cursor or begin a line."""
     path = str(tmp_path / "set\x1b[31m.npz")
     np.savez(path, **arrays, classes=np.array([f"a{i}\n\x1b[31m\u202e" for i in range(CLASSES)]))
     assert cli.run(["validate", NET, "-b", "host", "--data", path, "--reference-only"]) == 0

@@ -1,4 +1,4 @@
-"""Profile and validate run the image that a build made, and refuse every other one."""
+"""Profile and validate run the firmware image of a build, and refuse every other image."""
 
 import functools
 import os
@@ -19,7 +19,7 @@ def build(model, board="host", **options):
 
 
 class Subject:
-    """A request over the files of a build."""
+    """A request about the files of a build."""
 
     def __init__(self, folder, files, model, board):
         self.elf, self.plan = folder / "net.elf", folder / "net.plan"
@@ -58,7 +58,7 @@ def test_nothing_is_compiled_and_the_image_is_left_as_it_is(subject, kind, monke
 
 
 def test_it_is_this_file_that_runs(subject):
-    """The layout that the code compares the weights with is spoilt, in the image alone."""
+    """The code of the image has another layout, with which it compares that of the weights."""
     layout = build(NET)["_weights.bin"][32:48]
     data = subject.elf.read_bytes()
     code = data.replace(layout, bytes(16), data.count(layout))
@@ -81,11 +81,11 @@ def test_an_image_with_the_weights_of_another_training_is_refused(tmp_path):
     files = build(f"{NET}:seed=1")
     other = Subject(tmp_path, files, NET, "host")
     assert files[".plan"] == build(NET)[".plan"]  # training changes no plan
-    expected, found = (
+    expected, actual = (
         int.from_bytes(weights[16:20], "little")
         for weights in (build(NET)["_weights.bin"], files["_weights.bin"])
     )
-    with pytest.raises(ToolError, match=f"expected CRC-32 {expected:08x}, found {found:08x}"):
+    with pytest.raises(ToolError, match=f"expected CRC-32 {expected:08x}, found {actual:08x}"):
         other.ask()
 
 
@@ -95,7 +95,7 @@ def test_an_image_with_other_contents_is_refused(subject):
     for old, new, words in (
         (weights, damaged, "weights are damaged"),
         (weights, bytes(len(weights)), "no weights of this network"),
-        (b"buildtool network", b"something network", "no network of buildtool's"),
+        (b"buildtool network", b"something network", "no network of buildtool"),
         (b"buildtool test firmware 1", b"buildtool test firmware 2", "not a test firmware"),  # an application
         (good, b"", "not an ELF image"),
         (good, b"no ELF", "not an ELF image"),
@@ -111,7 +111,7 @@ def test_an_image_with_other_contents_is_refused(subject):
 def test_a_plan_of_another_network_or_board_and_other_files_are_refused(subject):
     for data, words in (
         (build(OTHER)[".plan"], "another network"),
-        (handle({"kind": "plan", "model": NET, "board": "cortex-m4"})["plan"], "does not hold on board"),
+        (handle({"kind": "plan", "model": NET, "board": "cortex-m4"})["plan"], "is not valid on board"),
         (b"", "not a locked plan"),
         (build(NET)[".plan"][:-1], "not a plan"),
     ):
@@ -123,10 +123,10 @@ def test_a_plan_of_another_network_or_board_and_other_files_are_refused(subject)
 
 def test_files_that_are_not_there_are_errors(subject):
     for name in ("elf", "plan"):
-        missing = str(subject.elf.with_name("none"))
+        path = str(subject.elf.with_name("none"))
         with pytest.raises(UsageError, match="there is no such file") as caught:
-            subject.ask(**{name: missing})
-        assert caught.value.path == missing
+            subject.ask(**{name: path})
+        assert caught.value.path == path
 
 
 def test_what_has_no_effect_is_refused(subject):
@@ -146,6 +146,6 @@ def test_what_has_no_effect_is_refused(subject):
 @pytest.mark.parametrize("board", ["cortex-m4", "cortex-m55", "qemu-virt-rv32"])
 def test_the_normal_image_is_counted(board, tmp_path):
     plain = handle({"kind": "profile", "model": NET, "board": board})
-    found = Subject(tmp_path, build(NET, board), NET, board).ask()
-    assert found == plain
-    assert all(row["instructions"] for row in found["per_operator"])
+    answer = Subject(tmp_path, build(NET, board), NET, board).ask()
+    assert answer == plain
+    assert all(row["instructions"] for row in answer["per_operator"])

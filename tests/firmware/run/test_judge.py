@@ -1,4 +1,4 @@
-"""Who judges a run: LiteRT in a process of its own, or our executor, and what the verdict says of it."""
+"""The judge of a run: LiteRT in a process of its own, or our executor, and how the answer names it."""
 
 import importlib.util
 import json
@@ -28,15 +28,15 @@ KERNELS = f"LiteRT {version('ai-edge-litert')}'s reference kernels"
 OWN = "buildtool's own executor"
 
 
-def said(words, capsys):
-    """The exit status of a command, and all that it printed, in one line."""
+def run_command(words, capsys):
+    """The exit status of a command, and all its output in one line."""
     status = cli.run([*words, "--daemon", "off"])
     both = capsys.readouterr()
     return status, " ".join((both.out + both.err).split())
 
 
-def judged(name, which=Reference.AUTO, count=2):
-    """What a judge tells of itself after some inputs, and whether it gave what our executor gives."""
+def judge_inputs(name, which=Reference.AUTO, count=2):
+    """A judge's answer after some inputs, and whether its values equal our executor's."""
     model = load_model(name)
     source, graph = read_graph(model)
     own = referrer(Reference.NUMPY, b"", source, graph)
@@ -44,14 +44,15 @@ def judged(name, which=Reference.AUTO, count=2):
         judge.hear(model, source, graph, every=True)
         equal = True
         for one in draw_inputs(graph, count, 3):
-            found, want = judge.refer(one, False), own(one, False)
-            equal &= all(np.array_equal(found[t], want[t]) for t in found) and found.keys() <= want.keys()
+            values, right = judge.refer(one, False), own(one, False)
+            equal &= all(np.array_equal(values[t], right[t]) for t in values)
+            equal &= values.keys() <= right.keys()
     return dict(judge.answer()), equal
 
 
 @pytest.fixture
 def even_rows(tmp_path):
-    """A softmax at which LiteRT aborts where a row is even, and such a row: words of a command."""
+    """The words of a command with a softmax on a row of even values, at which LiteRT aborts."""
     net = NetBuilder(0)
     graph = net.graph([net.softmax(net.input((1, 600), q=quant(0.1)))])
     (tmp_path / "even.tflite").write_bytes(write_model(graph))
@@ -69,23 +70,28 @@ def without_litert(monkeypatch):
 
 
 def test_litert_judges_where_it_is_installed():
-    told, equal = judged("ds_cnn")
+    answer, equal = judge_inputs("ds_cnn")
     own = {"inputs_by_own_executor": 0, "why": ""}
-    assert equal and told == {"name": "litert", "version": version("ai-edge-litert"), "text": KERNELS, **own}
+    assert equal and answer == {
+        "name": "litert",
+        "version": version("ai-edge-litert"),
+        "text": KERNELS,
+        **own,
+    }
 
 
 def test_where_it_is_not_our_executor_judges_and_says_how_to_get_the_other(monkeypatch):
     without_litert(monkeypatch)
-    told, equal = judged("ds_cnn")
+    answer, equal = judge_inputs("ds_cnn")
     assert equal
-    assert (told["name"], told["version"], told["text"]) == ("numpy", "", OWN)
-    assert told["why"] == "for LiteRT's reference kernels: pip install ai-edge-litert"
+    assert (answer["name"], answer["version"], answer["text"]) == ("numpy", "", OWN)
+    assert answer["why"] == "for LiteRT's reference kernels: pip install ai-edge-litert"
 
 
 def test_asked_for_and_missing_is_an_error_before_anything_is_built(monkeypatch, capsys):
     without_litert(monkeypatch)
     monkeypatch.setattr("buildtool.firmware.run.validation.subject", None)  # never called
-    status, text = said(["validate", "ds_cnn", "--board", "host", "--reference", "litert"], capsys)
+    status, text = run_command(["validate", "ds_cnn", "--board", "host", "--reference", "litert"], capsys)
     assert status == 1
     assert "LiteRT is not installed" in text and "pip install ai-edge-litert; --reference numpy" in text
 
@@ -93,20 +99,20 @@ def test_asked_for_and_missing_is_an_error_before_anything_is_built(monkeypatch,
 def test_onnx_is_judged_by_our_executor_and_it_says_so(tmp_path):
     path = tmp_path / "net.onnx"
     path.write_bytes(export(built("ds_cnn"), Style()).SerializeToString())
-    told, equal = judged(str(path))
+    answer, equal = judge_inputs(str(path))
     assert equal
-    assert told["text"] == OWN and told["why"].startswith("LiteRT reads no ONNX; --reference litert takes")
-    told, equal = judged(str(path), Reference.LITERT)
+    assert answer["text"] == OWN and answer["why"].startswith("LiteRT reads no ONNX; --reference litert uses")
+    answer, equal = judge_inputs(str(path), Reference.LITERT)
     assert equal
-    assert (told["text"], told["why"]) == (KERNELS, "")
+    assert (answer["text"], answer["why"]) == (KERNELS, "")
 
 
 def test_an_abort_of_litert_costs_the_reference_and_not_the_command(even_rows, capsys):
-    status, text = said(["validate", *even_rows], capsys)
+    status, text = run_command(["validate", *even_rows], capsys)
     assert status == 0
     about = f"LiteRT {version('ai-edge-litert')} was ended by signal 6"
     assert f"EQUAL to {OWN}, to the bit ({about}" in text
-    status, text = said(["validate", *even_rows, "--reference", "litert"], capsys)
+    status, text = run_command(["validate", *even_rows, "--reference", "litert"], capsys)
     assert status == 1
     assert "error: LiteRT was ended by signal 6" in text and "--reference numpy" in text
 
@@ -116,11 +122,11 @@ def test_a_machine_without_room_for_another_process_has_our_executor(monkeypatch
         raise OSError(11, "Resource temporarily unavailable")
 
     monkeypatch.setattr(judging_module.subprocess, "Popen", full)
-    told, equal = judged("ds_cnn")
-    assert equal and told["text"] == OWN
-    assert told["why"] == "LiteRT's process cannot be started: Resource temporarily unavailable"
+    answer, equal = judge_inputs("ds_cnn")
+    assert equal and answer["text"] == OWN
+    assert answer["why"] == "LiteRT's process cannot be started: Resource temporarily unavailable"
     with pytest.raises(ToolError, match="cannot be started"):
-        judged("ds_cnn", Reference.LITERT)
+        judge_inputs("ds_cnn", Reference.LITERT)
 
 
 def test_what_litert_refuses_to_compute_is_told(tmp_path):
@@ -129,13 +135,13 @@ def test_what_litert_refuses_to_compute_is_told(tmp_path):
     graph = net.graph([net.op(OpKind.SQRT, (x,), Attrs(), quant(0.1, 0))])
     path = tmp_path / "root.tflite"
     path.write_bytes(write_model(graph))
-    told, equal = judged(str(path))
+    answer, equal = judge_inputs(str(path))
     assert equal
-    assert told["text"] == OWN and told["inputs_by_own_executor"] == 2
-    assert told["why"].startswith(f"LiteRT {version('ai-edge-litert')} stops: ")
-    assert "non-negative" in told["why"]
+    assert answer["text"] == OWN and answer["inputs_by_own_executor"] == 2
+    assert answer["why"].startswith(f"LiteRT {version('ai-edge-litert')} stops: ")
+    assert "non-negative" in answer["why"]
     with pytest.raises(ToolError, match="LiteRT stops"):
-        judged(str(path), Reference.LITERT)
+        judge_inputs(str(path), Reference.LITERT)
 
 
 def test_a_judge_that_changes_on_the_way_keeps_the_state(tmp_path, monkeypatch):
@@ -151,11 +157,11 @@ def test_a_judge_that_changes_on_the_way_keeps_the_state(tmp_path, monkeypatch):
         for number, one in enumerate(inputs):
             if number == 4:  # two inputs after the reset before the third one
                 judge._child._process.kill()
-            found, want = judge.refer(one, number == 2), own(one, number == 2)
-            assert all(np.array_equal(found[t], want[t]) for t in graph.outputs), number
-    told = judge.answer()
-    assert told["text"] == f"{KERNELS} (2 of 6 inputs: {OWN})"
-    assert "was ended by signal 9" in told["why"]
+            values, expected = judge.refer(one, number == 2), own(one, number == 2)
+            assert all(np.array_equal(values[t], expected[t]) for t in graph.outputs), number
+    answer = judge.answer()
+    assert answer["text"] == f"{KERNELS} (2 of 6 inputs: {OWN})"
+    assert "was ended by signal 9" in answer["why"]
 
 
 @pytest.mark.slow
@@ -166,15 +172,15 @@ def test_a_judge_that_was_stopped_is_not_waited_for_for_ever(monkeypatch):
         judge.hear(model, source, graph, every=True)
         monkeypatch.setattr(judging_module, "PATIENCE_SECONDS", 0.2)
         judge._child._process.send_signal(signal.SIGSTOP)
-        with pytest.raises(ToolError, match=r"LiteRT said nothing for 0\.2 s and was ended by signal 9"):
+        with pytest.raises(ToolError, match=r"LiteRT did not answer for 0\.2 s and was ended by signal 9"):
             judge.refer(draw_inputs(graph, 1, 3)[0], False)
 
 
 def test_every_front_that_prints_a_verdict_names_the_judge(capsys):
     for command in ("validate", "profile"):
-        _, text = said([command, "ds_cnn", "--board", "host"], capsys)
+        _, text = run_command([command, "ds_cnn", "--board", "host"], capsys)
         assert text.endswith(f"EQUAL to {KERNELS}, to the bit")
-        _, text = said([command, "ds_cnn", "--board", "host", "--reference", "numpy"], capsys)
+        _, text = run_command([command, "ds_cnn", "--board", "host", "--reference", "numpy"], capsys)
         assert f"EQUAL to {OWN}, to the bit (--reference litert" in text
         assert cli.run([command, "ds_cnn", "--board", "host", "--json", "--daemon", "off"]) == 0
         answer = json.loads(capsys.readouterr().out)

@@ -1,4 +1,4 @@
-"""Boards whose chip no emulator has: a machine with the same core stands in where something is run here."""
+"""Boards without an emulator of their chip: runs use a machine with the same core."""
 
 import pytest
 from buildtool_plugins.baremetal.probe import debug_server
@@ -45,7 +45,7 @@ def test_neither_the_boards_image_nor_its_ports_are_taken_for_the_stand_ins(tmp_
     planned = plan_or_read(model, TargetChoice("nucleo-f412zg"), PlanOptions(), None, session)
     with pytest.raises(ToolError, match="has other addresses"):
         refuse_stand_in(planned, "net.elf")
-    with pytest.raises(UsageError, match="none of the board's ports"):
+    with pytest.raises(UsageError, match="without the board's ports"):
         execute(planned, Firmware(tmp_path / "net.elf", "clang"), [], attached=OnDesk(is_emulated=True))
 
 

@@ -1,4 +1,4 @@
-"""Traces: parts of tensors put together, what nobody needed left out, everything else compared."""
+"""Traces: parts of tensors are joined, parts that no operator needs are left out, the rest is compared."""
 
 import struct
 
@@ -22,7 +22,7 @@ def graph():
 
 
 def _read(data, sets, graph):
-    """The outcome of a firmware that wrote this trace."""
+    """The outcome of firmware that wrote this trace."""
     report = f"sets={sets}\nguard_ok=1\narena_high_water=8\n".encode()
     outputs = bytes(16 * sets)
     files = {"trace.bin": data, "report.txt": report, "output.bin": outputs}
@@ -52,11 +52,11 @@ def test_wrong_traces_are_errors(graph):
     whole = _record(out, 0, range(16))
     for data, sets, words in (
         (_record(out, 9, range(8)), 1, "outside its tensor"),
-        (whole + _record(out, 4, [4, 5, 7]), 1, "computed twice differs"),
-        (_record(out, 4, range(4, 10)) + _record(out, 8, range(9, 17)), 1, "computed twice differs"),
+        (whole + _record(out, 4, [4, 5, 7]), 1, "computed twice has different"),
+        (_record(out, 4, range(4, 10)) + _record(out, 8, range(9, 17)), 1, "computed twice has different"),
         (whole * 3, 2, "incomplete"),
         (_record(99, 0, range(8)), 1, "incomplete"),
-        (whole + _record(out, 0, range(8)), 2, "same parts"),
+        (whole + _record(out, 0, range(8)), 2, "different parts"),
         (whole[:-1], 1, "cut off"),
         (whole + whole[:5], 1, "cut off"),
     ):
@@ -78,5 +78,5 @@ def test_only_what_was_computed_is_compared(graph):
 
 
 def test_a_file_that_litert_refuses_is_told_so(graph):
-    with pytest.raises(ToolError, match="LiteRT does not run the network"):
+    with pytest.raises(ToolError, match="LiteRT cannot run the network"):
         referrer(Reference.LITERT, b"no network at all", graph, graph)([], False)

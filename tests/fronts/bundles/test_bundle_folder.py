@@ -247,7 +247,7 @@ def test_a_listing_with_another_type_is_an_error(made: Path, tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--cmsis-nn", "/nonexistent"), "no files of CMSIS-NN are copied"),
+        (("--cmsis-nn", "/nonexistent"), "a bundle cannot use CMSIS-NN"),
         (("--toolchain", "gcc"), "it has no effect on a request of kind 'bundle'"),
         (("--name", "A b"), "name"),
         (("--ram", "1K"), "1024"),

@@ -90,7 +90,7 @@ def test_a_project_with_gcc_of_its_own_links_newlib_and_the_kernels_of_cmsis_nn(
 def test_a_format_that_the_board_has_not_is_told_in_cmakes_words(tmp_path: Path, cmake_dir: str) -> None:  # noqa: F811
     text = OWN.replace("NETWORK net)", "NETWORK net FORMAT uf2)")
     said = CMakeProject(tmp_path / "host", cmake_dir, text, PACKAGE=cmake_dir, BOARD="host").refused()
-    assert "programs of this machine, and not flashed" in said and "without FORMAT" in said
+    assert "is a program of this machine and is not flashed" in said and "without FORMAT" in said
 
 
 def test_a_compiler_for_another_core_is_refused(tmp_path: Path, cmake_dir: str) -> None:  # noqa: F811

@@ -78,7 +78,7 @@ def test_a_given_plan_in_another_unit_is_not_held_against_a_limit() -> None:
     plan = dataclasses.replace(made.plan, cost_unit=CostUnit.INSTRUCTIONS)
     text = to_text(dataclasses.replace(made, plan=plan))
     for limit in ("max_cost", "max_ms"):
-        with pytest.raises(PlanError, match="in instructions, and costs on board 'cortex-m4' are in cycles"):
+        with pytest.raises(PlanError, match="in instructions, but costs on board 'cortex-m4' are in cycles"):
             ask("plan", plan=text, **{limit: generous})
     answer = ask("plan", plan=text)
     assert answer["cost_unit"] == "cycles"  # by today's formulas, as its regions are
