@@ -23,10 +23,10 @@ _HEAD = """\
 This page is made from the types in `buildtool/schema/`:
 `python -m benchmarks.answers_page > docs/answers.md`.
 
-An answer is what the service returns for a request, and what `--json` prints. Besides the keys below, each
-has `schema`, the version of all answers. JSON has no bytes: `--json` leaves them out, and where a command
-writes files, it gives their names under `files`. An error is `{"schema": 1, "error": ...}` with an
-[ErrorData](#errordata). Sizes are in bytes and `null` stands for what is not known or not there.
+An answer is what the service returns for a request and what `--json` prints. Each answer also has `schema`,
+the version of all answers. JSON has no bytes: `--json` leaves out keys of this type, and if a command writes
+files, their names are under `files`. An error is `{"schema": 1, "error": ...}` with an
+[ErrorData](#errordata). Sizes are in bytes; `null` means unknown or absent.
 """
 _PLAIN = {
     int: "whole number",
