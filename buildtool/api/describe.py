@@ -148,8 +148,8 @@ def _name_files(net: str, board: Board, flashing: Flashing) -> NetworkFiles:
     """The files of a network with this name. They do not depend on what it computes or how it runs."""
     from buildtool.firmware.flashfiles import suffixes
 
-    emitted = (".c", ".h", ".plan", "_arena.json", "_kernels.txt", "_quantization.h")
-    emitted += ("_weights.S", "_weights.bin")
+    emitted = [".c", ".h", ".plan", "_arena.json", "_kernels.txt", "_quantization.h"]
+    emitted += ["_weights.S", "_weights.bin"]
     endings = suffixes(board, flashing.formats, signed=flashing.sign is not None)
     return {
         "net": net,

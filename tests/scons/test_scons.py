@@ -346,8 +346,8 @@ def test_a_library_of_the_users_is_compiled_and_linked(project: Project, tmp_pat
         file.write("#define EDITED 1\n")
     compiled = steps(project.scons(*words, "-n"), "compiling")
     assert "library/Source/stand_in_s8.c" in compiled
-    assert f"{ROOT}/kernels/cortex_m_cmsis_nn/nn_add_s8_cmsis_nn.c" in compiled
-    assert f"{ROOT}/kernels/reference/nn_add_s8.c" not in compiled
+    assert f"{ROOT}/kernels/cortex_m_cmsis_nn/nn_conv2d_s8_cmsis_nn.c" in compiled
+    assert f"{ROOT}/kernels/reference/nn_softmax_s8.c" not in compiled
 
 
 @pytest.fixture(scope="module")
