@@ -162,7 +162,7 @@ def test_a_bad_wire_a_reset_and_another_build_on_one_emulated_board(tmp_path, mo
         request = RunRequest({"input.bin": one.inputs}, ("output.bin", "report.txt"))
         for wrong, said in ((other_plan, "is of another plan"), (changed, "holds another build")):
             with pytest.raises(ToolError, match=said):
-                desk._run(one.board, request, port, wrong)
+                desk._run_on_port(one.board, request, port, wrong)
 
 
 @pytest.mark.slow

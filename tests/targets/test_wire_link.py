@@ -37,7 +37,7 @@ def _soon(monkeypatch):
 
 def run(board, request=INPUTS, expected=IDENTITY):
     with on_a_port(board) as port:
-        return desk._run(BOARD, request, port, expected)
+        return desk._run_on_port(BOARD, request, port, expected)
 
 
 def failure(board, **more):
