@@ -64,7 +64,7 @@ def test_a_board_may_bring_its_own_driver_and_clock(tmp_path):
     )
     file.write_text(f'extends = "nucleo-f412zg"\n[uart]\ndriver = "mine.c"\n{keys}\n')
     asked = {"kind": "describe", "board": str(file), "wire": "serial"}
-    with pytest.raises(TargetError, match=r"uart.driver: nothing is called '.*mine.c'"):
+    with pytest.raises(TargetError, match=r"uart.driver: there is no '.*mine.c'"):
         handle(asked)
     (tmp_path / "mine.c").touch()
     flags = handle(asked)["tools"]["cflags"]

@@ -20,7 +20,7 @@ OWN = {"cortex-m55": 2 + 2 * 10, "qemu-virt-rv32v": 4, "qemu-virt-rv32v256": 4}
 
 @pytest.mark.parametrize(("board", "tool"), [*ARM, *RISCV, ("qemu-virt-rv32v256", "clang"), *XTENSA])
 def test_counts_are_those_of_the_hand_written_assembly(board, tool):
-    """The numbers are read off tests/targets/probe/probe.c: markers do not count, skipped instructions do."""
+    """The numbers follow from tests/targets/probe/probe.c: markers do not count, skipped instructions do."""
     result = run(board, probe(board, tool), one_set("count"), count=True)
     loop = 1 + 2 * 100  # movs, then 100 times subs and bne
     expected = {70: loop + 1, 4095: 4} | ({3: OWN[board]} if board in OWN else {})
@@ -61,7 +61,7 @@ def test_the_host_does_not_count():
 
 
 def test_the_counting_plugin_is_compiled_once_and_no_altered_one_is_loaded(tmp_path, monkeypatch):
-    """It is a level of the cache, as compiled objects are."""
+    """It has a cache namespace, as compiled objects have."""
     commands = []
     run = programs.subprocess.run
 
@@ -92,7 +92,7 @@ def test_the_counting_plugin_is_compiled_once_and_no_altered_one_is_loaded(tmp_p
     [("arm", ["--target=arm-none-eabi", "-mcpu=cortex-m4"]), ("riscv", ["--target=riscv32", "-mno-relax"])],
 )
 def test_markers_are_decoded_on_every_architecture(isa, flags, tmp_path):
-    """The plugin compiled for this machine, run over assembled markers without QEMU."""
+    """The plugin runs on this machine over assembled markers, without QEMU."""
     clang = find_clang().path
     code, driver = tmp_path / "code.o", tmp_path / "driver"
     markers = [*flags, "-O1", f"-I{kernels_root() / 'include'}", "-c", ROOT / "markers.c"]
@@ -116,8 +116,8 @@ def test_a_damaged_list_of_counts_is_an_error(text):
 # ---- blocks of code ----------------------------------------------------------------------------------
 
 
-LOOP = 50  # of multiplies
-PASSES, WORDS = 2, 64  # of operator 2
+LOOP = 50  # multiplies
+PASSES, WORDS = 2, 64  # in operator 2
 SLOW = """
 extends = "cortex-m4"
 [memory.psram]
@@ -132,7 +132,7 @@ def counted(board, tool, action, elf=None):
 
 
 def timed_blocks(board="cortex-m4"):
-    """What the timed action of the probe runs; `board`: a file for the same image."""
+    """Returns what the probe's timed action executed; `board` may be a file for the same firmware image."""
     return counted(board, "clang", "timed", probe("cortex-m4", "clang")).executed
 
 
@@ -190,11 +190,11 @@ def test_cycles_are_those_of_the_cores_manual():
         ("", {1: 10 * 4 * 6, 2: PASSES * WORDS * 6}),
         # A bus of 16 bits: a word is two beats.
         ("bus_bits = 16\nbeat_cycles = 3", {1: 40 * 9, 2: PASSES * WORDS * 9}),
-        # A line is four beats. Eight lines hold half of it: the first is there already, then none is.
+        # A line is four beats. Eight lines hold half of the data: only the first line is cached already.
         ('cache = "small"\n[cache.small]\nline_bytes = 16\ndata_bytes = 128', {1: 9, 2: (15 + 16) * 9}),
-        # In sixteen lines all of it is there the second time.
+        # Sixteen lines hold all the data, which is cached in the second pass.
         ('cache = "l"\n[cache.l]\nline_bytes = 16\ndata_bytes = 256\nways = 4', {1: 9, 2: 15 * 9}),
-        # A cache for code alone holds no data.
+        # A cache for code holds no data.
         ('cache = "l"\n[cache.l]\nline_bytes = 16\ncode_bytes = 256', {1: 240, 2: PASSES * WORDS * 6}),
     ],
 )
@@ -247,7 +247,7 @@ ran -1 1 2 0
 
 
 def test_blocks_that_run_only_together_are_one():
-    """The third is entered from elsewhere, too; the fourth did not run in an invoke."""
+    """The third block is also entered from elsewhere; the fourth did not run in an invoke."""
     found = counting.parse_blocks(TEXT, load_board("cortex-m4"))
     assert found.blocks == (bytes.fromhex("00bf00bf00bf"), bytes.fromhex("fee7"))
     assert found.work == {

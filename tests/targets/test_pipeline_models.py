@@ -1,4 +1,4 @@
-"""LLVM's models of cores: blocks as text, llvm-mca's answers, and what a version of it lacks."""
+"""LLVM's models of cores: blocks as text, llvm-mca's reports, and older versions of it."""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -70,7 +70,7 @@ def test_a_condition_whose_instruction_is_not_in_the_block_is_left_out(timer_of)
 
 @pytest.mark.parametrize("flags", [(llvm.SKIP,), ()], ids=["skips by itself", "older"])
 def test_an_instruction_without_a_model_takes_no_time_and_is_named(timer_of, flags):
-    """Versions before 20 know no flag for that: the instruction is taken out of the text."""
+    """Versions before 20 have no flag for that: the instruction is removed from the text."""
     timer = replace(timer_of("cortex-m55"), skips=flags)
     assert timer.time([NOP * 4 + LE, NOP * 4, LE]) == [
         BlockTime(Fraction(4), ("le",)),
@@ -101,7 +101,7 @@ def test_reports_of_several_versions_are_read():
 
 
 def fake_clang(folder, number, monkeypatch):
-    """A PATH that holds a clang alone."""
+    """Sets a PATH with nothing but a clang."""
     script(folder / f"clang-{number}", f"echo 'clang version {number}.1.0'")
     monkeypatch.setenv("PATH", str(folder))
     monkeypatch.delenv(find.CLANG_VARIABLE, raising=False)

@@ -22,7 +22,7 @@ from buildtool.target.types import RunRequest, RunResult
 
 @pytest.fixture
 def bare_machine(tmp_path, monkeypatch):
-    """A PATH with nothing on it."""
+    """A PATH without programs."""
     for name in ("BUILDTOOL_CLANG", "BUILDTOOL_GCC"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -34,7 +34,7 @@ def program(folder, name, says):
 
 
 def test_another_compiler_behind_an_unchanged_script_is_asked_what_it_is(bare_machine):
-    """Also by a process that lives on, as the daemon does."""
+    """Also in a long-running process such as the daemon."""
     behind = bare_machine / "behind"
     script(bare_machine / "clang-30", f". {behind}")
     for version in ("22.1.8", "21.1.1"):
@@ -158,7 +158,7 @@ def test_a_method_that_fails_or_gives_something_else_is_named():
         ask_plugin("acme", "run", failing, RunResult)
     with pytest.raises(TargetError, match="plugin 'acme': run gives None"):
         ask_plugin("acme", "run", lambda: None, RunResult)
-    with pytest.raises(KeyError):  # of ours it is an internal error, which is to be reported
+    with pytest.raises(KeyError):  # in buildtool's own plugins it is an internal error
         ask_plugin("host", "run", failing, RunResult)
 
 
@@ -175,7 +175,7 @@ def test_a_packing_that_fails_or_makes_no_bytes_is_named(tmp_path, monkeypatch, 
 
 
 def test_a_packing_of_ours_that_fails_is_an_internal_error(monkeypatch, capsys):
-    """Which is to be reported, with the operator and the trace: the command ends with 70, and not with 1."""
+    """The message has the operator and the traceback; the exit status is 70, and not 1."""
 
     def overflows(*_words):
         return blocks.words(1 << 31)

@@ -1,4 +1,4 @@
-"""Networks on emulated boards over their UARTs: to the bit, whatever the wire does in between."""
+"""Networks on emulated boards over their UARTs: outputs are exact, whatever the link does to the bytes."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ from buildtool.target.types import Board, Desk, RunRequest
 NET = "ds_cnn"
 WHAT = "the board"
 PROBE = '[probe]\nopenocd = ["-f", "mine.cfg"]'
-EXITED = "echo 'semihosting: *** application exited"  # what OpenOCD says
-# STM32F405 as QEMU has it: no clock control, but the USART of STM32F4.
+EXITED = "echo 'semihosting: *** application exited"  # what OpenOCD prints
+# STM32F405 as QEMU emulates it: no clock control, but the USART of STM32F4.
 F405 = """
 title = "STM32F405, emulated"
 [memory.ram]
@@ -54,7 +54,7 @@ clock_hz = 84000000
 
 @dataclass
 class Built:
-    """An image that answers over a wire, its inputs, and the outputs that it has to give."""
+    """A firmware image that answers over a link, its inputs, and its expected outputs."""
 
     board: Board
     image: Path
@@ -62,7 +62,7 @@ class Built:
     outputs: bytes
 
     def run(self, opened):
-        """Handshake and run; the outputs are compared."""
+        """Begins a session, runs the network and compares the outputs."""
         connection = link.Link(opened, WHAT)
         firmware = talk.read_hello(connection.hello(talk.HELLO_SECONDS), WHAT)
         expected = talk.identity(self.image, desk._read_only(self.board))
@@ -88,7 +88,7 @@ def firmware(board, wire="serial", **options):
 
 @contextmanager
 def machine(one, folder):
-    """QEMU with the image: the name of its UART's pseudo-terminal, and its monitor."""
+    """Runs the firmware image in QEMU; yields its UART's pseudo-terminal, and a function for its monitor."""
     words = [word for word in command(one.board, one.image) if word != "-no-reboot"]
     at, path = words.index("-monitor"), folder / "monitor"
     words[at + 1] = f"unix:{path},server=on,wait=off"
@@ -109,7 +109,7 @@ def machine(one, folder):
 
 
 class Bad:
-    """A wire that changes, loses and adds bytes, in both directions; `every`: one of so many."""
+    """A link that changes, loses or adds one of `every` bytes, in both directions."""
 
     def __init__(self, inner, every, seed):
         self.name, self._inner, self._every, self._chance = inner.name, inner, every, random.Random(seed)
@@ -145,9 +145,9 @@ def test_a_bad_wire_a_reset_and_another_build_on_one_emulated_board(tmp_path, mo
             told = one.run(opened)
             assert told.total_cycles == 0 and "no cycle counter" in told.no_cycles
             assert 0 < int(re.search(rb"stack_high_water=(\d+)", told.files["report.txt"])[1]) < 2048
-            one.run(Bad(opened, 400, 3))  # a byte of some 400: every third frame is hurt
+            one.run(Bad(opened, 400, 3))  # about every third frame is damaged
             assert one.again > 5
-            # A host that was ended in the middle of a frame, and another one after it.
+            # One host stops in the middle of a frame, and another one follows.
             opened.write(b"\0\x05W\1")
             one.run(opened)
             reset = Bad(opened, 0, 0)
@@ -160,7 +160,7 @@ def test_a_bad_wire_a_reset_and_another_build_on_one_emulated_board(tmp_path, mo
         stored = tuple((at, data[:-1] + b"?") for at, data in found.stored)
         changed = talk.Identity(found.plan, found.layout, stored)
         request = RunRequest({"input.bin": one.inputs}, ("output.bin", "report.txt"))
-        for wrong, said in ((other_plan, "is of another plan"), (changed, "holds another build")):
+        for wrong, said in ((other_plan, "has another plan"), (changed, "has another build")):
             with pytest.raises(ToolError, match=said):
                 desk._run_on_port(one.board, request, port, wrong)
 
@@ -177,7 +177,7 @@ def test_every_tensor_and_rows_come_over_the_wire_as_a_request_asks():
 
 @pytest.mark.slow
 def test_a_profile_over_a_uart_counts_no_cycles_of_an_emulators():
-    """mcycle runs in QEMU, by the host's clock; the counter of Cortex-M is not there."""
+    """In QEMU, mcycle follows the host's clock, and Cortex-M has no counter."""
     for board, why in (("hifive1", "an emulator counts no cycles"), ("mps2-an505", "no cycle counter")):
         answer = handle({"kind": "profile", "model": NET, "board": board, "wire": "serial"})
         assert answer["exact"] and answer["level"] == "emulator"
@@ -194,14 +194,14 @@ def test_the_usart_driver_of_stm32f4_answers_on_an_emulated_one(tmp_path):
 
 @pytest.mark.slow
 def test_a_run_on_a_board_flashes_it_and_checks_what_its_memory_holds(tmp_path, monkeypatch):
-    """The tool that flashes is a stub, which writes down how it was called; the image runs already."""
+    """The tool that flashes is a stub that records its arguments; the firmware image runs already."""
     board, stub = own_board(tmp_path, PROBE), tmp_path / "openocd"
     script(stub, f'printf "%s\\n" "$@" > {tmp_path}/called')
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     asked = {"model": NET, "board": board, "on": "board"}
     with firmware(board) as one, machine(one, tmp_path) as (port, _):
         answer = handle({"kind": "validate", **asked, "wire": f"serial:{port}"})
-        assert answer["exact"] and answer["level"] == "emulator"  # behind this port there is a program
+        assert answer["exact"] and answer["level"] == "emulator"  # behind this port is a program
         assert (tmp_path / "called").read_text().splitlines()[:3] == ["-f", "mine.cfg", "-c"]
         script(stub, "echo Error: open failed; exit 1")
         with pytest.raises(ToolError, match="openocd ended with exit status 1:\n    Error: open failed"):
@@ -209,7 +209,7 @@ def test_a_run_on_a_board_flashes_it_and_checks_what_its_memory_holds(tmp_path, 
         profile = handle({"kind": "profile", **asked, "wire": f"serial:{port}", "flashed": True})
         assert profile["exact"] and profile["cycles"] is None
         other = {**asked, "flashed": True, "options": {"image": "resident"}}
-        with pytest.raises(ToolError, match="is of another plan"):
+        with pytest.raises(ToolError, match="has another plan"):
             handle({"kind": "validate", **other, "wire": f"serial:{port}"})
 
 
@@ -224,14 +224,14 @@ def test_a_fault_comes_over_the_wire_with_its_operator(tmp_path, monkeypatch):
 
 def test_firmware_that_writes_no_cycles_is_told_as_such(tmp_path):
     (tmp_path / "net.elf").write_bytes(b"another build")
-    with pytest.raises(ToolError, match="writes no cycles") as caught:
+    with pytest.raises(ToolError, match="does not write cycles") as caught:
         semihosted.run(load_board("cortex-m4"), tmp_path / "net.elf", RunRequest({}, ()), Desk("semihosting"))
     assert "--wire semihosting" in caught.value.hint
 
 
 @pytest.mark.slow
 def test_files_and_cycles_come_through_a_debugger(tmp_path, monkeypatch):
-    """OpenOCD is a stub that begins QEMU: what is tried is all but the probe."""
+    """OpenOCD is a stub that starts QEMU: the test covers everything but the debug probe."""
     board, stub = own_board(tmp_path, PROBE), tmp_path / "openocd"
     asked = {"kind": "profile", "model": NET, "board": board, "wire": "semihosting"}
     emulated = handle(asked)
@@ -255,7 +255,7 @@ def test_files_and_cycles_come_through_a_debugger(tmp_path, monkeypatch):
 
 @pytest.mark.slow
 def test_a_network_answers_over_rtt_through_a_probe():
-    """The probe is QEMU's server for debuggers, which stops the core for every look at its memory."""
+    """The probe is QEMU's GDB server, which stops the core for every memory access."""
     with firmware("cortex-m4", "rtt") as one:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
@@ -272,7 +272,7 @@ def test_a_network_answers_over_rtt_through_a_probe():
 
 
 def listens(port):
-    """Whether somebody has the port; QEMU takes one connection, so none is made."""
+    """Whether a program listens on the port. It is not connected: QEMU takes only one connection."""
     with socket.socket() as tried:
         tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

@@ -1,4 +1,4 @@
-"""The host's side of a board on the desk: what is wrong at the other end of the wire is told."""
+"""The host's side of an attached board: errors at the board's end of the link are reported."""
 
 import os
 import random
@@ -60,7 +60,7 @@ def test_a_board_gives_outputs_and_cycles_and_the_level_is_the_connections(monke
     assert on_the_desk.cycles == {0: 10, 1: 1 << 33, 2: 30}
     assert on_the_desk.total_cycles == (1 << 33) + 45
     still = run(FakeBoard(counter=2))
-    assert still.total_cycles is None and "stands still" in still.no_cycles
+    assert still.total_cycles is None and "does not count" in still.no_cycles
     with pytest.raises(ToolError, match=r"runs at 16,000,000 Hz, and its file says 216,000,000"):
         run(FakeBoard(core_hz=16_000_000))
 
@@ -73,11 +73,11 @@ def test_firmware_that_is_not_the_images_is_refused_with_both_named():
     error = failure(FakeBoard(crc=5), expected=stored)
     assert "4 bytes at 0x08000000 have CRC-32 00000005" in error.text and "flash" in error.hint
     three = RunRequest({"input.bin": bytes(3)}, INPUTS.outputs)
-    assert "takes 8 bytes a set, and was given 3" in failure(FakeBoard(), request=three).text
+    assert "has 8 bytes; input.bin has 3 bytes" in failure(FakeBoard(), request=three).text
 
 
 def answering(kind, *frame):
-    """A board that answers one kind of request by this kind of frame with this payload."""
+    """A board that answers requests of one kind with `frame`, a kind and a payload."""
     plain, (letter, payload) = FakeBoard(), frame
 
     def serve(request):
@@ -90,7 +90,7 @@ def answering(kind, *frame):
 
 
 def silent(monkeypatch, said):
-    """A board that says no more than this once the network has run; from then on nobody is patient."""
+    """A board that sends no more than `said` once the network has run; then timeouts are short."""
     plain = FakeBoard()
 
     def serve(request):
@@ -109,20 +109,20 @@ def test_a_board_that_ends_resets_or_falls_silent_in_the_middle_is_told(monkeypa
         assert "was reset in the middle of the run" in failure(answering("O", *reset)).text
     with monkeypatch.context() as patience:
         error = failure(silent(patience, None))
-    assert "stopped answering: nothing came on /dev/pts/" in error.text and "cable" in error.hint
+    assert "stopped answering: nothing arrived on /dev/pts/" in error.text and "cable" in error.hint
     with monkeypatch.context() as patience:
         error = failure(silent(patience, b"\0\1\2\3\0"))
-    assert "no answer that is whole within 0.1 s" in error.text and "baud" in error.hint
+    assert "sent no complete answer within 0.1 s" in error.text and "baud" in error.hint
     assert "does not understand the request 'W'" in failure(answering("W", "e", b"\2")).text
     status = struct.pack("<iIIIIQ", -3, 0, 0, 0, 0, 0)
-    assert "invoke gave status -3" in failure(answering("I", "i", status)).text
+    assert "invoke returned status -3" in failure(answering("I", "i", status)).text
 
 
 def test_answers_that_come_late_or_twice_do_no_harm():
     plain, kept = FakeBoard(), list[bytes]()
 
     def late(request):
-        """The answer of the request before, twice, and then its own."""
+        """Returns the previous request's answer twice, and then this request's."""
         kept.append(plain.answer(request) or b"")
         return b"".join([*kept[-2:-1] * 2, kept[-1]])
 
@@ -131,7 +131,7 @@ def test_answers_that_come_late_or_twice_do_no_harm():
 
 @pytest.fixture
 def port():
-    """The other end of a pseudo-terminal, and its name."""
+    """A pseudo-terminal: the file of the board's end, and the name of the host's end."""
     ours, theirs = os.openpty()
     tty.setraw(theirs)
     yield ours, os.ttyname(theirs)
@@ -142,9 +142,9 @@ def port():
 @pytest.mark.parametrize(
     ("said", "expected", "hint"),
     [
-        (b"", "does not answer: nothing came", "power"),
-        (b"Hello from Zephyr\r\n", "speaks, but not as the test firmware: 'Hello from Zephyr'", "flash"),
-        (bytes(range(128, 256)), "128 bytes came that are not a frame", "baud"),
+        (b"", "does not answer: nothing arrived", "power"),
+        (b"Hello from Zephyr\r\n", "data, but not from the test firmware: 'Hello from Zephyr'", "flash"),
+        (bytes(range(128, 256)), "128 bytes are not a frame", "baud"),
     ],
 )
 def test_who_speaks_otherwise_is_no_test_firmware(port, said, expected, hint):
@@ -161,7 +161,7 @@ def test_ports_that_cannot_be_had_are_told(port, tmp_path):
     (tmp_path / "file").touch()
     with closing(SerialPort(name, 115200)):
         for other, said in (
-            (name, "another program has the port"),
+            (name, "another program uses the port"),
             ("/dev/ttyNONE", "there is no such port"),
             (str(tmp_path / "file"), "not a serial port"),
         ):
@@ -170,7 +170,7 @@ def test_ports_that_cannot_be_had_are_told(port, tmp_path):
     with pytest.raises(ToolError, match=r"cannot connect to the RTT server at 127\.0\.0\.1:1"):
         ports.Socket("127.0.0.1:1")
     for place in ("localhost", ":9090", "localhost:99999", "localhost:x"):
-        with pytest.raises(ToolError, match=f"'{place}' is not a server's place"):
+        with pytest.raises(ToolError, match=f"'{place}' is not a server's address"):
             ports.Socket(place)
 
 
@@ -196,7 +196,7 @@ def test_a_port_that_goes_away_is_told():
     with closing(SerialPort(os.ttyname(theirs), 115200)) as opened:
         os.close(theirs)
         os.close(ours)
-        with pytest.raises(ToolError, match="the connection broke off"):
+        with pytest.raises(ToolError, match="the connection broke"):
             for _ in range(3):
                 opened.write(b"x")
                 opened.read(0.05)
@@ -252,7 +252,7 @@ def said(firmware, stream):
 
 @pytest.mark.slow
 def test_the_firmware_answers_each_request_of_its_session_once(firmware):
-    """Twice the same is answered twice alike, what another session sends is refused, a hello begins anew."""
+    """A repeated request gets the same answer, other sessions are refused, a hello begins a new session."""
     hello, other = Frame("H", 1, 7), Frame("W", 9, 8, b"abc")
     work = [Frame("W", n % 256, 7, bytes([n % 256, 0]) * (n % 121)) for n in range(2, 300)]
     stream = [Frame("W", 5, 0, b"x"), hello, *work, work[-1], other, work[-1], Frame("H", 3, 8), other]
@@ -265,7 +265,7 @@ def test_the_firmware_answers_each_request_of_its_session_once(firmware):
 
 @pytest.mark.slow
 def test_the_firmware_stands_whatever_comes(firmware):
-    """Rubbish, half frames, frames that are too long: the next whole request is answered all the same."""
+    """After rubbish, half frames and frames that are too long, the next whole request is answered."""
     chance = random.Random(4)
     for _ in range(12):
         stream = b""

@@ -1,5 +1,4 @@
-"""Issues counted in the model of the vector unit: the counting firmware on programs of known counts, and what
-a profile says of them."""
+"""Issues counted in the model of the vector unit: for programs with known counts, and in profiles."""
 
 import json
 import random
@@ -27,11 +26,11 @@ from buildtool.zoo.drawn import NetBuilder
 
 ROOT = kernels_root()
 NETWORK = "mobilenetv2:size=32,alpha=0.35,classes=10"
-SHORT = "mobilenetv1_025_96"  # half as many operators
+SHORT = "mobilenetv1_025_96"  # has half as many operators
 MODEL = "models/mobilenetv2_160.tflite"  # in ../shared
 # xcore-opt 1.4.2 on MobileNetV2-160, weights loaded from flash into the arena.
 XCORE_OPT = {"0-14x10": 286928, "0-6x8,7-14x4,15-26x2": 255144, "0-6x20,7-14x10,15-22x4": 234728}
-SESSION = Session()  # of all requests: plans share what was computed for others
+SESSION = Session()  # for all requests, which share computed plans
 LAYERWISE = {"strategy": "layerwise"}
 STRIPS = {"strategy": "xcore-strips"}
 LEAST_RAM = {"strategy": "layerwise", "objective": "ram"}
@@ -44,7 +43,7 @@ def ask(kind, **fields):
 
 
 def exact(**fields):
-    """The answer to a validation whose outputs, or tensors, are those of the reference."""
+    """Returns the answer to a validation; asserts that outputs, or tensors, equal the reference."""
     answer = ask("validate", **fields)
     assert answer["exact"], answer["first_difference"]
     return answer
@@ -82,7 +81,7 @@ int main(void) {{
 
 
 def operators(seed):
-    """Operator -> its calls: outer scalar issues, then pieces of (accumulations, other issues)."""
+    """Maps an operator to its calls: outer scalar issues, then pieces of (accumulations, other issues)."""
     chance = random.Random(seed)
     numbers = chance.sample(range(200), 6)
     return {
@@ -323,7 +322,7 @@ def test_the_trained_network_fits_with_its_weights_and_without_repeated_work(ima
 @slow
 @pytest.mark.parametrize("requantise", ["exact", "vpu16"])
 def test_narrow_slices_give_the_same_bytes(requantise, tmp_path):
-    """Of layers that bind, slices of fewer channels than a pair of the unit's groups has."""
+    """Slices of the largest layers have fewer channels than two groups of the unit."""
     net = NetBuilder(3)
     x = net.conv(net.input((1, 9, 7, 24)), 64)
     path = tmp_path / "narrow.tflite"
@@ -344,7 +343,7 @@ def test_the_trained_network_in_the_least_memory_equals_the_reference():
 
 @slow
 def test_an_arena_smaller_than_the_image_s_header_is_enough(tmp_path):
-    """The header is read to be checked, and needs no room in the arena."""
+    """The header is checked as it is read, and needs no room in the arena."""
     net = NetBuilder(1)
     path = tmp_path / "tiny.tflite"
     path.write_bytes(write_model(net.graph([net.mean(net.input((1, 2, 2, 3)))])))

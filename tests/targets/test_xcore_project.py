@@ -1,5 +1,7 @@
-"""The project for XMOS's XTC tools: its command lines against a stub of the tools, its program against stub
-headers, and that nothing is ever taken for a program of the chip that is none."""
+"""The project for XMOS's XTC tools: its commands run stubs of the tools, its program uses stub headers.
+
+A file that is not a program for the chip is never accepted.
+"""
 
 import json
 import random
@@ -29,7 +31,7 @@ REQUEST = {"kind": "build", "model": NET, "board": "xcore", "options": {"strateg
 @pytest.fixture(scope="module")
 def built(tmp_path_factory):
     """A build without XTC, written to a folder."""
-    folder = tmp_path_factory.mktemp("xcore") / "out put"  # whoever has spaces in paths builds as well
+    folder = tmp_path_factory.mktemp("xcore") / "out put"  # paths may have spaces
     answer = handle(REQUEST)
     write_files(answer["files"], folder)
     return answer, folder
@@ -41,7 +43,7 @@ def said_by(command, environment, **more):
 
 @pytest.fixture(scope="module")
 def calls(built, tmp_path_factory):
-    """What the project's build runs of a stub of XTC."""
+    """The calls of XTC's tools (stubs) by the project's build."""
     stubs = stub_tools(tmp_path_factory.mktemp("stub") / "bin")
     for line in (["cmake", "-G", "Unix Makefiles", "-B", "build"], ["xmake", "-C", "build"]):
         done = said_by(line, environment(stubs), cwd=built[1] / f"{NET}_xtc")
@@ -111,7 +113,7 @@ def zeros_through_the_reference():
 @pytest.mark.slow
 @pytest.mark.parametrize(("leaves", "said"), [(b"", "made no app.xe"), (b"STUB", "that is not a program")])
 def test_what_is_no_program_of_the_chip_never_becomes_a_result(built, tmp_path, monkeypatch, leaves, said):
-    """The stub's xcc makes nothing, or a file that is no .xe."""
+    """The stub of xcc writes no file, or a file that is not an .xe."""
     stubs = stub_tools(tmp_path / "bin", leaves=leaves)
     monkeypatch.setenv("PATH", environment(stubs)["PATH"])
     copy = tmp_path / "out"
@@ -171,7 +173,7 @@ def test_what_is_asked_of_the_kit_itself_is_answered_with_the_lines_to_run(built
 
 
 class Damaged(Exception):
-    """What the file's reader refuses."""
+    """Raised for a damaged container."""
 
 
 def nibbles(data):
@@ -179,7 +181,7 @@ def nibbles(data):
 
 
 def parts_of(data):
-    """Every network of a container's file: its model and what begins behind that, by the offsets alone."""
+    """Returns the parts of every network in a container's file, found by the offsets alone."""
     memory = nibbles(data)
     pattern = b"\xff\0" + b"\x0f" * 6 + b"\xff\0" * 4 + b"\x31\xf7\xce\x08" * 2 + b"\x9c\x63" * 4
     if memory[:36] != pattern + b"\x01\x02\xfe\xfd":
@@ -234,4 +236,4 @@ def test_a_damaged_file_is_refused_or_gives_other_parts(place):
     try:
         assert parts_of(bytes(data)) != [as_parts(entry)]
     except (Damaged, struct.error):
-        assert place != -1, "the last byte is of the parameters, which have no checksum"
+        assert place != -1, "the last byte belongs to the parameters, which have no checksum"
