@@ -220,12 +220,12 @@ def test_images_of_one_row_are_exact(library, board, tmp_path):
 
 def test_a_library_that_cannot_be_asked_is_an_error(tmp_path):
     copy = Path(changed_copy(tmp_path / "broken", "static int is_1x1", "static int is_1x1 nonsense"))
-    with pytest.raises(ToolError, match="what CMSIS-NN says of its scratch does not compile") as caught:
+    with pytest.raises(ToolError, match="CMSIS-NN's code for scratch sizes does not compile") as caught:
         conv_scratch(str(copy))
     assert caught.value.path == str(copy)
     (path,) = copy.rglob("*get_buffer_sizes_s8.c")
     path.unlink()
-    with pytest.raises(UsageError, match="has no functions for its scratch") as caught:
+    with pytest.raises(UsageError, match="has no functions for scratch sizes") as caught:
         conv_scratch(str(copy))
     assert "5.0.0" in caught.value.hint
 
@@ -241,7 +241,7 @@ def test_a_library_that_changes_behind_a_plan_stops_with_what_was_wanted(tmp_pat
     (path,) = copy.rglob("*get_buffer_sizes_s8.c")
     path.write_text(path.read_text().replace("((taps + 15) / 16) * 16", "taps + 1000"))
     monkeypatch.setattr("buildtool_plugins.cortex_m.cmsis_nn.sizes", lambda *_, **__: asked)
-    monkeypatch.setattr("buildtool_plugins.cortex_m.cmsis_nn._answer", lambda *_: 192)
+    monkeypatch.setattr("buildtool_plugins.cortex_m.cmsis_nn._run_size_function", lambda *_: 192)
     with pytest.raises(ToolError) as caught:
         validate(model, "cortex-m55", str(copy))
     assert "bytes of scratch of CMSIS-NN: 1180 wanted, 192 given" in caught.value.text

@@ -1,4 +1,4 @@
-"""The functions of the bare-metal targets that compilers call, compiled for this machine under other names."""
+"""Functions that compilers call on the bare-metal targets, compiled for this machine under other names."""
 
 import ctypes
 import itertools

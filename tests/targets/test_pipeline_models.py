@@ -60,7 +60,7 @@ def test_loads_and_stores_of_several_words_are_told_apart(timer_of):
     ],
 )
 def test_words_of_an_instruction(text, words):
-    assert llvm._words(text) == words
+    assert llvm._moved_words(text) == words
 
 
 def test_a_condition_whose_instruction_is_not_in_the_block_is_left_out(timer_of):
@@ -97,7 +97,7 @@ def test_bytes_that_are_no_instruction_take_no_time_and_disturb_no_other_block(t
 def test_reports_of_several_versions_are_read():
     old = "\n[0] Code Region - b3\n\nIterations:        20\nInstructions:      20\nTotal Cycles:      21\n"
     new = old.replace("b3", "b14").replace("21", "22") + "Total uOps:        20\n\nDispatch Width:    1\n"
-    assert llvm._parse(old + new) == {3: 21, 14: 22}
+    assert llvm._parse_report(old + new) == {3: 21, 14: 22}
 
 
 def fake_clang(folder, number, monkeypatch):
