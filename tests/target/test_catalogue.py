@@ -50,7 +50,7 @@ def load(tmp_path, text):
 
 
 def one_op(kind, x, weights, y, attrs):
-    """A graph of one operator, by its shapes."""
+    """Returns a graph of one operator with these shapes, and the operator."""
     tensors = [Tensor("x", x, DType.INT8), Tensor("y", y, DType.INT8)]
     inputs = [0]
     if weights is not None:
@@ -114,7 +114,7 @@ def test_a_mistake_in_a_catalogue_is_told_with_file_and_key(tmp_path, old, new, 
 
 
 def test_names_stand_for_what_formulas_repeat(tmp_path):
-    """Those of the file and of the kernel, one made of another; a sum in a product has its parentheses."""
+    """Names of the file and of the kernel may use each other; a sum in a product gets parentheses."""
     shared = "[let]\nquads = 'ceil_div(cout, 4)'\nmore = 'cin + 1'\n"
     own = 'let.both = "2 * more"\nwhen = "quads > 1"\ncost = """\n  3 * both\n  + quads * more\n"""'
     made = load(

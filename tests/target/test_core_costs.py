@@ -1,4 +1,4 @@
-"""What costs and kernels know of a core: vector registers, windows in the input, threads."""
+"""How costs and kernels depend on a core: vector registers, windows in the input, threads."""
 
 import dataclasses
 
@@ -100,7 +100,7 @@ def test_the_option_takes_no_more_than_the_board_has():
     assert few.core.threads == 2 and few.core.defines == ("NN_THREADS=2",)
     assert board.estimate and few.estimate
     assert few.estimate.macs_per_second == board.estimate.macs_per_second * 2 // 5
-    with pytest.raises(UsageError, match="6 threads are asked for, and board 'xcore' has 5"):
+    with pytest.raises(UsageError, match="board 'xcore' has 5 threads, not 6"):
         with_threads(board, 6)
     with pytest.raises(UsageError, match="whose core has one thread") as caught:
         handle({"kind": "plan", "model": "ds_cnn", "board": "host", "threads": 2})

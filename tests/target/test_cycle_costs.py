@@ -1,4 +1,4 @@
-"""Costs are in cycles where a family has formulas for the core's pipeline, and never in two units at once."""
+"""Costs are in cycles where a family has formulas for the core's pipeline; two units are never mixed."""
 
 import dataclasses
 import re
@@ -33,7 +33,7 @@ PIPELINE = Pipeline("cortex-m4")
 
 
 def family(folder, text=FILE, names=("add_fast", "mul_fast")):
-    """The catalogue of a family with kernels of these names, and a file of costs for PIPELINE."""
+    """Returns a catalogue with kernels of these names, and writes a file of costs for PIPELINE."""
     (folder / "costs").mkdir(parents=True)
     (folder / "costs" / "cortex-m4.toml").write_text(text, encoding="utf-8")
     return Catalogue(KernelFamily(folder.name, folder), names={name: {} for name in names})
@@ -94,7 +94,7 @@ def test_a_mistake_is_told_with_its_place(tmp_path, text, words, line):
 
 @pytest.mark.parametrize("name", board_names())
 def test_all_costs_of_a_board_are_in_one_unit(name):
-    """Each formula in cycles is one of a file for the core's model, or the catalogue's, converted."""
+    """Each formula in cycles comes from a file for the core's model, or is the catalogue's, converted."""
     target = load_target(name)
     without = make_target(dataclasses.replace(target.board, pipeline=None))
     assert without.cost_unit is not CostUnit.CYCLES
@@ -114,7 +114,7 @@ def test_all_costs_of_a_board_are_in_one_unit(name):
 
 
 def test_plans_by_other_formulas_are_others():
-    """What is kept by the digest is in one unit, by one set of formulas."""
+    """All costs under one digest have one unit and come from one set of formulas."""
     target = make_target(M4)
     same_text = dataclasses.replace(target, cost_unit=CostUnit.INSTRUCTIONS)
     in_instructions = make_target(dataclasses.replace(M4, pipeline=None))
@@ -122,7 +122,7 @@ def test_plans_by_other_formulas_are_others():
 
 
 def reading(size, speed, cache_bytes):
-    """What constants of so many bytes, read ten times in a call, add to its cost."""
+    """Returns what constants of `size` bytes, read ten times in a call, add to its cost."""
     memories = [dataclasses.replace(m, speed=speed) if m.name == M4.weights else m for m in M4.memories]
     cache = Cache("c", 32, data_bytes=cache_bytes)
     board = dataclasses.replace(M4, memories=tuple(memories), caches=(cache,))
@@ -132,14 +132,14 @@ def reading(size, speed, cache_bytes):
 
 
 def test_constants_in_slow_flash_are_waited_for():
-    """By the board's data: a line of 32 bytes waits 7 cycles and 3 more for each of 3 beats."""
+    """By the board's data, a line of 32 bytes waits 7 cycles, and 3 more for each of 3 beats."""
     assert reading(1000, None, 0) == 0
     assert reading(1000, Speed(0, bus_bits=128), 0) == 0
     cached = Speed(7, bus_bits=64, beat_cycles=3, cache="c")
     line = 7 + 3 * 3
-    assert reading(1024, cached, 4096) == 1024 / 32 * line  # once: the cache keeps them
-    assert reading(8192, cached, 4096) == 10 * 8192 / 32 * line  # with every pass
-    assert reading(1024, Speed(7), 4096) == 10 * 1024 / 4 * 7  # word by word, and nothing is kept
+    assert reading(1024, cached, 4096) == 1024 / 32 * line  # once, because the cache holds them
+    assert reading(8192, cached, 4096) == 10 * 8192 / 32 * line  # in every pass
+    assert reading(1024, Speed(7), 4096) == 10 * 1024 / 4 * 7  # word by word, without a cache
 
 
 @pytest.mark.parametrize("figure", ["taken_branch_cycles", "words_per_cycle"])

@@ -1,4 +1,4 @@
-"""Each step's digest changes with what the step reads and nothing else; it is the same in every process."""
+"""A step's digest changes only with data that the step reads; it is the same in every process."""
 
 import dataclasses
 import subprocess
@@ -20,7 +20,7 @@ STEPS = {
 
 
 def kernel(**fields):
-    """The target with its first kernel changed."""
+    """Returns the target with its first kernel changed."""
     first, *others = TARGET.kernels
     return dataclasses.replace(TARGET, kernels=(dataclasses.replace(first, **fields), *others))
 

@@ -156,7 +156,7 @@ def failing(*_words):
 def test_a_method_that_fails_or_gives_something_else_is_named():
     with pytest.raises(TargetError, match=r"plugin 'acme' failed in run: KeyError: 'x' \(.*tools.py, "):
         ask_plugin("acme", "run", failing, RunResult)
-    with pytest.raises(TargetError, match="plugin 'acme': run gives None"):
+    with pytest.raises(TargetError, match="plugin 'acme': run returns None"):
         ask_plugin("acme", "run", lambda: None, RunResult)
     with pytest.raises(KeyError):  # in buildtool's own plugins it is an internal error
         ask_plugin("host", "run", failing, RunResult)
