@@ -158,9 +158,9 @@ class Probe:
 class ProbeKey(Word):
     """The keys of the table [probe]: the programs, and another way to write one of them."""
 
-    OPENOCD = "openocd", "OpenOCD's arguments for this board."
-    PYOCD = "pyocd", "pyOCD's arguments."
-    ESPTOOL = "esptool", "esptool's arguments."
+    OPENOCD = "openocd", "The arguments of OpenOCD for this board."
+    PYOCD = "pyocd", "The arguments of pyOCD."
+    ESPTOOL = "esptool", "The arguments of esptool."
     XFLASH = "xflash", "The arguments of XMOS's xflash."
     SERVER = "server", "The name of one of these programs."
     OPTIONS = "options", "The arguments of `server`."
