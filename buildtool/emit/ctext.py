@@ -110,7 +110,7 @@ def indent_lines(lines: Iterable[str], indent: int = 4) -> list[str]:
 
 
 def join_continuations(text: str) -> list[str]:
-    """Splits C into lines: breaks long prototypes, and joins a macro and its body on the next line if it fits."""
+    """Splits C into lines: breaks long prototypes, and joins a macro with its body (next line) if it fits."""
     rows: list[str] = []
     for line in text.splitlines():
         if not (line.startswith("    ") and rows and rows[-1].startswith("#define")):
