@@ -161,4 +161,4 @@ def test_constants_that_pass_the_lower_half_beside_0_are_refused():
     taken = packing._Fit(*np.array((0, 1, 13679, -7186, 2048, -4062, 13, 0)).reshape(8, 1))
     wrong = packing._outputs(taken, sums[None], whole)[0] != outputs(table[0], sums).clip(-128, 127)
     assert sums[wrong].tolist() == [154, 156]
-    assert not packing._good(channels, packing._conv_steps(channels), taken, whole)[0]
+    assert not packing._is_exact(channels, packing._conv_steps(channels), taken, whole)[0]

@@ -163,7 +163,7 @@ def test_a_method_that_fails_or_gives_something_else_is_named():
 
 
 @pytest.mark.parametrize(
-    ("build", "says"), [(failing, "failed: KeyError: 'x' "), (lambda *_: "abc", "made no bytes but 'str'")]
+    ("build", "says"), [(failing, "failed: KeyError: 'x' "), (lambda *_: "abc", "returned 'str', not bytes")]
 )
 def test_a_packing_that_fails_or_makes_no_bytes_is_named(tmp_path, monkeypatch, build, says):
     graph = network(OpKind.CONV_2D, 3, among=False)
