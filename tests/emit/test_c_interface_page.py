@@ -1,4 +1,4 @@
-"""Each program on the page of the C interface compiles without a warning and gives the reference's bytes."""
+"""Each program on the page of the C interface compiles without a warning and prints the reference's bytes."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ from buildtool.zoo import graph as build_graph
 
 PAGE = (ROOT / "docs/c-interface.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"(?ms)^```(c|cpp)\n(.*?)^```$", PAGE)
-# name, board, options: one that is given its input, one that asks for it, one whose weights are loaded, one
-# whose arena is in two memories, neither of which holds all of it
+# name, board, options: the application writes the input; the network asks for its rows; weights are loaded;
+# the arena is in two memories, and neither can hold all of it
 NETWORKS = (
     ("wake", "host", ()),
     ("seen", "host", ("--image", "stream", "--objective", "ram")),
     ("slow", "slow.toml", ()),
     ("twin", "twin.toml", ("--arena-in", "ram,fast")),
-    ("heard", "host", ()),  # the same with its image in a state: a row an invoke
+    ("heard", "host", ()),  # the same with its input image in a state, one row per invoke
 )
 STRICT = ("-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-pedantic", "-Werror", "-O1")
 
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the networks' library, their headers and drivers."""
+    """Makes a folder with a library of the networks, their headers and the drivers."""
     folder, session = tmp_path_factory.mktemp("page"), Session()
     (folder / "slow.toml").write_text(SLOW_WEIGHTS)
     (folder / "twin.toml").write_text(twin(9200, 1024))

@@ -1,4 +1,4 @@
-"""The catalogues' lengths of constants are those of the packed blocks, for every kernel."""
+"""The lengths of constants in the catalogues equal those of the packed blocks, for every kernel."""
 
 import pytest
 import recurrentnets
@@ -27,7 +27,7 @@ KERNELS = for_core(ALL, Core("any", "any", (), threads=2))
 
 
 def check(graph: Graph, op: Op) -> set[str]:
-    """Compares both lengths for every kernel of any family that serves the operator; their packings."""
+    """Compares both lengths for every kernel that serves the operator; returns the kernels' packings."""
     known = features(graph, op)
     serving = [k for k in KERNELS if k.op == op.kind and k.packer and evaluate(k.when, known)]
     for kernel in serving:
@@ -55,17 +55,17 @@ def test_lengths_are_those_of_the_packed_blocks():
             seen.update(check(case.graph, case.op))
 
         run()
-    for case in (  # what strategies seldom draw: rows of five to eight taps, 3x3 and means of many channels
+    for case in (  # strategies seldom draw these: rows of five to eight taps, 3x3, means of many channels
         widecases.depthwise((3, 12), 20, kernel=(1, 5)),
         widecases.depthwise((5, 6), 8, kernel=(3, 3)),
         unary(OpKind.MEAN, MeanAttrs((1, 2), True), (1, 4, 4, 16), 0, out=(1, 1, 1, 16)),
     ):
         seen.update(check(case.graph, case.op))
-    for batch in (1, 2):  # what has no strategy: constant padding
+    for batch in (1, 2):  # constant padding has no strategy
         graph = rewrite(every_operator(0, batch))
         for op in graph.ops:
             seen.update(check(graph, op))
-    # the sums of a residual network have channels in fours
+    # sums in a residual network have a multiple of four channels
     for graph in map(rewrite, (recurrentnets.every_part(), recurrentnets.keyword_svdf(), built("resnet8"))):
         for op in graph.ops:
             seen.update(check(graph, op))

@@ -1,4 +1,4 @@
-"""What is written into C: names and comments of models, whatever is in them, and lines that are too long."""
+"""Text in emitted C: names and comments from models with any content, and lines that are too long."""
 
 import re
 import subprocess
@@ -86,7 +86,7 @@ def test_harmless_text_stays_as_it_is():
 
 @pytest.mark.parametrize("name", ["string", "stdio", "float", "assert", "harness_net", "ucontext", "nn_view"])
 def test_no_network_takes_the_name_of_a_header(name):
-    """<net>.h stands in the include path before the C library's headers."""
+    """<net>.h precedes the C library's headers in the include path."""
     assert identifier(name) == f"net_{name}"
 
 
@@ -97,7 +97,7 @@ def test_shapes():
 
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
 def test_compilers_agree_that_the_comments_are_harmless(compiler, tmp_path):
-    """Trigraphs are on with -std=c99; a line that went on would swallow the declaration below it."""
+    """Trigraphs are on with -std=c99. A continued comment would hide the declaration below it."""
     lines = []
     for number, text in enumerate(HOSTILE):
         lines += [

@@ -1,4 +1,4 @@
-"""The emitted interface, called from C: what it refuses, and how networks share memory."""
+"""The emitted interface, called from C: its errors, and networks that share memory."""
 
 import re
 import struct
@@ -17,7 +17,7 @@ DRIVER = Path(__file__).with_name("driver.c")
 
 
 def first_network():
-    """Two inputs, two outputs."""
+    """A network with two inputs and two outputs."""
     net = NetBuilder(11)
     x, y = net.input((1, 6, 5, 4)), net.input((1, 6, 5, 4))
     z = net.elementwise(OpKind.ADD, net.conv(x, 4, kernel=(3, 3), same=True), y)
@@ -31,7 +31,7 @@ def second_network():
     return net.graph([net.dense(net.flatten(net.conv(net.input((1, 9, 9, 2)), 6, kernel=(3, 3))), 5)])
 
 
-# of nn_status
+# Values of nn_status.
 OK, ARENA, IMAGE, VERSION, LAYOUT, CRC, NOT_INITIALISED = range(7)
 
 
@@ -42,7 +42,7 @@ def jobs():
 
 @pytest.fixture(scope="module")
 def said(jobs, tmp_path_factory):
-    """What the driver prints, by name; it runs under sanitizers."""
+    """The values that the driver prints, by name. It runs under sanitizers."""
     program = build(jobs, tmp_path_factory.mktemp("driver"), FLAGS, DRIVER.read_text())
     return dict(line.split("=") for line in execute(program).splitlines())
 
@@ -73,7 +73,7 @@ def test_init_tells_what_is_wrong(said, status):
 
 
 def test_every_altered_field_of_a_sealed_header_is_refused(said):
-    """But the sequence, in which an update counts: any number is right there."""
+    """Except for the sequence number, which counts updates and may have any value."""
     accepted = {int(name.split("_")[-1]): int(n) for name, n in said.items() if "accepted_at" in name}
     assert accepted == {place: 36 if place == 28 else 0 for place in range(0, 60, 4)}
 
@@ -82,8 +82,8 @@ def test_every_altered_field_of_a_sealed_header_is_refused(said):
     ("what", "said_of_it"),
     [
         ("before_init", {"input_before_init", "output_before_init", "quantization_before_init"}),
-        ("flipped_bits", {"flipped_bits_accepted"}),  # of the payload
-        ("places", {"places_out_of_range", "places_outside_arena"}),  # of inputs and outputs
+        ("flipped_bits", {"flipped_bits_accepted"}),  # in the payload
+        ("places", {"places_out_of_range", "places_outside_arena"}),  # inputs and outputs
     ],
 )
 def test_nothing_else_is_given_or_taken(said, what, said_of_it):

@@ -1,4 +1,4 @@
-"""Linear forms in the place of roundings: what is found is proved, and what is not linear is not found."""
+"""Linear forms in place of roundings: forms equal their table, and tables that are not linear have none."""
 
 import numpy as np
 from hypothesis import given, settings

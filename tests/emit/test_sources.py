@@ -1,4 +1,4 @@
-"""Emitted files: no warning from any compiler, nothing of this machine, the same every time."""
+"""Emitted files: no compiler warns about them, they do not depend on this machine, they are reproducible."""
 
 import dataclasses
 import functools
@@ -38,7 +38,7 @@ NETWORKS = ("ds_cnn", "resnet8", "mobilenetv2:size=32,alpha=0.35,classes=10")
 
 
 def compiled(compiler, folder, *words):
-    """What a compiler makes of a file's syntax."""
+    """Runs a compiler that only checks the syntax."""
     command = [needs_tool(compiler), *words, "-fsyntax-only", *INCLUDES, f"-I{folder}"]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
@@ -60,7 +60,7 @@ def one_operator():
 
 @functools.cache
 def three_networks():
-    """The C files of three networks by name, and what their users may write."""
+    """Returns the C files of three networks by name, and an application's C file for each."""
     graphs = {"every": every_operator(), "batched": every_operator(1, 2), "one": one_operator()}
     files = {}
     for name, graph in graphs.items():
@@ -163,7 +163,7 @@ int main(void) {
 
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
 def test_a_streamed_image_has_no_place_to_write_to(compiler, tmp_path):
-    """What would be NULL is not declared: a program that asks for it does not compile."""
+    """The function would return NULL, so it is not declared: a program that calls it does not compile."""
     write_files(streamed("ds_cnn").files, tmp_path)
     done = {}
     for name, line in (("rows", ""), ("whole", "net_input(0)[0] = 1;")):
@@ -192,7 +192,7 @@ def test_clang_format_has_nothing_to_change(spec, how, tmp_path):
 
 @pytest.mark.parametrize("spec", ["ds_cnn", "mobilenetv2:size=32,alpha=0.35,classes=10"])
 def test_retrained_weights_change_no_c(spec):
-    """The same topology, other weights: what is compiled stays, so nothing is compiled."""
+    """For other weights with the same topology, nothing has to be compiled again."""
     one = zoo(spec).files
     two = zoo(spec + (",seed=7" if ":" in spec else ":seed=7")).files
     assert one.keys() == two.keys()
@@ -258,7 +258,7 @@ def test_hostile_tensor_names_stay_inside_their_comments(tmp_path):
 
 
 def test_a_network_defines_no_name_but_its_own(tmp_path):
-    """Any number of networks link into one image: all else is static."""
+    """Any number of networks can be linked into one firmware image: all other names are static."""
     made = emitted(every_operator(), "every")
     write_files(made.files, tmp_path)
     nm = needs_tool("nm")

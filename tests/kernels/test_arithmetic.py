@@ -1,4 +1,4 @@
-"""The C arithmetic equals TFLite's at every sign, shift and extreme, not only where networks go."""
+"""The C arithmetic equals TFLite's for every sign, shift and extreme, not only for values in networks."""
 
 from ctypes import POINTER, c_int32, c_size_t
 
@@ -41,14 +41,14 @@ MULTIPLIERS = (0, 1, 2**30, 2**30 + 1, 2**31 - 1, -1, -(2**30), 1 - 2**31)
 
 
 def sums(rng, count):
-    """int32 of any size, small ones, and the ends of the range."""
+    """Draws int32 values: any, small ones, and the ends of the range."""
     wild, small = rng.integers(-(2**31), 2**31, count), rng.integers(-2000, 2001, count)
     return np.choose(rng.integers(0, 5, count), [wild, wild, small, small, rng.choice(EDGES, count)])
 
 
 @pytest.fixture(scope="module")
 def shim(tmp_path_factory):
-    """Functions of arrays of the same length."""
+    """The functions of the library, for arrays of the same length."""
     source = tmp_path_factory.mktemp("shim") / "shim.c"
     source.write_text(SHIM)
     library = compile_library([source])
@@ -67,7 +67,7 @@ def shim(tmp_path_factory):
 
 
 def test_requantisation(shim):
-    """Extremes with each other at every shift, and a hundred thousand random triples."""
+    """All combinations of extremes at every shift, and a hundred thousand random triples."""
     rng, count = np.random.default_rng(1), 100_000
     grid = np.meshgrid(EDGES, MULTIPLIERS, np.arange(-31, 31))
     multipliers = rng.integers(2**30, 2**31, count) * rng.choice([-1, 1], count)
@@ -79,13 +79,13 @@ def test_requantisation(shim):
 
 
 def rounded(product):
-    """To the nearest integers, halves away from zero."""
+    """Rounds to the nearest integers, halves away from zero."""
     whole = np.floor(abs(product))
     return np.copysign(whole + (abs(product) - whole >= 0.5), product)
 
 
 def test_a_dense_layer_rounds_as_doubles_do(shim):
-    """Random sums at random factors; for each factor also those on either side of a step."""
+    """Random sums with random factors, and for each factor the sums on both sides of a step."""
     rng = np.random.default_rng(2)
     for real in 2.0 ** rng.uniform(-31, 8, 400):
         multiplier, low, shift = dense_multiplier(float(real))

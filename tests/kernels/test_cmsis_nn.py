@@ -1,7 +1,8 @@
-"""CMSIS-NN in place of our kernels: adapters, packing and build, against a stand-in with its interface.
+"""CMSIS-NN in place of our kernels: adapters, packing and build, with a stand-in that has its interface.
 
-The stand-in (tests/support/cmsis_nn) computes in plain C what the library documents, wants as much
-scratch, and spoils it. With CMSIS_NN_PATH set to a checkout, the real library takes the same tests.
+The stand-in (tests/support/cmsis_nn) computes in plain C what the library documents. It needs as much scratch
+as the library, and overwrites all of it. With CMSIS_NN_PATH set to a checkout, the tests also run with the
+real library.
 """
 
 import dataclasses
@@ -96,12 +97,12 @@ TWINS = {
 }
 # kernel rows and columns, stride, pad above and left, dilation, input rows, channels, multiplier
 VALUES = ((1, 3), (1, 3, 4), (1, 2), (0, 1), (0, 2), (1, 2), (1, 8), (2, 3, 8), (1, 2))
-# Every fifth of all combinations: four values of any four dimensions come together.
+# Every fifth of all combinations, so that any values of any four dimensions are combined.
 SHAPES = [shape for shape in list(itertools.product(*VALUES))[::5] if shape[0] <= shape[6] + shape[3]]
 
 
 def firmware(board, library):
-    """The adapters as they are compiled for a board, with the library."""
+    """Compiles the adapters and the library for a board."""
     found = cmsis_nn(load_board(board), library)
     needed = [kernels_root() / "reference" / f"nn_{kind}_s8.c" for kind in ("add", "mul")]
     files = (*ADAPTERS, *needed, *map(Path, found.sources))
@@ -109,7 +110,7 @@ def firmware(board, library):
 
 
 def geometry(shape):
-    """The values that a plan knows of one shape."""
+    """Returns the values that a plan has for one shape."""
     kh, kw, stride, top, left, dilation, rows, channels, multiplier = shape
     return {
         **{"kh": kh, "kw": kw, "sh": stride, "sw": stride, "dh": dilation, "dw": dilation},
@@ -119,7 +120,7 @@ def geometry(shape):
 
 
 def size_calls(known):
-    """The three questions about one shape, to the adapters on the board."""
+    """Yields the calls of the adapters' three size functions for one shape."""
     memory = Memory()
     conv = [known[name] for name in ("kh", "kw", "sh", "sw", "dh", "dw", "pt", "pl", "multiplier")]
     pool = [known[name] for name in ("kh", "kw", "sh", "sw", "pt", "pl")]
@@ -133,21 +134,21 @@ def size_calls(known):
 @pytest.mark.parametrize("library", LIBRARIES)
 @pytest.mark.parametrize("board", [BOARDS[0], pytest.param(BOARDS[1], marks=pytest.mark.slow)])
 def test_the_planner_gets_the_answer_that_the_board_gets(library, board):
-    """The library's functions on the machine that plans, and those that are linked into the firmware."""
+    """The library's functions give the same sizes on this machine and in the firmware."""
     found = cmsis_nn(load_board(board), library)
     calls, answers = [], []
     for known in map(geometry, SHAPES):
         calls += size_calls(known)
         answers += [found.ask(question, known) for question in TWINS]
     wanted = [one.result for one in firmware(board, library).run(calls)]
-    # What depends on the board's compiler may be less there than for all compilers.
+    # A size that depends on the board's compiler may be smaller on the board.
     assert all(answer >= want for answer, want in zip(answers, wanted, strict=True))
     assert library != STAND_IN or answers == wanted
     assert len(set(answers)) > 10
 
 
 def changed_copy(folder, old, new):
-    """The stand-in in another version of its own."""
+    """Makes a changed copy of the stand-in."""
     shutil.copytree(STAND_IN, folder)
     (path,) = folder.rglob("*get_buffer_sizes_s8.c")
     text = path.read_text()
@@ -157,7 +158,7 @@ def changed_copy(folder, old, new):
 
 
 def conv_scratch(library, board="cortex-m55"):
-    """The scratch that the planner gives to a convolution of 3x3x5 taps, and the target's digest."""
+    """Returns the planner's scratch for a convolution of 3x3x5 taps, and the target's digest."""
     target = load_target(board, {"cmsis_nn": library})
     net = NetBuilder(1)
     graph = net.graph([net.conv(net.input((1, 8, 8, 5)), 4, kernel=(3, 3))])
@@ -165,7 +166,7 @@ def conv_scratch(library, board="cortex-m55"):
 
 
 def test_a_version_that_wants_more_gets_more_and_is_another_target(tmp_path):
-    """Version 6 of the library rounds the taps up to 16, where version 5 did to 8."""
+    """Version 6 of the library rounds the taps up to a multiple of 16, version 5 to one of 8."""
     known = conv_scratch(STAND_IN)
     older = conv_scratch(changed_copy(tmp_path / "older", "((taps + 15) / 16) * 16", "((taps + 7) / 8) * 8"))
     newer = conv_scratch(changed_copy(tmp_path / "newer", "((taps + 15) / 16) * 16", "taps + 1000"))
@@ -186,7 +187,7 @@ def test_what_the_library_reads_is_a_dependency_of_what_is_emitted(tmp_path):
 
 
 def rows_of_one(count, seed):
-    """One image of a single row and the convolutions of it that a library may do in its own way."""
+    """A network of convolutions on images of one row, for which a library may have its own kernels."""
     rng, net = random.Random(seed), NetBuilder(seed)
     outputs = []
     for _ in range(count):
@@ -211,7 +212,7 @@ def padded_row():
 @pytest.mark.parametrize("library", LIBRARIES)
 @pytest.mark.parametrize("board", BOARDS)
 def test_images_of_one_row_are_exact(library, board, tmp_path):
-    """The library's kernel for them makes one row, whatever is asked, and cannot do every padding."""
+    """The library's kernel for them always computes one row, and does not support every padding."""
     for graph in (rows_of_one(40, 5), padded_row()):
         model = tmp_path / "rows.tflite"
         model.write_bytes(write_model(graph))
@@ -232,7 +233,7 @@ def test_a_library_that_cannot_be_asked_is_an_error(tmp_path):
 
 @pytest.mark.slow
 def test_a_library_that_changes_behind_a_plan_stops_with_what_was_wanted(tmp_path, monkeypatch):
-    """Code that was emitted for one version, compiled with another: never a store beyond the scratch."""
+    """Code emitted for one version and compiled with another never stores beyond the scratch."""
     copy = shutil.copytree(STAND_IN, tmp_path / "copy")
     model = tmp_path / "conv.tflite"
     net = NetBuilder(1)
@@ -309,7 +310,7 @@ def test_the_target_s_kernels_come_before_all_others_and_its_digest_tells_it_apa
 
 @pytest.mark.slow
 def test_what_computes_whole_tensors_only_is_in_no_streamed_region(tmp_path):
-    """The others may be: here a convolution in groups, a table and a mean."""
+    """The others may be in one: here a convolution with groups, a table and a mean."""
     net = NetBuilder(3)
     x = net.pool(OpKind.MAX_POOL_2D, net.input((1, 32, 32, 2)), (2, 2), (2, 2))
     x = net.conv(x, 32, kernel=(3, 3), same=True, groups=2)

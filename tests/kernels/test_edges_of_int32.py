@@ -1,6 +1,6 @@
-"""Sums that fill an int32, and sums that leave it: LiteRT, the reference and the plain kernels agree.
+"""Sums at the limits of int32, and beyond: LiteRT, the reference and the plain kernels agree.
 
-The plain kernels trap on signed overflow here. What int32 does not hold for sure is refused.
+The plain kernels trap on signed overflow here. Layers whose sums may not fit in int32 are refused.
 """
 
 import ctypes
@@ -46,7 +46,7 @@ def one(kind, attrs, shape, out, values, dtype=INT8, **more):
 
 
 def check(made):
-    """The reference and the plain kernel give what LiteRT gives."""
+    """Checks that the reference and the plain kernel give LiteRT's result."""
     check_op(made.graph, made.op)
     values = [np.ascontiguousarray(value) for value in made.inputs]
     wanted = run_graph(made.graph, values)[made.op.outputs[0]]
@@ -70,7 +70,7 @@ MOST = {
 @pytest.mark.parametrize("kind", sorted(MOST))
 @pytest.mark.parametrize("zero_point", [-128, 127])
 def test_as_many_products_as_are_accepted(kind, zero_point):
-    """Up to 255 * 128 each, more than an int32 holds: LiteRT's sum wraps around, and so do ours."""
+    """The sum of products up to 255 * 128 exceeds an int32: LiteRT's sum wraps around, and so do ours."""
     made = from_zero_point(extreme(MOST[kind](), -128, -128 if zero_point == 127 else 127), zero_point)
     wanted = run_graph(made.graph, made.inputs)[made.op.outputs[0]]
     np.testing.assert_array_equal(execute(made.graph, list(made.inputs))[made.op.outputs[0]], wanted)
@@ -88,13 +88,13 @@ FAMILIES = {
 @pytest.mark.slow
 @pytest.mark.parametrize("family", sorted(FAMILIES))
 def test_the_same_of_families_that_compile_here(family):
-    """Their C, with undefined behaviour trapped, equals the plain kernels."""
+    """Their C code, with traps for undefined behaviour, equals the plain kernels."""
     most = {
         **MOST,
         "depthwise": lambda: depthwise((18724, 9), 4, (18724, 7)),
         "taps": lambda: conv((1, 4), 9, 4),
     }
-    del most["transposed"]  # which the plain kernel serves
+    del most["transposed"]  # only the plain kernel computes it
     for kind, zero_point in itertools.product(sorted(most), (-128, 127)):
         made = from_zero_point(extreme(most[kind](), -128, -128 if zero_point == 127 else 127), zero_point)
         with on_host(FAMILIES[family], family):
@@ -112,7 +112,7 @@ def test_a_mean_of_any_number_of_int16(side, value):
 
 
 def by_parts(made):
-    """The same mean where rows come one by one: nn_accumulate_s16, then nn_mean_sums_s16."""
+    """Computes the same mean row by row: nn_accumulate_s16, then nn_mean_sums_s16."""
     (values,) = made.inputs
     _, rows, columns, _ = values.shape
     row, out, sums = np.ascontiguousarray(values[0, :1]), np.zeros(1, np.int16), np.zeros(1, np.int32)

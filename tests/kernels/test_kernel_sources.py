@@ -1,4 +1,4 @@
-"""The kernels' sources: no warnings, nothing needed but the runtime, one public function a file."""
+"""The kernels' sources: no warnings, no dependency but the runtime, one public function per file."""
 
 import re
 import subprocess
@@ -27,8 +27,8 @@ RUNTIME = {
     | {f"__{word}di3" for word in ("mul", "umulsi", "ashl", "lshr", "ashr")}
     | {f"__{word}si3" for word in ("div", "mod", "udiv", "umod")},
 }
-# Every core and every compiler appear in the slow tier; their product does not: what the front ends warn of
-# and what loops become depends on one of both at a time.
+# The slow tier has every core and every compiler, but not every combination: warnings and the code of loops
+# depend on one of both at a time.
 BOARDS = [
     pytest.param("reference", "cortex-m4", "clang"),
     pytest.param("reference", "cortex-m4", "gcc", marks=slow),
@@ -42,7 +42,7 @@ BOARDS = [
     pytest.param("riscv_v", "qemu-virt-rv32v", ""),
     pytest.param("xtensa_lx106", "esp8266", "", marks=slow),
 ]
-# Cores that no emulated board has, and levels that are not the boards'.
+# Cores that no emulated board has, and optimisation levels that boards do not use.
 ELSEWHERE = [
     pytest.param("reference", "gcc", ("-O2",), id="gcc host"),
     pytest.param("reference", "clang", ("-O2",), id="clang host"),
@@ -62,7 +62,7 @@ ELSEWHERE = [
 
 
 def check(family, objects):
-    """What a kernel needs beyond the files that its entry lists is of the runtime; none has variables."""
+    """Checks that kernels need only their listed files and the runtime, and that they have no variables."""
     found = {source: symbols(made) for source, made in zip(family_files(family), objects, strict=True)}
     assert not [source.name for source, each in found.items() if each.variables]
     assert needed_outside(family, found) <= RUNTIME[family]
@@ -95,12 +95,12 @@ def test_every_file_is_listed(family):
 def test_a_file_holds_one_public_function_and_its_scratch_twin(family):
     pattern = re.compile(r"^(?!static|__attribute__|NN_)\w[\w *]* \*?(nn_\w+)\(", re.MULTILINE)
     for source in (KERNELS / family).glob("*.c"):
-        public = set(pattern.findall(source.read_text()))  # of some once for the core, once for its model
+        public = set(pattern.findall(source.read_text()))  # some appear for the core and for its model
         assert public - {f"{source.stem}_scratch_bytes"} == {source.stem}, source.name
 
 
 def test_assembly_names_the_functions_that_it_holds_and_their_sizes(tmp_path):
-    """So that frames are read from the code, and a linker drops what nobody calls."""
+    """So stack frames can be read from the code, and a linker can drop unused functions."""
     assembly = sorted((KERNELS / "cortex_m_mve").glob("*.S"))
     for source, made in zip(assembly, kernel_objects("cortex-m55", "clang", assembly, tmp_path), strict=True):
         text = source.read_text()
@@ -111,7 +111,7 @@ def test_assembly_names_the_functions_that_it_holds_and_their_sizes(tmp_path):
         assert all(name.startswith("nn_mve_") for name in begun)
 
 
-# ---- inputs are const: a view is read through, and only an output's becomes an address to write to -------
+# ---- inputs are const: only the view of an output becomes an address to write to --------------------------
 
 FILES = [*(ROOT / "kernels").rglob("*.[ch]"), *(ROOT / "examples" / "third_party_target").rglob("*.c")]
 
@@ -125,7 +125,7 @@ def test_only_outputs_become_writable():
 
 
 def test_no_kernel_casts_the_const_of_a_view_away():
-    """nn_out_data holds the one cast from a view's data to an address that may be written to."""
+    """nn_out_data has the only cast from a view's data to a writable address."""
     cast = re.compile(r"\(int(?:8|16|32)_t \*\)(?:\(\w+ \*\))*\w*->data|\(u?int\w+ \*\)nn_(?:row|pixel)\(")
     assert [path.name for path in FILES if cast.search(path.read_text())] == []
     assert (KERNELS / "include" / "nn.h").read_text().count("(int8_t *)(uintptr_t)out->data") == 1

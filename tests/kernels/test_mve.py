@@ -1,4 +1,4 @@
-"""What the Helium kernels do in their own way: roundings, factors of any size."""
+"""Properties of the Helium kernels: roundings, factors of any size."""
 
 import functools
 import struct
@@ -28,11 +28,11 @@ slow = pytest.mark.slow
 compilers = pytest.mark.parametrize("toolchain", ["clang", pytest.param("gcc", marks=slow)])
 
 
-# ---- layers whose sums requantise to halves, where roundings differ: weights are 0, biases are the sums ---
+# ---- sums that requantise to halves, where roundings differ: weights are 0, the biases are the sums -------
 
 CHANNELS = 240
 ZERO_POINT = 3  # of the output
-SCALE = 1 / 3  # of the input: so that factors need all their bits
+SCALE = 1 / 3  # of the input, so that factors need all their bits
 
 
 def zero_weights(kind, scales, bias, activation):
@@ -46,10 +46,10 @@ def zero_weights(kind, scales, bias, activation):
 
 
 def layer(kind, seed, exponents, activation, greatest=INT32_MAX):
-    """A layer with factors of 2^exponents, and how many of its sums a VRSHL alone would round wrongly.
+    """Returns a layer with factors of 2^exponents, and the number of sums that VRSHL alone rounds wrongly.
 
-    Half of the sums are the least that make a quotient end in a half, or one beside; the other half are
-    anything, up to the greatest.
+    Half of the sums are the smallest ones whose quotient ends in a half, or next to these. The other half are
+    random, up to `greatest`.
     """
     rng = np.random.default_rng(seed)
     scales = (2.0 ** rng.uniform(*exponents, CHANNELS)).astype(np.float32)
@@ -72,7 +72,7 @@ def layer(kind, seed, exponents, activation, greatest=INT32_MAX):
 
 
 def fixed_point(case):
-    """What fixed-point arithmetic says, without any kernel; for convolutions."""
+    """Computes a convolution's outputs by fixed-point arithmetic, without a kernel."""
     graph, op = case.graph, case.op
     factors = np.array(channel_factors(graph, op), np.int64)
     bias = graph.tensors[op.inputs[2]].data
@@ -83,7 +83,7 @@ def fixed_point(case):
 
 @compilers
 def test_halves_are_rounded_as_the_reference_rounds_them(toolchain):
-    """Also proven to matter: many of these sums come out wrong when halves are rounded up."""
+    """This matters: many of these sums would be wrong if halves were rounded up."""
     modes, wrong = set(), 0
     with recording(FAMILY) as recorder:
         for seed in range(6):
@@ -102,7 +102,7 @@ def test_halves_are_rounded_as_the_reference_rounds_them(toolchain):
 
 @compilers
 def test_depthwise_factors_below_2_need_no_path_of_their_own(toolchain):
-    """Tiles of columns and single columns, of one to four vectors a channel."""
+    """Tiles of columns and single columns, with one to four vectors per channel."""
     with recording(FAMILY) as recorder:
         for seed in range(12):
             activation = Activation.RELU if seed % 3 == 0 else Activation.NONE
@@ -119,7 +119,7 @@ def test_depthwise_factors_below_2_need_no_path_of_their_own(toolchain):
 
 
 def steep(seed, kernel, columns, activation):
-    """A depthwise layer on small numbers, with factors below and above 1 side by side."""
+    """A depthwise layer with small values, and with factors both below and above 1."""
     rng, channels = np.random.default_rng(seed), 36
     axes = (kernelcases.Axis.same(size, kernel, 1) for size in (5, columns))
     made = kernelcases.layer(
@@ -133,7 +133,7 @@ def steep(seed, kernel, columns, activation):
 
 @functools.cache
 def dense_layers():
-    """Recorded calls of dense layers with factors of all sizes; packing takes the time."""
+    """Records calls of dense layers with factors of all sizes; cached because packing is slow."""
     modes = set()
     with recording(FAMILY) as recorder:
         for exponents in ((-16.0, -12.0), (-11.0, -7.0), (-3.0, 4.0), (-31.0, -20.0)):
@@ -153,14 +153,14 @@ PLAIN, ODD, GENERAL = range(3)  # as in nn_mve.h
 
 
 def mode_of(recorder, case):
-    """NN_MVE_* of a packed layer."""
+    """Returns the mode (NN_MVE_*) of a packed layer."""
     kernel = select(recorder.target, case.graph, case.op)
     return struct.unpack_from("<5i", packed(case.graph, case.op, kernel))[4]
 
 
 @compilers
 def test_means_of_many_extremes(toolchain):
-    """More of them than a sum of 16 bits holds."""
+    """Their sum does not fit in 16 bits."""
     with recording(FAMILY) as recorder:
         firmware = recorder.firmware(toolchain)
     for value in (-128, 127):
@@ -174,7 +174,7 @@ def test_means_of_many_extremes(toolchain):
 
 @compilers
 def test_convolutions_leave_the_stack_of_a_network_below_the_library_s(toolchain):
-    """CMSIS-NN's networks take 920 bytes and more (docs/helium.md), up to 170 of them above a kernel."""
+    """CMSIS-NN's networks need at least 920 bytes (docs/helium.md), up to 170 of them outside kernels."""
     with recording(FAMILY) as recorder:
         stacks = Stacks(open_elf(recorder.firmware(toolchain).image().read_bytes()))
     assert stacks.need("nn_conv2d_s8_mve") <= 790

@@ -1,4 +1,4 @@
-"""SVDF and LSTM, plain and with the DSP extension (a model of it): each step equals the reference."""
+"""SVDF and LSTM, plain and with a model of the DSP extension: each step equals the reference."""
 
 import functools
 from ctypes import CDLL, byref, c_void_p
@@ -17,7 +17,7 @@ from buildtool.graph.reference import execute, initially, next_held
 from buildtool.graph.types import Graph
 from buildtool.target.catalogue import scratch_bytes, select
 
-GUARD = 64  # bytes behind everything that a kernel writes
+GUARD = 64  # bytes after everything that a kernel writes
 BOARDS = {"host": ("reference", ""), "cortex-m4": ("cortex_m_dsp", "_dsp")}
 
 
@@ -27,7 +27,7 @@ def _library(family: str, ending: str) -> CDLL:
 
 
 def _room(size: int) -> np.ndarray:
-    """Aligned to 16 bytes, with a guard behind it."""
+    """Returns memory that is aligned to 16 bytes, with a guard after it."""
     return constants(bytes([0x55]) * (size + GUARD))
 
 
@@ -36,7 +36,7 @@ def _address(array: np.ndarray) -> c_void_p:
 
 
 def _steps_equal(board: str, graph: Graph, seed: int) -> bool:
-    """Compares four steps; whether the board's family serves the operator."""
+    """Compares four steps; returns whether the board's family has a kernel for the operator."""
     op = graph.ops[0]
     variant = select(load_target(board), graph, op)
     family, ending = BOARDS[board]

@@ -1,6 +1,6 @@
-"""Kernels with constants on 16 bits equal a twin made of the instructions' descriptions, within their bounds.
+"""Kernels with 16-bit constants equal a twin made from the instructions' descriptions, within their bounds.
 
-On this machine, through the C model of the vector unit, in every placement that plans give them.
+They run on this machine, with the C model of the vector unit, in every placement of plans.
 """
 
 import dataclasses
@@ -28,7 +28,7 @@ from buildtool.target.catalogue import select
 from buildtool.target.kernels import kernels_root
 from buildtool.target.registry import load_board, make_target
 
-KERNELS = "xcore_vpu"  # whose C is called
+KERNELS = "xcore_vpu"  # the family with the C sources
 PACKING = load_packing(kernels_root() / "xcore_vpu16" / "packing.py")
 NAMES = ("convolution", "depthwise", "dense")
 KINDS = {
@@ -47,7 +47,7 @@ def target():
 
 
 def layer(rng, count=64):
-    """Sums of a made-up layer's channels, and the same of each channel: the least, the greatest, others."""
+    """Returns an invented layer's sums, and for each channel the smallest, the largest and other sums."""
     spread = rng.choice([0.1, 1, 2])
     m = 10 ** rng.uniform(-5, -0.3) * 10 ** rng.uniform(-spread, 0, count)
     swing = (10 ** rng.uniform(1, 6, count)).astype(np.int64)
@@ -74,13 +74,13 @@ def test_no_sum_is_farther_off_than_is_proven_and_some_are_nearly_as_far():
         off = np.abs(made - np.clip(want, sums.low, sums.high))[:, factors.rounded]
         assert off.max(initial=0) <= PACKING.STEPS
         v = (found + sums.bias) * sums.m + sums.zero_point
-        # what is beyond the unit's 16 bits is beyond the limits as well
+        # values beyond the unit's 16 bits are also beyond the limits
         inside = (v >= sums.low) & (v <= sums.high) & (np.abs(z) < 127.9) & factors.rounded
         error = np.where(inside, np.abs(z - v), 0).max(axis=0)
         assert (error <= factors.error + 1e-9).all()
         near += (error / np.maximum(factors.error, 1e-9))[inside.any(axis=0)].tolist()
         exact += np.count_nonzero(~factors.rounded)
-    assert 100 < exact < 2400  # of 3840
+    assert 100 < exact < 2400  # of 3840 channels
     assert np.median(near) > 0.6 and max(near) > 0.98
 
 
@@ -98,7 +98,7 @@ def test_the_arrays_are_what_the_instructions_give():
 
 
 def sums_of(m, most=100_000, bias=0):
-    """A group's sums, all alike but for `m`."""
+    """Returns a group's sums, which differ only in `m`."""
     m = np.full(LANES, m) if np.isscalar(m) else np.array(m)
     ends = np.full(LANES, most)
     return Sums(-ends, ends, np.full(LANES, bias), m, 3, -128, 127)
@@ -108,12 +108,12 @@ def sums_of(m, most=100_000, bias=0):
     ("sums", "rounded"),
     [
         (sums_of(0.002), True),
-        (sums_of([0.0001, 0.02] * 8), True),  # some sums go up, and some down
-        (sums_of([0.00001, 0.4] * 8, 10_000_000), False),  # the small ones would lose all their bits
-        (sums_of([0.00001, 0.4] * 8, 10), True),  # but not where they are small
-        (sums_of(0.0), True),  # one output
+        (sums_of([0.0001, 0.02] * 8), True),  # some sums are shifted up, and some down
+        (sums_of([0.00001, 0.4] * 8, 10_000_000), False),  # small factors would lose all bits of the sums
+        (sums_of([0.00001, 0.4] * 8, 10), True),  # but not for small sums
+        (sums_of(0.0), True),  # only one output
         (sums_of(-0.002), False),
-        (sums_of(0.00000001, bias=1 << 31), False),  # the reference would leave 32 bits
+        (sums_of(0.00000001, bias=1 << 31), False),  # the reference would need more than 32 bits
         (sums_of(0.0000001, most=(1 << 31) - 1), False),  # so would the unit
         (sums_of(300.0, most=3), False),
     ],
@@ -130,7 +130,7 @@ def test_what_16_bits_cannot_do_well_stays_exact(sums, rounded):
 
 
 def test_the_two_families_differ_in_constants_names_and_costs_alone():
-    """What is computed, when, and how much memory it takes is said in two places."""
+    """Both catalogues state what kernels compute, when, and how much memory they need."""
     exact = {kernel.name: kernel for kernel in make_target(load_board("xcore")).kernels}
     of_16 = [kernel for kernel in target().kernels if kernel.packing.endswith("_vpu16")]
     assert len(of_16) == 4
@@ -145,7 +145,7 @@ def test_the_two_families_differ_in_constants_names_and_costs_alone():
 
 
 def check(case, how, seed):
-    """Runs a case as plans do; how many channels are rounded, and the outputs that there are."""
+    """Runs a case as plans do; returns the number of rounded channels, and the set of outputs."""
     graph, op = case.graph, case.op
     variant = select(target(), graph, op)
     proven = proven_bound(graph, op, variant)
@@ -176,10 +176,10 @@ def test_the_kernels_equal_the_twin_wherever_they_are_placed(kind):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("channels", [32, 40])  # alternating ones; and some side by side
+@pytest.mark.parametrize("channels", [32, 40])  # alternating channels; also adjacent ones
 @pytest.mark.parametrize("kind", [CONV, DEPTHWISE])
 def test_every_output_value_is_made(kind, channels):
-    """-128 among them, which VDEPTH8 does not make, and -127, to which it saturates."""
+    """Also -128, which VDEPTH8 does not compute, and -127, to which it saturates."""
     cin = channels if kind is DEPTHWISE else 1
     made = random_layer(np.random.default_rng(0), kind, Axis(16), Axis(16), cin, channels, bias=False)
     weights, scales = np.full(made.graph.tensors[1].shape, 100, np.int8), np.full(channels, 0.01)

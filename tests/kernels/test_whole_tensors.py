@@ -1,4 +1,4 @@
-"""What is called with addresses and numbers: means, mirrored padding, copies, fills, concatenations."""
+"""Kernels with addresses and numbers as arguments: means, mirror padding, copies, fills, concatenations."""
 
 import ctypes
 from ctypes import byref, c_int32, c_void_p
@@ -52,7 +52,7 @@ def test_mirrored_padding(case):
 
 @st.composite
 def boxes(draw):
-    """(shape of a tensor, a box cut out of it with steps, the order its dimensions are written in)."""
+    """Draws the shape of a tensor, a box in it with steps, and the order in which dimensions are written."""
     rank = draw(st.integers(1, RANK))
     shape = [draw(st.integers(1, 4)) for _ in range(rank)]
     slices = []
@@ -98,7 +98,7 @@ def test_a_fill_writes_every_byte_and_no_other(value, size):
 
 
 def ring(array, shape):
-    """A view of `array`, which holds a part of a tensor of `shape`."""
+    """Returns a view of `array`, a ring buffer with a part of a tensor of `shape`."""
     rows, columns, channels = array.shape
     return View(array.ctypes.data, columns * channels, channels, rows, columns, 0, *shape)
 

@@ -1,4 +1,4 @@
-"""Means on xcore's vector unit, by five threads, and inputs that nothing lies behind."""
+"""Means on xcore's vector unit with five threads, and inputs at the end of mapped memory."""
 
 from collections import Counter
 from ctypes import byref, c_void_p
