@@ -194,7 +194,7 @@ def _address_function(function: str, places: Sequence[str]) -> str:
 
 def _invoke(network: Network, regions: Sequence[Sequence[str]]) -> str:
     """Returns the invoke, which calls the regions in order, and for streamed networks `abandon`."""
-    used = [name for name in ("arena", "second_arena") if any(name in names for names in regions)]
+    arena_names = [name for name in ("arena", "second_arena") if any(name in names for names in regions)]
     calls = []
     for index, names in enumerate(regions):
         call = f"region_{index}({', '.join(names)})"
@@ -221,7 +221,7 @@ static nn_status abandon(int code) {{
 """
     return f"""\
 {abandon * network.is_streamed}nn_status {network.net}_invoke(void) {{
-{_local_arenas(used)}{BUSY}    if (own_arena == NULL) {{
+{_local_arenas(arena_names)}{BUSY}    if (own_arena == NULL) {{
         return NN_ERROR_NOT_INITIALISED;
     }}
 {check_source * network.is_streamed}    running = 1;

@@ -112,12 +112,12 @@ def _deciding_entries(
 ) -> tuple[Flags, Flags]:
     """Returns the entries closest to falling below their output, and those closest to reaching the next."""
     above, below = outputs > limits[0], outputs < limits[1]
-    room, left = real - outputs, outputs + 1 - real
+    room_below, room_above = real - outputs, outputs + 1 - real
     for side in [np.ones(outputs.shape, bool)] if sides is None else [sides > 0, sides < 0]:
         if (above & side).any():
-            above &= ~side | (room < room[above & side].min() + _NEAR)
+            above &= ~side | (room_below < room_below[above & side].min() + _NEAR)
         if (below & side).any():
-            below &= ~side | (left < left[below & side].min() + _NEAR)
+            below &= ~side | (room_above < room_above[below & side].min() + _NEAR)
     return above, below
 
 

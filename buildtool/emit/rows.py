@@ -57,16 +57,16 @@ def table_high(variable: str, position: int, axis: AxisTable, height: int, *, so
     return rows if some or 0 <= scale.offset < scale.of else f"({variable} > 0 ? {rows} : 0)"
 
 
-def table_ready(made: str, position: int, axis: AxisTable, height: int) -> str:
-    """Returns C for the rows that an operator can compute from the first `made` of `height` input rows.
+def table_ready(rows_made: str, position: int, axis: AxisTable, height: int) -> str:
+    """Returns C for the rows that an operator can compute from the first `rows_made` of `height` input rows.
 
     The result may exceed the operator's rows, or be below 0.
     """
     scale = find_scale(axis, height)
     if scale is None:
-        return f"ready_{position}[{made}]"
-    rows = _divide(plus(times(made, scale.of), scale.of - scale.offset - 1), scale.rows)
-    return f"{made} >= {height} ? {len(axis.end)} : {rows}"
+        return f"ready_{position}[{rows_made}]"
+    rows = _divide(plus(times(rows_made, scale.of), scale.of - scale.offset - 1), scale.rows)
+    return f"{rows_made} >= {height} ? {len(axis.end)} : {rows}"
 
 
 def find_scale(axis: AxisTable, height: int) -> Scale | None:
@@ -94,7 +94,7 @@ def _declare_table(name: str, position: int, axis: Axis, height: int) -> list[st
     """Declares the table "needed" or "ready" of an operator, unless a formula replaces it."""
     if not isinstance(axis, AxisTable) or find_scale(axis, height) is not None:
         return []
-    rows = [0, *axis.end] if name == "needed" else [axis.ready(made) for made in range(height + 1)]
+    rows = [0, *axis.end] if name == "needed" else [axis.ready(count) for count in range(height + 1)]
     head = f"static const uint16_t {name}_{position}[{len(rows)}] = {{"
     return ["/* clang-format off */", head, *numbers(map(str, rows), 4), "};", "/* clang-format on */"]
 
@@ -153,13 +153,13 @@ def advance(
 
 def _ready(lanes: Branches, lane: Lane, read: Read) -> str:
     """Returns C for the value of `read.ready`."""
-    made = (
+    rows_made = (
         f"goal_{lanes.lanes[-1].position}" if read.lane == INPUT else f"row_{lanes.lanes[read.lane].position}"
     )
     if isinstance(read.axis, AxisTable):
-        return table_ready(made, lane.position, read.axis, read.height)
+        return table_ready(rows_made, lane.position, read.axis, read.height)
     offset = read.axis.pad - read.axis.kernel + read.axis.stride
-    return f"nn_ready({made}, {read.height}, {lane.height}, {offset}, {read.axis.stride})"
+    return f"nn_ready({rows_made}, {read.height}, {lane.height}, {offset}, {read.axis.stride})"
 
 
 def _declare_needed(lanes: Branches, index: int, name: str) -> list[str]:

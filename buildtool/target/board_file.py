@@ -141,12 +141,12 @@ def _check_bases(emulator: Emulator, memories: Sequence[Memory]) -> None:
     """Checks that the memories in `emulator.bases` exist, have 32-bit addresses there, and do not overlap."""
     bases = dict(emulator.bases)
     check_keys(bases, [memory.name for memory in memories], "emulator.bases.")
-    moved = [replace(memory, base=bases.get(memory.name, memory.base)) for memory in memories]
-    for memory in moved:
+    emulated = [replace(memory, base=bases.get(memory.name, memory.base)) for memory in memories]
+    for memory in emulated:
         if memory.base + memory.size > ADDRESS_END:
             what = f"{memory.size} bytes at {memory.base:#x} are not a 32-bit address range"
             raise Mismatch(what, f"emulator.bases.{memory.name}")
-    _check_apart(moved, {name: f"emulator.bases.{name}" for name in bases})
+    _check_apart(emulated, {name: f"emulator.bases.{name}" for name in bases})
 
 
 def _check_image(image: FlashImage, code: Memory, weights: Memory) -> None:

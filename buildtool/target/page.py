@@ -149,8 +149,8 @@ def _sections() -> Iterator[str]:
         yield from _format_words(head, {word: word.meaning for word in kind})
 
 
-def _format_keys(written: str, about: str, keys: Iterable[Slot]) -> Iterator[str]:
-    yield f"### {f'`{written}`' if written else 'At the top'}\n\n{about}\n"
+def _format_keys(heading: str, about: str, keys: Iterable[Slot]) -> Iterator[str]:
+    yield f"### {f'`{heading}`' if heading else 'At the top'}\n\n{about}\n"
     yield "| key | value | without it | what it means |\n| --- | --- | --- | --- |"
     for slot in keys:
         value, without = words_of(slot)

@@ -125,26 +125,28 @@ def make_target(
     from buildtool.target.cycle_costs import converter, loading, waiting
     from buildtool.target.family import resolve_packings
 
-    chosen = tuple(_load_library(board, name, path) for name, path in (libraries or {}).items())
+    used_libraries = tuple(_load_library(board, name, path) for name, path in (libraries or {}).items())
     folders = _find_kernel_folders(board)
     portable = [name for name, folder in folders.items() if folder.portable]
-    preferred = [*(name for library in chosen for name in library.families)]
+    preferred = [*(name for library in used_libraries for name in library.families)]
     preferred += [*_find_requantising_families(board, requantise), *board.core.families]
     names = [*(name for name in dict.fromkeys(preferred) if name not in portable), *portable]
     by_name = _load_catalogues(names, folders, board)
     catalogues = [by_name[name] for name in names]
     cycles = converter(board.pipeline, catalogues)
-    stated = _read_portable_costs(catalogues, portable)
+    own_costs = _read_portable_costs(catalogues, portable)
     by_ratio: set[str] = set()
     kernels: list[KernelVariant] = []
     for name, catalogue in zip(names, catalogues, strict=True):
         variants = resolve_packings(catalogue, [by_name[other] for other in (*catalogue.uses, *portable)])
         if name in portable:
-            variants = tuple(dataclasses.replace(v, cost=stated.get(v.name, v.cost)) for v in variants)
+            variants = tuple(dataclasses.replace(v, cost=own_costs.get(v.name, v.cost)) for v in variants)
         if cycles:
             by_ratio |= cycles.by_ratio(name, variants)
             variants = waiting(cycles.kernels(name, variants), board)
-        kernels += [_answer_contract(kernel, name, chosen) for kernel in for_core(variants, board.core)]
+        kernels += [
+            _answer_contract(kernel, name, used_libraries) for kernel in for_core(variants, board.core)
+        ]
     routines = [routine for catalogue in catalogues for routine in catalogue.routines]
     _refuse_strange_sources((*kernels, *routines), by_name)
     _refuse_missing_routines(kernels, routines)
@@ -156,7 +158,7 @@ def make_target(
         loading(cycles.costs(costs) if cycles else costs, board),
         tuple(routines),
         tuple(catalogue.family for catalogue in by_name.values()),
-        chosen,
+        used_libraries,
         requantise,
         CostUnit.CYCLES if cycles else CostUnit.ISSUES if board.vector_unit else CostUnit.INSTRUCTIONS,
         frozenset(by_ratio),

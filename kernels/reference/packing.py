@@ -65,8 +65,10 @@ def _add(graph: Graph, op: Op) -> bytes:
     """Packs nn_add_constants, also for int16. SUB negates the second operand's multiplier."""
     first, second, out = _zero_points(graph, op)
     first_factor, (factor, shift), last = add_factors(graph, op)
-    sign, left = -1 if op.kind is OpKind.SUB else 1, ADD_LEFT_SHIFTS[graph.tensors[op.outputs[0]].dtype]
-    return words(first, *first_factor, second, sign * factor, shift, left, out, *last, *clamp(graph, op))
+    sign, left_shift = -1 if op.kind is OpKind.SUB else 1, ADD_LEFT_SHIFTS[graph.tensors[op.outputs[0]].dtype]
+    return words(
+        first, *first_factor, second, sign * factor, shift, left_shift, out, *last, *clamp(graph, op)
+    )
 
 
 def _mul(graph: Graph, op: Op) -> bytes:

@@ -193,8 +193,8 @@ def _outputs(fit: _Fit, sums: Int, whole: Bools) -> Int:
     return np.asarray(np.clip((result + 128 * whole[:, None]) >> 8, -128, 127))
 
 
-def _upper(moved: Int, shift: Int) -> Int:
-    return _element((moved + ((1 << shift) >> 1)) >> shift)
+def _upper(centred: Int, shift: Int) -> Int:
+    return _element((centred + ((1 << shift) >> 1)) >> shift)
 
 
 def _near(fit: _Fit, upper: Int) -> Int:
@@ -464,8 +464,8 @@ def _fit_groups(channels: _Channels, dense: bool, whole: Bools, groups: _Groups)
     remaining = [lanes[lanes >= 0] for lanes in groups.lanes if not is_exact[lanes[lanes >= 0]].all()]
     if not remaining:
         return fit, is_exact
-    chosen = np.concatenate(remaining)
-    finer, finer_exact = _fit_channels(_select_channels(channels, chosen), dense, whole[chosen], 1)
+    members = np.concatenate(remaining)
+    finer, finer_exact = _fit_channels(_select_channels(channels, members), dense, whole[members], 1)
     first = 0
     for lanes in remaining:
         part = slice(first, first + len(lanes))

@@ -44,8 +44,8 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     whole = rewrite(build_graph("ds_cnn"))
     Path(models["heard"]).write_bytes(write_model(by_rows(whole, -128)))
     for name, board, options in NETWORKS:
-        known = str(folder / board) if board.endswith(".toml") else board
-        words = ("build", models.get(name, "ds_cnn"), "--board", known, "--name", name, *options)
+        board_name = str(folder / board) if board.endswith(".toml") else board
+        words = ("build", models.get(name, "ds_cnn"), "--board", board_name, "--name", name, *options)
         assert run([*words, "--bundle", "--out", str(folder / "nets")], session) == 0
     shutil.copytree(Path(__file__).with_name("page"), folder, dirs_exist_ok=True)
     gcc = needs_tool("gcc")
@@ -69,9 +69,9 @@ def test_every_program_of_the_page_gives_the_references_bytes(library: Path) -> 
         source.write_text(text)
         words = [*folders, source, library / "drivers.o", library / "libnn.a", "-o", program]
         subprocess.run([needs_tool(compiler), standard, *STRICT, *words], check=True)
-        done = subprocess.run([program], capture_output=True, text=True, check=False)
-        assert done.returncode == 0, text
-        assert re.findall(SHOWS, done.stdout) == [scores()] * text.count("show("), text
+        process = subprocess.run([program], capture_output=True, text=True, check=False)
+        assert process.returncode == 0, text
+        assert re.findall(SHOWS, process.stdout) == [scores()] * text.count("show("), text
 
 
 def test_the_page_has_its_programs() -> None:

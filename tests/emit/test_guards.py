@@ -67,7 +67,7 @@ def jobs(tmp_path_factory: pytest.TempPathFactory) -> list[Job]:
     (folder / "slow.toml").write_text(SLOW_WEIGHTS)
     (folder / "twin.toml").write_text(twin(1400, 2048))
     rows = {"image": "stream", "objective": "ram"}
-    found = [
+    all_jobs = [
         made("given", pair(1), "host"),
         made("rows", chain(2), "host", **rows),
         made("whole", chain(3), "host", image="stream"),
@@ -76,12 +76,12 @@ def jobs(tmp_path_factory: pytest.TempPathFactory) -> list[Job]:
         made("late", chain(6), str(folder / "slow.toml"), image="stream"),
         made("twin", chain(7), str(folder / "twin.toml"), image="stream"),
     ]
-    plans = {job.sources.net: job.plan for job in found}
+    plans = {job.sources.net: job.plan for job in all_jobs}
     assert any(region.is_streamed for region in plans["rows"].regions)
     assert not plans["whole"].regions[0].is_streamed
     assert plans["state"].states and plans["slow"].loads and plans["late"].loads
     assert len(plans["twin"].arenas) == 2
-    return found
+    return all_jobs
 
 
 def networks(jobs: list[Job]) -> str:
@@ -98,7 +98,7 @@ def networks(jobs: list[Job]) -> str:
         )
         by_rows = job.plan.image == "stream"
         has = {"reset": job.plan.states, "set_row_source": by_rows, "set_loader": job.plan.loads}
-        functions = [f"{net}_{name}" if there else "NULL" for name, there in has.items()]
+        functions = [f"{net}_{name}" if has_function else "NULL" for name, has_function in has.items()]
         sizes = [
             "(const uint32_t[]){" + "".join(f"{macro}_{word}{i}_BYTES, " for i in range(len(tensors))) + "0}"
             for word, tensors in (("INPUT", job.graph.inputs), ("OUTPUT", job.graph.outputs))
@@ -115,8 +115,8 @@ def test_a_network_at_work_is_guarded_and_can_be_ended(jobs: list[Job], tmp_path
     (tmp_path / "src").mkdir()
     (tmp_path / "src" / "networks.inc").write_text(networks(jobs))
     main = Path(__file__).with_name("guards.c").read_text()
-    said = execute(build(jobs, tmp_path, FLAGS, main)).splitlines()
-    outputs = {name: [int(n) for n in values] for name, *values in map(str.split, said)}
+    lines = execute(build(jobs, tmp_path, FLAGS, main)).splitlines()
+    outputs = {name: [int(n) for n in values] for name, *values in map(str.split, lines)}
     assert list(outputs) == [job.sources.net for job in jobs]
     for job in jobs:
         if not job.graph.states:

@@ -165,10 +165,10 @@ def test_another_packing_has_another_layout():
 
 def test_the_emitted_c_holds_the_image_s_layout():
     graph = rewrite(small())
-    made = emit(graph, plan(graph, TARGET), TARGET, "net")
-    assert "image_kind = NET_IMAGE_KIND;" in made.files["net.c"].decode()
-    assert "{NET_LAYOUT, NET_PAYLOAD_BYTES, NET_INPUTS, NET_OUTPUTS}" in made.files["net.h"].decode()
-    values = made.files["net.h"].decode().split("#define NET_LAYOUT")[1].split("{")[1].split("}")[0]
-    assert bytes(map(int, values.split(","))) == made.image.layout
-    assert made.files["net_weights.bin"] == made.image.data
-    assert hashlib.sha256(made.image.layout).digest() != hashlib.sha256(bytes(16)).digest()
+    sources = emit(graph, plan(graph, TARGET), TARGET, "net")
+    assert "image_kind = NET_IMAGE_KIND;" in sources.files["net.c"].decode()
+    assert "{NET_LAYOUT, NET_PAYLOAD_BYTES, NET_INPUTS, NET_OUTPUTS}" in sources.files["net.h"].decode()
+    values = sources.files["net.h"].decode().split("#define NET_LAYOUT")[1].split("{")[1].split("}")[0]
+    assert bytes(map(int, values.split(","))) == sources.image.layout
+    assert sources.files["net_weights.bin"] == sources.image.data
+    assert hashlib.sha256(sources.image.layout).digest() != hashlib.sha256(bytes(16)).digest()

@@ -135,8 +135,8 @@ def test_a_row_of_weights_has_three_five_or_seven(case):
     weights = packed[HEAD + CHANNEL * channels :][: channels * kh * width].reshape(channels, kh, width)
     assert not weights[:, :, kw:].any()
     tensor = case.graph.tensors[case.op.inputs[1]].data
-    kept = weights[:, :, :kw].any(axis=(1, 2))  # the others are now biases
-    np.testing.assert_array_equal(weights[kept, :, :kw], tensor[0].transpose(2, 0, 1)[kept])
+    has_weights = weights[:, :, :kw].any(axis=(1, 2))  # the others are now biases
+    np.testing.assert_array_equal(weights[has_weights, :, :kw], tensor[0].transpose(2, 0, 1)[has_weights])
 
 
 def test_a_packing_that_the_family_has_not_names_the_close_one():

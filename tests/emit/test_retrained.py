@@ -43,7 +43,7 @@ def test_other_weights_scales_and_names_change_the_image_alone(name, mode, tmp_p
     before, after = (files(write_model(g), tmp_path, mode) for g in (graph, twin))
     assert {name for name in before if before[name] != after[name]} == CHANGED
     assert len(before["net_weights.bin"]) == len(after["net_weights.bin"])
-    names = [_names(found["net_arena.json"]) for found in (before, after)]
+    names = [_names(emitted["net_arena.json"]) for emitted in (before, after)]
     assert names[0] != names[1]
     assert all(name.startswith("retrained/") for name in names[1])
 

@@ -69,10 +69,10 @@ def image_of(path: Path) -> Image:
             for name in ("memory", "argument")
             for symbol in table.get_symbol_by_name(name)
         }
-        kept = [s for s in elf.iter_sections() if s["sh_flags"] & SH_FLAGS.SHF_ALLOC and s["sh_size"]]
-        kept = [s for s in kept if "stack" not in s.name]
+        sections = [s for s in elf.iter_sections() if s["sh_flags"] & SH_FLAGS.SHF_ALLOC and s["sh_size"]]
+        sections = [s for s in sections if "stack" not in s.name]
         parts: tuple[list[Range], list[Range]] = ([], [])
-        for section in kept:
+        for section in sections:
             writable = bool(section["sh_flags"] & SH_FLAGS.SHF_WRITE)
             parts[writable].append((section["sh_addr"], section["sh_addr"] + section["sh_size"]))
     return Image(places["memory"], places["argument"], tuple(parts[False]), tuple(parts[True]))
@@ -88,37 +88,41 @@ def traced(firmware: Firmware, calls: Sequence[Call]) -> tuple[list[Done], list[
     watched = f"memory={image.memory[0]}:{image.memory[1] - image.memory[0]}"
     line = runner.with_plugin(runner.command(board, elf), plugin, [watched])
     files, _ = run_program(line, request, what="the traced calls", links=(plugin,))
-    seen = _parsed(files[counting.OUTPUT].decode("ascii"))
-    assert len(seen) == sum(call.repeats for call in calls)
-    return results_of(files["results.bin"], blocks), seen
+    accesses = _parsed(files[counting.OUTPUT].decode("ascii"))
+    assert len(accesses) == sum(call.repeats for call in calls)
+    return results_of(files["results.bin"], blocks), accesses
 
 
 def _parsed(text: str) -> list[Touched]:
-    seen: list[Touched] = []
+    accesses: list[Touched] = []
     for line in text.splitlines():
         *what, first, end = line.split(" ") if line != "call" else ("call", "", "")
         if what == ["call"]:
-            seen.append(Touched())
+            accesses.append(Touched())
             continue
-        getattr(seen[-1], "_".join(what) + "s").append((int(first), int(end)))
-    return seen
+        getattr(accesses[-1], "_".join(what) + "s").append((int(first), int(end)))
+    return accesses
 
 
-def unseen(seen: Touched, done: Done) -> int:
+def unseen(accesses: Touched, done: Done) -> int:
     """Counts bytes that the call changed without a recorded store; 0 unless the emulator misses stores."""
-    stores = _joined(seen.stores)
+    stores = _joined(accesses.stores)
     return sum(not any(first <= int(at) < end for first, end in stores) for at in done.changed())
 
 
-def strange(seen: Touched, given: Sequence[Range], writable: Sequence[Range], image: Image) -> list[str]:
-    """Describes forbidden accesses of a call; in its memory it may load `given` and store `writable`."""
-    pieces = _joined(given)
-    found = [f"loads {r}" for r in _beyond(seen.loads, pieces)]
-    found += [f"stores {r}" for r in _beyond(seen.stores, _joined(writable))]
-    stores = [r for r in seen.outside_stores if any(_meet(r, s) for s in (*image.constant, *image.variable))]
-    loads = [r for r in seen.outside_loads if any(_meet(r, s) for s in image.variable)]
+def strange(
+    accesses: Touched, loadable: Sequence[Range], writable: Sequence[Range], image: Image
+) -> list[str]:
+    """Describes forbidden accesses of a call; in its memory it may load `loadable` and store `writable`."""
+    pieces = _joined(loadable)
+    messages = [f"loads {r}" for r in _beyond(accesses.loads, pieces)]
+    messages += [f"stores {r}" for r in _beyond(accesses.stores, _joined(writable))]
+    stores = [
+        r for r in accesses.outside_stores if any(_meet(r, s) for s in (*image.constant, *image.variable))
+    ]
+    loads = [r for r in accesses.outside_loads if any(_meet(r, s) for s in image.variable)]
     loads = [r for r in loads if not _within(r, image.arguments)]
-    return found + [f"stores at {r[0]:#x}" for r in stores] + [f"loads at {r[0]:#x}" for r in loads]
+    return messages + [f"stores at {r[0]:#x}" for r in stores] + [f"loads at {r[0]:#x}" for r in loads]
 
 
 def _joined(ranges: Sequence[Range]) -> list[Range]:
@@ -148,14 +152,14 @@ def check_accesses(recorder):
     """Runs all calls and records loads and stores; asserts that all are in the call's own data."""
     firmware = recorder.firmware("")
     calls = [r.call for r in recorder.recorded]
-    done, seen = traced(firmware, calls)
+    results, accesses = traced(firmware, calls)
     image = image_of(firmware.image())
     wrong = []
-    for r, left, touched in zip(recorder.recorded, done, seen, strict=True):
-        written = (r.place.offset, r.place.offset + len(r.wanted))
-        words = [trouble] if (trouble := trouble_of(r, left)) else []
-        words += strange(touched, r.call.memory.pieces, (written, r.scratch), image)
-        words += ["stores without a record"] if unseen(touched, left) else []
+    for r, result, touched in zip(recorder.recorded, results, accesses, strict=True):
+        output = (r.place.offset, r.place.offset + len(r.wanted))
+        words = [trouble] if (trouble := trouble_of(r, result)) else []
+        words += strange(touched, r.call.memory.pieces, (output, r.scratch), image)
+        words += ["stores without a record"] if unseen(touched, result) else []
         wrong += [f"{r.note}: {', '.join(words[:4])}"] if words else []
     assert not wrong, f"{len(wrong)} of {len(calls)} calls:\n" + "\n".join(wrong[:8])
 
@@ -176,18 +180,18 @@ WIDE_CONVOLUTIONS = (
 def wide_graphs():
     """Yields int16 networks of one operator."""
     for seed, options in enumerate(WIDE_CONVOLUTIONS):
-        net, given = WideNetBuilder(seed), dict(options)
-        x = net.input((1, *given.pop("image")))
-        yield net.graph([net.conv(x, given.pop("filters"), **given)])
+        net, rest = WideNetBuilder(seed), dict(options)
+        x = net.input((1, *rest.pop("image")))
+        yield net.graph([net.conv(x, rest.pop("filters"), **rest)])
     for seed, (inputs, outputs) in enumerate(((13, 7), (32, 5))):
         net = WideNetBuilder(seed)
         yield net.graph([net.dense(net.input((2, inputs)), outputs)])
 
 
 def mean_cases():
-    found = []
-    collect(means(), 12, lambda case: found.append((case.graph, list(case.inputs))))
-    return found
+    cases = []
+    collect(means(), 12, lambda case: cases.append((case.graph, list(case.inputs))))
+    return cases
 
 
 def recurrent_cases():
@@ -239,8 +243,8 @@ def line_graphs():
 
 def moving(kind, attrs, shapes, out):
     tensors = [activation_tensor(f"x{i}", shape, 0.5, 3) for i, shape in enumerate(shapes)]
-    made = case(kind, attrs, tensors, [], activation_tensor("y", out, 0.5, 3), [])
-    return made.graph
+    new_case = case(kind, attrs, tensors, [], activation_tensor("y", out, 0.5, 3), [])
+    return new_case.graph
 
 
 def line_call(kernel, copy, shift):
@@ -251,11 +255,11 @@ def line_call(kernel, copy, shift):
     data = np.random.default_rng(rank).integers(0, 256, int(np.prod(copy.size)), np.uint8).tobytes()
     read = put_lines(memory, data, shift, starts_of(copy.size, copy.in_stride, copy.in_offset, lines))
     noise = bytes(byte ^ 255 for byte in data)  # each byte differs from the result
-    written = put_lines(memory, noise, shift, starts_of(copy.size, copy.out_stride, copy.out_offset, lines))
-    count = len(data) // len(written)
-    call = Call(kernel.symbol, (geometry, Address(read[0][0]), Address(written[0][0])), memory)
-    wanted = tuple(data[i : i + count] for i in range(0, len(data), count))
-    return WholeCall(kernel, call, written, (0, 0), wanted)
+    outputs = put_lines(memory, noise, shift, starts_of(copy.size, copy.out_stride, copy.out_offset, lines))
+    count = len(data) // len(outputs)
+    call = Call(kernel.symbol, (geometry, Address(read[0][0]), Address(outputs[0][0])), memory)
+    expected = tuple(data[i : i + count] for i in range(0, len(data), count))
+    return WholeCall(kernel, call, outputs, (0, 0), expected)
 
 
 def starts_of(size, strides, offset, lines):
@@ -285,12 +289,12 @@ def put_lines(memory, data, shift, starts):
 def whole_calls(family):
     """Returns calls of kernels for whole tensors, for lines of them, and for int16."""
     target = load_target(BOARDS[family])
-    made = [
+    calls = [
         whole_call(target, graph, inputs, seed)
         for seed, (graph, inputs) in enumerate([*mean_cases(), *recurrent_cases(), *wide_cases()])
     ]
-    made += line_calls(target)
-    return [call for call in made if call.kernel.sources[0].startswith(family + "/")]
+    calls += line_calls(target)
+    return [call for call in calls if call.kernel.sources[0].startswith(family + "/")]
 
 
 def rare_cases():
@@ -333,20 +337,20 @@ def test_nothing_but_what_a_call_was_given_is_touched(family):
 @families
 def test_the_same_of_kernels_of_whole_tensors_and_of_int16(family):
     firmware, calls = windowed_calls(family).firmware(""), whole_calls(family)
-    done, seen = traced(firmware, [made.call for made in calls])
-    for made, left, touched in zip(calls, done, seen, strict=True):
-        assert made.left(left) == made.wanted, made.kernel.name
-        assert unseen(touched, left) == 0, made.kernel.name
-        writable = (*made.written, made.scratch)
-        assert strange(touched, made.call.memory.pieces, writable, image_of(firmware.image())) == [], (
-            made.kernel.name
+    results, accesses = traced(firmware, [whole.call for whole in calls])
+    for whole, result, touched in zip(calls, results, accesses, strict=True):
+        assert whole.left(result) == whole.wanted, whole.kernel.name
+        assert unseen(touched, result) == 0, whole.kernel.name
+        writable = (*whole.written, whole.scratch)
+        assert strange(touched, whole.call.memory.pieces, writable, image_of(firmware.image())) == [], (
+            whole.kernel.name
         )
 
 
 @families
 def test_every_kernel_of_the_family_is_called(family):
     recorder = windowed_calls(family)
-    called = {*recorder.kernels, *(made.kernel.name for made in whole_calls(family))}
+    called = {*recorder.kernels, *(whole.kernel.name for whole in whole_calls(family))}
     kernels = [v for v in recorder.target.kernels if v.sources[0].startswith(family + "/")]
     assert {(v.symbol, v.packing) for v in kernels} == {
         (v.symbol, v.packing) for v in kernels if v.name in called
@@ -362,13 +366,13 @@ def test_an_access_beside_what_was_given_is_seen(family):
     by_size = sorted(recorder.recorded, key=lambda r: r.call.memory.pieces[-1])
     one_each = [*{r.note.split()[0]: r for r in by_size}.values()]  # large ones do not have only padding
     assert len(one_each) == len(recorder.kernels)
-    _, seen = traced(firmware, [r.call for r in one_each])
-    for r, touched in zip(one_each, seen, strict=True):
-        given, written = r.call.memory.pieces, (r.place.offset, r.place.offset + len(r.wanted))
-        assert strange(touched, given, (written, r.scratch), image) == [], r.note
-        assert strange(touched, given, ((written[0], written[1] - 1), r.scratch), image) != [], r.note
-        for piece in given:
-            if piece[0] < piece[1] and not piece[0] <= written[0] < piece[1] and piece != r.scratch:
-                others = [other for other in given if other != piece]
-                found = strange(touched, others, (written, r.scratch), image)
-                assert any(what.startswith("loads") for what in found), (r.note, piece)
+    _, accesses = traced(firmware, [r.call for r in one_each])
+    for r, touched in zip(one_each, accesses, strict=True):
+        loadable, output = r.call.memory.pieces, (r.place.offset, r.place.offset + len(r.wanted))
+        assert strange(touched, loadable, (output, r.scratch), image) == [], r.note
+        assert strange(touched, loadable, ((output[0], output[1] - 1), r.scratch), image) != [], r.note
+        for piece in loadable:
+            if piece[0] < piece[1] and not piece[0] <= output[0] < piece[1] and piece != r.scratch:
+                others = [other for other in loadable if other != piece]
+                messages = strange(touched, others, (output, r.scratch), image)
+                assert any(what.startswith("loads") for what in messages), (r.note, piece)

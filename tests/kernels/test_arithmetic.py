@@ -55,9 +55,9 @@ def shim(tmp_path_factory):
 
     def function(name):
         def call(*arrays):
-            given = [np.ascontiguousarray(array, np.int32) for array in np.broadcast_arrays(*arrays)]
-            result = np.empty_like(given[0])
-            pointers = [array.ctypes.data_as(POINTER(c_int32)) for array in (*given, result)]
+            inputs = [np.ascontiguousarray(array, np.int32) for array in np.broadcast_arrays(*arrays)]
+            result = np.empty_like(inputs[0])
+            pointers = [array.ctypes.data_as(POINTER(c_int32)) for array in (*inputs, result)]
             getattr(library, name)(c_size_t(result.size), *pointers)
             return result
 
@@ -74,8 +74,8 @@ def test_requantisation(shim):
     multipliers = np.where(rng.random(count) < 0.2, rng.integers(0, 2**31, count), multipliers)
     random = (sums(rng, count), multipliers, rng.integers(-31, 31, count))
     value, multiplier, shift = (np.append(a, b) for a, b in zip(grid, random, strict=True))
-    wanted = multiply_by_quantized_multiplier(value, multiplier, shift)
-    np.testing.assert_array_equal(shim["requantise"](value, multiplier, shift), wanted)
+    expected = multiply_by_quantized_multiplier(value, multiplier, shift)
+    np.testing.assert_array_equal(shim["requantise"](value, multiplier, shift), expected)
 
 
 def rounded(product):
@@ -92,8 +92,10 @@ def test_a_dense_layer_rounds_as_doubles_do(shim):
         edges = np.round((np.arange(-256, 256) + 0.5) / real)
         near = np.clip(np.concatenate((edges - 1, edges, edges + 1)), -(2**31), 2**31 - 1)
         value = np.concatenate((near, sums(rng, 500))).astype(np.int64)
-        wanted = np.clip(rounded(value.astype(np.float64) * real), -128, 127)
-        np.testing.assert_array_equal(shim["dense"](value, multiplier, shift, low), wanted, err_msg=str(real))
+        expected = np.clip(rounded(value.astype(np.float64) * real), -128, 127)
+        np.testing.assert_array_equal(
+            shim["dense"](value, multiplier, shift, low), expected, err_msg=str(real)
+        )
 
 
 @pytest.mark.parametrize("scale", [1 / 6, 1 / 3, 0.5, 0.25, 1.0, 2.0, 1 / 96, 0.1, 1 / 1536])
@@ -102,8 +104,8 @@ def test_a_dense_layer_at_its_ties(shim, scale):
     multiplier, low, shift = dense_multiplier(scale)
     near = np.round((np.arange(-128, 127) + 0.5) / scale)
     total = (near[:, None] + np.arange(-2, 3)).reshape(-1)
-    wanted = np.clip(rounded(total * scale), -128, 127)
-    np.testing.assert_array_equal(shim["dense"](total, multiplier, shift, low), wanted)
+    expected = np.clip(rounded(total * scale), -128, 127)
+    np.testing.assert_array_equal(shim["dense"](total, multiplier, shift, low), expected)
 
 
 def test_multipliers_of_real_factors_survive_the_way_to_c(shim):

@@ -66,8 +66,8 @@ def test_every_operator_equals_the_reference(library, board, tmp_path):
     model.write_bytes(write_model(every_operator()))
     exact(model, board, library, inputs=2)
     request = {"kind": "emit", "model": str(model), "board": board, "cmsis_nn": library}
-    used = {Path(source).name for source in handle(request)["kernel_sources"] if "cmsis_nn" in source}
-    assert used == {f"nn_{kind}_s8_cmsis_nn.c" for kind in KINDS}
+    adapters = {Path(source).name for source in handle(request)["kernel_sources"] if "cmsis_nn" in source}
+    assert adapters == {f"nn_{kind}_s8_cmsis_nn.c" for kind in KINDS}
 
 
 @pytest.mark.slow
@@ -103,10 +103,10 @@ SHAPES = [shape for shape in list(itertools.product(*VALUES))[::5] if shape[0] <
 
 def firmware(board, library):
     """Compiles the adapters and the library for a board."""
-    found = cmsis_nn(load_board(board), library)
+    used_library = cmsis_nn(load_board(board), library)
     needed = [kernels_root() / "reference" / f"nn_{kind}_s8.c" for kind in ("add", "mul")]
-    files = (*ADAPTERS, *needed, *map(Path, found.sources))
-    return Firmware(board, "clang", files, tuple(TWINS.values()), found.cflags)
+    files = (*ADAPTERS, *needed, *map(Path, used_library.sources))
+    return Firmware(board, "clang", files, tuple(TWINS.values()), used_library.cflags)
 
 
 def geometry(shape):
@@ -119,31 +119,31 @@ def geometry(shape):
     }
 
 
-def size_calls(known):
+def size_calls(values):
     """Yields the calls of the adapters' three size functions for one shape."""
     memory = Memory()
-    conv = [known[name] for name in ("kh", "kw", "sh", "sw", "dh", "dw", "pt", "pl", "multiplier")]
-    pool = [known[name] for name in ("kh", "kw", "sh", "sw", "pt", "pl")]
+    conv = [values[name] for name in ("kh", "kw", "sh", "sw", "dh", "dw", "pt", "pl", "multiplier")]
+    pool = [values[name] for name in ("kh", "kw", "sh", "sw", "pt", "pl")]
     no_data = (0, 0, 0, 0, 0, 0)
-    source = memory.words(*no_data, known["ih"], known["iw"], known["cin"])
-    made = memory.words(*no_data, known["oh"], known["ow"], known["cout"])
+    source = memory.words(*no_data, values["ih"], values["iw"], values["cin"])
+    result = memory.words(*no_data, values["oh"], values["ow"], values["cout"])
     for question, words in (("conv", conv), ("depthwise", conv), ("avg_pool", pool)):
-        yield Call(TWINS[question], (memory.words(*words), source, made), memory)
+        yield Call(TWINS[question], (memory.words(*words), source, result), memory)
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
 @pytest.mark.parametrize("board", [BOARDS[0], pytest.param(BOARDS[1], marks=pytest.mark.slow)])
 def test_the_planner_gets_the_answer_that_the_board_gets(library, board):
     """The library's functions give the same sizes on this machine and in the firmware."""
-    found = cmsis_nn(load_board(board), library)
+    planned = cmsis_nn(load_board(board), library)
     calls, answers = [], []
-    for known in map(geometry, SHAPES):
-        calls += size_calls(known)
-        answers += [found.ask(question, known) for question in TWINS]
-    wanted = [one.result for one in firmware(board, library).run(calls)]
+    for values in map(geometry, SHAPES):
+        calls += size_calls(values)
+        answers += [planned.ask(question, values) for question in TWINS]
+    expected = [one.result for one in firmware(board, library).run(calls)]
     # A size that depends on the board's compiler may be smaller on the board.
-    assert all(answer >= want for answer, want in zip(answers, wanted, strict=True))
-    assert library != STAND_IN or answers == wanted
+    assert all(answer >= want for answer, want in zip(answers, expected, strict=True))
+    assert library != STAND_IN or answers == expected
     assert len(set(answers)) > 10
 
 
@@ -167,13 +167,13 @@ def conv_scratch(library, board="cortex-m55"):
 
 def test_a_version_that_wants_more_gets_more_and_is_another_target(tmp_path):
     """Version 6 of the library rounds the taps up to a multiple of 16, version 5 to one of 8."""
-    known = conv_scratch(STAND_IN)
+    unchanged = conv_scratch(STAND_IN)
     older = conv_scratch(changed_copy(tmp_path / "older", "((taps + 15) / 16) * 16", "((taps + 7) / 8) * 8"))
     newer = conv_scratch(changed_copy(tmp_path / "newer", "((taps + 15) / 16) * 16", "taps + 1000"))
-    assert (older[0], known[0], newer[0]) == (4 * 48, 4 * 48, 4 * 45 + 1000)
-    assert len({known[1], older[1], newer[1]}) == 3
-    moved = shutil.copytree(STAND_IN, tmp_path / "moved")
-    assert conv_scratch(str(moved)) == known
+    assert (older[0], unchanged[0], newer[0]) == (4 * 48, 4 * 48, 4 * 45 + 1000)
+    assert len({unchanged[1], older[1], newer[1]}) == 3
+    copy = shutil.copytree(STAND_IN, tmp_path / "moved")
+    assert conv_scratch(str(copy)) == unchanged
 
 
 def test_what_the_library_reads_is_a_dependency_of_what_is_emitted(tmp_path):
@@ -238,10 +238,10 @@ def test_a_library_that_changes_behind_a_plan_stops_with_what_was_wanted(tmp_pat
     model = tmp_path / "conv.tflite"
     net = NetBuilder(1)
     model.write_bytes(write_model(net.graph([net.conv(net.input((1, 8, 8, 5)), 4, kernel=(3, 3))])))
-    asked = sizes(copy, (copy / "Include",), mve=True)
+    functions = sizes(copy, (copy / "Include",), mve=True)
     (path,) = copy.rglob("*get_buffer_sizes_s8.c")
     path.write_text(path.read_text().replace("((taps + 15) / 16) * 16", "taps + 1000"))
-    monkeypatch.setattr("buildtool_plugins.cortex_m.cmsis_nn.sizes", lambda *_, **__: asked)
+    monkeypatch.setattr("buildtool_plugins.cortex_m.cmsis_nn.sizes", lambda *_, **__: functions)
     monkeypatch.setattr("buildtool_plugins.cortex_m.cmsis_nn._run_size_function", lambda *_: 192)
     with pytest.raises(ToolError) as caught:
         validate(model, "cortex-m55", str(copy))
@@ -291,8 +291,8 @@ def test_sources_of_other_types_are_left_alone(tmp_path):
         (tmp_path / name).touch()
     target = load_target("cortex-m4", {"cmsis_nn": str(tmp_path)})
     tools = toolchain(target, "")
-    taken = {name for name in names if str(tmp_path / "Source" / name) in tools.objects}
-    assert taken == {name for name, wanted in names.items() if wanted}
+    compiled = {name for name in names if str(tmp_path / "Source" / name) in tools.objects}
+    assert compiled == {name for name, wanted in names.items() if wanted}
     plain = toolchain(load_target("cortex-m4"), "")
     assert tools.objects[: len(plain.objects)] == plain.objects
     assert str(tmp_path / "Include") in tools.cflags and str(tmp_path / "Include") not in plain.cflags

@@ -43,10 +43,10 @@ def predicted(board, model, options):
 def in_instructions(board, plan):
     """Returns a plan's cost by the formulas in instructions."""
     target = make_target(dataclasses.replace(load_board(board), pipeline=None))
-    made = from_bytes(plan["plan"])
+    decoded = from_bytes(plan["plan"])
     graph = load_network(plan["model"], SESSION).graph
-    kernels = target.named(made.kernels)
-    regions = summarize(made, graph, kernels, target.costs, SESSION).regions
+    kernels = target.named(decoded.kernels)
+    regions = summarize(decoded, graph, kernels, target.costs, SESSION).regions
     return sum(region.work.cost for region in regions)
 
 
@@ -92,8 +92,8 @@ def additions_that_lack_channels():
     net = NetBuilder(1, "widened")
     x = net.input((1, 24, 24, 24))
     for channels, before in ((32, 0), (48, 0), (60, 8), (96, 0)):
-        behind = channels - net.shape(x)[3] - before
-        wide = net.pad(x, ((0, 0), (0, 0), (0, 0), (before, behind)))
+        after = channels - net.shape(x)[3] - before
+        wide = net.pad(x, ((0, 0), (0, 0), (0, 0), (before, after)))
         x = net.elementwise(OpKind.ADD, net.input(net.shape(wide)), wide)
     return net.graph([x])
 

@@ -94,11 +94,11 @@ def test_every_placement_leaves_the_same_bytes(family, part):
 @functools.cache
 def mean_calls(family):
     """Returns calls for means over any axes, which read whole tensors."""
-    target, made = load_target(BOARDS[family]), []
-    collect(means(), 60, lambda case: made.append(whole_call(target, case.graph, case.inputs, len(made))))
-    found = [call for call in made if call.kernel.sources[0].startswith(family + "/")]
-    assert len(found) > 40
-    return found
+    target, calls = load_target(BOARDS[family]), []
+    collect(means(), 60, lambda case: calls.append(whole_call(target, case.graph, case.inputs, len(calls))))
+    family_calls = [call for call in calls if call.kernel.sources[0].startswith(family + "/")]
+    assert len(family_calls) > 40
+    return family_calls
 
 
 @pytest.mark.parametrize(
@@ -114,11 +114,11 @@ def mean_calls(family):
 def test_means_over_any_axes(family, board, toolchain):
     with recording(family) as recorder:
         firmware = recorder.firmware(toolchain, board)
-    done = firmware.run([made.call for made in mean_calls(family)])
-    for made, left in zip(mean_calls(family), done, strict=True):
-        assert made.left(left) == made.wanted
-        ((first, end),) = made.written
-        changed = left.changed()
+    results = firmware.run([whole.call for whole in mean_calls(family)])
+    for whole, result in zip(mean_calls(family), results, strict=True):
+        assert whole.left(result) == whole.wanted
+        ((first, end),) = whole.written
+        changed = result.changed()
         assert np.all((changed >= first) & (changed < end))
 
 

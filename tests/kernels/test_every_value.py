@@ -48,18 +48,18 @@ def sums(count, family):
     """Returns the sums at and next to every half, from the smallest to the largest."""
     near = [value * count + count // 2 + off for value in range(-128, 128) for off in (-1, 0, 1)]
     ends = [-128 * count, 127 * count]
-    found = np.unique(np.clip([*near, *ends], *ends))
+    values = np.unique(np.clip([*near, *ends], *ends))
     # The vector unit needs a multiple of four channels.
-    return np.resize(found, len(found) // 4 * 4) if family == XCORE else found
+    return np.resize(values, len(values) // 4 * 4) if family == XCORE else values
 
 
-def pooled(wanted, count, rows=1):
+def pooled(totals, count, rows=1):
     """A pool of `count` pixels in `rows` rows; each channel has a sum of its own."""
-    low, more = np.divmod(wanted, count)
+    low, more = np.divmod(totals, count)
     values = np.where(np.arange(count)[:, None] < more, low + 1, low).astype(np.int8)
-    shape = (1, rows, count // rows, len(wanted))
+    shape = (1, rows, count // rows, len(totals))
     attrs = PoolAttrs((rows, count // rows), (1, 1), Pad(), Activation.NONE)
-    more = {"out": (1, 1, 1, len(wanted)), "scales": (0.5, 0.5), "points": (3, 3)}
+    more = {"out": (1, 1, 1, len(totals)), "scales": (0.5, 0.5), "points": (3, 3)}
     return unary(OpKind.AVERAGE_POOL_2D, attrs, shape, values.reshape(shape), **more)
 
 
@@ -67,9 +67,9 @@ def check_sums(family, toolchain, counts):
     with comparing(family) as compared:
         for count, rows in [*((count, 1) for count in counts), (4, 2)]:
             total = sums(count, family)
-            found = run_whole(pooled(total, count, rows)).reshape(-1).astype(int)
+            outputs = run_whole(pooled(total, count, rows)).reshape(-1).astype(int)
             halves = np.abs(total) + count // 2
-            np.testing.assert_array_equal(found, np.sign(total) * (halves // count))
+            np.testing.assert_array_equal(outputs, np.sign(total) * (halves // count))
     assert compared.kernels.total() == len(counts) + 1
     compared.check(toolchain)
 
@@ -104,8 +104,8 @@ def test_clamps_on_every_path(family, toolchain):
         cases = [(kind, kernel, {5: 32, 16: 36, 33: 68}[count]) for kind, kernel, count in cases]
     with comparing(family) as compared:
         for case in cases:
-            found = run_whole(clamped(*case))
-            assert (found.min(), found.max()) == (5 - 16, 5 + 16)
+            outputs = run_whole(clamped(*case))
+            assert (outputs.min(), outputs.max()) == (5 - 16, 5 + 16)
     assert family != XCORE or compared.kernels.total() == len(cases)
     compared.check(toolchain)
 
@@ -193,14 +193,14 @@ def test_sums_at_the_edges_of_their_factors_are_litert_s():
     for seed in range(24):
         kind = (OpKind.ADD, OpKind.SUB)[seed // 2 % 2]
         points = tuple(np.random.default_rng(seed).integers(-128, 128, 3).tolist())
-        made = every_pair(kind, edge_scales(seed), points, (NONE, RELU, RELU6)[seed % 3], (1, 1, 16384, 4))
-        block = pack(made.graph, made.op, select(load_target("xcore"), made.graph, made.op))
+        pair = every_pair(kind, edge_scales(seed), points, (NONE, RELU, RELU6)[seed % 3], (1, 1, 16384, 4))
+        block = pack(pair.graph, pair.op, select(load_target("xcore"), pair.graph, pair.op))
         linear += np.abs(np.frombuffer(block, "<i2", 8, 60).astype(int)).max() > 32_700
         with on_host("xcore", XCORE) as family:
-            found = run_whole(made)
+            outputs = run_whole(pair)
         assert family.kernels.total() == 1
-        wanted = run_graph(made.graph, made.inputs)[made.op.outputs[0]]
-        np.testing.assert_array_equal(found.reshape(-1), wanted.reshape(-1))
+        expected = run_graph(pair.graph, pair.inputs)[pair.op.outputs[0]]
+        np.testing.assert_array_equal(outputs.reshape(-1), expected.reshape(-1))
     assert linear > 1
 
 
@@ -223,11 +223,11 @@ def leaky(alpha, scales, dtype):
 @pytest.mark.parametrize("dtype", [DType.INT16, DType.INT8])
 def test_every_value_of_a_negative_slope_is_rounded_as_litert_rounds_it(dtype):
     for alpha, scales in itertools.product(ALPHAS, SCALES):
-        made = leaky(alpha, scales, dtype)
-        wanted = run_graph(made.graph, made.inputs)[1]
-        assert len(np.unique(wanted)) > 3
-        for result in (execute(made.graph, made.inputs)[1], run_plain(made.graph, made.inputs[0])):
-            np.testing.assert_array_equal(result, wanted, err_msg=f"{alpha} {scales}")
+        layer = leaky(alpha, scales, dtype)
+        expected = run_graph(layer.graph, layer.inputs)[1]
+        assert len(np.unique(expected)) > 3
+        for result in (execute(layer.graph, layer.inputs)[1], run_plain(layer.graph, layer.inputs[0])):
+            np.testing.assert_array_equal(result, expected, err_msg=f"{alpha} {scales}")
 
 
 def even_row(classes, last=5):

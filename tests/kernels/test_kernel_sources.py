@@ -63,9 +63,12 @@ ELSEWHERE = [
 
 def check(family, objects):
     """Checks that kernels need only their listed files and the runtime, and that they have no variables."""
-    found = {source: symbols(made) for source, made in zip(family_files(family), objects, strict=True)}
-    assert not [source.name for source, each in found.items() if each.variables]
-    assert needed_outside(family, found) <= RUNTIME[family]
+    symbols_of = {
+        source: symbols(object_file)
+        for source, object_file in zip(family_files(family), objects, strict=True)
+    }
+    assert not [source.name for source, each in symbols_of.items() if each.variables]
+    assert needed_outside(family, symbols_of) <= RUNTIME[family]
 
 
 @pytest.mark.parametrize(("family", "board", "tool"), BOARDS)
@@ -80,8 +83,8 @@ def test_nor_on_other_cores_and_at_other_levels(family, compiler, flags, tmp_pat
     files, select = family_files(family), ("-mthumb",) if compiler.startswith("arm-") else ()
     words = (*select, *WARNINGS, "-Wa,--fatal-warnings", *flags, f"-I{KERNELS / 'include'}", "-c")
     command = [needs_tool(compiler), *words, *map(str, files)]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    process = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert process.returncode == 0, process.stderr
     if "-O2" not in flags:
         check(family, [tmp_path / f"{source.stem}.o" for source in files])
 
@@ -102,11 +105,13 @@ def test_a_file_holds_one_public_function_and_its_scratch_twin(family):
 def test_assembly_names_the_functions_that_it_holds_and_their_sizes(tmp_path):
     """So stack frames can be read from the code, and a linker can drop unused functions."""
     assembly = sorted((KERNELS / "cortex_m_mve").glob("*.S"))
-    for source, made in zip(assembly, kernel_objects("cortex-m55", "clang", assembly, tmp_path), strict=True):
+    for source, object_file in zip(
+        assembly, kernel_objects("cortex-m55", "clang", assembly, tmp_path), strict=True
+    ):
         text = source.read_text()
         begun, ended = (set(re.findall(rf"^ +{word} +(nn_\w+)$", text, re.M)) for word in ("function", "end"))
-        found = symbols(made)
-        assert found.functions == begun, source.name
+        own_symbols = symbols(object_file)
+        assert own_symbols.functions == begun, source.name
         assert begun <= ended, source.name
         assert all(name.startswith("nn_mve_") for name in begun)
 
@@ -119,9 +124,9 @@ FILES = [*(ROOT / "kernels").rglob("*.[ch]"), *(ROOT / "examples" / "third_party
 def test_only_outputs_become_writable():
     asked_for = re.compile(r"\bnn_out_(?:data|row|pixel)\(([^,)]*)")
     of_an_output = re.compile(r"(?:const nn_view \*|&?(?:\w+->)?)out")
-    asked = {(path.name, view) for path in FILES for view in asked_for.findall(path.read_text())}
-    assert len(asked) > 40
-    assert not {(name, view) for name, view in asked if not of_an_output.fullmatch(view)}
+    uses = {(path.name, view) for path in FILES for view in asked_for.findall(path.read_text())}
+    assert len(uses) > 40
+    assert not {(name, view) for name, view in uses if not of_an_output.fullmatch(view)}
 
 
 def test_no_kernel_casts_the_const_of_a_view_away():

@@ -27,8 +27,8 @@ def check(family, cases):
     with recording(family) as recorder:
         for name, make in cases.items():
             case = make()
-            wanted = run_graph(case.graph, case.inputs)[case.op.outputs[0]]
-            np.testing.assert_array_equal(run_whole(case), wanted, err_msg=name)
+            expected = run_graph(case.graph, case.inputs)[case.op.outputs[0]]
+            np.testing.assert_array_equal(run_whole(case), expected, err_msg=name)
     recorder.check("")
     return recorder
 
@@ -100,10 +100,10 @@ def test_the_same_on_the_vector_unit_and_the_lx106(family):
     cases = [LONG["conv of 512 products, -128"], LONG["conv of all products"], LONG["dense of all products"]]
     cases.append(lambda: elementwise(OpKind.ADD, (1, 2), 65544, 65544))
     if family == "xcore_vpu":
-        with on_host("xcore", family) as served:
+        with on_host("xcore", family) as on_unit:
             for make in cases:
                 run_whole(make())
-        assert served.kernels.total() == len(cases)
+        assert on_unit.kernels.total() == len(cases)
         return
     averages = [LONG[f"average of 90000 times {value}"] for value in (-128, 127)]
     with recording(family) as recorder:
@@ -149,13 +149,13 @@ def wide_layers():
 def test_wide_layers_of_other_kinds_are_exact(family):
     target, calls = load_target(BOARDS[family]), []
     for graph, inputs in wide_layers():
-        made = whole_call(target, graph, inputs)
-        calls += [made] if made.kernel.sources[0].startswith(family + "/") else []
+        whole = whole_call(target, graph, inputs)
+        calls += [whole] if whole.kernel.sources[0].startswith(family + "/") else []
     assert len(calls) == 11  # the depthwise layer of 512 taps uses plain C: its sums may not fit in 32 bits
     with recording(family) as recorder:
         firmware = recorder.firmware("")
-    for made, done in zip(calls, firmware.run([made.call for made in calls]), strict=True):
-        assert made.left(done) == made.wanted, made.kernel.name
+    for whole, result in zip(calls, firmware.run([whole.call for whole in calls]), strict=True):
+        assert whole.left(result) == whole.wanted, whole.kernel.name
 
 
 PLAIN = "depthwise_conv2d_reference"

@@ -46,8 +46,8 @@ def test_lines_from_anywhere_to_anywhere(family):
         ends = [type(places[-1])(places[-1].offset + first) for first in (source, sink)]
         calls.append(Call(SYMBOLS[family], (geometry, *ends), memory))
     with recording(family) as recorder:
-        done = recorder.firmware("clang").run(calls)
-    for box, place, one in zip(BOXES, places, done, strict=True):
-        np.testing.assert_array_equal(one.array(place, (BYTES,)), left(before, box), str(box))
-        changed = one.changed()
+        results = recorder.firmware("clang").run(calls)
+    for box, place, result in zip(BOXES, places, results, strict=True):
+        np.testing.assert_array_equal(result.array(place, (BYTES,)), left(before, box), str(box))
+        changed = result.changed()
         assert np.all((changed >= place.offset) & (changed < place.offset + BYTES)), box

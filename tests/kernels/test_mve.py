@@ -38,11 +38,11 @@ SCALE = 1 / 3  # of the input, so that factors need all their bits
 def zero_weights(kind, scales, bias, activation):
     cin, points = CHANNELS if kind is OpKind.DEPTHWISE_CONV_2D else 1, (0, ZERO_POINT)
     rng = np.random.default_rng(0)
-    made = kernelcases.layer(
+    base = kernelcases.layer(
         rng, kind, kernelcases.Axis(1), kernelcases.Axis(1), cin, CHANNELS, activation, points=points
     )
-    nothing, values = (np.zeros(data.shape, np.int8) for data in (made.graph.tensors[1], made.inputs[0]))
-    return kernelcases.changed(made, nothing, bias, scales, steps=(SCALE, 1.0), values=values)
+    nothing, values = (np.zeros(data.shape, np.int8) for data in (base.graph.tensors[1], base.inputs[0]))
+    return kernelcases.changed(base, nothing, bias, scales, steps=(SCALE, 1.0), values=values)
 
 
 def layer(kind, seed, exponents, activation, greatest=INT32_MAX):
@@ -61,14 +61,14 @@ def layer(kind, seed, exponents, activation, greatest=INT32_MAX):
     bias = np.clip(bias + rng.choice([0, 0, -1, 1], CHANNELS), INT32_MIN, INT32_MAX)
     anything = rng.integers(INT32_MIN, INT32_MAX, CHANNELS, endpoint=True) >> rng.integers(0, 32, CHANNELS)
     bias = np.clip(np.where(rng.random(CHANNELS) < 0.5, bias, anything), ~greatest, greatest)
-    made = zero_weights(kind, scales, bias, activation)
+    case = zero_weights(kind, scales, bias, activation)
     wrong = 0
     if kind is not OpKind.FULLY_CONNECTED:
         high = saturating_rounding_doubling_high_mul(bias << np.maximum(factors[:, 1], 0), multipliers)
         up = (high + ((np.int64(1) << right) >> 1)) >> right
-        wanted = multiply_by_quantized_multiplier(bias, multipliers, factors[:, 1])
-        wrong = int(np.sum((up != wanted) & (np.abs(wanted) < 120)))
-    return made, wrong
+        expected = multiply_by_quantized_multiplier(bias, multipliers, factors[:, 1])
+        wrong = int(np.sum((up != expected) & (np.abs(expected) < 120)))
+    return case, wrong
 
 
 def fixed_point(case):
@@ -95,7 +95,7 @@ def test_halves_are_rounded_as_the_reference_rounds_them(toolchain):
                     np.testing.assert_array_equal(run_whole(case).reshape(-1), fixed_point(case))
                     modes.add((kind, mode_of(recorder, case)))
     assert wrong > 150
-    kinds = {kind: {mode for known, mode in modes if known is kind} for kind, _ in modes}
+    kinds = {kind: {mode for other, mode in modes if other is kind} for kind, _ in modes}
     assert kinds == {OpKind.CONV_2D: {PLAIN, ODD, GENERAL}, OpKind.DEPTHWISE_CONV_2D: {PLAIN, GENERAL}}
     recorder.check(toolchain)
 
@@ -122,13 +122,13 @@ def steep(seed, kernel, columns, activation):
     """A depthwise layer with small values, and with factors both below and above 1."""
     rng, channels = np.random.default_rng(seed), 36
     axes = (kernelcases.Axis.same(size, kernel, 1) for size in (5, columns))
-    made = kernelcases.layer(
+    base = kernelcases.layer(
         *(rng, OpKind.DEPTHWISE_CONV_2D, *axes, channels, channels, activation), points=(0, -7)
     )
     weights = rng.integers(-3, 4, (1, kernel, kernel, channels)).astype(np.int8)
     bias, scales = rng.integers(-30, 30, channels), 2.0 ** rng.uniform(-4, 1, channels)
-    values = rng.integers(-5, 6, made.inputs[0].shape).astype(np.int8)
-    return kernelcases.changed(made, weights, bias, scales, steps=(1.0, 1.0), values=values)
+    values = rng.integers(-5, 6, base.inputs[0].shape).astype(np.int8)
+    return kernelcases.changed(base, weights, bias, scales, steps=(1.0, 1.0), values=values)
 
 
 @functools.cache
@@ -168,8 +168,8 @@ def test_means_of_many_extremes(toolchain):
         geometry = memory.words(1, 1, *six([9]), *six([1]), *six([600]), *six([9]))
         constants = memory.words(0, 0, 1 << 30, -9)  # a sum over 1024
         x, out = memory.put(np.full((600, 9), value, np.int8), align=1), memory.room(9, align=1)
-        (done,) = firmware.run([Call("nn_mean_s8_mve", (geometry, constants, x, out), memory)])
-        assert set(done.array(out, (9,)).tolist()) == {round(value * 600 / 1024)}
+        (result,) = firmware.run([Call("nn_mean_s8_mve", (geometry, constants, x, out), memory)])
+        assert set(result.array(out, (9,)).tolist()) == {round(value * 600 / 1024)}
 
 
 @compilers

@@ -136,7 +136,7 @@ EVERY = [
 
 @pytest.mark.parametrize(("name", "kind"), EVERY)
 def test_families_give_the_plain_kernels_bytes(name, kind):
-    modelled, used = MODELLED[name], Counter()
+    modelled, kernels = MODELLED[name], Counter()
 
     def run(drawn):
         case, how, seed = drawn
@@ -144,9 +144,9 @@ def test_families_give_the_plain_kernels_bytes(name, kind):
         with on_host(modelled.board, modelled.family, modelled.threads) as family:
             contract = select(family.target, case.graph, case.op).overlap
             np.testing.assert_array_equal(run_placed(case, how, seed, contract), expected)
-        used.update(family.kernels)
+        kernels.update(family.kernels)
 
     collect(
         st.tuples(modelled.kinds[kind], st.sampled_from(WAYS), st.integers(0, 999)), modelled.examples, run
     )
-    assert used.total() > modelled.least.get(kind, modelled.examples // 3)
+    assert kernels.total() > modelled.least.get(kind, modelled.examples // 3)

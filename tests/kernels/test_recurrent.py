@@ -45,19 +45,19 @@ def _steps_equal(board: str, graph: Graph, seed: int) -> bool:
     kernel = getattr(_library(family, ending), variant.symbol)
     kernel.restype = None
     block, scratch = constants(pack(graph, op, variant)), _room(scratch_bytes(variant, graph, op))
-    held = initially(graph)
-    states = [_room(value.nbytes) for value in held]
-    for state, value in zip(states, held, strict=True):
+    state_values = initially(graph)
+    states = [_room(value.nbytes) for value in state_values]
+    for state, value in zip(states, state_values, strict=True):
         state[:-GUARD] = value.reshape(-1).view(np.uint8)
     result = graph.tensors[op.outputs[0]]
     for value in inputs_for_steps(graph, 4, seed):
-        values = execute(graph, [value], held)
-        held, out = next_held(graph, values), _room(result.size)
+        values = execute(graph, [value], state_values)
+        state_values, out = next_held(graph, values), _room(result.size)
         arguments = [byref(geometry(graph, op)), *map(_address, (block, value, *states, out))]
         kernel(*arguments, *([_address(scratch)] if variant.scratch != "0" else []))
         np.testing.assert_array_equal(out[: result.size].view(np.int8), values[op.outputs[0]].reshape(-1))
-        for state, wanted in zip(states, held, strict=True):
-            np.testing.assert_array_equal(state[:-GUARD], wanted.reshape(-1).view(np.uint8))
+        for state, expected in zip(states, state_values, strict=True):
+            np.testing.assert_array_equal(state[:-GUARD], expected.reshape(-1).view(np.uint8))
         for memory in (out, scratch, *states):
             assert (memory[-GUARD:] == 0x55).all()
     return True

@@ -107,18 +107,18 @@ class Flash:
     def content(self):
         return ctypes.string_at(self.start, self.chip.slots * self.chip.slot)
 
-    def _spend(self, at, wanted):
+    def _spend(self, at, content):
         """Performs one operation, completely or in part; none without power."""
         if self.left <= 0:
             return 1
         self.left -= 1
         self.done += 1
         if self.left == 0 and self.torn is not None:
-            before = ctypes.string_at(self.start + at, len(wanted))
+            before = ctypes.string_at(self.start + at, len(content))
             # each bit that should change has its old or its new value
-            pairs = zip(before, wanted, strict=True)
-            wanted = bytes(b ^ ((b ^ w) & self.torn.getrandbits(8)) for b, w in pairs)
-        ctypes.memmove(self.start + at, wanted, len(wanted))
+            pairs = zip(before, content, strict=True)
+            content = bytes(b ^ ((b ^ w) & self.torn.getrandbits(8)) for b, w in pairs)
+        ctypes.memmove(self.start + at, content, len(content))
         return 0
 
     def _erase(self, _context, at):
@@ -130,10 +130,10 @@ class Flash:
         assert at % unit == 0
         empty = ctypes.string_at(self.start + at, unit) == b"\xff" * unit
         assert empty or self.left <= 0, "programmed twice"
-        wanted = ctypes.string_at(data, unit)
+        content = ctypes.string_at(data, unit)
         if at <= self.stuck < at + unit:
-            wanted = wanted[: self.stuck - at] + b"\xff" + wanted[self.stuck - at + 1 :]
-        return self._spend(at, wanted)
+            content = content[: self.stuck - at] + b"\xff" + content[self.stuck - at + 1 :]
+        return self._spend(at, content)
 
     def _read(self, _context, at, to, count):
         ctypes.memmove(to, self.start + at, count)
@@ -152,8 +152,8 @@ class Flash:
 
     def update(self, data, pieces=100, layout=MINE):
         """Updates as an application does, up to the first error; returns the status."""
-        state, wanted = (ctypes.c_uint8 * 128)(), Kind.of(layout)
-        status = self.library.nn_slots_begin(state, byref(self.description), byref(wanted))
+        state, kind = (ctypes.c_uint8 * 128)(), Kind.of(layout)
+        status = self.library.nn_slots_begin(state, byref(self.description), byref(kind))
         for begin in range(0, len(data), pieces):
             if status == OK:
                 part = data[begin : begin + pieces]
@@ -321,10 +321,14 @@ WRONG = {"slots": (1, 17), "slot": (1024, 1540), "program": (24, 0), "erase": (0
 @pytest.mark.parametrize(("name", "value"), [(name, value) for name in WRONG for value in WRONG[name]])
 def test_slots_that_cannot_be_are_refused(name, value):
     flash = Flash(Chip(), runtime("gcc"), image(1))
-    made = dataclasses.replace(Chip(), **{name: value})
-    found = flash.description
-    found.slots, found.slot_bytes = made.slots, made.slot
-    found.erase_bytes, found.program_bytes, found.memory_bytes = made.erase, made.program, made.memory
+    chip = dataclasses.replace(Chip(), **{name: value})
+    description = flash.description
+    description.slots, description.slot_bytes = chip.slots, chip.slot
+    description.erase_bytes, description.program_bytes, description.memory_bytes = (
+        chip.erase,
+        chip.program,
+        chip.memory,
+    )
     assert flash.picked() == (SLOTS, b"")
     assert flash.update(image(2)) == SLOTS
     assert flash.done == 0
@@ -351,8 +355,8 @@ def test_newest_goes_from_slot_to_slot():
     chip, library = Chip(slots=3), runtime("gcc")
     content = b"".join(image(n, n).ljust(chip.slot, b"\xff") for n in (6, 8, 7))
     flash = Flash(chip, library, content)
-    tried, slot, found = c_uint32(0), c_uint32(0), []
+    tried, slot, slots = c_uint32(0), c_uint32(0), []
     library.nn_slots_newest.argtypes = [c_void_p, c_void_p, POINTER(c_uint32), POINTER(c_uint32)]
     while library.nn_slots_newest(byref(flash.description), byref(Kind.of(MINE)), tried, slot) == OK:
-        found.append(slot.value)
-    assert found == [1, 2, 0]
+        slots.append(slot.value)
+    assert slots == [1, 2, 0]

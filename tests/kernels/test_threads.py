@@ -35,16 +35,16 @@ def driver(tmp_path):
         words = (*WATCHED, "-std=gnu99", *flags, *folders, *sources)
         command = [needs_tool("clang"), *words, "-o", program]
         subprocess.run(command, check=True, capture_output=True)
-        done = subprocess.run([program], capture_output=True, text=True, timeout=120)
-        return done.returncode, done.stdout + done.stderr
+        process = subprocess.run([program], capture_output=True, text=True, timeout=120)
+        return process.returncode, process.stdout + process.stderr
 
     return run
 
 
 @slow
 def test_kernels_over_their_input_have_no_races(driver):
-    status, said = driver("-DNN_THREADS=5")
-    assert status == 0, said
+    status, output = driver("-DNN_THREADS=5")
+    assert status == 0, output
 
 
 @slow
@@ -54,8 +54,8 @@ def test_a_race_would_be_found(driver, tmp_path):
     blind = text.replace("nn_clear(call, call->in) && nn_clear(call, call->in2)", "1")
     assert blind != text
     (tmp_path / "nn_split.h").write_text(blind)
-    status, said = driver("-DNN_THREADS=5", f"-I{tmp_path}")
-    assert status == 66 and "data race" in said
+    status, output = driver("-DNN_THREADS=5", f"-I{tmp_path}")
+    assert status == 66 and "data race" in output
 
 
 HOOK = """
@@ -115,10 +115,10 @@ def test_a_network_is_exact_and_has_no_races(residual, options, monkeypatch):
 
 def test_the_plan_counts_each_thread_s_scratch(residual):
     """So each piece has scratch of its own."""
-    found = {}
+    sizes = {}
     for threads in (1, 2, 5):
         request = {"kind": "plan", "model": str(residual), "board": "xcore", "threads": threads}
         buffers = handle({**request, "options": {"strategy": "layerwise"}})["buffers"]
-        found[threads] = [buffer["size"] for buffer in buffers if buffer["kind"] == "scratch"]
-    assert found[1] and found[2] == [2 * size for size in found[1]]
-    assert found[5] == [5 * size for size in found[1]]
+        sizes[threads] = [buffer["size"] for buffer in buffers if buffer["kind"] == "scratch"]
+    assert sizes[1] and sizes[2] == [2 * size for size in sizes[1]]
+    assert sizes[5] == [5 * size for size in sizes[1]]

@@ -57,23 +57,23 @@ def layer(rng, count=64):
     zero_point = int(rng.integers(-128, 128))
     low = int(rng.choice([-128, -128, min(zero_point, 100)]))
     inside = rng.uniform(low - 4, 131, (20, count))  # outputs
-    found = np.rint((inside - zero_point) / m - bias)
-    found = np.clip(np.concatenate(([least], [most], found)), least, most).astype(np.int64)
-    return Sums(least, most, bias, m, zero_point, low, 127), found
+    samples = np.rint((inside - zero_point) / m - bias)
+    samples = np.clip(np.concatenate(([least], [most], samples)), least, most).astype(np.int64)
+    return Sums(least, most, bias, m, zero_point, low, 127), samples
 
 
 def test_no_sum_is_farther_off_than_is_proven_and_some_are_nearly_as_far():
     rng, near, exact = np.random.default_rng(5), [], 0
     for _ in range(60):
-        sums, found = layer(rng)
+        sums, samples = layer(rng)
         factors = choose_factors(sums)
         multipliers = np.array([quantize_multiplier(float(m)) for m in sums.m]).T
-        want = multiply_by_quantized_multiplier(found + sums.bias, *multipliers) + sums.zero_point
-        z = rounded_sums(factors, found, slice(len(sums.m)))
-        made = np.clip(np.floor(z + 0.5), sums.low, sums.high)
-        off = np.abs(made - np.clip(want, sums.low, sums.high))[:, factors.rounded]
+        want = multiply_by_quantized_multiplier(samples + sums.bias, *multipliers) + sums.zero_point
+        z = rounded_sums(factors, samples, slice(len(sums.m)))
+        outputs = np.clip(np.floor(z + 0.5), sums.low, sums.high)
+        off = np.abs(outputs - np.clip(want, sums.low, sums.high))[:, factors.rounded]
         assert off.max(initial=0) <= PACKING.STEPS
-        v = (found + sums.bias) * sums.m + sums.zero_point
+        v = (samples + sums.bias) * sums.m + sums.zero_point
         # values beyond the unit's 16 bits are also beyond the limits
         inside = (v >= sums.low) & (v <= sums.high) & (np.abs(z) < 127.9) & factors.rounded
         error = np.where(inside, np.abs(z - v), 0).max(axis=0)
@@ -86,13 +86,13 @@ def test_no_sum_is_farther_off_than_is_proven_and_some_are_nearly_as_far():
 
 def test_the_arrays_are_what_the_instructions_give():
     rng = np.random.default_rng(6)
-    sums, found = layer(rng, LANES)
+    sums, samples = layer(rng, LANES)
     factors = choose_factors(sums)
     assert factors.rounded.all()
-    z = rounded_sums(factors, found, slice(LANES))
+    z = rounded_sums(factors, samples, slice(LANES))
     for lane in range(LANES):
         numbers = [int(getattr(factors, name)[lane]) for name in ("down", "up", "factor", "bias")]
-        for acc, each in zip(found[:, lane] + factors.start[lane], z[:, lane], strict=True):
+        for acc, each in zip(samples[:, lane] + factors.start[lane], z[:, lane], strict=True):
             for whole in (True, False):
                 assert output(int(acc), *numbers, whole) == min(np.floor(each + 0.5), 127)
 
@@ -154,12 +154,12 @@ def check(case, how, seed):
     factors, lanes = PACKING.factors_of(graph, op), PACKING.lanes_of(op, proven.channels)
     want = expected(graph, op, case.inputs[0], factors, *lanes)
     with on_host("xcore", KERNELS, target=target()):
-        made = run_placed(case, how, seed, variant.overlap)
-    np.testing.assert_array_equal(made, want)
+        outputs = run_placed(case, how, seed, variant.overlap)
+    np.testing.assert_array_equal(outputs, want)
     (exact,) = execute_op(graph, op, {op.inputs[0]: case.inputs[0]})
-    off = np.abs(made.astype(int) - exact)
+    off = np.abs(outputs.astype(int) - exact)
     assert off.max() <= proven.steps
-    return proven.rounded, set(np.unique(made).tolist())
+    return proven.rounded, set(np.unique(outputs).tolist())
 
 
 @pytest.mark.slow
@@ -181,9 +181,9 @@ def test_the_kernels_equal_the_twin_wherever_they_are_placed(kind):
 def test_every_output_value_is_made(kind, channels):
     """Also -128, which VDEPTH8 does not compute, and -127, to which it saturates."""
     cin = channels if kind is DEPTHWISE else 1
-    made = random_layer(np.random.default_rng(0), kind, Axis(16), Axis(16), cin, channels, bias=False)
-    weights, scales = np.full(made.graph.tensors[1].shape, 100, np.int8), np.full(channels, 0.01)
+    case = random_layer(np.random.default_rng(0), kind, Axis(16), Axis(16), cin, channels, bias=False)
+    weights, scales = np.full(case.graph.tensors[1].shape, 100, np.int8), np.full(channels, 0.01)
     values = np.repeat(BYTES.reshape(1, 16, 16, 1), cin, axis=3)
-    made = changed(made, weights, None, scales, steps=(1.0, 1.0), values=values)
-    rounded, outputs = check(made, "whole", 0)
+    case = changed(case, weights, None, scales, steps=(1.0, 1.0), values=values)
+    rounded, outputs = check(case, "whole", 0)
     assert rounded == channels and outputs == set(range(-128, 128))

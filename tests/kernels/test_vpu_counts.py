@@ -58,9 +58,9 @@ class CountsInC(ctypes.Structure):
 @functools.cache
 def counting_library():
     files = [*sorted((ckernels.KERNELS / FAMILY).glob("*.c")), *ckernels.sources()]
-    made = ckernels.compile_library(files, ["-DNN_VPU_COUNT"])
-    made.nn_vpu_counted.restype = CountsInC
-    return made
+    library = ckernels.compile_library(files, ["-DNN_VPU_COUNT"])
+    library.nn_vpu_counted.restype = CountsInC
+    return library
 
 
 def counts(case):
@@ -90,22 +90,22 @@ def macs(case):
 )
 def test_multiplying_takes_at_most_1_3_times_what_the_unit_could(case):
     """The unit's limit is 32 products per issue, for whole chunks of inputs and groups of outputs."""
-    found = counts(case)
-    assert 10 * LIMIT * found.mac <= 13 * macs(case)
-    assert found.mac * LIMIT >= macs(case)
+    issues = counts(case)
+    assert 10 * LIMIT * issues.mac <= 13 * macs(case)
+    assert issues.mac * LIMIT >= macs(case)
     # exactly: for each 32 inputs one load, and 16 products with a row
-    assert found.mac == macs(case) // (CHUNK * LANES) * (1 + LANES)
+    assert issues.mac == macs(case) // (CHUNK * LANES) * (1 + LANES)
 
 
 def test_requantisation_takes_no_more_than_was_said():
     """VPU issues for 16 outputs without products: 3 for biases and type, then requantisation, stores."""
     case = convolution(8, 64, 64, 1)
-    found, groups = counts(case), 4
-    assert found.vpu - found.mac - 1 <= 8 * 8 * groups * (3 + 13 + 2) + groups * READY
+    issues, groups = counts(case), 4
+    assert issues.vpu - issues.mac - 1 <= 8 * 8 * groups * (3 + 13 + 2) + groups * READY
     case = depthwise(8, 64, 3)
-    found = counts(case)
-    assert found.mac == 8 * 8 * groups * 2 * 9
-    assert found.vpu - found.mac <= 8 * 8 * groups * (3 + 13 + 9) + groups * READY
+    issues = counts(case)
+    assert issues.mac == 8 * 8 * groups * 2 * 9
+    assert issues.vpu - issues.mac <= 8 * 8 * groups * (3 + 13 + 9) + groups * READY
 
 
 @pytest.mark.parametrize(
@@ -120,9 +120,9 @@ def test_requantisation_takes_no_more_than_was_said():
 )
 def test_a_convolution_takes_at_most_1_3_times_what_the_unit_could(case):
     """All the unit's issues count, and padding counts as products."""
-    found, pixels = counts(case), features(case.graph, case.op)
+    issues, pixels = counts(case), features(case.graph, case.op)
     products = pixels["oh"] * pixels["ow"] * pixels["cout"] * pixels["kh"] * pixels["kw"] * pixels["cin"]
-    assert 10 * LIMIT * found.vpu <= 13 * products
+    assert 10 * LIMIT * issues.vpu <= 13 * products
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def test_costs_are_the_issues_that_are_counted(case, within):
     """The formulas are for sums of more than 16 bits; smaller sums need 4 issues less per group."""
     with on_host(BOARD, FAMILY) as family:
         variant = family.select(case.graph, case.op)
-    own, found = family.target.board.core.threads, counts(case)
+    own, issues = family.target.board.core.threads, counts(case)
     assert f"({own} > 1)" in variant.cost
     formula = variant.cost.replace(f" {own})", " 1)").replace(f"({own} > 1)", "0")  # of a single thread
-    assert abs(evaluate(formula, features(case.graph, case.op)) / (found.vpu + found.scalar) - 1) <= within
+    assert abs(evaluate(formula, features(case.graph, case.op)) / (issues.vpu + issues.scalar) - 1) <= within

@@ -34,9 +34,9 @@ class Registers(ctypes.Structure):
 
 @functools.cache
 def model():
-    found = compile_library([DRIVER]).vpu_driver
-    found.restype = None
-    return found
+    function = compile_library([DRIVER]).vpu_driver
+    function.restype = None
+    return function
 
 
 def split(data, bits):
@@ -96,8 +96,8 @@ def described(name, bits, r, d, c, memory, argument):
     if name in elementwise:
         return joined([bounded(value, bits) for value in elementwise[name]()], bits), d, c, memory
     if name in ("vldr", "vldd", "vldc"):
-        kept = [memory if name[-1] == own else old for own, old in zip("rdc", (r, d, c), strict=True)]
-        return *kept, memory
+        registers = [memory if name[-1] == own else old for own, old in zip("rdc", (r, d, c), strict=True)]
+        return *registers, memory
     if name in ("vstr", "vstd", "vstc"):
         return r, d, c, {"r": r, "d": d, "c": c}[name[-1]]
     if name == "vstrpv":
@@ -161,8 +161,8 @@ def check(name, bits, rng):
     )
     room = (ctypes.c_uint32 * 8).from_buffer_copy(memory)
     model()(OPERATIONS.index(name), ctypes.byref(state), room, argument)
-    found = bytes(state.r), bytes(state.d), bytes(state.c), bytes(room)
-    assert found == described(name, bits, r, d, c, memory, argument), (name, bits, argument)
+    result = bytes(state.r), bytes(state.d), bytes(state.c), bytes(room)
+    assert result == described(name, bits, r, d, c, memory, argument), (name, bits, argument)
 
 
 @pytest.mark.parametrize("bits", TYPES)
@@ -217,5 +217,5 @@ for name in ("vstd", "vlmaccr", "vstrpv"):
 def test_an_address_between_words_stops_the_program(tmp_path):
     folders = [str(Path(__file__).parent), str(ROOT / "tests" / "support")]
     command = [sys.executable, "-c", FAULTS, *folders]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["False", "True", "True", "True"] * 3
+    process = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert process.stdout.split() == ["False", "True", "True", "True"] * 3

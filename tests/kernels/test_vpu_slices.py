@@ -34,9 +34,9 @@ ACTIVATIONS = {"linear": (Activation.NONE, 11), "relu": (Activation.RELU, -40)}
 def layer(seed, inputs, channels, activation, even=UNIT, odd=UNIT, stride=1, mixed=0.0):
     """A layer of 7 x 5 outputs with these factors in even and odd channels; `mixed`: the share of others."""
     rng = np.random.default_rng(seed)
-    chosen, zero_point = ACTIVATIONS[activation]
+    function, zero_point = ACTIVATIONS[activation]
     rows, columns = (Axis(size * stride, 1, stride) for size in (7, 5))
-    case = random_layer(rng, CONV, rows, columns, inputs, channels, chosen, points=(5, zero_point))
+    case = random_layer(rng, CONV, rows, columns, inputs, channels, function, points=(5, zero_point))
     is_odd = np.arange(channels) % 2 > 0
     logs = np.where(is_odd, rng.uniform(*odd, channels), rng.uniform(*even, channels))
     logs = np.where(rng.random(channels) < mixed, rng.uniform(*UNIT, channels), logs)
@@ -78,8 +78,8 @@ def in_slices(case, variant, width, threads=1, margin=NONE):
     for first in range(0, channels, width):
         count = min(width, channels - first)
         own = slice_of(block, cut, channels, first, count)
-        beside = Margin(margin.before + first, margin.behind + channels - first - count)
-        out, _ = part_view(pixels, beside, 0, rows, columns)
+        outer = Margin(margin.before + first, margin.behind + channels - first - count)
+        out, _ = part_view(pixels, outer, 0, rows, columns)
         views, window = map(byref, (source, out)), byref((c_int32 * 4)(0, rows, 0, columns))
         geometry = byref(ckernels.geometry(case.graph, case.op))
         function(geometry, c_void_p(own.ctypes.data), *views, window, None, first)
@@ -125,8 +125,8 @@ def test_threads_share_slices():
     case = CASES["one kind"]
     with on_host(BOARD, FAMILY) as family:
         variant = family.select(case.graph, case.op)
-    made = in_slices(case, variant, 8, threads=5)
-    np.testing.assert_array_equal(made, run_whole(case).reshape(case.out_shape[1:]))
+    output = in_slices(case, variant, 8, threads=5)
+    np.testing.assert_array_equal(output, run_whole(case).reshape(case.out_shape[1:]))
 
 
 @slow

@@ -245,15 +245,15 @@ BLOCKS = {
     '["3K"]': "blocks are powers of two",
     '["16K", "64K"]': "blocks are powers of two, at multiples of their size",
 }
-PLACES = [(f"[image]\n{text}\n", told) for text, told in IMAGES.items()]
-PLACES += [(f"[memory.flash]\nerase_blocks = {text}", told) for text, told in BLOCKS.items()]
+PLACES = [(f"[image]\n{text}\n", message) for text, message in IMAGES.items()]
+PLACES += [(f"[memory.flash]\nerase_blocks = {text}", message) for text, message in BLOCKS.items()]
 
 
-@pytest.mark.parametrize(("text", "told"), PLACES)
-def test_a_place_in_flash_that_cannot_be_is_refused(tmp_path, text, told):
+@pytest.mark.parametrize(("text", "message"), PLACES)
+def test_a_place_in_flash_that_cannot_be_is_refused(tmp_path, text, message):
     with pytest.raises(TargetError) as caught:
         load_board(own_board(tmp_path, text, "nucleo-f412zg"))
-    assert told in str(caught.value)
+    assert message in str(caught.value)
     assert caught.value.path.endswith("mine.toml")
 
 
@@ -297,14 +297,14 @@ op = { a = { b = 1 } }
 def keys(value, before=""):
     if not isinstance(value, dict):
         return []
-    named = [(f"{before}{key}", inner) for key, inner in value.items()]
-    return [key for name, inner in named for key in (name, *keys(inner, f"{name}."))]
+    entries = [(f"{before}{key}", inner) for key, inner in value.items()]
+    return [key for name, inner in entries for key in (name, *keys(inner, f"{name}."))]
 
 
 def test_every_key_is_found_where_it_stands():
     lines = TEXT.splitlines()
-    found = {key: place(TEXT, key) for key in keys(tomllib.loads(TEXT))}
-    assert {key: lines[line - 1][column - 1 :].split()[0] for key, (line, column) in found.items()} == {
+    places = {key: place(TEXT, key) for key in keys(tomllib.loads(TEXT))}
+    assert {key: lines[line - 1][column - 1 :].split()[0] for key, (line, column) in places.items()} == {
         "title": "title",
         "quoted key": '"quoted',
         "list": "list",

@@ -84,9 +84,9 @@ def test_a_speed_that_cannot_be_is_refused(tmp_path, old, new, says, hint):
 
 
 def test_a_board_that_names_a_model_says_by_whose_word_its_branches_are_counted():
-    named = [board for board in map(load_board, board_names()) if board.pipeline]
-    assert len(named) > 6
-    for board in named:
+    boards = [board for board in map(load_board, board_names()) if board.pipeline]
+    assert len(boards) > 6
+    for board in boards:
         assert board.pipeline is not None
         assert board.pipeline.source
         assert board.core.isa.startswith(("armv7e-m", "armv8", "rv32"))
@@ -140,9 +140,9 @@ def test_what_is_reserved_stays_in_the_memory_that_the_file_names(tmp_path):
 
 
 def test_the_order_of_memories_and_their_number_make_another_target():
-    asked = ["psram", "sram", "psram,sram", "sram,psram"]
-    targets = [load_target(TargetChoice("mps2-an500", arena_in=names)) for names in asked]
-    assert len({planning_digest(target) for target in targets}) == len(asked)
+    choices = ["psram", "sram", "psram,sram", "sram,psram"]
+    targets = [load_target(TargetChoice("mps2-an500", arena_in=names)) for names in choices]
+    assert len({planning_digest(target) for target in targets}) == len(choices)
     assert planning_digest(targets[0]) == planning_digest(load_target(TargetChoice("mps2-an500")))
 
 
@@ -160,12 +160,12 @@ def test_the_order_of_memories_and_their_number_make_another_target():
     ],
 )
 def test_what_cannot_hold_an_arena_is_refused_and_the_others_are_named(board, names, why):
-    known = load_board(board)
-    error = refusal(known, names)
+    loaded = load_board(board)
+    error = refusal(loaded, names)
     assert why in error.text
-    told = [dict(hint.settings)["arena_in"] for hint in error.hints]
-    assert None in told
-    assert {name for name in told if name} <= set(arena_memories(known)) - {known.arena}
+    suggested = [dict(hint.settings)["arena_in"] for hint in error.hints]
+    assert None in suggested
+    assert {name for name in suggested if name} <= set(arena_memories(loaded)) - {loaded.arena}
 
 
 def test_of_an_arena_that_is_too_large_the_memories_with_room_are_named(tmp_path):

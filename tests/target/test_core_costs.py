@@ -117,14 +117,14 @@ def test_formulas_of_kernels_see_the_number():
     kernel = KernelVariant(
         "ADD", "k", "f", ("x/k.c",), when="threads > 1", scratch="threads * cin", cost="oh // threads"
     )
-    (found,) = for_core([kernel], load_board("host").core.with_threads(4))
-    assert (found.when, found.scratch, found.cost) == ("4 > 1", "4 * cin", "oh // 4")
+    (result,) = for_core([kernel], load_board("host").core.with_threads(4))
+    assert (result.when, result.scratch, result.cost) == ("4 > 1", "4 * cin", "oh // 4")
 
 
 def test_a_build_s_commands_name_the_number_that_was_asked_for():
-    asked = {"kind": "describe", "board": "xcore", "model": "ds_cnn"}
-    words = handle({**asked, "threads": 2})["commands"]["validate"]
+    request = {"kind": "describe", "board": "xcore", "model": "ds_cnn"}
+    words = handle({**request, "threads": 2})["commands"]["validate"]
     assert words[words.index("--threads") + 1] == "2"
-    assert "--threads" not in handle(asked)["commands"]["validate"]
-    compiled = [place["file"]["path"] for g in handle(asked)["groups"] for place in g["sources"]]
+    assert "--threads" not in handle(request)["commands"]["validate"]
+    compiled = [place["file"]["path"] for g in handle(request)["groups"] for place in g["sources"]]
     assert any(path.endswith("runtime/nn_parallel.c") for path in compiled)

@@ -40,14 +40,14 @@ def family(folder, text=FILE, names=("add_fast", "mul_fast")):
 
 
 def test_what_has_no_formula_is_converted(tmp_path):
-    made = converter(PIPELINE, [family(tmp_path / "fast")])
-    assert made is not None
-    assert [kernel.cost for kernel in made.kernels("fast", [ADD, MUL])] == [
+    costs_converter = converter(PIPELINE, [family(tmp_path / "fast")])
+    assert costs_converter is not None
+    assert [kernel.cost for kernel in costs_converter.kernels("fast", [ADD, MUL])] == [
         "7 * outputs",
         "1.5 * (3 + outputs)",
     ]
-    assert made.by_ratio("fast", [ADD, MUL]) == {"mul_fast"}
-    costs = made.costs(Costs(call="10", move="bytes"))
+    assert costs_converter.by_ratio("fast", [ADD, MUL]) == {"mul_fast"}
+    costs = costs_converter.costs(Costs(call="10", move="bytes"))
     assert (costs.call, costs.move) == ("1.5 * (10)", "8 + bytes")
 
 
@@ -55,10 +55,10 @@ def test_a_family_without_a_file_has_the_ratio_of_the_first_that_has_one(tmp_pat
     fast, plain = (
         family(tmp_path / name, FILE.replace("1.5", r)) for name, r in (("fast", "2"), ("plain", "4"))
     )
-    made = converter(PIPELINE, [Catalogue(KernelFamily("library", tmp_path)), fast, plain])
-    assert made is not None
-    assert [made.ratio(name) for name in ("library", "fast", "plain")] == [2, 2, 4]
-    assert [kernel.cost for kernel in made.kernels("library", [MUL])] == ["2 * (3 + outputs)"]
+    costs_converter = converter(PIPELINE, [Catalogue(KernelFamily("library", tmp_path)), fast, plain])
+    assert costs_converter is not None
+    assert [costs_converter.ratio(name) for name in ("library", "fast", "plain")] == [2, 2, 4]
+    assert [kernel.cost for kernel in costs_converter.kernels("library", [MUL])] == ["2 * (3 + outputs)"]
 
 
 @pytest.mark.parametrize("model", ["", "cortex-m7", "../costs/cortex-m4", "nothing/cortex-m4"])
@@ -84,12 +84,12 @@ def test_other_models_have_no_cycles(tmp_path, model):
     ],
 )
 def test_a_mistake_is_told_with_its_place(tmp_path, text, words, line):
-    with pytest.raises(TargetError) as told:
+    with pytest.raises(TargetError) as caught:
         converter(PIPELINE, [family(tmp_path / "fast", text, ["add_fast"])])
-    message = str(told.value).replace("\n", " ")
+    message = str(caught.value).replace("\n", " ")
     assert re.search(words, message), message
     assert "cortex-m4.toml" in message
-    assert told.value.line == line
+    assert caught.value.line == line
 
 
 @pytest.mark.parametrize("name", board_names())
@@ -118,7 +118,7 @@ def test_plans_by_other_formulas_are_others():
     target = make_target(M4)
     same_text = dataclasses.replace(target, cost_unit=CostUnit.INSTRUCTIONS)
     in_instructions = make_target(dataclasses.replace(M4, pipeline=None))
-    assert len({planning_digest(one) for one in (target, same_text, in_instructions)}) == 3
+    assert len({planning_digest(each) for each in (target, same_text, in_instructions)}) == 3
 
 
 def reading(size, speed, cache_bytes):
@@ -127,8 +127,8 @@ def reading(size, speed, cache_bytes):
     cache = Cache("c", 32, data_bytes=cache_bytes)
     board = dataclasses.replace(M4, memories=tuple(memories), caches=(cache,))
     kernel = dataclasses.replace(ADD, cost="0", constants=str(size), passes="10")
-    (made,) = waiting([kernel], board)
-    return float(evaluate(made.cost, {}))
+    (slower,) = waiting([kernel], board)
+    return float(evaluate(slower.cost, {}))
 
 
 def test_constants_in_slow_flash_are_waited_for():

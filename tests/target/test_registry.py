@@ -106,25 +106,25 @@ def make(monkeypatch):
 
 
 def test_a_target_has_the_kernels_of_its_families_in_order_and_portable_ones_last(tmp_path, make):
-    offered = families(tmp_path, "fast", "plain", "faster")
+    folders = families(tmp_path, "fast", "plain", "faster")
     for names, expected in [
         (("faster", "fast"), ["faster", "fast", "plain"]),
         ((), ["plain"]),
         (("plain", "fast"), ["fast", "plain"]),
     ]:
-        target = make(names, offered)
+        target = make(names, folders)
         assert [k.name for k in target.kernels] == expected
         assert target.source("plain/s.c") == tmp_path / "plain" / "s.c"
     with pytest.raises(TargetError, match="no kernels 'fastest'") as caught:
-        make(["fastest"], offered)
+        make(["fastest"], folders)
     assert caught.value.hint == "did you mean 'faster'?"
 
 
 def test_what_a_portable_kernel_costs_is_said_by_the_core_s_own_family(tmp_path, make):
-    offered = families(tmp_path, "fast", "plain", "slow")
+    folders = families(tmp_path, "fast", "plain", "slow")
 
     def cost(*names):
-        return {k.name: k.cost for k in make(names, offered).kernels}["plain"]
+        return {k.name: k.cost for k in make(names, folders).kernels}["plain"]
 
     plain = cost()
     for name, formula in (("fast", "3 + outputs"), ("slow", "9 * outputs")):
@@ -145,27 +145,27 @@ def test_what_a_portable_kernel_costs_is_said_by_the_core_s_own_family(tmp_path,
     ],
 )
 def test_a_cost_of_no_portable_kernel_is_an_error(tmp_path, make, line, text, hint):
-    offered = families(tmp_path, "mine", "plain")
+    folders = families(tmp_path, "mine", "plain")
     path = tmp_path / "mine" / "catalogue.toml"
     path.write_text(line + "\n" + path.read_text())
     with pytest.raises(TargetError, match=text) as caught:
-        make(["mine"], offered)
+        make(["mine"], folders)
     assert str(path) in str(caught.value)
     assert caught.value.hint == hint
 
 
 def test_a_family_s_files_come_with_those_of_the_families_it_uses(tmp_path, make):
-    offered = families(tmp_path, "mine", uses='uses = ["helper"]\n') + families(tmp_path, "helper", "plain")
-    target = make(["mine"], offered)
+    folders = families(tmp_path, "mine", uses='uses = ["helper"]\n') + families(tmp_path, "helper", "plain")
+    target = make(["mine"], folders)
     assert [k.name for k in target.kernels] == ["mine", "plain"]
     assert {family.name for family in target.families} == {"mine", "helper", "plain"}
 
 
 def test_a_source_of_a_family_that_is_not_used_is_an_error(tmp_path, make):
-    offered = families(tmp_path, "mine", "other")
+    folders = families(tmp_path, "mine", "other")
     (tmp_path / "mine" / "catalogue.toml").write_text(KERNEL.format("mine", "other"))
     with pytest.raises(TargetError, match=r"source 'other/s\.c' of s is in a family") as caught:
-        make(["mine"], offered)
+        make(["mine"], folders)
     assert caught.value.hint == 'uses = ["other"] in its catalogue.toml'
 
 
@@ -177,11 +177,11 @@ def test_two_families_of_one_name_are_an_error(tmp_path, make):
 def test_constants_that_no_routine_reads_are_an_error(tmp_path, make):
     """A kernel with a packing of its own needs a routine that reads this packing to finish a pooling."""
     own = [folder for plugin in registry._own_plugins().values() for folder in plugin.kernel_families()]
-    offered = families(tmp_path, "mine")
+    folders = families(tmp_path, "mine")
     kernel = KERNEL.format("mine", "mine").replace("ADD", "MEAN") + "packing = 'strange'\n"
     (tmp_path / "mine" / "catalogue.toml").write_text("[packing.strange]\nbytes = '4'\n" + kernel)
     with pytest.raises(TargetError, match="no routine 'finish' for MEAN reads packing 'strange'"):
-        make(["mine"], own, offered)
+        make(["mine"], own, folders)
 
 
 def test_the_shipped_catalogues_name_files_that_exist():

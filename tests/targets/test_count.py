@@ -145,10 +145,10 @@ def test_instructions_are_those_that_the_plain_counter_counts(board, tool):
 
 
 def test_blocks_add_up_to_the_instructions():
-    found = timed_blocks()
-    sizes = [thumb_instructions(code) for code in found.blocks]
+    executed = timed_blocks()
+    sizes = [thumb_instructions(code) for code in executed.blocks]
     for who, instructions in [(0, 1 + LOOP * 6), (1, 1 + 10 * 3), (2, 1 + PASSES * (1 + 3 * WORDS + 2))]:
-        assert sum(ran.times * sizes[ran.block] for ran in found.work[who].ran) == instructions
+        assert sum(ran.times * sizes[ran.block] for ran in executed.work[who].ran) == instructions
 
 
 def thumb_instructions(code):
@@ -207,13 +207,13 @@ def test_waiting_for_data_is_what_the_model_of_the_memory_says(tmp_path, more, w
 
 
 def test_code_is_fetched_by_words_of_the_bus_or_once_by_lines(tmp_path):
-    path, found = tmp_path / "slow.toml", []
+    path, waits = tmp_path / "slow.toml", []
     for more in ("", 'cache = "l"\n[cache.l]\nline_bytes = 16\ncode_bytes = "1K"'):
         path.write_text(SLOW.replace("psram", "flash") + more)
         (wait,) = timed_blocks(str(path)).work[0].waited
         assert (wait.memory, wait.data) == ("flash", 0)
-        found.append(wait.code)
-    by_words, by_lines = found
+        waits.append(wait.code)
+    by_words, by_lines = waits
     loop = 4 * 4 + 2 * 2  # bytes: a MUL of two bytes or four, SUBS and BNE
     assert LOOP * 6 * (loop // 2 // 4) <= by_words <= LOOP * 6 * (loop // 4 + 2)
     assert by_lines in (9, 2 * 9, 3 * 9)
@@ -248,13 +248,13 @@ ran -1 1 2 0
 
 def test_blocks_that_run_only_together_are_one():
     """The third block is also entered from elsewhere; the fourth did not run in an invoke."""
-    found = counting.parse_blocks(TEXT, load_board("cortex-m4"))
-    assert found.blocks == (bytes.fromhex("00bf00bf00bf"), bytes.fromhex("fee7"))
-    assert found.work == {
+    executed = counting.parse_blocks(TEXT, load_board("cortex-m4"))
+    assert executed.blocks == (bytes.fromhex("00bf00bf00bf"), bytes.fromhex("fee7"))
+    assert executed.work == {
         OUTSIDE: Work((Ran(0, 2, 0), Ran(1, 1, 0))),
         0: Work((Ran(0, 6, 0), Ran(1, 7, 3))),
     }
-    assert found.invokes == 2
+    assert executed.invokes == 2
 
 
 @pytest.mark.parametrize("line", [b"block 4 12 0x\n", b"ran 0 1 2\n", b"reads 0 0 1 1 1\n"])

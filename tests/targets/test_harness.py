@@ -79,8 +79,8 @@ def test_what_ends_a_run_is_told(board, tool, inputs, timeout, says):
 def test_a_trace_build_hands_over_every_tensor_in_order(board, tool):
     choice, elf = one_set("echo")[:8], probe(board, tool, "-DNN_TRACE")
     result = run(board, elf, one_set("echo"), one_set("echo"), extra=("trace.bin",))
-    one = struct.pack("<III", 7, 0, 8) + choice + struct.pack("<III", 9, 0, 16) + ECHOED
-    assert result.files["trace.bin"] == 2 * one
+    trace = struct.pack("<III", 7, 0, 8) + choice + struct.pack("<III", 9, 0, 16) + ECHOED
+    assert result.files["trace.bin"] == 2 * trace
 
 
 # The probe's action and its argument, the exit code, and the message.

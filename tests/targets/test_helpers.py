@@ -80,9 +80,9 @@ def library(tmp_path_factory):
 
 def function(library, name, result, *kinds):
     """Returns a function of a library, with the types of its result and arguments set."""
-    found = getattr(library, "test" + name)
-    found.restype, found.argtypes = result, kinds
-    return found
+    helper = getattr(library, "test" + name)
+    helper.restype, helper.argtypes = result, kinds
+    return helper
 
 
 @pytest.mark.parametrize("name", HELPERS)

@@ -39,10 +39,10 @@ def test_every_section_lies_in_the_memory_of_its_role(board, tool):
             ".nn_arena": "arena", ".nn_weights": "weights",
         }  # fmt: skip
         for section, role in roles.items():
-            found = elf.get_section_by_name(section)
-            assert found is not None, section
-            assert found["sh_size"] > 0, section
-            assert inside(target, role, found["sh_addr"], found["sh_size"]), section
+            header = elf.get_section_by_name(section)
+            assert header is not None, section
+            assert header["sh_size"] > 0, section
+            assert inside(target, role, header["sh_addr"], header["sh_size"]), section
         assert elf.get_section_by_name(".stack")["sh_size"] == target.stack_bytes + 256
         assert elf.get_section_by_name(".nn_weights").data()[:16] == bytes(range(16))
         loaded = [s for s in elf.iter_segments() if s["p_type"] == "PT_LOAD" and s["p_memsz"]]
@@ -110,21 +110,21 @@ def test_without_espressifs_gcc_the_esp32_is_planned_and_emitted_and_a_build_say
         assert cli.run(["emit", "ds_cnn", "--board", board, "--out", str(tmp_path / board)]) == 0
     assert (tmp_path / "esp32-s3/ds_cnn.c").is_file()
     assert cli.run(["build", "ds_cnn", "--board", "esp32-s3", "--out", str(tmp_path / "built")]) == 1
-    said = capsys.readouterr().err
-    assert "the compiler xtensa-esp32s3-elf-gcc was not found" in said
-    assert "crosstool-NG" in said
+    errors = capsys.readouterr().err
+    assert "the compiler xtensa-esp32s3-elf-gcc was not found" in errors
+    assert "crosstool-NG" in errors
     assert not (tmp_path / "built").exists()
 
 
 @pytest.mark.slow
 def test_with_a_stand_in_for_espressifs_gcc_an_image_is_built_and_not_run(tmp_path, monkeypatch):
     """The LX106's compiler has the other's name: this tests the commands, not what they produce."""
-    named = tmp_path / "bin/xtensa-esp32-elf-gcc"
-    named.parent.mkdir()
+    compiler = tmp_path / "bin/xtensa-esp32-elf-gcc"
+    compiler.parent.mkdir()
     for tool in ("gcc", "ar"):
         real = needs_tool(GCC["xtensa"]).removesuffix("gcc") + tool
-        script(named.with_name(f"xtensa-esp32-elf-{tool}"), f'exec {real} "$@"')
-    monkeypatch.setenv("PATH", f"{named.parent}{os.pathsep}{os.environ['PATH']}")
+        script(compiler.with_name(f"xtensa-esp32-elf-{tool}"), f'exec {real} "$@"')
+    monkeypatch.setenv("PATH", f"{compiler.parent}{os.pathsep}{os.environ['PATH']}")
     built_and_not_run("esp32", "gcc", "EM_XTENSA", {".text": "irom", ".nn_weights": "drom", ".bss": "dram"})
 
 
@@ -134,8 +134,8 @@ def built_and_not_run(name, tool, machine, sections):
         image = ELFFile(file)
         assert image["e_machine"] == machine
         for section, memory in sections.items():
-            found, there = image.get_section_by_name(section), board.memory(memory)
-            assert there.base <= found["sh_addr"] < there.base + there.size
+            header, place = image.get_section_by_name(section), board.memory(memory)
+            assert place.base <= header["sh_addr"] < place.base + place.size
     with pytest.raises(ToolError, match=f"board '{name}' has no emulator"):
         plugin(board).run(board, elf, RunRequest({}, ()))
 

@@ -25,11 +25,11 @@ LE = bytes.fromhex("0ff005c8")  # le lr, some label before
 @pytest.fixture(scope="module")
 def timer_of():
     def find_one(board):
-        found = find_timer(load_board(board))
-        if isinstance(found, str):
-            pytest.skip(f"needs llvm-mca: {found}")
-        assert isinstance(found, llvm.LlvmMca)
-        return found
+        timer = find_timer(load_board(board))
+        if isinstance(timer, str):
+            pytest.skip(f"needs llvm-mca: {timer}")
+        assert isinstance(timer, llvm.LlvmMca)
+        return timer
 
     return find_one
 
@@ -120,11 +120,11 @@ def test_llvm_mca_is_the_one_of_clangs_number(tmp_path, monkeypatch, number, ski
     fake_clang(tmp_path, number, monkeypatch)
     for name in ("llvm-mca-16", f"llvm-mca-{number}", f"llvm-mc-{number}"):
         script(tmp_path / name, "")
-    found = find_timer(load_board("cortex-m4"))
-    assert isinstance(found, llvm.LlvmMca)
-    assert found.mca == str(tmp_path / f"llvm-mca-{number}")
-    assert found.skips == skips
-    assert found.identity == f"llvm-mca {number}.1.0, -mcpu=cortex-m4"
+    timer = find_timer(load_board("cortex-m4"))
+    assert isinstance(timer, llvm.LlvmMca)
+    assert timer.mca == str(tmp_path / f"llvm-mca-{number}")
+    assert timer.skips == skips
+    assert timer.identity == f"llvm-mca {number}.1.0, -mcpu=cortex-m4"
 
 
 def test_what_llvm_mca_refuses_is_said(timer_of):

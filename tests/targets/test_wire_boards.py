@@ -69,40 +69,42 @@ class Built:
         talk.check_identity(firmware, expected, WHAT)
         talk.check_memory(connection, expected, WHAT)
         request = RunRequest({"input.bin": self.inputs}, ("output.bin", "report.txt"), timeout=60.0)
-        told = talk.run(connection, firmware, request, WHAT)
-        assert told.files["output.bin"] == self.outputs
+        result = talk.run(connection, firmware, request, WHAT)
+        assert result.files["output.bin"] == self.outputs
         self.again = connection.again
-        return told
+        return result
 
 
 @contextmanager
 def firmware(board, wire="serial", **options):
     request = parse({"kind": "flash", "model": NET, "board": board, "wire": wire, "options": options})
-    made, sources = subject(request, Session())
-    inputs = draw_inputs(made.graph, 2, 7)
-    want = [referrer(Reference.NUMPY, b"", made.source, made.graph)(one, False) for one in inputs]
-    outputs = b"".join(np.ascontiguousarray(one[t]).tobytes() for one in want for t in made.graph.outputs)
-    with built(made, sources) as image:
-        yield Built(made.target.board, image.elf, input_file(made.graph, inputs), outputs)
+    network, sources = subject(request, Session())
+    inputs = draw_inputs(network.graph, 2, 7)
+    want = [referrer(Reference.NUMPY, b"", network.source, network.graph)(values, False) for values in inputs]
+    outputs = b"".join(
+        np.ascontiguousarray(values[t]).tobytes() for values in want for t in network.graph.outputs
+    )
+    with built(network, sources) as image:
+        yield Built(network.target.board, image.elf, input_file(network.graph, inputs), outputs)
 
 
 @contextmanager
-def machine(one, folder):
+def machine(image, folder):
     """Runs the firmware image in QEMU; yields its UART's pseudo-terminal, and a function for its monitor."""
-    words = [word for word in command(one.board, one.image) if word != "-no-reboot"]
+    words = [word for word in command(image.board, image.image) if word != "-no-reboot"]
     at, path = words.index("-monitor"), folder / "monitor"
     words[at + 1] = f"unix:{path},server=on,wait=off"
-    said = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
-    process = subprocess.Popen(desk._with_uart(words), stdin=subprocess.DEVNULL, **said)
+    output = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    process = subprocess.Popen(desk._with_uart(words), stdin=subprocess.DEVNULL, **output)
     try:
-        found = None
-        while found is None:
+        match = None
+        while match is None:
             line = process.stdout.readline()
             assert line, "QEMU ended"
-            found = re.search(rb"redirected to (\S+)", line)
+            match = re.search(rb"redirected to (\S+)", line)
         with socket.socket(socket.AF_UNIX) as monitor:
             monitor.connect(str(path))
-            yield found[1].decode(), lambda text: monitor.sendall(f"{text}\n".encode())
+            yield match[1].decode(), lambda text: monitor.sendall(f"{text}\n".encode())
     finally:
         process.kill()
         process.wait()
@@ -140,37 +142,37 @@ class Bad:
 @pytest.mark.slow
 def test_a_bad_wire_a_reset_and_another_build_on_one_emulated_board(tmp_path, monkeypatch):
     monkeypatch.setattr(link, "AGAIN_SECONDS", 0.05)
-    with firmware("cortex-m4") as one, machine(one, tmp_path) as (port, monitor):
+    with firmware("cortex-m4") as image, machine(image, tmp_path) as (port, monitor):
         with closing(SerialPort(port, 115200)) as opened:
-            told = one.run(opened)
-            assert told.total_cycles == 0 and "no cycle counter" in told.no_cycles
-            assert 0 < int(re.search(rb"stack_high_water=(\d+)", told.files["report.txt"])[1]) < 2048
-            one.run(Bad(opened, 400, 3))  # about every third frame is damaged
-            assert one.again > 5
+            result = image.run(opened)
+            assert result.total_cycles == 0 and "no cycle counter" in result.no_cycles
+            assert 0 < int(re.search(rb"stack_high_water=(\d+)", result.files["report.txt"])[1]) < 2048
+            image.run(Bad(opened, 400, 3))  # about every third frame is damaged
+            assert image.again > 5
             # One host stops in the middle of a frame, and another one follows.
             opened.write(b"\0\x05W\1")
-            one.run(opened)
+            image.run(opened)
             reset = Bad(opened, 0, 0)
             reset.on_write = lambda count: monitor("system_reset") if count == 9 else None
             with pytest.raises(ToolError, match="was reset in the middle of the run"):
-                one.run(reset)
-            one.run(opened)
-        found = talk.identity(one.image, desk._read_only(one.board))
-        other_plan = talk.Identity("0" * 32, found.layout, found.stored)
-        stored = tuple((at, data[:-1] + b"?") for at, data in found.stored)
-        changed = talk.Identity(found.plan, found.layout, stored)
-        request = RunRequest({"input.bin": one.inputs}, ("output.bin", "report.txt"))
-        for wrong, said in ((other_plan, "has another plan"), (changed, "has another build")):
-            with pytest.raises(ToolError, match=said):
-                desk._run_on_port(one.board, request, port, wrong)
+                image.run(reset)
+            image.run(opened)
+        identity = talk.identity(image.image, desk._read_only(image.board))
+        other_plan = talk.Identity("0" * 32, identity.layout, identity.stored)
+        stored = tuple((at, data[:-1] + b"?") for at, data in identity.stored)
+        changed = talk.Identity(identity.plan, identity.layout, stored)
+        request = RunRequest({"input.bin": image.inputs}, ("output.bin", "report.txt"))
+        for wrong, message in ((other_plan, "has another plan"), (changed, "has another build")):
+            with pytest.raises(ToolError, match=message):
+                desk._run_on_port(image.board, request, port, wrong)
 
 
 @pytest.mark.slow
 def test_every_tensor_and_rows_come_over_the_wire_as_a_request_asks():
-    asked = {"kind": "validate", "model": NET, "board": "cortex-m4", "wire": "serial"}
-    answer = handle({**asked, "tensors": True})
+    request = {"kind": "validate", "model": NET, "board": "cortex-m4", "wire": "serial"}
+    answer = handle({**request, "tensors": True})
     assert answer["exact"] and answer["tensors_compared"] > 8
-    answer = handle({**asked, "options": {"image": "stream"}})
+    answer = handle({**request, "options": {"image": "stream"}})
     assert answer["exact"] and answer["tensors_compared"] == 1
     assert (answer["level"], answer["level_text"]) == ("emulator", "emulated board over its UART")
 
@@ -188,8 +190,12 @@ def test_a_profile_over_a_uart_counts_no_cycles_of_an_emulators():
 @pytest.mark.slow
 def test_the_usart_driver_of_stm32f4_answers_on_an_emulated_one(tmp_path):
     board = own_board(tmp_path, F405, "nucleo-f412zg")
-    with firmware(board) as one, machine(one, tmp_path) as (port, _), closing(SerialPort(port, 9600)) as wire:
-        one.run(wire)
+    with (
+        firmware(board) as image,
+        machine(image, tmp_path) as (port, _),
+        closing(SerialPort(port, 9600)) as wire,
+    ):
+        image.run(wire)
 
 
 @pytest.mark.slow
@@ -198,17 +204,17 @@ def test_a_run_on_a_board_flashes_it_and_checks_what_its_memory_holds(tmp_path, 
     board, stub = own_board(tmp_path, PROBE), tmp_path / "openocd"
     script(stub, f'printf "%s\\n" "$@" > {tmp_path}/called')
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
-    asked = {"model": NET, "board": board, "on": "board"}
-    with firmware(board) as one, machine(one, tmp_path) as (port, _):
-        answer = handle({"kind": "validate", **asked, "wire": f"serial:{port}"})
+    request = {"model": NET, "board": board, "on": "board"}
+    with firmware(board) as image, machine(image, tmp_path) as (port, _):
+        answer = handle({"kind": "validate", **request, "wire": f"serial:{port}"})
         assert answer["exact"] and answer["level"] == "emulator"  # behind this port is a program
         assert (tmp_path / "called").read_text().splitlines()[:3] == ["-f", "mine.cfg", "-c"]
         script(stub, "echo Error: open failed; exit 1")
         with pytest.raises(ToolError, match="openocd ended with exit status 1:\n    Error: open failed"):
-            handle({"kind": "validate", **asked, "wire": f"serial:{port}"})
-        profile = handle({"kind": "profile", **asked, "wire": f"serial:{port}", "flashed": True})
+            handle({"kind": "validate", **request, "wire": f"serial:{port}"})
+        profile = handle({"kind": "profile", **request, "wire": f"serial:{port}", "flashed": True})
         assert profile["exact"] and profile["cycles"] is None
-        other = {**asked, "flashed": True, "options": {"image": "resident"}}
+        other = {**request, "flashed": True, "options": {"image": "resident"}}
         with pytest.raises(ToolError, match="has another plan"):
             handle({"kind": "validate", **other, "wire": f"serial:{port}"})
 
@@ -233,14 +239,14 @@ def test_firmware_that_writes_no_cycles_is_told_as_such(tmp_path):
 def test_files_and_cycles_come_through_a_debugger(tmp_path, monkeypatch):
     """OpenOCD is a stub that starts QEMU: the test covers everything but the debug probe."""
     board, stub = own_board(tmp_path, PROBE), tmp_path / "openocd"
-    asked = {"kind": "profile", "model": NET, "board": board, "wire": "semihosting"}
-    emulated = handle(asked)
+    request = {"kind": "profile", "model": NET, "board": board, "wire": "semihosting"}
+    emulated = handle(request)
     assert emulated["exact"] and emulated["level"] == "emulator"
     assert emulated["cycles"] is None and "no cycle counter" in emulated["no_cycles"]
-    on_desk = {**asked, "on": "board", "flashed": True}
+    on_desk = {**request, "on": "board", "flashed": True}
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
-    with firmware(board, "semihosting") as one:
-        line = shlex.join(command(one.board, one.image))
+    with firmware(board, "semihosting") as image:
+        line = shlex.join(command(image.board, image.image))
         script(stub, f"echo $@ > {tmp_path}/called\n{line}\n{EXITED} normally ***'\nsleep 60")
         answer = handle(on_desk)
     assert answer["exact"] and answer["level_text"] == "on the board, through its debugger"
@@ -256,16 +262,16 @@ def test_files_and_cycles_come_through_a_debugger(tmp_path, monkeypatch):
 @pytest.mark.slow
 def test_a_network_answers_over_rtt_through_a_probe():
     """The probe is QEMU's GDB server, which stops the core for every memory access."""
-    with firmware("cortex-m4", "rtt") as one:
+    with firmware("cortex-m4", "rtt") as image:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
-        words = [*command(one.board, one.image), "-S", "-gdb", f"tcp:127.0.0.1:{port}"]
+        words = [*command(image.board, image.image), "-S", "-gdb", f"tcp:127.0.0.1:{port}"]
         process = subprocess.Popen(words, stdin=subprocess.DEVNULL)
         try:
             eventually(lambda: listens(port))
-            with attached(port, one.image) as probe:
-                one.run(Socket("RTT", probe))
+            with attached(port, image.image) as probe:
+                image.run(Socket("RTT", probe))
         finally:
             process.kill()
             process.wait()
@@ -273,10 +279,10 @@ def test_a_network_answers_over_rtt_through_a_probe():
 
 def listens(port):
     """Whether a program listens on the port. It is not connected: QEMU takes only one connection."""
-    with socket.socket() as tried:
-        tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    with socket.socket() as probe_socket:
+        probe_socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            tried.bind(("127.0.0.1", port))
+            probe_socket.bind(("127.0.0.1", port))
         except OSError:
             return True
     return False

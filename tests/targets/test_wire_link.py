@@ -89,14 +89,14 @@ def answering(kind, *frame):
     return FakeBoard(serve=serve)
 
 
-def silent(monkeypatch, said):
-    """A board that sends no more than `said` once the network has run; then timeouts are short."""
+def silent(monkeypatch, answer):
+    """A board that sends no more than `answer` once the network has run; then timeouts are short."""
     plain = FakeBoard()
 
     def serve(request):
         if request.kind == "I":
             monkeypatch.setattr(talk, "ANSWER_SECONDS", 0.1)
-        return said if request.kind == "O" else plain.answer(request)
+        return answer if request.kind == "O" else plain.answer(request)
 
     return FakeBoard(serve=serve)
 
@@ -119,12 +119,12 @@ def test_a_board_that_ends_resets_or_falls_silent_in_the_middle_is_told(monkeypa
 
 
 def test_answers_that_come_late_or_twice_do_no_harm():
-    plain, kept = FakeBoard(), list[bytes]()
+    plain, answers = FakeBoard(), list[bytes]()
 
     def late(request):
         """Returns the previous request's answer twice, and then this request's."""
-        kept.append(plain.answer(request) or b"")
-        return b"".join([*kept[-2:-1] * 2, kept[-1]])
+        answers.append(plain.answer(request) or b"")
+        return b"".join([*answers[-2:-1] * 2, answers[-1]])
 
     assert run(FakeBoard(serve=late)).files["output.bin"] == plain.output * 2
 
@@ -140,17 +140,17 @@ def port():
 
 
 @pytest.mark.parametrize(
-    ("said", "expected", "hint"),
+    ("data", "expected", "hint"),
     [
         (b"", "does not answer: nothing arrived", "power"),
         (b"Hello from Zephyr\r\n", "data, but not from the test firmware: 'Hello from Zephyr'", "flash"),
         (bytes(range(128, 256)), "128 bytes are not a frame", "baud"),
     ],
 )
-def test_who_speaks_otherwise_is_no_test_firmware(port, said, expected, hint):
+def test_who_speaks_otherwise_is_no_test_firmware(port, data, expected, hint):
     ours, name = port
     with closing(SerialPort(name, 115200)) as opened:
-        os.write(ours, said)
+        os.write(ours, data)
         with pytest.raises(ToolError) as caught:
             link.Link(opened, WHAT).hello(0.1)
     assert expected in caught.value.text and hint in caught.value.hint
@@ -160,12 +160,12 @@ def test_ports_that_cannot_be_had_are_told(port, tmp_path):
     _, name = port
     (tmp_path / "file").touch()
     with closing(SerialPort(name, 115200)):
-        for other, said in (
+        for other, message in (
             (name, "another program uses the port"),
             ("/dev/ttyNONE", "there is no such port"),
             (str(tmp_path / "file"), "not a serial port"),
         ):
-            with pytest.raises(ToolError, match=said):
+            with pytest.raises(ToolError, match=message):
                 SerialPort(other, 115200)
     with pytest.raises(ToolError, match=r"cannot connect to the RTT server at 127\.0\.0\.1:1"):
         ports.Socket("127.0.0.1:1")
@@ -182,9 +182,12 @@ def test_without_pyserial_its_line_is_said(monkeypatch):
 
 
 def test_the_port_that_is_meant_is_the_only_one_there_is(monkeypatch):
-    for found, said in (([], "no serial port of a board"), (["/dev/a", "/dev/b"], "2 serial ports: /dev/a")):
+    for found, message in (
+        ([], "no serial port of a board"),
+        (["/dev/a", "/dev/b"], "2 serial ports: /dev/a"),
+    ):
         monkeypatch.setattr(ports, "serial_ports", lambda found=found: found)
-        with pytest.raises(ToolError, match=said):
+        with pytest.raises(ToolError, match=message):
             ports.only_port()
     monkeypatch.setattr(ports, "serial_ports", lambda: ["/dev/a"])
     assert ports.only_port() == "/dev/a"
@@ -217,10 +220,10 @@ frames = st.builds(Frame, st.sampled_from("HWabz"), st.integers(0, 255), st.inte
 @given(st.lists(st.tuples(frames, st.binary(max_size=20)), max_size=6), st.integers(1, 50))
 def test_frames_come_out_of_a_stream_with_rubbish_between_them(sent, piece):
     stream = b"".join(rubbish + frame.encode() for frame, rubbish in sent)
-    decoder, found = Decoder(), list[Frame]()
+    decoder, received = Decoder(), list[Frame]()
     for at in range(0, len(stream), piece):
-        found += decoder.feed(stream[at : at + piece])
-    assert [frame for frame in found if frame in [one for one, _ in sent]] == [frame for frame, _ in sent]
+        received += decoder.feed(stream[at : at + piece])
+    assert [frame for frame in received if frame in [one for one, _ in sent]] == [frame for frame, _ in sent]
 
 
 @settings(derandomize=True, deadline=None, max_examples=40)
@@ -245,9 +248,9 @@ def firmware(tmp_path_factory):
     return program
 
 
-def said(firmware, stream):
-    done = subprocess.run([firmware], input=stream, capture_output=True, check=True, timeout=60)
-    return Decoder().feed(done.stdout)
+def answers_to(firmware, stream):
+    process = subprocess.run([firmware], input=stream, capture_output=True, check=True, timeout=60)
+    return Decoder().feed(process.stdout)
 
 
 @pytest.mark.slow
@@ -256,7 +259,7 @@ def test_the_firmware_answers_each_request_of_its_session_once(firmware):
     hello, other = Frame("H", 1, 7), Frame("W", 9, 8, b"abc")
     work = [Frame("W", n % 256, 7, bytes([n % 256, 0]) * (n % 121)) for n in range(2, 300)]
     stream = [Frame("W", 5, 0, b"x"), hello, *work, work[-1], other, work[-1], Frame("H", 3, 8), other]
-    answers = said(firmware, b"".join(frame.encode() for frame in stream))
+    answers = answers_to(firmware, b"".join(frame.encode() for frame in stream))
     turned = [Frame("w", one.sequence, 7, one.payload[::-1]) for one in work]
     expected = [Frame("e", 5, 0, b"\1"), Frame("h", 1, 7), *turned, turned[-1], Frame("e", 9, 7, b"\1")]
     assert answers[: len(expected)] == expected
@@ -276,5 +279,5 @@ def test_the_firmware_stands_whatever_comes(firmware):
             stream += chance.choice(rubbish)
         last = Frame("W", 201, 7, bytes(range(240)))
         stream += b"\0" + Frame("H", 200, 7).encode() + last.encode()
-        wanted = [Frame("h", 200, 7), Frame("w", 201, 7, last.payload[::-1])]
-        assert said(firmware, stream)[-2:] == wanted
+        expected = [Frame("h", 200, 7), Frame("w", 201, 7, last.payload[::-1])]
+        assert answers_to(firmware, stream)[-2:] == expected

@@ -93,9 +93,9 @@ def operators(seed):
     }
 
 
-def as_c(wanted):
+def as_c(calls_of):
     lines = []
-    for number, calls in wanted.items():
+    for number, calls in calls_of.items():
         lines.append(f"NN_MARK_BEGIN({number});")
         for outside, pieces in calls:
             macs, others = ("{" + ", ".join(str(p[i]) for p in pieces) + "}" for i in (0, 1))
@@ -122,16 +122,16 @@ def expected(calls):
 
 @pytest.mark.parametrize("seed", [1, pytest.param(2, marks=slow)])
 def test_the_firmware_counts_what_the_threads_of_every_operator_issue(tmp_path, seed):
-    wanted = operators(seed)
+    calls_of = operators(seed)
     source = tmp_path / "program.c"
-    source.write_text(as_c(wanted))
+    source.write_text(as_c(calls_of))
     includes = [f"-I{ROOT / 'include'}", f"-I{ROOT / 'xcore_vpu'}"]
     flags = ("-std=gnu99", "-Wall", "-Werror", *ISSUES_FLAGS, "-DNN_THREADS=5", *includes)
     command = [needs_tool("gcc"), *flags, ISSUES_SOURCE, source, "-o", tmp_path / "program"]
     subprocess.run(command, check=True)
     subprocess.run([tmp_path / "program"], cwd=tmp_path, check=True)
-    found = parse_issues((tmp_path / "issues.txt").read_bytes())
-    assert found == {number: expected(calls) for number, calls in wanted.items()}
+    issues = parse_issues((tmp_path / "issues.txt").read_bytes())
+    assert issues == {number: expected(calls) for number, calls in calls_of.items()}
 
 
 @pytest.mark.parametrize(
@@ -146,9 +146,9 @@ def test_counts_that_are_cut_off_are_refused(text):
 def test_a_profile_counts_operators_of_the_vector_unit_and_says_why_others_are_not():
     answer = ask("profile", options=LAYERWISE)
     assert answer["exact"] and answer["level"] == "model"
-    found, board = answer["issues"], load_board("xcore")
-    assert found["source"] == "counted in a model of the VPU" and found["limit_per_mac"] == 1 / 32
-    assert (found["cycles_per_issue"], found["clock_hz"], found["threads"]) == (5, board.clock_hz, 5)
+    issues, board = answer["issues"], load_board("xcore")
+    assert issues["source"] == "counted in a model of the VPU" and issues["limit_per_mac"] == 1 / 32
+    assert (issues["cycles_per_issue"], issues["clock_hz"], issues["threads"]) == (5, board.clock_hz, 5)
     rows = answer["per_operator"]
     for row in rows:
         assert (row["issues"] is None) == bool(row["uncounted"])
@@ -157,11 +157,11 @@ def test_a_profile_counts_operators_of_the_vector_unit_and_says_why_others_are_n
             assert own["slowest"] <= own["vpu"] + own["scalar"] <= 5 * own["slowest"]
             assert own["seconds"] == own["slowest"] * 5 / board.clock_hz
             assert row["macs"] == 0 or own["vpu_per_mac"] >= 1 / 32
-    assert found["operators"] == sum(row["issues"] is not None for row in rows)
+    assert issues["operators"] == sum(row["issues"] is not None for row in rows)
     text = report.text(answer)
     assert "issues are counted in a model of the VPU" in text
-    some = 0 < found["operators"] < found["all_operators"]
-    assert ("not counted: #" in text) == some and ("x limit" in text) == (found["operators"] > 0)
+    some = 0 < issues["operators"] < issues["all_operators"]
+    assert ("not counted: #" in text) == some and ("x limit" in text) == (issues["operators"] > 0)
 
 
 @slow
@@ -172,32 +172,32 @@ def test_other_boards_count_no_issues():
 
 
 def test_a_published_profile_stands_beside_the_network_it_is_of_and_no_other():
-    known = load_board("xcore").published
-    assert known.milliseconds == 169.86
-    # The note's lines do not add up to its total: the rest is not said.
-    assert 0 < known.milliseconds - sum(part.milliseconds for part in known.parts) < 0.5
+    published = load_board("xcore").published
+    assert published.milliseconds == 169.86
+    # The note's lines do not add up to its total: the rest is not message.
+    assert 0 < published.milliseconds - sum(part.milliseconds for part in published.parts) < 0.5
     rows = [
         {"operator": "CONV_2D", "macs": 2_150_000, "issues": {"seconds": 0.25}},
         {"operator": "CONV_2D", "macs": 2_150_000, "issues": {"seconds": 0.5}},
         {"operator": "MEAN", "macs": 0, "issues": None},
     ]
-    plan = SimpleNamespace(macs_layerwise=known.macs)
-    made = SimpleNamespace(target=SimpleNamespace(board=load_board("xcore")), plan=plan)
+    plan = SimpleNamespace(macs_layerwise=published.macs)
+    network = SimpleNamespace(target=SimpleNamespace(board=load_board("xcore")), plan=plan)
     estimate = {"macs_per_second": 2_150_000_000, "load_seconds": 0.125, "total_seconds": 1.0}
-    found = beside_published(made, rows, estimate)
-    lines = {line["name"]: line for line in found["lines"]}
+    comparison = beside_published(network, rows, estimate)
+    lines = {line["name"]: line for line in comparison["lines"]}
     assert lines["convolutions"]["counted"] == 0.75 and lines["convolutions"]["estimated"] == 0.002
     assert lines["loading weights"]["estimated"] == 0.125 and lines["mean"]["counted"] is None
-    text = "\n".join(report._published_rows(found))
+    text = "\n".join(report._published_rows(comparison))
     assert "there is none in this plan: padding, padding of 3 channels to 4, add" in text
     assert re.search(r"convolutions +91\.34 +2\.00 +750\.00\n", text)
     assert re.search(r"all +169\.86 +1000\.00", text)
-    made.plan.macs_layerwise += 1
-    assert beside_published(made, rows, estimate) is None
+    network.plan.macs_layerwise += 1
+    assert beside_published(network, rows, estimate) is None
 
 
 @pytest.mark.parametrize(
-    ("lines", "said"),
+    ("lines", "message"),
     [
         ("[vector_unit]\nmacs = 0", "vector_unit.macs: must be a number above 0, not 0"),
         ("[vector_unit]\ncycles = 2.5", "vector_unit.cycles: must be a whole number, not 2.5"),
@@ -208,8 +208,8 @@ def test_a_published_profile_stands_beside_the_network_it_is_of_and_no_other():
         ("[[published.part]]\nname = 'x'\noperators = 'ADD'\nmilliseconds = 1", "published.part.operators"),
     ],
 )
-def test_mistakes_in_a_boards_file_are_named(tmp_path, lines, said):
-    with pytest.raises(TargetError, match=re.escape(said)):
+def test_mistakes_in_a_boards_file_are_named(tmp_path, lines, message):
+    with pytest.raises(TargetError, match=re.escape(message)):
         load_board(own_board(tmp_path, lines, "xcore"))
 
 
@@ -256,8 +256,8 @@ def test_slices_give_the_same_bytes_in_any_arena(slack):
 
 
 def test_a_limit_below_the_least_says_what_is_needed():
-    for ram, said in ((least() - 16, "the arena requires"), (10000, "10000 are allowed")):
-        with pytest.raises(PlanError, match=said):
+    for ram, message in ((least() - 16, "the arena requires"), (10000, "10000 are allowed")):
+        with pytest.raises(PlanError, match=message):
             ask("plan", options={**LEAST_RAM, "ram": ram})
 
 
@@ -327,10 +327,10 @@ def test_narrow_slices_give_the_same_bytes(requantise, tmp_path):
     x = net.conv(net.input((1, 9, 7, 24)), 64)
     path = tmp_path / "narrow.tflite"
     path.write_bytes(write_model(net.graph([net.conv(net.conv(x, 96), 32)])))
-    asked = {"model": str(path), "requantise": requantise, "options": LEAST_RAM}
-    answer = ask("plan", **asked)
+    request = {"model": str(path), "requantise": requantise, "options": LEAST_RAM}
+    answer = ask("plan", **request)
     assert {load["channels"] for load in answer["loads"]} & {8, 16}
-    answer = ask("validate", inputs=2, tensors=True, **asked)
+    answer = ask("validate", inputs=2, tensors=True, **request)
     assert answer["exact"] or (requantise == "vpu16" and answer["within_bounds"])
 
 

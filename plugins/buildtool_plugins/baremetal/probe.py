@@ -36,8 +36,8 @@ def flashing(board: Board, image: Path, tool: str = "") -> Flashing:
         text = f"the file of board '{board.name}' has no options for '{tool}'"
         raise UsageError(text, option="tool", hint=did_you_mean(tool, names))
     candidates = [each for each in tools if tool in ("", each.name)]
-    chosen = next((each for each in candidates if shutil.which(each.name)), candidates[0])
-    name, options, program = chosen.name, chosen.options, shutil.which(chosen.name)
+    selected = next((each for each in candidates if shutil.which(each.name)), candidates[0])
+    name, options, program = selected.name, selected.options, shutil.which(selected.name)
     words: tuple[str, ...]
     match name:
         case "openocd":  # braces make any path one word of Tcl

@@ -60,8 +60,8 @@ def is_chosen(kind: str) -> bool:
 def find_lld(clang: Compiler) -> str:
     """Returns the ld.lld of clang's version, or the one beside it, or any; raises ToolError."""
     version = clang.version[0]
-    beside = Path(clang.path).resolve().parent / "ld.lld"
-    if path := _first_installed(f"ld.lld-{version}", str(beside), "ld.lld"):
+    sibling = Path(clang.path).resolve().parent / "ld.lld"
+    if path := _first_installed(f"ld.lld-{version}", str(sibling), "ld.lld"):
         return path
     hint = f"apt-get install lld-{version}"
     raise ToolError(f"the linker ld.lld-{version} for clang {version} was not found", hint=hint)

@@ -143,9 +143,9 @@ def llvm_mca(model: str, isa: Isa) -> LlvmMca:
     """Returns the llvm-mca of the clang in use; raises ToolError with the command that installs it."""
     clang = find_clang()
     version = clang.version[0]
-    beside = Path(clang.path).resolve().parent
+    folder = Path(clang.path).resolve().parent
     mca, mc = (
-        shutil.which(f"{name}-{version}") or shutil.which(str(beside / name))
+        shutil.which(f"{name}-{version}") or shutil.which(str(folder / name))
         for name in ("llvm-mca", "llvm-mc")
     )
     if mca is None or mc is None:

@@ -108,8 +108,8 @@ def _fits_in_32_bits(sums: Sums) -> Flags:
     """
     swing = np.abs(sums.bias) + (sums.most - sums.least)
     _, exponent = np.frexp(sums.m)
-    left = np.clip(exponent, 0, 31)  # the reference first shifts left by this many bits
-    sane = (sums.m >= 0) & (np.ldexp(swing.astype(np.float64), left) < _ROOM)
+    left_shift = np.clip(exponent, 0, 31)  # the reference first shifts left by this many bits
+    sane = (sums.m >= 0) & (np.ldexp(swing.astype(np.float64), left_shift) < _ROOM)
     return np.pad(sane, (0, -len(sane) % LANES), constant_values=True)
 
 

@@ -39,9 +39,9 @@ class XtensaPlugin(BaremetalPlugin):
         """The gcc for the board's core."""
         program = f"{self.cross(board)}gcc"
         hint = APT_GCC if board.core.name == "lx106" else ESPRESSIF
-        chosen = Path(os.environ.get(VARIABLE, ""))
+        override = Path(os.environ.get(VARIABLE, ""))
         # The variable may be meant for Arm's boards.
-        return gcc(program, hint, VARIABLE if chosen.name.startswith("xtensa-") else "")
+        return gcc(program, hint, VARIABLE if override.name.startswith("xtensa-") else "")
 
 
 plugin = XtensaPlugin()
