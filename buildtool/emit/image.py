@@ -153,8 +153,7 @@ def image_of_zeros(graph: Graph, kernels: Sequence[KernelVariant | None]) -> Wei
 def layout_digest(graph: Graph, places: ImageLayout) -> bytes:
     """Returns the digest of a layout, DIGEST_BYTES in the header.
 
-    It is computed for the network without views and without second passes (recomputation), which have no
-    constants of their own.
+    It is that of the network without views and second passes (recomputation), which add no constants.
     """
     once = once_positions(graph)
     entries = [
@@ -179,10 +178,7 @@ def read_image(data: bytes, graph: Graph, kernels: Sequence[KernelVariant | None
 
 
 def pieces(graph: Graph, places: ImageLayout, position: int) -> list[tuple[int, int, int]]:
-    """Returns the parts of the weight image that an operator reads.
-
-    Each is (offset in the weight image, bytes, offset in a buffer for all of them).
-    """
+    """Returns an operator's parts of the weight image: (offset there, bytes, offset in a buffer for all)."""
     parts, place = [], 0
     if position in places.constants:
         parts.append((places.constants[position], places.sizes[position], 0))

@@ -90,10 +90,7 @@ class Loading:
         ]
 
     def in_slices(self, network: Network, load: Load, kernel: KernelVariant, index: int) -> list[str]:
-        """Returns the code of an operator that computes its output channels slice by slice.
-
-        `network` is the network at this time (see `Network.after`).
-        """
+        """Returns code for an operator in slices of its output channels; `network`: see `Network.after`."""
         graph = network.graph
         op = graph.ops[load.op].as_seen
         buffer = network.plan.buffers[load.buffer]

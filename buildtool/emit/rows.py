@@ -27,10 +27,7 @@ class Scale(NamedTuple):
 
 
 def row_tables(chain: Iterable[Link], delivered: bool) -> list[str]:
-    """Declares the tables of a streamed region that no formula replaces.
-
-    `delivered`: whether the region reads a streamed input image.
-    """
+    """Declares the tables that no formula replaces; `delivered`: the region reads a streamed input image."""
     lines = []
     for index, link in enumerate(chain):
         if link.branches is None:
@@ -124,8 +121,7 @@ def advance(
 ) -> list[str]:
     """Returns the statements that ask for some input rows, and compute all rows that these allow.
 
-    `input_loop` returns the loop that provides this many input rows. `call` returns the code that computes an
-    operator's rows [from, to).
+    `input_loop` returns the loop for this many input rows, `call` the code for an operator's rows [from, to).
     """
     last = lanes.lanes[-1].position
     goal = f"goal_{last}"

@@ -61,10 +61,7 @@ def geometry(graph: Graph, op: Op) -> Geometry:
 
 
 def part(of: Geometry, axis: int, low: int, high: int, rings: Rings = Rings()) -> Part:  # noqa: B008
-    """Returns the Part of outputs [low, high) along an axis (0: rows, 1: columns).
-
-    `rings` must have their default for rows.
-    """
+    """Returns the Part of outputs [low, high) along an axis (0: rows, 1: columns); `rings`: for columns."""
     window = along(of, axis)
     piece = _make_piece(window, low, high, rings.input)
     if rings == _NO_RINGS:

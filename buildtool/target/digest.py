@@ -66,10 +66,7 @@ def packing_digest(target: Target) -> str:
 
 
 def _callees(kind: type, callees: Sequence[KernelVariant | Routine], step: Step) -> list[object]:
-    """Returns the fields of kernels or routines that a step reads (`ReadBy`).
-
-    Types and form are included only where they differ from the defaults.
-    """
+    """Returns the fields that a step reads (`ReadBy`), and types and form that are not the defaults."""
     names = sorted(name for name, steps in fields_with_mark(kind, frozenset).items() if step in steps)
     return [
         {name: _plain(getattr(callee, name)) for name in names}

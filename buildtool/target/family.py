@@ -250,10 +250,7 @@ class _Reader:
 
 
 def define_names(stated: Mapping[str, str], outer: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Returns the expressions that the names of a `let` and of `outer` stand for.
-
-    An expression may use the names before it.
-    """
+    """Returns the expressions of the names in a `let` and in `outer`; each may use the names before it."""
     names = dict(outer or {})
     for name, expression in stated.items():
         if not name.isidentifier() or name in _TAKEN:
@@ -265,10 +262,7 @@ def define_names(stated: Mapping[str, str], outer: Mapping[str, str] | None = No
 
 
 def formula_of(text: str, key: str, names: Mapping[str, str], sees: Collection[str]) -> str:
-    """Returns a formula with its names replaced by their expressions.
-
-    Raises Mismatch where it is malformed, or uses a variable that is not in `sees`.
-    """
+    """Replaces the names in a formula; Mismatch if it is malformed, or uses a variable not in `sees`."""
     try:
         check(text, frozenset({*sees, *names}))
         if names:

@@ -48,8 +48,7 @@ class MemoryKind(enum.StrEnum):
 class Memory:
     """One memory, an address range. A board may have any number of them.
 
-    `erase`: pairs of a number of blocks and the bytes of a block. `speed` is None where it is not known; then
-    accesses do not wait.
+    `erase`: pairs (number of blocks, bytes of a block). `speed`: None if not known: no access waits then.
     """
 
     name: str

@@ -312,10 +312,7 @@ def _collect_folders(plugins: Iterable[TargetPlugin]) -> dict[str, KernelFolder]
 
 
 def ask_plugin(name: str, method: str, call: Callable[[], Any], kind: Any) -> Any:
-    """Calls a plugin's method and returns its result.
-
-    Raises TargetError where another distribution's plugin fails, or where the result is not a `kind`.
-    """
+    """Returns the result of a plugin's method; TargetError if a foreign plugin fails, or for another type."""
     try:
         result = call()
     except Exception as error:  # other people's code may raise anything

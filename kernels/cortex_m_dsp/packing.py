@@ -85,8 +85,7 @@ def fully_connected_groups(graph: Graph, op: Op) -> bytes:
 def _one_rounding(columns: Int, largest: Int, zero_point: int) -> Int:
     """Returns the channels of nn_fully_connected_s8_dsp.c (channels x 4).
 
-    `columns`: bias, multiplier, shift and low of each channel. `largest`: an upper limit for the magnitude of
-    each channel's sums, bias included.
+    `columns`: bias, multiplier, shift, low. `largest`: an upper limit for the magnitude of sums with bias.
     """
     bias, multiplier, shift, low = columns.T
     down = SPARE_BITS - 1 - shift

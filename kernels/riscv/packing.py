@@ -91,10 +91,7 @@ def _mode(head: Int, shift: Int) -> int:
 def _scalar_block(
     graph: Graph, op: Op, weights: npt.NDArray[np.int8], tile: int
 ) -> tuple[bytes, npt.NDArray[np.int8]]:
-    """Returns nn_riscv_head with nn_riscv_channel of each channel, and the weights.
-
-    Channels are padded to a multiple of `tile`. Channels with a constant output have weights of 0.
-    """
+    """Returns nn_riscv_head with channels padded to `tile`, and the weights; constant channels have 0s."""
     head, columns = channel_table(graph, op)
     columns, weights = without_weights(head, columns, weights)
     bias, multiplier, shift = columns.T

@@ -71,10 +71,7 @@ def _low_words(table: Int) -> bytes:
 
 
 def _convolution(graph: Graph, op: Op, weights: Int8, tile: int) -> tuple[bytes, Int8]:
-    """Returns nn_lx106_head with nn_lx106_channel of each channel, and the weights.
-
-    Channels are padded to a multiple of `tile`. Channels with a constant output have weights of 0.
-    """
+    """Returns nn_lx106_head with channels padded to `tile`, and the weights; constant channels have 0s."""
     head, table = channel_table(graph, op)
     table, weights = without_weights(head, table, weights)
     bias, multiplier, shift = table.T

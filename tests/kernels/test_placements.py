@@ -67,8 +67,7 @@ def of(cases: Mapping[str, st.SearchStrategy[Case]], word: str, names: str) -> d
 class Modelled:
     """A board's kernels of a family, whose calls `threads` threads share; `fast`: kinds of the fast tier.
 
-    `least`: the smallest number of calls of the family's kernels, by kind; the default is a third of the
-    examples.
+    `least`: the smallest number of kernel calls, by kind; the default is a third of the examples.
     """
 
     board: str

@@ -24,8 +24,7 @@ INSTALL = {
 def flashing(board: Board, image: Path, tool: str = "") -> Flashing:
     """Returns how `image` is flashed.
 
-    `tool` is the tool's name; "" means the first installed tool of the board's file, or else its first.
-    Raises UsageError where the file does not name the tool.
+    `tool`: "" is the first installed tool of the board's file, or else its first. Raises UsageError.
     """
     tools = board.probe.tools if board.probe is not None else ()
     if not tools:
@@ -59,10 +58,7 @@ _PROBE = """[probe]
 
 
 def debug_server(board: Board, port: int, debuggers: tuple[str, ...]) -> DebugServer:
-    """Returns the debug server of a board.
-
-    Raises TargetError where the board has neither an emulator nor a probe, ToolError.
-    """
+    """Returns a board's debug server; TargetError where it has neither emulator nor probe, ToolError."""
     if board.own_emulator is not None:
         *line, kernel, _ = command(board, Path("image"))
         words = (*line, "-S", "-gdb", f"tcp:{HERE}:{port}", kernel, "")

@@ -37,10 +37,7 @@ _FOLDERS = ("ConvolutionFunctions", "PoolingFunctions")
 
 
 def cmsis_nn(board: Board, path: str) -> Library:
-    """Returns the library of the checkout at `path` for the board's core.
-
-    Raises UsageError for a core without adapters, or where `path` is not a checkout.
-    """
+    """Returns the library of the checkout at `path`; UsageError for other cores, or if it is not one."""
     adapters = tuple(FAMILIES[family] for family in board.core.families if family in FAMILIES)
     if not adapters:
         raise UsageError(f"CMSIS-NN has no kernels for the core of '{board.name}'", hint="drop cmsis-nn")

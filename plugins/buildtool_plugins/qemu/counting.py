@@ -65,10 +65,7 @@ def _slow_memories(board: Board) -> list[Memory]:
 
 
 def arguments(board: Board) -> list[str]:
-    """Returns the plugin's arguments: the caches, and the memories for which the core waits.
-
-    A memory's address is the one in the emulator.
-    """
+    """Returns the plugin's arguments: caches, and memories with waits at their emulated addresses."""
     bases = dict(board.emulator.bases) if board.emulator else {}
     names = [cache.name for cache in board.caches]
     words = [f"cache={c.line_bytes}:{c.code_bytes}:{c.data_bytes}:{c.ways}" for c in board.caches]

@@ -77,10 +77,7 @@ def _remove_qemu_warning(text: str) -> str:
 
 
 def with_plugin(line: list[str], plugin: Path, more: Sequence[str] = ()) -> list[str]:
-    """Returns the command line with a counting plugin and its arguments `more`.
-
-    The plugin has to lie in the run's folder.
-    """
+    """Adds a counting plugin, which must lie in the run's folder, and its arguments `more` to `line`."""
     isa = next((isa for isa in ("riscv", "xtensa") if isa in Path(line[0]).name), "arm")
     # A path in the run's folder: a comma in the path of the cache would end the argument.
     arguments = ",".join([f"./{plugin.name}", f"isa={isa}", f"out={counting.OUTPUT}", *more])

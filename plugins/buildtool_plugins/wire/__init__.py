@@ -21,10 +21,7 @@ _UART_EXAMPLE = """[uart]
 
 
 def wiring(board: Board, wire: str) -> Wiring:
-    """Returns what test firmware needs to answer over the link `wire`.
-
-    Raises UsageError where the board does not have this link.
-    """
+    """Returns what test firmware needs to answer over `wire`; UsageError for a link it does not have."""
     if wire not in KINDS:
         raise UsageError(f"there is no wire '{wire}'", option="wire", hint=did_you_mean(wire, KINDS))
     cflags: tuple[str, ...] = (f"-D{CYCLES}",)

@@ -117,17 +117,11 @@ class Link:
         self.again = 0
 
     def hello(self, seconds: float) -> bytes:
-        """Begins the session; returns the firmware's description of itself.
-
-        Raises ToolError where no test firmware answers.
-        """
+        """Begins the session; returns the firmware's description. ToolError if no test firmware answers."""
         return self.ask("H", b"", "h", seconds).payload
 
     def ask(self, kind: str, payload: bytes, answers: str, seconds: float) -> Frame:
-        """Sends a request and returns its answer, of one of the kinds `answers`.
-
-        Raises ToolError, ProgramError.
-        """
+        """Sends a request; returns its answer, of a kind in `answers`. Raises ToolError, ProgramError."""
         self._sequence = (self._sequence + 1) % 256
         data = Frame(kind, self._sequence, self._session, payload).encode()
         end, received_before = time.monotonic() + seconds, self._received

@@ -71,14 +71,11 @@ def read_hello(data: bytes, what: str) -> Firmware:
 
 @dataclass(frozen=True)
 class Identity:
-    """What identifies a firmware image: digests of its plan and of its weights' layout, and its contents.
-
-    `stored`: the image's contents in read-only memory, as addresses and bytes.
-    """
+    """A firmware image's identity: digests of plan and weights' layout, contents of read-only memory."""
 
     plan: str
     layout: str
-    stored: tuple[tuple[int, bytes], ...]
+    stored: tuple[tuple[int, bytes], ...]  # address and bytes
 
 
 def check_identity(firmware: Firmware, expected: Identity, what: str) -> None:
@@ -205,10 +202,7 @@ def _read_cycles(link: Link, operators: int) -> dict[int, int]:
 
 
 def identity(image: Path, read_only: Callable[[int], bool]) -> Identity:
-    """Returns the identity of a linked firmware image.
-
-    `read_only` tells whether an address lies in memory that programs only read.
-    """
+    """Returns a firmware image's identity; `read_only`: whether an address lies in read-only memory."""
     from elftools.common.exceptions import ELFError
     from elftools.elf.elffile import ELFFile
 

@@ -84,10 +84,7 @@ class Factors(NamedTuple):
 
 
 def choose_factors(sums: Sums, most_error: float = MOST_ERROR) -> Factors:
-    """Returns the factors of all groups.
-
-    A group is requantised exactly if the error of one of its channels is above `most_error`.
-    """
+    """Returns the factors of all groups; groups with an error above `most_error` are requantised exactly."""
     count, padded = len(sums.m), _pad_channels(sums)
     lanes = _Lanes(padded)
     up = np.repeat(lanes.up.reshape(-1, LANES).max(axis=1), LANES)

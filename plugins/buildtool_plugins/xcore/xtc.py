@@ -59,8 +59,7 @@ def folder(net: str) -> str:
 def project(exported: Exported) -> dict[str, bytes]:
     """Returns the project's files, and the weights in the vendor's flash container.
 
-    Returns nothing where the network does not load its weights, or not from flash: the application's loader
-    reads only flash.
+    Returns nothing where weights are not loaded from flash: the application's loader reads only flash.
     """
     net, board = exported.net, exported.board
     header = exported.files[f"{net}.h"].decode()
@@ -160,10 +159,7 @@ def commands() -> list[list[str]]:
 
 
 def compile_project(net: str, place: Path, tell: Callable[[str], None]) -> VendorBuild | None:
-    """Compiles the project in the folder `place` to an .xe file.
-
-    Returns None without XTC or without a project. Raises ToolError with a tool's messages.
-    """
+    """Makes the .xe of the project in `place`; None without XTC or project. ToolError with a tool's text."""
     where = place / folder(net)
     if not is_there() or not where.is_dir():
         return None
