@@ -226,7 +226,7 @@ class Layout:
         Key(
             "The channels whose factors belong together, a multiple of `channel_unit`. A slice of fewer "
             "channels lies within such a group and has the factors of the whole group; the argument "
-            "`channel` is its first channel.",
+            "`channel` is the slice's first channel.",
             "`channel_unit`",
         ),
     ] = "1"
@@ -348,7 +348,7 @@ class Board:
         tuple[str, ...],
         Kind("list of names of RAMs"),
         Key(
-            "The other memories that may hold an arena: programs must be able to write single bytes.",
+            "All memories that may hold an arena: programs must be able to write single bytes there.",
             "every RAM without a bandwidth",
             "roles.arenas",
         ),
