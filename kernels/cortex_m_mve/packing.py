@@ -103,7 +103,7 @@ def _dense(graph: Graph, op: Op) -> bytes:
 
 
 def tap_vectors(weights: Int8s) -> Int8s:
-    """Returns depthwise weights (1 x rows x columns x channels) as channels x vectors x 16, four rows a word."""
+    """Returns depthwise weights (1 x rows x columns x channels) as channels x vectors x 16, by four rows."""
     _, rows, columns, channels = weights.shape
     padded = np.pad(weights[0], ((0, -rows % 4), (0, 0), (0, 0))).reshape(-1, 4, columns, channels)
     return _split_vectors(padded.transpose(3, 2, 0, 1).reshape(channels, -1))
