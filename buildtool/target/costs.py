@@ -1,7 +1,7 @@
 """The costs of a plan's parts on a target: of one kernel call on one window, and of the work between calls.
 
 A family's catalogue.toml has a formula for each kernel. Its table [costs] has the costs of what happens
-beside the kernels:
+outside the kernels:
 
     [costs]
     call = "45"                        # the emitted loops around one kernel call

@@ -95,7 +95,7 @@ class Converter:
         return self.files[family].kernels if family in self.files else {}
 
     def costs(self, instructions: Costs) -> Costs:
-        """Returns the costs beside kernels in cycles; `instructions` are those of the catalogues."""
+        """Returns the costs outside kernels in cycles; `instructions` are those of the catalogues."""
         files = list(self.files.values())
         converted = {name: f"{files[0].ratio:.4g} * ({cost})" for name, cost in vars(instructions).items()}
         return Costs(**ChainMap(*(dict(file.costs) for file in files), converted))

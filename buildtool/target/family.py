@@ -90,7 +90,7 @@ class Catalogue:
     ] = ()
     let: Annotated[Let, LET] = field(default_factory=dict)
     costs: Annotated[
-        Stated, Key("The costs of calls beside their kernels.", "those of the core's next family")
+        Stated, Key("The costs of a call outside its kernel.", "those of the core's next family")
     ] = field(default_factory=dict)
     portable: Annotated[
         Formulas,
@@ -109,7 +109,7 @@ class Catalogue:
     routines: Annotated[
         tuple[Routine, ...],
         Kind("array of tables", _tables),
-        Key("Functions that emitted code calls beside kernels.", name="routine"),
+        Key("Functions that emitted code calls in addition to kernels.", name="routine"),
     ] = ()
     names: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 

@@ -186,7 +186,7 @@ def read_probe(value: object, key: str) -> Probe:
             raise Mismatch(f"{shown(server)} is unknown", f"{where}server", hint)
         arguments = {server: require_key(table, "options", where), **arguments}
     elif "options" in table:
-        raise Mismatch("needs the key 'server' beside it", f"{where}options", 'server = "openocd"')
+        raise Mismatch("needs the key 'server', too", f"{where}options", 'server = "openocd"')
     if not arguments:
         hint = f"one of {', '.join(PROGRAMS)}, with its arguments"
         raise Mismatch("it names no program", key, hint)
@@ -303,7 +303,7 @@ class Published:
 
 @dataclass(frozen=True)
 class Taken:
-    """Bytes of a memory that firmware needs beside its arena, and what for."""
+    """Bytes of a memory that firmware needs in addition to its arena, and what for."""
 
     memory: str
     what: str

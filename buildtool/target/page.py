@@ -108,8 +108,8 @@ def catalogue_tables() -> list[Table]:
             "A kernel.",
             [*_list_keys(KernelVariant), _make_slot("let", LET, "expressions by names")],
         ),
-        ("[[routine]]", "A function that is called beside kernels.", _list_keys(Routine)),
-        ("[costs]", "The costs of calls beside their kernels.", _list_keys(Costs)),
+        ("[[routine]]", "A function that is called in addition to kernels.", _list_keys(Routine)),
+        ("[costs]", "The costs of a call outside its kernel.", _list_keys(Costs)),
     ]
 
 

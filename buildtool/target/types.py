@@ -114,7 +114,7 @@ class Windows(Word):
 
 
 class Role(Word):
-    """A task of emitted code beside an operator's kernel."""
+    """A task of emitted code in addition to an operator's kernel."""
 
     FILL = "fill", "Fills a tensor with one value, before a PAD's input is copied into it."
     JOIN = "join", "Copies a window of one part of a CONCATENATION to its place."
@@ -410,7 +410,7 @@ class Board:
         return max(0, self.memory(name).size - self.taken(name, state))
 
     def beside(self, name: str) -> str:
-        """In words, what the code's memory holds beside the arena; "" for other memories."""
+        """In words, what the code's memory holds in addition to the arena; "" for other memories."""
         parts = sorted((each for each in self.firmware if each.memory == name), key=lambda each: -each.bytes)
         if name != self.code or self.taken(name) == self.kept(name):
             return ""
@@ -576,7 +576,7 @@ class RunResult:
 
 @dataclass(frozen=True)
 class Costs:
-    """The costs of a target's code beside its kernels; see `costs`."""
+    """The costs of a target's code outside its kernels; see `costs`."""
 
     call: Annotated[str, ALONE, Key("The emitted loops around one kernel call.", NEXT)] = "0"
     row: Annotated[

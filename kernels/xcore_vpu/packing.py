@@ -417,8 +417,8 @@ def _ways(tries: Int, fine: int) -> _Ways:
     """Returns the parameters of each try: it varies bits of the factor, then centres, shifts and slopes."""
     rest, scale = np.divmod(tries, len(SCALES))
     rest, nth = np.divmod(rest, CENTRES)
-    beside, more = np.divmod(rest, 2)
-    size = ((beside + 1) // 2) ** 2 * np.where(beside % 2, 1, -1)
+    nth_slope, more = np.divmod(rest, 2)
+    size = ((nth_slope + 1) // 2) ** 2 * np.where(nth_slope % 2, 1, -1)
     return _Ways(np.array(SCALES)[scale], more, nth, size, fine)
 
 
