@@ -54,14 +54,14 @@ def planning_digest(target: Target) -> str:
 
 
 def emitting_digest(target: Target) -> str:
-    """The digest of what emitted C needs in addition to the plan: symbols, arguments, headers, stack sizes."""
+    """The digest of what emitted C needs in addition to the plan: symbols, arguments, headers, stacks."""
     stacks = [_plain(entry) for entry in recorded_sizes(target.board.core)]
     routines = _callees(Routine, target.routines, Step.EMIT)
     return _digest("emit", _callees(KernelVariant, target.kernels, Step.EMIT), routines, stacks)
 
 
 def packing_digest(target: Target) -> str:
-    """The digest of what the weight image needs in addition to the network: the layout each kernel reads."""
+    """The digest of what the weight image needs in addition to the network: layouts of constants."""
     return _digest("pack", _callees(KernelVariant, target.kernels, Step.PACK))
 
 
