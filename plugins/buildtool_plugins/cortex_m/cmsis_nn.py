@@ -107,12 +107,8 @@ def _run_size_function(functions: Sizes, question: str, values: tuple[int, ...])
     includes = (word for folder in folders for word in ("-I", str(folder)))
     flags = (*FLAGS, f"-DNN_CMSIS_NN_MVE={int(functions.mve)}", *includes)
     hint = "version 5.0.0 or later of the library, unchanged, compiles"
-    cc, sources, what = (
-        find_host_compiler(),
-        (SOURCE, *functions.sources),
-        "CMSIS-NN's code for scratch sizes",
-    )
-    path = program(cc, "ask", sources, flags, what, functions.root, hint)
+    cc, sources = find_host_compiler(), (SOURCE, *functions.sources)
+    path = program(cc, "ask", sources, flags, "CMSIS-NN's code for scratch sizes", functions.root, hint)
     command = [str(path), question, *map(str, values)]
     try:
         process = subprocess.run(

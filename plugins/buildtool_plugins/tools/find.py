@@ -140,16 +140,15 @@ def _find_version(path: str, kind: str) -> tuple[int, ...] | None:
 
 
 @cache
-def _run_version(path: str, kind: str, _there: tuple[int, ...]) -> tuple[int, ...] | None:
+def _run_version(path: str, kind: str, _stat: tuple[int, ...]) -> tuple[int, ...] | None:
     try:
         process = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=120, check=True)
     except (OSError, subprocess.SubprocessError):
         return None
     first_line = process.stdout.splitlines()[0] if process.stdout else ""
     # gcc: "arm-none-eabi-gcc (packager's words) 12.2.1 20221205".
-    match = re.search(
-        r"clang version (\d+(?:\.\d+)*)" if kind == "clang" else r"\) (\d+(?:\.\d+)+)", first_line
-    )
+    pattern = r"clang version (\d+(?:\.\d+)*)" if kind == "clang" else r"\) (\d+(?:\.\d+)+)"
+    match = re.search(pattern, first_line)
     if match is None or (kind == "gcc" and "clang" in process.stdout.lower()):
         return None
     return tuple(int(part) for part in match[1].split("."))

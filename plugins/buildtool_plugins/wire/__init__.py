@@ -44,11 +44,8 @@ def _serial_driver(board: Board) -> tuple[Path, tuple[str, ...]]:
         own_file = Hint(f"a .toml file that extends it, with\n    {_UART_EXAMPLE}")
         raise UsageError(text, option="wire", hint=[suggest("through a debug probe", wire="rtt"), own_file])
     values = {"WIRE_BASE": uart.base, "WIRE_CLOCK_HZ": uart.clock_hz, "WIRE_BAUD": uart.baud}
-    macros = [f"-D{name}={value}u" for name, value in values.items()]
-    return _find_file(uart.driver, ROOT / "drivers", "uart.driver"), (
-        *macros,
-        *(f"-D{s}" for s in uart.settings),
-    )
+    macros = (*(f"-D{name}={value}u" for name, value in values.items()), *(f"-D{s}" for s in uart.settings))
+    return _find_file(uart.driver, ROOT / "drivers", "uart.driver"), macros
 
 
 def chip_code(board: Board, folder: Path) -> Wiring:

@@ -45,9 +45,8 @@ def run(board: Board, image: Path, request: RunRequest, desk: Desk) -> RunResult
         with emulate_uart(board, image) as port:
             return _run_on_port(board, request, port, expected)
     if desk.wire == "rtt":
-        return _run_on_port(
-            board, request, desk.port or _find_rtt_server(board, image), expected, over_rtt=True
-        )
+        port = desk.port or _find_rtt_server(board, image)
+        return _run_on_port(board, request, port, expected, over_rtt=True)
     return _run_on_port(board, request, desk.port or only_port(), expected)
 
 
