@@ -282,7 +282,7 @@ def channel_bytes(variant: KernelVariant, graph: Graph, op: Op) -> ChannelBytes 
     step, unit = max(values["step"], 1), max(values["unit"], 1)
     group = max(values["group"], unit)
     if group % unit:
-        text = f"kernel '{variant.name}' has factors of {group} channels together, but units of {unit}"
+        text = f"kernel '{variant.name}' has a channel_group of {group} and a channel_unit of {unit}"
         hint = "channel_group must be a multiple of channel_unit"
         raise TargetError(text, operator=op.place, hint=hint)
     return ChannelBytes(**{**values, "step": step, "unit": unit, "group": group})

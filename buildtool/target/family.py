@@ -215,7 +215,7 @@ class _Reader:
             with mistake(self.path, f"packing.{name}"):
                 layout = values_of(_in_lines(entry), Layout)
                 if ("channel_factors" in entry) != ("channel_weights" in entry):
-                    raise TargetError("'channel_factors' and 'channel_weights' come together")
+                    raise TargetError("needs both 'channel_factors' and 'channel_weights', or neither")
                 layout |= expand_formulas(layout, Layout, self.names)
                 packings[name] = Layout(packer=self.family.folder / PACKER, **layout)
         return packings

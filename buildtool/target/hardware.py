@@ -189,7 +189,7 @@ def read_probe(value: object, key: str) -> Probe:
         raise Mismatch("needs the key 'server', too", f"{where}options", 'server = "openocd"')
     if not arguments:
         hint = f"one of {', '.join(PROGRAMS)}, with its arguments"
-        raise Mismatch("it names no program", key, hint)
+        raise Mismatch("must name a program", key, hint)
     return Probe(tuple(ProbeTool(name, texts(words, f"{where}{name}")) for name, words in arguments.items()))
 
 

@@ -50,7 +50,7 @@ def cmsis_nn(board: Board, path: str) -> Library:
     if missing or not sources:
         what = f"has no {missing[0]}" if missing else "has no sources in Source/"
         text = f"this is not a checkout of CMSIS-NN: it {what}"
-        raise UsageError(text, path=path, hint="the folder that has Include/ and Source/ in it")
+        raise UsageError(text, path=path, hint="name the folder with Include/ and Source/ in it")
     includes = (root.resolve() / "Include", root.resolve() / "Include" / "Internal")
     folders = tuple(folder for folder in includes if folder.is_dir())
     flags = tuple(word for folder in folders for word in ("-isystem", str(folder)))
@@ -106,7 +106,7 @@ def _run_size_function(functions: Sizes, question: str, values: tuple[int, ...])
     folders = (kernels_root() / "cortex_m_cmsis_nn", kernels_root() / "include", *functions.includes)
     includes = (word for folder in folders for word in ("-I", str(folder)))
     flags = (*FLAGS, f"-DNN_CMSIS_NN_MVE={int(functions.mve)}", *includes)
-    hint = "version 5.0.0 or later of the library, unchanged, compiles"
+    hint = "use version 5.0.0 or later of the library, without changes"
     cc, sources = find_host_compiler(), (SOURCE, *functions.sources)
     path = program(cc, "ask", sources, flags, "CMSIS-NN's code for scratch sizes", functions.root, hint)
     command = [str(path), question, *map(str, values)]

@@ -14,7 +14,7 @@ from buildtool.base.errors import ToolError
 
 NEWEST_CLANG, OLDEST_CLANG = 30, 16  # ./dev has the same two numbers
 CLANG_VARIABLE = "BUILDTOOL_CLANG"
-APT_CLANG = "apt-get install clang-22 lld-22 (or the newest there is: clang-19 lld-19, clang-18 lld-18)"
+APT_CLANG = "apt-get install clang-22 lld-22 (or the newest available: clang-19 lld-19, clang-18 lld-18)"
 APT_GCC_ARM = "apt-get install gcc-arm-none-eabi"
 
 

@@ -108,8 +108,11 @@ def run(link: Link, firmware: Firmware, request: RunRequest, what: str) -> RunRe
     if rest or not sets:
         size = f"{firmware.input_bytes:,} bytes"
         raise ToolError(f"one set of inputs of {what} has {size}; input.bin has {len(inputs):,} bytes")
-    if ("trace.bin" in request.outputs) != bool(firmware.flags & _FLAG_TRACE):
-        raise ToolError(f"the firmware on {what} is of another build (of every tensor, or of outputs alone)")
+    traces = bool(firmware.flags & _FLAG_TRACE)
+    if ("trace.bin" in request.outputs) != traces:
+        raise ToolError(
+            f"{what} has another build: it {'traces' if traces else 'does not trace'} every tensor"
+        )
     status, stack = struct.unpack("<iI", link.ask("S", b"", "s", ANSWER_SECONDS + request.timeout).payload)
     if status:
         raise ToolError(f"the network on {what}: init returned status {status}")

@@ -144,7 +144,7 @@ def by_hand(net: str) -> ToolError:
     """Returns the error for a request to run on the kit; its hints are the commands to run instead."""
     lines = ("buildtool build MODEL --board xcore --out DIR", f"cd DIR/{folder(net)}", *LINES)
     return ToolError(
-        "XMOS's XTC tools make the chip's program, flash it and run it; nothing here does that",
+        "XMOS's XTC tools make the chip's program, flash it and run it; buildtool cannot",
         hint=[Hint(line.format(net=net)) for line in lines],
     )
 
