@@ -34,7 +34,7 @@ def test_the_first_tool_that_is_there_flashes_with_the_words_of_the_boards_file(
     assert (found.tool, found.is_there) == ("pyocd", True)
     assert found.command[1:3] == ("load", "--no-wait") and found.command[-1] == "out/net.elf"
     assert flashing(board, IMAGE, "openocd").tool == "openocd"
-    with pytest.raises(UsageError, match="does not say how 'xflash' reaches it"):
+    with pytest.raises(UsageError, match="has no options for 'xflash'"):
         flashing(board, IMAGE, "xflash")
     with pytest.raises(UsageError, match="names no tool that flashes it"):
         flashing(load_board("cortex-m4"), IMAGE)

@@ -1,1 +1,1 @@
-"""Emission: a plan and a graph become C sources and a weight image."""
+"""Emission: makes C sources and a weight image from a plan and a graph."""

@@ -1,8 +1,8 @@
-"""The call of a C function that a catalogue describes, and what it is handed: views and geometry.
+"""C for calls of the functions that a catalogue describes, and for their arguments: views and geometry.
 
-Every kernel and every routine that emitted code calls is called by `invocation`, of whole tensors and of
-windows alike; what differs is the C that stands for each argument. Strides of a view are bytes, its channels
-are elements; of a tensor of bytes both are one number, and the short form is written.
+`invocation` writes every call of a kernel or a routine, on whole tensors and on windows. A view's strides are
+in bytes, its channels in elements. For a tensor of bytes these are the same, and the short form of a function
+is written.
 """
 
 from __future__ import annotations
@@ -29,81 +29,81 @@ from buildtool.graph.types import (
 from buildtool.target.catalogue import VIEWS, features
 from buildtool.target.types import Argument, KernelVariant, Routine
 
-_LINE = 88  # characters, indented
+_LINE = 88  # the longest line, in characters without the indentation
 Fields = Sequence[tuple[str, object]]
 
 
 def invocation(callee: KernelVariant | Routine, arguments: Mapping[Argument, str]) -> str:
-    """The statement that calls `callee`; `arguments` are C expressions of what there is to hand over."""
+    """Returns the statement that calls `callee`; `arguments` are C expressions of the available arguments."""
     for argument in callee.call:
         if argument not in arguments:
-            have = ", ".join(sorted(arguments))
+            available = ", ".join(sorted(arguments))
             raise TargetError(
-                f"{callee.symbol} takes '{argument}', which {callee.op or 'its call'} does not have here",
-                hint=f"`call` in the catalogue may name {have}",
+                f"{callee.symbol} takes '{argument}', which is not available for {callee.op or 'this call'}",
+                hint=f"`call` in the catalogue may name {available}",
             )
     return f"{callee.symbol}({', '.join(arguments[argument] for argument in callee.call)});"
 
 
 def view_arguments(views: Sequence[str], out: str) -> dict[Argument, str]:
-    """The arguments that are views: `views` are the operands', C expressions of nn_view variables."""
-    found = {argument: f"&{views[n]}" for argument, n in VIEWS if n < len(views)}
-    return {**found, Argument.OUT: f"&{out}"}
+    """Returns the arguments that are views. `views`: the names of the operands' nn_view variables."""
+    operands = {argument: f"&{views[n]}" for argument, n in VIEWS if n < len(views)}
+    return {**operands, Argument.OUT: f"&{out}"}
 
 
 # ---- views ------------------------------------------------------------------------------------------
 
 
-def _sized(name: str, numbers: str, dtype: DType) -> str:
-    """The short form of a function of nn_view.h for tensors of bytes, else the wide one."""
+def _sized_call(name: str, numbers: str, dtype: DType) -> str:
+    """Returns a call of a function of nn_view.h: its short form for tensors of bytes, else the wide form."""
     return f"{name}({numbers})" if dtype.size == 1 else f"{name}_wide({numbers}, {dtype.size})"
 
 
 def whole_view(address: str, height: int, width: int, channels: int, dtype: DType) -> str:
-    """A view of a whole tensor (one image of it)."""
-    return _sized("nn_whole", f"{address}, {height}, {width}, {channels}", dtype)
+    """Returns C for a view of a whole tensor, or of one element of its batch."""
+    return _sized_call("nn_whole", f"{address}, {height}, {width}, {channels}", dtype)
 
 
 def repeating_view(address: str, own: tuple[int, int, int], height: int, width: int, dtype: DType) -> str:
-    """A view of an operand of `own` rows, columns and channels that repeats itself over rows and columns."""
-    return _sized("nn_repeated", f"{address}, {own[0]}, {own[1]}, {own[2]}, {height}, {width}", dtype)
+    """Returns C for a view of an operand with `own` rows, columns and channels, repeated over an output."""
+    return _sized_call("nn_repeated", f"{address}, {own[0]}, {own[1]}, {own[2]}, {height}, {width}", dtype)
 
 
 def part_view(view: str, first: str, channels: str, dtype: DType) -> str:
-    """A view of some of the channels of another one; `view`: C of its address."""
-    return _sized("nn_part", f"{view}, {first}, {channels}", dtype)
+    """Returns C for a view of some channels of another view, whose address is `view`."""
+    return _sized_call("nn_part", f"{view}, {first}, {channels}", dtype)
 
 
 def operand_view(graph: Graph, tensor: int, name: str, whole: Callable[[int], str]) -> list[str]:
-    """Declares the view `name` of a tensor, which may be some channels of another one.
+    """Declares the view `name` of a tensor, which may lie in some channels of another one.
 
-    `whole`: C of a view of all of a tensor that lies in memory by itself.
+    `whole` returns C for the view of a tensor that has its own memory.
     """
-    lies = parts(graph).get(tensor)
-    if lies is None:
+    part = parts(graph).get(tensor)
+    if part is None:
         return [f"const nn_view {name} = {whole(tensor)};"]
     of = graph.tensors[tensor]
-    taken = part_view(f"&{name}_all", str(lies.first), str(of.nhwc[3]), of.dtype)
-    return [f"const nn_view {name}_all = {whole(lies.whole)};", f"const nn_view {name} = {taken};"]
+    channels = part_view(f"&{name}_all", str(part.first), str(of.nhwc[3]), of.dtype)
+    return [f"const nn_view {name}_all = {whole(part.whole)};", f"const nn_view {name} = {channels};"]
 
 
 def trace_window(tensor: int, dtype: DType) -> str:
-    """The statement that hands out the window of a tensor that was just computed, in a trace build."""
+    """Returns the statement that traces the window of a tensor that was just computed."""
     numbers = f"{tensor}, &tensor_{tensor}, &window"
     return f"NN_TRACE_WINDOW({numbers});" if dtype.size == 1 else f"NN_TRACE_WIDE({numbers}, {dtype.size});"
 
 
-# ---- geometry: what the topology fixes for kernels ------------------------------------------------------
+# ---- geometry: what kernels need of the topology --------------------------------------------------------
 
 
 def initialiser(type_name: str, name: str, fields: Fields) -> list[str]:
-    """A constant struct with designated initialisers, a line each."""
+    """Returns C for a constant struct, one designated initialiser per line."""
     lines = [f"    .{field} = {value}," for field, value in fields]
     return [f"static const {type_name} {name} = {{", *lines, "};"]
 
 
 def number_table(type_name: str, name: str, values: Sequence[int]) -> list[str]:
-    """A constant array: a line, or several that clang-format leaves alone."""
+    """Returns C for a constant array: one line, or several that clang-format does not change."""
     line = f"static const {type_name} {name}[] = {{{', '.join(map(str, values))}}};"
     if len(line) <= _LINE:
         return [line]
@@ -113,7 +113,7 @@ def number_table(type_name: str, name: str, values: Sequence[int]) -> list[str]:
 
 
 def geometry(graph: Graph, op: Op, name: str) -> list[str]:
-    """Declares the struct that kernels of `op` take as their geometry; nothing where there is none."""
+    """Declares the geometry struct for kernels of `op`; nothing for operators without one."""
     attrs = op.attrs
     if isinstance(attrs, ConvAttrs):
         shape = graph.tensors[op.inputs[1]].shape
@@ -123,11 +123,11 @@ def geometry(graph: Graph, op: Op, name: str) -> list[str]:
             groups = attrs.depth_multiplier
         elif op.kind is OpKind.CONV_2D:
             groups = graph.tensors[op.inputs[0]].shape[3] // shape[3]
-        fields = [*_sides(sides, attrs.pad), ("groups", groups)]
+        fields = [*_window_fields(sides, attrs.pad), ("groups", groups)]
         return initialiser("nn_conv_geometry", name, fields)
     if isinstance(attrs, PoolAttrs):
         sides = {"kernel": attrs.kernel, "stride": attrs.stride}
-        return initialiser("nn_pool_geometry", name, _sides(sides, attrs.pad))
+        return initialiser("nn_pool_geometry", name, _window_fields(sides, attrs.pad))
     if isinstance(attrs, ResizeAttrs):
         flags = ("align_corners", "half_pixel_centers")
         return initialiser("nn_resize_geometry", name, [(flag, int(getattr(attrs, flag))) for flag in flags])
@@ -136,33 +136,33 @@ def geometry(graph: Graph, op: Op, name: str) -> list[str]:
     return []
 
 
-def _sides(sides: Mapping[str, tuple[int, ...]], pad: Pad) -> list[tuple[str, object]]:
-    """What a window has along rows and columns, and the padding before it."""
+def _window_fields(sides: Mapping[str, tuple[int, ...]], pad: Pad) -> list[tuple[str, object]]:
+    """Returns the fields of a window along rows and columns, and its padding at the top and left."""
     both = [(f"{word}_{side}", n) for word, two in sides.items() for side, n in zip("hw", two, strict=True)]
     return [*both, ("pad_top", pad.top), ("pad_left", pad.left)]
 
 
 def recurrent_geometry(graph: Graph, op: Op, name: str) -> list[str]:
-    """Declares the struct that kernels of an SVDF or an LSTM take."""
-    known = features(graph, op)
+    """Declares the geometry struct for kernels of an SVDF or an LSTM."""
+    values = features(graph, op)
     if isinstance(op.attrs, SvdfAttrs):
         sizes = {"batch": "batch", "inputs": "cin", "units": "cout", "rank": "rank", "memory": "memory"}
-        return initialiser("nn_svdf_geometry", name, [(field, known[of]) for field, of in sizes.items()])
+        return initialiser("nn_svdf_geometry", name, [(field, values[of]) for field, of in sizes.items()])
     assert isinstance(op.attrs, LstmAttrs)
     fields: list[tuple[str, object]] = [
-        ("batch", known["batch"]),
-        ("steps", known["ow"]),
-        ("inputs", known["cin"]),
-        ("cells", known["cells"]),
-        ("outputs", known["cout"]),
+        ("batch", values["batch"]),
+        ("steps", values["ow"]),
+        ("inputs", values["cin"]),
+        ("cells", values["cells"]),
+        ("outputs", values["cout"]),
         ("time_major", int(op.attrs.time_major)),
-        *((flag, known[flag]) for flag in ("gates", "peepholes", "normed", "projected")),
+        *((flag, values[flag]) for flag in ("gates", "peepholes", "normed", "projected")),
     ]
     return initialiser("nn_lstm_geometry", name, fields)
 
 
 def copy_geometry(copy: Copy) -> list[str]:
-    """C that declares `geometry`, of a copy."""
+    """Declares the struct `geometry` of a copy."""
     fields = [
         ("rank", len(copy.size)),
         ("size", array(copy.size)),
@@ -173,5 +173,5 @@ def copy_geometry(copy: Copy) -> list[str]:
 
 
 def array(values: Sequence[int]) -> str:
-    """Numbers by dimension, with zeros for those that there are not."""
+    """Returns a C initialiser of numbers by dimension, filled up with zeros to MAX_RANK."""
     return "{" + ", ".join(str(v) for v in (*values, *([0] * (MAX_RANK - len(values))))) + "}"

@@ -1,8 +1,8 @@
-"""What the packings of kernel families share: a channel's factors and bias, heads of blocks, alignment.
+"""Functions for the packings of kernel families: a channel's factors and bias, heads of blocks, alignment.
 
-A family's packing.py imports from here, whoever ships the family. The requantisation factors are computed
-in the precision that TFLite's kernels use for each operator (their Prepare functions): float32 products
-here and there, doubles elsewhere.
+The packing.py of any family may import them. The requantisation factors are computed in the precision that
+TFLite's kernels use for each operator (in their Prepare functions): some products in float32, others in
+double.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from buildtool.graph.limits import MAX_TAPS
 from buildtool.graph.reference.convolution import channel_scales
 from buildtool.graph.types import Activation, Graph, Op, OpKind, Quantization, Tensor
 
-ALIGNMENT = 16  # bytes; of blocks, and of the weights in them
-_MOST_SUM = 1 << 47  # LiteRT's multiplication takes none beyond
-_LEAST_SHIFT = 17  # of convolutions that are requantised in 32 bits
-_FACTOR_BITS = 53  # of a double
-_LEAST_FACTOR = 2.0**-48  # below, no sum gives half a step
-FILTER, BIAS = 1, 2  # their places among a convolution's inputs
+ALIGNMENT = 16  # of blocks and of the weights in them, in bytes
+_MOST_SUM = 1 << 47  # LiteRT's multiplication does not allow larger sums
+_LEAST_SHIFT = 17  # the smallest shift for requantisation in 32 bits
+_FACTOR_BITS = 53  # the significant bits of a double
+_LEAST_FACTOR = 2.0**-48  # with a smaller factor, no sum reaches half a step
+FILTER, BIAS = 1, 2  # positions among a convolution's inputs
 
 Packing = Callable[[Graph, Op], bytes]
 Ints = npt.NDArray[np.int64]
@@ -39,17 +39,17 @@ Int8s = npt.NDArray[np.int8]
 
 
 def align(block: bytes) -> bytes:
-    """`block` with zeros behind it up to a multiple of 16 bytes."""
+    """Returns `block` padded with zeros to a multiple of 16 bytes."""
     return block + bytes(-len(block) % ALIGNMENT)
 
 
 def words(*values: int) -> bytes:
-    """Values as little-endian int32."""
+    """Returns the values as little-endian int32."""
     return np.array(values, "<i4").tobytes()
 
 
 def quantization(graph: Graph, op: Op, tensor: int) -> Quantization:
-    """A tensor's quantisation; UnsupportedError if it has none."""
+    """Returns a tensor's quantisation; raises UnsupportedError if it has none."""
     quant = graph.tensors[tensor].quant
     if quant is None:
         raise UnsupportedError(
@@ -59,12 +59,12 @@ def quantization(graph: Graph, op: Op, tensor: int) -> Quantization:
 
 
 def _data(tensor: Tensor) -> npt.NDArray[np.generic]:
-    assert tensor.data is not None  # the reader takes no other weights
+    assert tensor.data is not None  # the reader refuses weights without data
     return tensor.data
 
 
 def clamp(graph: Graph, op: Op, activation: Activation | None = None) -> tuple[int, int]:
-    """The least and the greatest value of the operator's output, by its own activation or the one named."""
+    """Returns the limits of the operator's output for `activation` (None: the operator's own)."""
     out = op.outputs[0]
     own = getattr(op.attrs, "activation", Activation.NONE) if activation is None else activation
     return activation_range(own, quantization(graph, op, out), graph.tensors[out].dtype)
@@ -74,12 +74,12 @@ def clamp(graph: Graph, op: Op, activation: Activation | None = None) -> tuple[i
 
 
 def channel_factors(graph: Graph, op: Op) -> list[tuple[int, ...]]:
-    """Of every output channel (multiplier, shift), of a dense layer's (multiplier, shift, low)."""
+    """Returns (multiplier, shift) of every output channel; for a dense layer, (multiplier, shift, low)."""
     scales = channel_scales(graph, op)
     factors: dict[float, tuple[int, ...]] = {}
     for scale in dict.fromkeys(scales):
         if op.kind is OpKind.FULLY_CONNECTED:
-            if scale < 0:  # the rewriter turns all others
+            if scale < 0:  # the rewriter negates all other such channels
                 raise UnsupportedError("a channel of negative scale with a weight of -128", operator=op.place)
             multiplier, low, shift = dense_multiplier(scale)
             factors[scale] = (multiplier, shift, low)
@@ -89,7 +89,7 @@ def channel_factors(graph: Graph, op: Op) -> list[tuple[int, ...]]:
 
 
 def channel_bias(graph: Graph, op: Op, channels: int) -> Ints:
-    """Every output channel's bias as the model has it; zeros without one."""
+    """Returns the model's bias of every output channel; zeros if there is no bias."""
     index = op.inputs[2] if len(op.inputs) > 2 else -1
     if index < 0:
         return np.zeros(channels, np.int64)
@@ -97,13 +97,15 @@ def channel_bias(graph: Graph, op: Op, channels: int) -> Ints:
 
 
 def filter_weights(graph: Graph, op: Op) -> Int8s:
-    """The filter as the model has it; UnsupportedError if its sums may not fit 32 bits."""
+    """Returns the model's filter; raises UnsupportedError if its sums may not fit in 32 bits."""
     tensor = graph.tensors[op.inputs[1]]
     weights = _data(tensor).astype(np.int8)
     taps = weights.size // weights.shape[channel_axis(op)]
     if taps > MAX_TAPS:
         raise UnsupportedError(
-            f"{taps} products in a sum, more than {MAX_TAPS}", operator=op.place, tensor=tensor.name
+            f"a sum of {taps} products; at most {MAX_TAPS} are supported",
+            operator=op.place,
+            tensor=tensor.name,
         )
     return weights
 
@@ -111,10 +113,10 @@ def filter_weights(graph: Graph, op: Op) -> Int8s:
 def channel_table(
     graph: Graph, op: Op, activation: Activation | None = None, *, fold: bool = True
 ) -> tuple[Ints, Ints]:
-    """nn_conv_constants as numbers, and (bias, multiplier, shift[, low]) of every output channel.
+    """Returns nn_conv_constants as numbers, and (bias, multiplier, shift[, low]) of every output channel.
 
-    `fold`: minus the input's zero point times the sum of a channel's weights, without the filter's zero
-    point, goes into its bias.
+    With `fold`, a channel's bias includes minus the input's zero point times the sum of the channel's
+    weights, less the filter's zero point.
     """
     weights, axis = filter_weights(graph, op), channel_axis(op)
     zero_point = quantization(graph, op, op.inputs[0]).zero_point
@@ -122,8 +124,10 @@ def channel_table(
     if fold:
         others = tuple(d for d in range(weights.ndim) if d != axis)
         taps = weights.size // weights.shape[axis]
-        own = quantization(graph, op, op.inputs[1]).zero_point  # 0 but in networks that were uint8
-        bias = bias - zero_point * (weights.sum(axis=others, dtype=np.int64) - taps * own)
+        filter_zero_point = quantization(
+            graph, op, op.inputs[1]
+        ).zero_point  # 0 except in networks that were uint8
+        bias = bias - zero_point * (weights.sum(axis=others, dtype=np.int64) - taps * filter_zero_point)
     factors = np.array(channel_factors(graph, op), np.int64)
     output_zero_point = quantization(graph, op, op.outputs[0]).zero_point
     common = np.array((zero_point, output_zero_point, *clamp(graph, op, activation)), np.int64)
@@ -131,35 +135,39 @@ def channel_table(
 
 
 def channel_head(graph: Graph, op: Op, activation: Activation | None = None, *, fold: bool = True) -> bytes:
-    """nn_conv_constants and every channel's constants, a multiple of 16 bytes; see `channel_table`."""
+    """Packs nn_conv_constants and every channel's constants, a multiple of 16 bytes; see `channel_table`."""
     common, table = channel_table(graph, op, activation, fold=fold)
     return align(words(*common) + table.astype("<i4").tobytes())
 
 
 def sum_ends(bias: Ints, weights: npt.NDArray[np.integer]) -> tuple[Ints, Ints]:
-    """The least and the greatest sum with its bias, of each channel (weights: channels x taps)."""
+    """Returns the smallest and the largest sum, with the bias, of each channel (weights: channels x taps)."""
     positive = np.maximum(weights, 0).sum(axis=1, dtype=np.int64)
     negative = np.minimum(weights, 0).sum(axis=1, dtype=np.int64)
     return bias - 128 * positive + 127 * negative, bias + 127 * positive - 128 * negative
 
 
 def without_weights(common: Ints, table: Ints, weights: Int8s) -> tuple[Ints, Int8s]:
-    """Table and weights (channels x taps) with the channels simplified whose output never changes."""
+    """Returns table and weights (channels x taps), simplified for channels whose output never changes."""
     bias, multiplier, shift = table.T
     zero_point, limits = int(common[1]), (int(common[2]), int(common[3]))
     ends = sum_ends(bias, weights)
     first, last = (
         np.clip(multiply_by_quantized_multiplier(n, multiplier, shift) + zero_point, *limits) for n in ends
     )
-    # Requantisation never decreases: if the ends are equal, nothing between them differs.
-    same = (first == last) & (np.maximum(-ends[0], ends[1]) < 1 << 31) & (multiplier >= 0) & (shift <= 0)
-    # A quarter of four times the value, above the zero point.
+    # Requantisation is monotonic: if the ends are equal, all values between them are equal, too.
+    is_constant = (
+        (first == last) & (np.maximum(-ends[0], ends[1]) < 1 << 31) & (multiplier >= 0) & (shift <= 0)
+    )
+    # The output minus the zero point, times 4; the multiplier divides by 4.
     constant = np.column_stack((4 * (first - zero_point), 0 * bias + (1 << 30), 0 * bias - 1))
-    return np.where(same[:, None], constant, table), np.where(same[:, None], np.int8(0), weights)
+    return np.where(is_constant[:, None], constant, table), np.where(
+        is_constant[:, None], np.int8(0), weights
+    )
 
 
 def channel_axis(op: Op) -> int:
-    """The dimension of a filter that counts output channels."""
+    """Returns the dimension of a filter's output channels."""
     return 3 if op.kind is OpKind.DEPTHWISE_CONV_2D else 0
 
 
@@ -167,7 +175,7 @@ def channel_axis(op: Op) -> int:
 
 
 def wide_head(graph: Graph, op: Op) -> bytes:
-    """nn_wide_constants and every channel's constants, a multiple of 16 bytes."""
+    """Packs nn_wide_constants and every channel's constants, a multiple of 16 bytes."""
     weights, axis = filter_weights(graph, op), channel_axis(op)
     others = tuple(d for d in range(weights.ndim) if d != axis)
     most = int(np.abs(weights.astype(np.int64)).sum(axis=others).max()) << 15
@@ -177,7 +185,7 @@ def wide_head(graph: Graph, op: Op) -> bytes:
         raise UnsupportedError("a sum may need more than 48 bits", operator=op.place)
     if op.kind is OpKind.FULLY_CONNECTED:
         factors, narrow = _dense_factors(graph, op), most < 1 << 31
-    else:  # of each channel (multiplier of 16 bits, right shift)
+    else:  # (multiplier of 16 bits, right shift) of each channel
         pairs = np.array([quantize_multiplier(scale) for scale in channel_scales(graph, op)], np.int64)
         factors = np.column_stack((reduce_multiplier(pairs[:, 0]), 15 - pairs[:, 1]))
         narrow = total < 1 << 31 and int(factors[:, 1].min()) >= _LEAST_SHIFT
@@ -187,38 +195,38 @@ def wide_head(graph: Graph, op: Op) -> bytes:
 
 
 def _dense_factors(graph: Graph, op: Op) -> Ints:
-    """Of each output of a dense layer the factor: its 53 bits in two words, the right shift, 0."""
-    found = []
+    """Returns the factor of each output of a dense layer: 53 bits in two words, the right shift, 0."""
+    rows = []
     for scale in channel_scales(graph, op):
-        if scale < 0:  # the rewriter turns all others
+        if scale < 0:  # the rewriter negates all other such channels
             raise UnsupportedError("a channel of negative scale with a weight of -128", operator=op.place)
         fraction, power = math.frexp(scale) if scale >= _LEAST_FACTOR else (0.0, 0)
         factor = int(fraction * 2.0**_FACTOR_BITS)
         low = factor & 0xFFFFFFFF
-        found.append((low - (low >> 31 << 32), factor >> 32, _FACTOR_BITS - power, 0))
-    return np.array(found, np.int64)
+        rows.append((low - (low >> 31 << 32), factor >> 32, _FACTOR_BITS - power, 0))
+    return np.array(rows, np.int64)
 
 
 # ---- convolutions of several groups -----------------------------------------------------------------------
 #
-# A convolution of groups (input channels that are a multiple of the filter's) is as many convolutions of one
-# group, each of a part of the input's channels and of the output's. nn_groups.h calls a kernel on these.
+# A convolution with groups (its input has a multiple of the filter's channels) is computed as one convolution
+# per group, on a part of the input's channels and of the output's. nn_groups.h calls a kernel for each group.
 
 
 def by_group(packing: Packing) -> Packing:
-    """The packing that makes nn_groups_constants, then the block that `packing` makes of each group."""
+    """Returns a packing of nn_groups_constants and then each group's block, which `packing` makes."""
 
     def build(graph: Graph, op: Op) -> bytes:
         channels = graph.tensors[op.inputs[0]].shape[3]
         groups = channels // graph.tensors[op.inputs[FILTER]].shape[3]
-        blocks = [align(packing(_of_group(graph, op, group, groups), op)) for group in range(groups)]
+        blocks = [align(packing(_cut_to_group(graph, op, group, groups), op)) for group in range(groups)]
         return words(len(blocks[0]), 0, 0, 0) + b"".join(blocks)
 
     return build
 
 
-def _of_group(graph: Graph, op: Op, group: int, groups: int) -> Graph:
-    """The graph with the operator's tensors cut to one group's channels; other operators do not fit it."""
+def _cut_to_group(graph: Graph, op: Op, group: int, groups: int) -> Graph:
+    """Returns the graph with the operator's tensors cut to one group's channels, for this operator only."""
     tensors = list(graph.tensors)
     cuts = {op.inputs[0]: 3, op.inputs[FILTER]: channel_axis(op), op.outputs[0]: 3}
     if len(op.inputs) > BIAS and op.inputs[BIAS] >= 0:

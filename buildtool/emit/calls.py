@@ -1,4 +1,4 @@
-"""One operator's C: the geometry, the views and the kernel calls of one step."""
+"""Writes one operator's C: the geometry, the views and the kernel calls of one step."""
 
 from __future__ import annotations
 
@@ -47,12 +47,13 @@ from buildtool.target.types import Argument, KernelVariant, Role
 
 _GEOMETRY = {Argument.GEOMETRY: "&geometry", Argument.CHANNEL: "0"}
 _WINDOW = {Argument.WINDOW: "&window"}
-At = Callable[[str, int], str]  # (address of a batch, bytes of an image) -> address of the current image
+# (a tensor's address, bytes of one batch element) -> the address of the current batch element
+At = Callable[[str, int], str]
 
 
 @dataclass(frozen=True)
 class Call:
-    """One step of an operator, and what its code may refer to, as C expressions."""
+    """One step of an operator, with C expressions for its code."""
 
     network: Network
     kernel: KernelVariant
@@ -65,7 +66,7 @@ class Call:
 
     @cached_property
     def op(self) -> Op:
-        """The operator as its kernel sees it."""
+        """The operator, as its kernel sees it."""
         return self.graph.ops[self.step.op].as_seen
 
     def tensor(self, index: int) -> str:
@@ -81,21 +82,21 @@ class Call:
         return self.graph.tensors[self.op.outputs[0]]
 
     def call_text(self, arguments: Mapping[Argument, str]) -> str:
-        """The kernel's call: `arguments`, and those that every call of the kernel has."""
+        """Returns the kernel's call with `arguments` and those of every call of the kernel."""
         return invocation(self.kernel, {**self.served(), **arguments})
 
     def served(self) -> dict[Argument, str]:
-        """The arguments that every call of the kernel has."""
+        """The arguments of every call of the kernel."""
         return self.network.served(self.step.op) | _GEOMETRY
 
     def addresses(self) -> dict[Argument, str]:
-        """The arguments of a kernel that works on whole tensors in memory: the first ones of the operator."""
+        """The arguments of a kernel that takes addresses of tensors: the first input and output."""
         source, sink = self.tensor(self.op.inputs[0]), self.tensor(self.op.outputs[0])
         return {Argument.IN_DATA: source, Argument.OUT_DATA: sink}
 
 
 def _loop_over_batch(batch: int, body: Callable[[At], list[str]]) -> list[str]:
-    """The body once, or in a loop over the images of a batch."""
+    """Returns the body, in a loop over the batch if there is more than one element."""
     if batch == 1:
         return body(lambda address, _bytes: address)
     inner = body(lambda address, image: f"{address} + n * {image}" if image else address)
@@ -107,7 +108,7 @@ def _window(step: Step) -> str:
 
 
 def _image(call: Call, name: str, tensor: int, at: At) -> list[str]:
-    """Declares the view of one image of a tensor."""
+    """Declares the view of one batch element of a tensor."""
 
     def whole(t: int) -> str:
         of = call.graph.tensors[t]
@@ -121,7 +122,7 @@ def _image_bytes(tensor: Tensor) -> int:
 
 
 def _one_to_one(call: Call) -> list[str]:
-    """A kernel from one view to another."""
+    """Calls a kernel with one input view and one output view."""
     (source,) = operands(call.kernel, call.graph, call.op)
 
     def body(at: At) -> list[str]:
@@ -136,7 +137,7 @@ def _one_to_one(call: Call) -> list[str]:
 
 
 def _fully_connected(call: Call) -> list[str]:
-    """All of the output at once, as one row of pixels: its shape need not be that of an image."""
+    """Computes the whole output at once, as one row of pixels, because its shape may be any."""
     inputs = call.graph.tensors[call.op.inputs[1]].shape[1]
     pixels = call.input().elements // inputs
 
@@ -153,7 +154,7 @@ def _fully_connected(call: Call) -> list[str]:
 
 
 def _several(call: Call) -> list[str]:
-    """ADD, PRELU, SELECT_V2, ...: several operands that broadcast over the output; or a lookup of one."""
+    """Writes ADD, PRELU, SELECT_V2, ...: operands that broadcast over the output, or a lookup of one."""
     if Argument.IN in call.kernel.call:
         return _one_to_one(call)
     batch, oh, ow, _ = call.output().nhwc
@@ -165,11 +166,13 @@ def _several(call: Call) -> list[str]:
         lines = []
         for n, name in enumerate(names):
             tensor = call.input(n)
-            own_batch, h, w, _ = tensor.nhwc
-            if own_batch not in (1, batch) or (own_batch == batch and batch > 1 and len(tensor.shape) > 4):
+            operand_batch, h, w, _ = tensor.nhwc
+            if operand_batch not in (1, batch) or (
+                operand_batch == batch and batch > 1 and len(tensor.shape) > 4
+            ):
                 _check_leading(call, tensor)
 
-            def whole(t: int, h: int = h, w: int = w, each: bool = own_batch > 1) -> str:
+            def whole(t: int, h: int = h, w: int = w, each: bool = operand_batch > 1) -> str:
                 of = call.graph.tensors[t]
                 address = at(call.tensor(t), _image_bytes(of) if each else 0)
                 if (h, w) == (oh, ow):
@@ -186,7 +189,7 @@ def _several(call: Call) -> list[str]:
 
 
 def _check_leading(call: Call, tensor: Tensor) -> None:
-    """Leading dimensions either are all those of the output, or all 1."""
+    """Checks that the leading dimensions are those of the output, or all 1."""
     shape, rank = call.output().shape, len(call.output().shape)
     leading = ((1,) * (rank - len(tensor.shape)) + tensor.shape)[: rank - 3]
     if leading != shape[: rank - 3] and any(n != 1 for n in leading):
@@ -201,8 +204,8 @@ def _copy_lines(call: Call) -> list[str]:
     lines = []
     for n, copy in enumerate(copies(call.graph, call.op)):
         read = call.op.inputs[n if call.op.kind in (OpKind.CONCATENATION, OpKind.SHIFT) else 0]
-        lies = parts(call.graph).get(read)
-        source = call.tensor(read if lies is None else lies.whole)
+        part = parts(call.graph).get(read)
+        source = call.tensor(read if part is None else part.whole)
         sink = call.tensor(call.op.outputs[n if call.op.kind == OpKind.SPLIT else 0])
         if len(copy.size) > MAX_RANK:
             raise UnsupportedError(
@@ -216,16 +219,16 @@ def _copy_lines(call: Call) -> list[str]:
 
 
 def _pad(call: Call) -> list[str]:
-    filled = {
+    arguments = {
         Argument.CONSTANTS: call.network.constants(call.step.op),
         Argument.OUT_DATA: call.tensor(call.op.outputs[0]),
         Argument.BYTES: str(call.output().size),
     }
-    return [invocation(call.network.target.routine(Role.FILL, call.kernel), filled), *_copy_lines(call)]
+    return [invocation(call.network.target.routine(Role.FILL, call.kernel), arguments), *_copy_lines(call)]
 
 
 def _whole(call: Call, struct: str, fields: Fields) -> list[str]:
-    """A kernel of whole tensors, with its geometry."""
+    """Calls a kernel of whole tensors, with its geometry."""
     return [*initialiser(struct, "geometry", fields), call.call_text(call.addresses())]
 
 
@@ -234,7 +237,7 @@ def _mirror_pad(call: Call) -> list[str]:
     assert isinstance(attrs, PadAttrs)
     size = call.input().dtype.size
     shape, paddings = call.input().shape, attrs.paddings
-    if size > 1:  # the kernel moves bytes
+    if size > 1:  # the kernel copies bytes
         shape, paddings = (*shape, size), (*paddings, (0, 0))
     if len(shape) > MAX_RANK:
         text = f"{len(attrs.paddings)} dimensions of {call.input().dtype}"
@@ -263,18 +266,18 @@ def _mean(call: Call) -> list[str]:
 
 
 def _recurrent(call: Call) -> list[str]:
-    """SVDF, UNIDIRECTIONAL_SEQUENCE_LSTM: all of the output, with the state brought up to date in place."""
+    """Writes SVDF and UNIDIRECTIONAL_SEQUENCE_LSTM: the whole output; the state is updated in place."""
     op = call.op
     pairs = sorted(DEFS[op.kind].state.items())
-    kept = [call.tensor(op.inputs[operand]) for operand, _ in pairs]
-    if kept != [call.tensor(op.outputs[made]) for _, made in pairs]:
+    states = [call.tensor(op.inputs[operand]) for operand, _ in pairs]
+    if states != [call.tensor(op.outputs[output]) for _, output in pairs]:
         raise UnsupportedError("the operator's old state is still read after it has run", operator=op.place)
-    arguments = call.addresses() | dict(zip((Argument.STATE, Argument.STATE2), kept, strict=False))
+    arguments = call.addresses() | dict(zip((Argument.STATE, Argument.STATE2), states, strict=False))
     return [*recurrent_geometry(call.graph, op, "geometry"), call.call_text(arguments)]
 
 
 def _gather(call: Call) -> list[str]:
-    """The places are a table of the code: they are the topology's, as a permutation is."""
+    """Writes GATHER. Its indices are a table in the code, because they belong to the topology."""
     attrs, shape = call.op.attrs, call.input().shape
     assert isinstance(attrs, GatherAttrs)
     fields = [
@@ -288,7 +291,7 @@ def _gather(call: Call) -> list[str]:
 
 
 def _arg(call: Call) -> list[str]:
-    """Places of extremes along one axis."""
+    """Writes ARG_MIN and ARG_MAX: positions of extremes along one axis."""
     attrs, shape = call.op.attrs, call.input().shape
     assert isinstance(attrs, AxisAttrs)
     fields = [
@@ -302,7 +305,7 @@ def _arg(call: Call) -> list[str]:
 
 
 def _matmul(call: Call) -> list[str]:
-    """Whole operands: their matrices one by one."""
+    """Writes a product of matrices, for whole operands."""
     walk = matmul(call.graph, call.op)
     fields = [
         ("rank", len(walk.size)),
@@ -334,8 +337,8 @@ _WRITERS: dict[CallForm, Callable[[Call], list[str]]] = {
 
 
 def lines(call: Call) -> list[str]:
-    """The C statements of one step of one operator, without indentation."""
+    """Returns the C statements of one step of one operator, without indentation."""
     form = DEFS[call.op.kind].call
     if form is None:
-        raise UnsupportedError(f"{call.op.kind} has no emitted form", operator=call.op.place)
+        raise UnsupportedError(f"buildtool cannot emit C for {call.op.kind}", operator=call.op.place)
     return _WRITERS[form](call)

@@ -1,6 +1,6 @@
-"""Pieces of emitted C: identifiers and comments from the names that models carry, and lines.
+"""Text of emitted C: identifiers and comments made from names in models, and lines.
 
-Lines are as clang-format leaves them: long ones broken, blocks indented.
+Lines have the format of clang-format: long lines are broken, blocks are indented.
 """
 
 from __future__ import annotations
@@ -8,13 +8,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-COLUMNS = 100  # of a line, as in the project's .clang-format
+COLUMNS = 100  # the longest line, as in the project's .clang-format
 _KEYWORDS = frozenset(
     """auto break case char const continue default do double else enum extern float for goto if inline int
     long register restrict return short signed sizeof static struct switch typedef union unsigned void
     volatile while main asm nn""".split()
 )
-# A network called `string` would put its string.h before the C library's in every include path.
+# The string.h of a network called `string` would hide the C library's.
 _HEADERS = frozenset(
     """aio alloca assert complex cpio ctype curses dirent dlfcn elf endian errno error execinfo fcntl features
     fenv float fmtmsg fnmatch ftw getopt glob grp harness_io harness_net iconv ieee754 inttypes iso646
@@ -28,7 +28,7 @@ _LONGEST_COMMENT = 80
 
 
 def identifier(name: str) -> str:
-    """A C identifier in lower case (letters, digits, underscores) that no header's name clashes with."""
+    """Returns a C identifier in lower case (letters, digits, underscores) that is not a header's name."""
     word = re.sub(r"[^0-9a-z]+", "_", name.lower()).strip("_") or "network"
     if word[0].isdigit() or word in _KEYWORDS or word in _HEADERS or word.startswith("nn_"):
         word = "net_" + word
@@ -36,9 +36,9 @@ def identifier(name: str) -> str:
 
 
 def comment(text: str) -> str:
-    """Text of at most 80 characters that is safe inside a C comment, whoever wrote it.
+    """Makes any text safe inside a C comment, and cuts it to 80 characters.
 
-    It cannot end the comment, open another one, continue a line, or hold a trigraph (`??/` is a
+    The result cannot end the comment, open another one, continue a line, or contain a trigraph (`??/` is a
     backslash in C99).
     """
     safe = "".join(c if " " <= c <= "~" and c != "\\" else "_" for c in text)[:_LONGEST_COMMENT]
@@ -49,7 +49,7 @@ def comment(text: str) -> str:
 
 
 def shape(dims: tuple[int, ...]) -> str:
-    """1x96x96x3."""
+    """Returns a shape as text, such as 1x96x96x3."""
     return "x".join(str(n) for n in dims) or "scalar"
 
 
@@ -57,19 +57,19 @@ def shape(dims: tuple[int, ...]) -> str:
 
 
 def block(head: str, body: Iterable[str]) -> list[str]:
-    """Statements in braces behind `head` ("": nothing)."""
+    """Returns statements in braces after `head` ("": only the braces)."""
     return [f"{head} {{".lstrip(), *("    " + line for line in body), "}"]
 
 
 def plus(expression: str, offset: int) -> str:
-    """C of an expression and a number; the expression alone for 0."""
+    """Returns C for the sum of an expression and a number; only the expression for 0."""
     return f"{expression} {'+' if offset > 0 else '-'} {abs(offset)}" if offset else expression
 
 
 def wrap(line: str, indent: int = 0) -> list[str]:
-    """`line`, indented; if it is too long, broken after its `=` if that is enough, else after commas.
+    """Indents `line`, and breaks it if it is too long.
 
-    The commas are those of its outermost parentheses.
+    It is broken after its `=` if that is enough, else after commas in its outermost parentheses.
     """
     text = " " * indent + line
     opening = text.find("(")
@@ -94,7 +94,7 @@ def wrap(line: str, indent: int = 0) -> list[str]:
 
 
 def _arguments(text: str) -> list[str]:
-    """What follows an opening parenthesis, cut after the commas at its depth."""
+    """Returns the text after an opening parenthesis, cut after the commas at its depth."""
     pieces, depth, start = [], 0, 0
     for place, character in enumerate(text):
         depth += (character in "({[") - (character in ")}]")
@@ -105,12 +105,12 @@ def _arguments(text: str) -> list[str]:
 
 
 def indent_lines(lines: Iterable[str], indent: int = 4) -> list[str]:
-    """Lines of a block."""
+    """Indents and wraps the lines of a block."""
     return [row for line in lines for row in (wrap(line, indent) if line.strip() else [""])]
 
 
 def join_continuations(text: str) -> list[str]:
-    """Lines of C: long prototypes broken; a macro's body (the line after it) joined to it if it fits."""
+    """Splits C into lines: breaks long prototypes, and joins a macro with its body (next line) if it fits."""
     rows: list[str] = []
     for line in text.splitlines():
         if not (line.startswith("    ") and rows and rows[-1].startswith("#define")):
@@ -124,7 +124,7 @@ def join_continuations(text: str) -> list[str]:
 
 
 def numbers(values: Iterable[str], indent: int = 4) -> list[str]:
-    """Numbers separated by commas, as many in a line as fit; room is left for what closes the list."""
+    """Returns lines of numbers separated by commas, with room at the end of a line for a closing brace."""
     rows, row = [], ""
     for value in values:
         part = f"{value},"

@@ -1,4 +1,4 @@
-"""The network's headers: its interface in C, its quantisation as macros, and the test firmware's glue."""
+"""Writes the network's headers: its C interface, quantisation macros, and glue for the test firmware."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from buildtool.graph.types import DType, Tensor
 from buildtool.target.recorded import recorded_sizes
 from buildtool.target.types import Routine
 
-INTERFACE = 2  # grows where an application has to be changed; what is added has macros of its own
+INTERFACE = 2  # grows when applications must change; additions have macros of their own
 _STACK_ALIGNMENT = 8  # of a stack pointer, on every core
 FRAME_FEATURES = ("functions", "views")
-_SPARE = 1  # views more than there are: room for what compilers keep beside them
+_SPARE = 1  # one view is added, for other values that compilers keep in the frame
 _REGION = re.compile(r"^static (?:int|void) region_\d+", re.MULTILINE)
 _VIEW = re.compile(r"^ +(?:const )?nn_view ", re.MULTILINE)
 _C_TYPES = {
@@ -34,7 +34,7 @@ _C_TYPES = {
 
 
 def banner(network: Network, what: str) -> str:
-    """The comment that an emitted file begins with."""
+    """Returns the comment at the start of an emitted file."""
     return (
         f"/* {comment(network.net)}: {what}.\n"
         f" * Of plan {network.plan_digest}.\n"
@@ -43,12 +43,12 @@ def banner(network: Network, what: str) -> str:
 
 
 def plan_number(network: Network) -> str:
-    """The beginning of the plan's digest as a C constant."""
+    """Returns the beginning of the plan's digest as a C constant."""
     return f"0x{network.plan_digest[:16]}u"
 
 
 def plan_check(network: Network) -> list[str]:
-    """Lines of C that compile with the header of this plan only."""
+    """Returns lines of C that compile only with the header of this plan."""
     return [
         f"#if {network.macro}_PLAN != {plan_number(network)}",
         f'#error "{network.net}.h is of another plan: emit and compile the files of a network together"',
@@ -58,16 +58,16 @@ def plan_check(network: Network) -> list[str]:
 
 
 def interface_tensors(network: Network) -> list[tuple[str, int, Tensor]]:
-    """("INPUT0", tensor index, tensor) of every input, then every output."""
+    """Returns ("INPUT0", tensor index, tensor) for every input and then every output."""
     graph = network.graph
-    found = [(f"INPUT{i}", t, graph.tensors[t]) for i, t in enumerate(graph.inputs)]
-    return found + [(f"OUTPUT{i}", t, graph.tensors[t]) for i, t in enumerate(graph.outputs)]
+    inputs = [(f"INPUT{i}", t, graph.tensors[t]) for i, t in enumerate(graph.inputs)]
+    return inputs + [(f"OUTPUT{i}", t, graph.tensors[t]) for i, t in enumerate(graph.outputs)]
 
 
 def header(network: Network, stack: str = "") -> str:
-    """<net>.h: sizes, and the functions that the application calls; `stack`: lines about the stack."""
+    """Returns <net>.h: sizes, and the functions for the application. `stack`: lines about the stack."""
     net, macro, graph, plan = network.net, network.macro, network.graph, network.plan
-    beside = _reset_prototype(network) + _loader_prototype(network)
+    optional = _reset_prototype(network) + _loader_prototype(network)
     sizes, second = [], _SECOND if network.is_spread else ""
     for name, _, tensor in interface_tensors(network):
         sizes.append(f"\n/* {tensor.dtype} {shape(tensor.shape)} */")
@@ -76,7 +76,7 @@ def header(network: Network, stack: str = "") -> str:
         sizes.append(f"#define {macro}_{name}_BYTES {tensor.size}")
         dims = ", ".join(str(n) for n in tensor.shape) or "1"
         sizes.append(f"#define {macro}_{name}_SHAPE {{{dims}}}")
-        sizes += _order(macro, name, tensor)
+        sizes += _order_lines(macro, name, tensor)
     body = f"""\
 #ifndef {macro}_H
 #define {macro}_H
@@ -109,7 +109,7 @@ extern "C" {{
     NN_ARENA_IN(name, {macro}_ARENA_BYTES, {macro}_ARENA_ALIGNMENT, section)
 #define {macro}_CHECK_ARENA(array)
     NN_STATIC_ASSERT(sizeof(array) >= {macro}_ARENA_BYTES, "the arena is too small")
-{_second(network)}{_state_macros(network)}
+{_second_arena_macros(network)}{_state_macros(network)}
 #define {macro}_WEIGHTS_BYTES {len(network.image.data)}
 #define {macro}_PAYLOAD_BYTES ({macro}_WEIGHTS_BYTES - sizeof(nn_image_header))
 
@@ -147,7 +147,7 @@ nn_quantization {net}_output_quantization(int index);
 /* `hook` (NULL: none) is called between regions of an invoke, for a watchdog or a scheduler. No
  * interrupt and no other thread may set it during an invoke: hook and context are two values. */
 void {net}_set_yield(void (*hook)(void *context), void *context);
-{_row_source_prototype(network) if network.is_streamed else ""}{beside}
+{_row_source_prototype(network) if network.is_streamed else ""}{optional}
 #ifdef __cplusplus
 }}
 #endif
@@ -156,8 +156,8 @@ void {net}_set_yield(void (*hook)(void *context), void *context);
     return "\n".join([banner(network, "the interface"), *join_continuations(body)])
 
 
-def _second(network: Network) -> str:
-    """The size of the second arena, and what defines one; nothing where there is none."""
+def _second_arena_macros(network: Network) -> str:
+    """Returns the macros of the second arena; "" without one."""
     if not network.is_spread:
         return ""
     macro = network.macro
@@ -174,12 +174,12 @@ def _second(network: Network) -> str:
 
 
 def _input_prototype(network: Network) -> str:
-    """Of a streamed image there is no place to write to, so nothing that would give one."""
+    """Returns the function for an input's address; "" for a streamed input image, which has no address."""
     if not network.held_inputs:
         return ""
-    kept = "leaves it there" if network.plan.image == Image.RESIDENT else "overwrites it"
+    effect = "leaves it there" if network.plan.image == Image.RESIDENT else "overwrites it"
     return f"""\
-/* Where to write input `index` before an invoke, which {kept}.
+/* Where to write input `index` before an invoke, which {effect}.
  * NULL before init, and where there is no such input. */
 int8_t *{network.net}_input(int index);
 
@@ -189,7 +189,7 @@ int8_t *{network.net}_input(int index);
 def _row_source_prototype(network: Network) -> str:
     macro = network.macro
     image = network.graph.tensors[network.graph.inputs[0]]
-    too = " and resets what lives between invokes" * bool(network.plan.states)
+    also_resets = " and resets what lives between invokes" * bool(network.plan.states)
     return f"""
 /* Input 0 is an image of so many rows, which is never whole in the arena. */
 #define {macro}_ROWS {image.nhwc[1]}
@@ -198,14 +198,14 @@ def _row_source_prototype(network: Network) -> str:
 /* The image comes row by row: an invoke calls `deliver` for rows 0, 1, 2 ... of input 0, each once,
  * in order, and as late as possible; it writes {macro}_ROW_BYTES to `data` and returns 0. Rows at the
  * bottom that the network does not look at are not asked for. Anything but 0 ends the invoke, which
- * returns it{too}; the next one begins with row 0.
+ * returns it{also_resets}; the next one begins with row 0.
  * Set it before the first invoke; NN_ERROR_BUSY during one. */
 nn_status {network.net}_set_row_source(nn_row_source *deliver, void *context);
 """
 
 
 def _loader_prototype(network: Network) -> str:
-    """The interface's function that takes a loader."""
+    """Returns the function that sets a loader; "" for plans without loads."""
     if not network.plan.loads:
         return ""
     return f"""
@@ -217,7 +217,7 @@ nn_status {network.net}_set_loader(nn_loader loader);
 
 
 def _state_macros(network: Network) -> str:
-    """Of the header: how much state there is; nothing where there is none."""
+    """Returns the macro with the bytes of state; "" without state."""
     if not network.plan.states:
         return ""
     macro = network.macro
@@ -230,7 +230,7 @@ def _state_macros(network: Network) -> str:
 
 
 def _reset_prototype(network: Network) -> str:
-    """Of the header: the function that resets state."""
+    """Returns the function that resets the state; "" without state."""
     if not network.plan.states:
         return ""
     net = network.net
@@ -241,8 +241,8 @@ nn_status {net}_reset(void);
 """
 
 
-def _order(macro: str, name: str, tensor: Tensor) -> list[str]:
-    """Says in which order an input is wanted, where that is not the model file's."""
+def _order_lines(macro: str, name: str, tensor: Tensor) -> list[str]:
+    """Returns lines about an input's order of dimensions, if it is not that of the model file."""
     perm = tensor.source.perm if tensor.source is not None else ()
     if not perm or not name.startswith("INPUT"):
         return []
@@ -264,7 +264,7 @@ _SECOND = " void *second_arena, size_t second_arena_bytes,"
 
 
 def quantization(network: Network) -> str:
-    """<net>_quantization.h: scales and zero points of inputs and outputs."""
+    """Returns <net>_quantization.h: scales and zero points of inputs and outputs."""
     macro = network.macro
     lines = [
         f"#ifndef {macro}_QUANTIZATION_H",
@@ -284,35 +284,35 @@ def quantization(network: Network) -> str:
 
 
 def frame_features(source: str) -> tuple[int, ...]:
-    """The numbers of FRAME_FEATURES in a network's C file; views: in the region with most of them.
+    """Returns the numbers of FRAME_FEATURES in a network's C file.
 
-    A region's function, or what compilers make of it within the invoke, holds its views in its frame;
-    those of different regions share the same bytes.
+    A region's function has its views in its stack frame, also where the compiler inlines it. Regions share
+    the same bytes, so the number of views is that of the region with the most.
     """
     regions = _REGION.split(source)[1:]
     return 1, _SPARE + max((len(_VIEW.findall(region)) for region in regions), default=0)
 
 
 def stack_bytes(network: Network, source: str, routines: list[Routine]) -> int | None:
-    """Bytes of stack that an invoke takes at most, of the compilers recorded for the board's core.
+    """Returns an upper bound for the stack of an invoke, in bytes, over the compilers recorded for the core.
 
-    `source`: the network's C file. None where nothing is recorded of the core, or not of all that is called.
+    `source` is the network's C file. Returns None if the core or a called function is not recorded.
     """
-    called = {callee.symbol for callee in (*network.kernels, *routines) if callee}
+    symbols = {callee.symbol for callee in (*network.kernels, *routines) if callee}
     entries = recorded_sizes(network.target.board.core)
-    if network.plan.loads or not all(called <= set(entry.stack) for entry in entries):
+    if network.plan.loads or not all(symbols <= set(entry.stack) for entry in entries):
         return None
     features = dict(zip(FRAME_FEATURES, frame_features(source), strict=True))
     needs = (
         round(sum(entry.frame[name] * number for name, number in features.items()))
-        + max((entry.stack[symbol] for symbol in called), default=0)
+        + max((entry.stack[symbol] for symbol in symbols), default=0)
         for entry in entries
     )
     return max((need + -need % _STACK_ALIGNMENT for need in needs), default=None)
 
 
 def stack_macro(macro: str, size: int | None) -> str:
-    """The header's lines that say it; nothing where it is not known."""
+    """Returns the macro with the stack's size; "" where it is not known."""
     if size is None:
         return ""
     return f"""
@@ -327,7 +327,7 @@ def stack_macro(macro: str, size: int | None) -> str:
 
 
 def harness(network: Network) -> str:
-    """harness_net.h: the glue between a network and the test firmware's harness."""
+    """Returns harness_net.h: the glue between a network and the test firmware's harness."""
     net, macro, graph = network.net, network.macro, network.graph
     inputs, outputs = ([graph.tensors[t].size for t in ends] for ends in (graph.inputs, graph.outputs))
     init = f"#define HARNESS_INIT(arena, bytes, weights) {net}_init((arena), (bytes), (weights))"
@@ -379,7 +379,7 @@ static inline uint32_t harness_output_bytes(int i) {{
 
 
 def _choose_size(sizes: Sequence[int]) -> str:
-    """The statement that returns the i-th of `sizes`, 0 beyond: a line where they fit into one."""
+    """Returns the statement that returns the i-th of `sizes`, or 0; on one line if it fits."""
     choices = " ".join(f"i == {i} ? {size} :" for i, size in enumerate(sizes))
     line = f"    return {choices} 0;"
     if len(line) <= COLUMNS:

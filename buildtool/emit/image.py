@@ -1,9 +1,8 @@
 """The weight image: header, quantisation of the interface, packed constants, CRC-32.
 
-The layout (of which topology the blocks are, where each stands and in which packing) depends on the
-topology and on the kernels' packings alone; its digest is in the header and in the emitted C, and the
-firmware compares them.
-The format is described in kernels/include/nn_image.h.
+The layout (the topology, and each block's place and packing) depends only on the topology and on the
+kernels' packings. Its digest is in the header and in the emitted C, and the firmware compares the two.
+kernels/include/nn_image.h describes the format.
 """
 
 from __future__ import annotations
@@ -30,24 +29,24 @@ VERSION = 2
 HEADER_BYTES = 64
 DIGEST_BYTES = 16
 ALIGNMENT = 16
-_SEAL_BYTES = 4  # the header ends in a CRC-32 of all before it
+_SEAL_BYTES = 4  # the header ends with a CRC-32 of everything before it
 QUANTIZATION_BYTES = 8  # nn_quantization
-_NUMBERS = struct.Struct(
-    "<7I"
-)  # version, header's bytes, payload's bytes, its CRC-32, inputs, outputs, sequence
-_TENSOR = "tensor"  # an entry that is a constant operand's values
-_STATE = "state"  # one that is a state's initial value, or the byte of which all of that consists
+# Version, header's bytes, payload's bytes, payload's CRC-32, inputs, outputs, sequence number.
+_NUMBERS = struct.Struct("<7I")
+_TENSOR = "tensor"  # an entry with a constant operand's values
+_STATE = "state"  # an entry with a state's initial value, or with the byte that fills it
 
 
 @dataclass(frozen=True)
 class ImageLayout:
-    """Where things are in the image: byte offsets from its start. No weight is packed to know them.
+    """Where the parts of a weight image are: byte offsets from its start. Weights are not needed for them.
 
-    `constants`: operator's position -> its block, `sizes`: position -> bytes of that block, `tensors`: a
-    constant operand -> its values, `operands`: position -> the tensors that its kernel reads as such,
-    `states`: a place for each of the graph's. `entries` are all of these in their order: (position, packing,
-    "tensor" or "state", offset, bytes). What runs again in a second pass reads what its first run reads, and
-    has no entries.
+    `constants`: the offset of each operator's block, by position; `sizes`: the block's bytes.
+    `tensors`: the offset of each constant operand's values.
+    `operands`: the tensors that each operator's kernel reads as tensors, by position.
+    `states`: the offset of each state of the graph.
+    `entries`: all parts in order: (position; packing, "tensor" or "state"; offset; bytes).
+    An operator of a second pass (recomputation) reads the parts of its first run, and has no entries.
     """
 
     size: int
@@ -61,7 +60,7 @@ class ImageLayout:
 
 @dataclass(frozen=True)
 class WeightImage:
-    """The image's bytes, the digest of its layout, and where things are in it (see ImageLayout)."""
+    """A weight image's bytes, the digest of its layout, and where its parts are (see ImageLayout)."""
 
     data: bytes
     layout: bytes
@@ -77,18 +76,18 @@ def _align(data: bytes) -> bytes:
 
 
 def image_layout(graph: Graph, kernels: Sequence[KernelVariant | None]) -> ImageLayout:
-    """Where every operator's constants will be, by the catalogue's formulas (None: an alias, no code)."""
+    """Computes the layout of a weight image by the catalogue's formulas (a kernel is None for an alias)."""
     place = HEADER_BYTES + _round_up(QUANTIZATION_BYTES * (len(graph.inputs) + len(graph.outputs)))
     constants: dict[int, int] = {}
     tensors: dict[int, int] = {}
     sizes: dict[int, int] = {}
     reads: dict[int, tuple[int, ...]] = {}
     entries: list[tuple[int, str, int, int]] = []
-    again = repeated_ops(graph)
+    repeated = repeated_ops(graph)
     for position, kernel in enumerate(kernels):
         if kernel is None:
             continue
-        op, first = graph.ops[position], again.get(position)
+        op, first = graph.ops[position], repeated.get(position)
         if first in constants:
             constants[position], sizes[position] = constants[first], sizes[first]
         size = 0 if first is not None else constants_bytes(kernel, graph, op)
@@ -113,7 +112,7 @@ def image_layout(graph: Graph, kernels: Sequence[KernelVariant | None]) -> Image
 
 
 def weight_image(graph: Graph, kernels: Sequence[KernelVariant | None]) -> WeightImage:
-    """Packs every operator's constants for the kernel that runs it (None: an alias, no code)."""
+    """Packs every operator's constants for its kernel (None for an alias)."""
     places = image_layout(graph, kernels)
     interface = []  # scale (float32) and zero point (int32) of every input, then of every output
     for index in (*graph.inputs, *graph.outputs):
@@ -138,7 +137,7 @@ def weight_image(graph: Graph, kernels: Sequence[KernelVariant | None]) -> Weigh
 
 
 def _header(graph: Graph, digest: bytes, payload: bytes) -> bytes:
-    """The header as built: sealed, with 0 as its sequence and in what is reserved."""
+    """Returns the header with its CRC; the sequence number and reserved bytes are 0."""
     ends = len(graph.inputs), len(graph.outputs)
     numbers = _NUMBERS.pack(VERSION, HEADER_BYTES, len(payload), zlib.crc32(payload), *ends, 0)
     head = (MAGIC + numbers + digest).ljust(HEADER_BYTES - _SEAL_BYTES, b"\0")
@@ -146,15 +145,15 @@ def _header(graph: Graph, digest: bytes, payload: bytes) -> bytes:
 
 
 def image_of_zeros(graph: Graph, kernels: Sequence[KernelVariant | None]) -> WeightImage:
-    """An image of zeros with the layout of the packed one: for code alone, which depends on no weight."""
+    """Returns a weight image of zeros with the right layout, for emitting code, which needs no weights."""
     places = image_layout(graph, kernels)
     return WeightImage(bytes(places.size), layout_digest(graph, places), places)
 
 
 def layout_digest(graph: Graph, places: ImageLayout) -> bytes:
-    """What tells a layout from every other one: DIGEST_BYTES of the header.
+    """Returns the digest of a layout, DIGEST_BYTES in the header.
 
-    It is that of the network without second passes, which need no constants of their own, and without views.
+    It is that of the network without views and second passes (recomputation), which add no constants.
     """
     once = once_positions(graph)
     entries = [
@@ -166,9 +165,9 @@ def layout_digest(graph: Graph, places: ImageLayout) -> bytes:
 
 
 def read_image(data: bytes, graph: Graph, kernels: Sequence[KernelVariant | None]) -> WeightImage:
-    """The image in `data`, as `weight_image` makes it; ValueError where any byte of its header is another.
+    """Returns the weight image in `data`; raises ValueError where its header or its size is not the graph's.
 
-    The payload's values are not compared with the graph's: its CRC is.
+    Of the payload only the CRC is compared, not the values.
     """
     places = image_layout(graph, kernels)
     digest = layout_digest(graph, places)
@@ -179,14 +178,14 @@ def read_image(data: bytes, graph: Graph, kernels: Sequence[KernelVariant | None
 
 
 def pieces(graph: Graph, places: ImageLayout, position: int) -> list[tuple[int, int, int]]:
-    """(byte of the image, bytes, byte of a buffer for them) of all that an operator reads of the image."""
-    found, place = [], 0
+    """Returns an operator's parts of the weight image: (offset there, bytes, offset in a buffer for all)."""
+    parts, place = [], 0
     if position in places.constants:
-        found.append((places.constants[position], places.sizes[position], 0))
+        parts.append((places.constants[position], places.sizes[position], 0))
         place = places.sizes[position]
     for t in places.operands.get(position, ()):
         if graph.tensors[t].is_constant:
             size = _round_up(graph.tensors[t].size)
-            found.append((places.tensors[t], size, place))
+            parts.append((places.tensors[t], size, place))
             place += size
-    return found
+    return parts

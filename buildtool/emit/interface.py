@@ -1,7 +1,7 @@
-"""The functions of the network's interface, and the state that they share with its regions.
+"""Writes the functions of the network's interface, and the variables that they share with its regions.
 
-While one of them is at work, `running` is set, and every other one that would change what it uses is
-refused: a function that is called back by a network cannot take its arena or its weights away.
+While one of them runs, `running` is set, and functions that would change what it uses fail. So a function
+that the network calls back cannot change its arena or its weights.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ BUSY = """\
 
 
 def state(network: Network) -> str:
-    """What the functions share: the arena, the weights, the hooks."""
+    """Returns the variables that the functions share: the arena, the weights, the hooks."""
     row_source = """\
 static nn_row_source *row_source;
 static void *row_context;
@@ -35,13 +35,13 @@ static void between_regions(void) {
 }
 """
     second = "static int8_t *own_second_arena;\n"
-    named = f"#define own_second_arena {network.net}_second_arena\n"
+    debug_name = f"#define own_second_arena {network.net}_second_arena\n"
     return f"""\
 static const nn_image_kind image_kind = {network.macro}_IMAGE_KIND;
 
 #ifdef NN_DEBUG
 #define own_arena {network.net}_arena /* by this name a debugger finds it */
-{named * network.is_spread}#endif
+{debug_name * network.is_spread}#endif
 static int8_t *own_arena; /* NULL: not initialised */
 {second * network.is_spread}static const uint8_t *weights;
 static volatile uint8_t running; /* a function of the interface is at work */
@@ -51,19 +51,19 @@ static void *yield_context;
 
 
 def arenas(code: Sequence[str]) -> list[str]:
-    """The arenas, by the names of variables, that lines of C refer to."""
+    """Returns the names of the arena variables that occur in lines of C."""
     words = {word for line in code if not line.startswith("/*") for word in re.findall(r"\w+", line)}
     return [name for name in ("arena", "second_arena") if name in words]
 
 
-def _own(names: Sequence[str]) -> str:
-    """Lines of a function that refers to these arenas: what no call changes while it is at work."""
+def _local_arenas(names: Sequence[str]) -> str:
+    """Returns lines that copy these arenas' addresses to local variables, which no other call can change."""
     return "".join(f"    int8_t *const {name} = own_{name};\n" for name in names)
 
 
 def interface(network: Network, regions: Sequence[Sequence[str]]) -> str:
-    """All functions of the interface; `regions`: the arenas that each region's function takes."""
-    net, macro, two, loads = network.net, network.macro, network.is_spread, bool(network.plan.loads)
+    """Returns all functions of the interface; `regions`: the arenas that each region's function takes."""
+    net, macro, is_spread, has_loads = network.net, network.macro, network.is_spread, bool(network.plan.loads)
     check_second = f"""\
     if (second == NULL || second_bytes < {macro}_SECOND_ARENA_BYTES) {{
         return NN_ERROR_ARENA;
@@ -89,7 +89,7 @@ nn_status {net}_set_loader(nn_loader with) {{
 }}
 """
     return f"""\
-nn_status {net}_init(void *memory, size_t memory_bytes,{_SECOND * two} const void *image) {{
+nn_status {net}_init(void *memory, size_t memory_bytes,{_SECOND * is_spread} const void *image) {{
 {BUSY}    own_arena = NULL;
     if (memory == NULL || memory_bytes < {macro}_ARENA_BYTES) {{
         return NN_ERROR_ARENA;
@@ -97,11 +97,11 @@ nn_status {net}_init(void *memory, size_t memory_bytes,{_SECOND * two} const voi
     if ((uintptr_t)memory % {macro}_ARENA_ALIGNMENT != 0) {{
         return NN_ERROR_ARENA;
     }}
-{check_second * two}    running = 1;
-{_CHECK_IMAGE[loads]}
+{check_second * is_spread}    running = 1;
+{_CHECK_IMAGE[has_loads]}
     if (status == NN_OK) {{
         own_arena = memory;
-{_OWN_SECOND * two}        weights = image;
+{_OWN_SECOND * is_spread}        weights = image;
 {_reset_call(network, 8)}    }}
     running = 0;
     return status;
@@ -113,7 +113,7 @@ static nn_quantization quantization(int index, int first, int count) {{
     if (own_arena == NULL || index < 0 || index >= count) {{
         return none;
     }}
-{_READ_QUANTIZATION[loads]}
+{_READ_QUANTIZATION[has_loads]}
 }}
 
 nn_quantization {net}_input_quantization(int index) {{
@@ -128,14 +128,14 @@ void {net}_set_yield(void (*hook)(void *context), void *context) {{
     yield_hook = hook;
     yield_context = context;
 }}
-{set_row_source * network.is_streamed}{set_loader * loads}
+{set_row_source * network.is_streamed}{set_loader * has_loads}
 {_invoke(network, regions)}"""
 
 
 _SECOND = " void *second, size_t second_bytes,"
 _OWN_SECOND = "        own_second_arena = second;\n"
-# Without and with constants that are brought into the arena: `status` in init, and what returns entry
-# `first + index` of the image's table.
+# Code for networks without and with loaded constants: the check in init, and the return of entry
+# `first + index` of the weight image's table.
 _CHECK_IMAGE = (
     """\
     const nn_status status = nn_image_check_with(image, &image_kind, memory, memory_bytes);""",
@@ -162,20 +162,26 @@ _READ_QUANTIZATION = (
 
 
 def _addresses(network: Network) -> str:
-    """The functions that say where to write an input, and where an output is."""
-    net, ended = network.net, network.after(network.plan.moves)
-    outputs = _places(f"const int8_t *{net}_output", list(map(ended.address, network.graph.outputs)))
+    """Returns the functions for the addresses of inputs and outputs."""
+    net, final = network.net, network.after(network.plan.moves)
+    outputs = _address_function(
+        f"const int8_t *{net}_output", list(map(final.address, network.graph.outputs))
+    )
     if not network.held_inputs:
         return outputs
-    return _places(f"int8_t *{net}_input", list(map(network.address, network.held_inputs))) + "\n" + outputs
+    return (
+        _address_function(f"int8_t *{net}_input", list(map(network.address, network.held_inputs)))
+        + "\n"
+        + outputs
+    )
 
 
-def _places(function: str, places: Sequence[str]) -> str:
-    """A function that returns one of some addresses by its number, and NULL where there is none."""
+def _address_function(function: str, places: Sequence[str]) -> str:
+    """Returns a function that returns the address with a number, or NULL."""
     cases = "".join(f"    case {i}:\n        return {place};\n" for i, place in enumerate(places))
     return f"""\
 {function}(int index) {{
-{_own(arenas(places))}    if (own_arena == NULL) {{
+{_local_arenas(arenas(places))}    if (own_arena == NULL) {{
         return NULL;
     }}
     switch (index) {{
@@ -187,8 +193,8 @@ def _places(function: str, places: Sequence[str]) -> str:
 
 
 def _invoke(network: Network, regions: Sequence[Sequence[str]]) -> str:
-    """The invoke, which calls one region after the other, and what ends it in its middle."""
-    used = [name for name in ("arena", "second_arena") if any(name in names for names in regions)]
+    """Returns the invoke, which calls the regions in order, and for streamed networks `abandon`."""
+    arena_names = [name for name in ("arena", "second_arena") if any(name in names for names in regions)]
     calls = []
     for index, names in enumerate(regions):
         call = f"region_{index}({', '.join(names)})"
@@ -215,7 +221,7 @@ static nn_status abandon(int code) {{
 """
     return f"""\
 {abandon * network.is_streamed}nn_status {network.net}_invoke(void) {{
-{_own(used)}{BUSY}    if (own_arena == NULL) {{
+{_local_arenas(arena_names)}{BUSY}    if (own_arena == NULL) {{
         return NN_ERROR_NOT_INITIALISED;
     }}
 {check_source * network.is_streamed}    running = 1;
@@ -230,7 +236,7 @@ static nn_status abandon(int code) {{
 
 
 def state_memory(network: Network) -> list[str]:
-    """At file scope: the state, and what gives it its initial values."""
+    """Returns the memory of the state, and the function that sets its initial values."""
     plan = network.plan
     if not plan.states:
         return []
@@ -271,19 +277,19 @@ def state_memory(network: Network) -> list[str]:
 
 
 def _fetch_bytes(network: Network, target: str, place: int, size: int) -> list[str]:
-    """Statements that bring bytes of the weight image, and wait for them."""
+    """Returns statements that copy bytes of the weight image, and wait for them."""
     if network.plan.loads:
         return [f"load({target}, {place}, {size});", "loaded();"]
     return [f"memcpy({target}, weights + {place}, {size});"]
 
 
 def _reset_call(network: Network, indent: int) -> str:
-    """A line that gives what lives between invokes its first values; nothing where nothing does."""
+    """Returns a line that resets the state; "" without state."""
     return " " * indent + "reset_state();\n" if network.plan.states else ""
 
 
 def _reset_function(network: Network) -> str:
-    """The function of the interface."""
+    """Returns the interface's function that resets the state; "" without state."""
     if not network.plan.states:
         return ""
     return f"""\

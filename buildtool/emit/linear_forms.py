@@ -1,12 +1,12 @@
-"""Linear forms that give what a table says: found by search, and proved by trying every entry.
+"""Finds linear forms that equal a table of outputs, by a search, and proves them by computing every entry.
 
 A kernel that has no instruction for the reference's roundings may compute
 
     clamp(floor((bias + side * lift + x[0] * factors[0] + x[1] * factors[1] + ...) / 2^bits))
 
-in its place where that is the same for all values that its operands can have. For operators of bytes these
-are few enough to try them all. Whoever finds no form computes as the reference does. `side` is 1 or -1: what
-is rounded twice, halves away from zero, is lifted on the one side of zero and lowered on the other.
+instead, if the results are equal for all values of its operands. For operators of bytes these are few enough
+to compute them all. Without such a form, a kernel computes as the reference does. `side` is 1 or -1: two
+roundings with halves away from zero raise values on one side of zero, and lower them on the other.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ Flags: TypeAlias = npt.NDArray[np.bool_]
 
 LIFTS = 64
 
-_SPAN = 6  # how far from its real value a factor is tried
-_NEAR = 0.03  # of an output step: entries this near to the next output decide which factors serve
+_SPAN = 6  # the largest distance from its real value at which a factor is tried
+_NEAR = 0.03  # in output steps: entries this close to the next output decide the factors
 _MOST_BITS = 26
 
 
 @dataclass(frozen=True)
 class Linear:
-    """See the module."""
+    """A linear form; see the module's docstring."""
 
     factors: tuple[int, ...]
     bias: int
@@ -39,7 +39,7 @@ class Linear:
     lift: int = 0
 
     def outputs(self, operands: Sequence[Ints], sides: Ints | None, low: int, high: int) -> Ints:
-        """What the form gives; `sides` of the entries, all 1 without."""
+        """Returns the form's outputs; `sides` are those of the entries (None: all 1)."""
         total = sum((f * x for f, x in zip(self.factors, operands, strict=True)), np.int64(self.bias))
         lifted = total if sides is None else total + self.lift * sides
         return np.asarray(np.clip(lifted >> self.bits, low, high))
@@ -54,39 +54,38 @@ def linear_form(
     most_sum: int,
     sides: Ints | None = None,
 ) -> Linear | None:
-    """A form that gives `outputs`, clamped to `limits`, for the entries of `operands`; None if none is found.
+    """Returns a form that gives `outputs`, clamped to `limits`, for all entries of `operands`, or None.
 
-    `slopes`: what an operand's step is worth in steps of the output, as real numbers. No factor is above
-    `most_factor`, and no sum of some of the terms above `most_sum`, in absolute value. With `sides`, the lift
-    is a multiple of LIFTS.
+    `slopes`: an operand's step in output steps, as a real number. The absolute values of factors stay below
+    `most_factor`, those of partial sums below `most_sum`. With `sides`, the lift is a multiple of LIFTS.
     """
     low, high = limits
     inside = (outputs > low) & (outputs < high)
-    if not inside.any():  # a constant, or two steps: nothing to fit a slope to
+    if not inside.any():  # only the limits occur, so there is no slope to fit
         inside = np.ones(outputs.shape, bool)
     real = np.zeros(outputs.shape)
     for slope, operand in zip(slopes, operands, strict=True):
         real = real + slope * operand
     middle = float(np.median((outputs + 0.5 - real)[inside]))
     largest = [max(int(abs(x.min())), int(abs(x.max()))) for x in operands]
-    bits = _bits(slopes, middle, largest, most_factor, most_sum)
+    bits = _find_bits(slopes, middle, largest, most_factor, most_sum)
     if bits is None:
         return None
-    above, below = _deciding(outputs, real + middle, limits, sides)
+    low_deciding, high_deciding = _deciding_entries(outputs, real + middle, limits, sides)
     first = [round(slope * 2**bits) for slope in slopes]
     steps = sorted(itertools.product(range(-_SPAN, _SPAN + 1), repeat=len(first)), key=_distance)
     for step in steps:
         factors = tuple(f + d for f, d in zip(first, step, strict=True))
-        found = _with_bias(factors, operands, outputs, bits, (above, below), sides)
-        if found is None or not _fits(found, largest):
+        form = _find_bias(factors, operands, outputs, bits, (low_deciding, high_deciding), sides)
+        if form is None or not _fits(form, largest):
             continue
-        if np.array_equal(found.outputs(operands, sides, low, high), outputs):
-            return found
+        if np.array_equal(form.outputs(operands, sides, low, high), outputs):
+            return form
     return None
 
 
 def _fits(form: Linear, largest: Sequence[int]) -> bool:
-    """Whether no sum of some of the terms leaves 32 bits, with an output step that kernels may round with."""
+    """Whether all partial sums fit in 32 bits, with one output step added for a kernel's rounding."""
     terms = sum(abs(f) * x for f, x in zip(form.factors, largest, strict=True))
     return abs(form.bias) + abs(form.lift) + terms + (1 << form.bits) < 1 << 31
 
@@ -95,10 +94,10 @@ def _distance(step: tuple[int, ...]) -> tuple[int, tuple[int, ...]]:
     return sum(map(abs, step)), step
 
 
-def _bits(
+def _find_bits(
     slopes: Sequence[float], middle: float, largest: Sequence[int], most_factor: int, most_sum: int
 ) -> int | None:
-    """The most bits below the point that the limits leave."""
+    """Returns the largest number of fraction bits that the limits allow; None if it is too small."""
     total = abs(middle) + 1 + sum(abs(s) * x for s, x in zip(slopes, largest, strict=True))
     spare = (_SPAN + 1) * sum(largest)
     for bits in range(_MOST_BITS, 8, -1):
@@ -108,21 +107,21 @@ def _bits(
     return None
 
 
-def _deciding(
+def _deciding_entries(
     outputs: Ints, real: npt.NDArray[np.float64], limits: tuple[int, int], sides: Ints | None
 ) -> tuple[Flags, Flags]:
-    """Entries that must not fall below their output, and those that must not reach the next one."""
+    """Returns the entries closest to falling below their output, and those closest to reaching the next."""
     above, below = outputs > limits[0], outputs < limits[1]
-    room, left = real - outputs, outputs + 1 - real
+    room_below, room_above = real - outputs, outputs + 1 - real
     for side in [np.ones(outputs.shape, bool)] if sides is None else [sides > 0, sides < 0]:
         if (above & side).any():
-            above &= ~side | (room < room[above & side].min() + _NEAR)
+            above &= ~side | (room_below < room_below[above & side].min() + _NEAR)
         if (below & side).any():
-            below &= ~side | (left < left[below & side].min() + _NEAR)
+            below &= ~side | (room_above < room_above[below & side].min() + _NEAR)
     return above, below
 
 
-def _with_bias(
+def _find_bias(
     factors: tuple[int, ...],
     operands: Sequence[Ints],
     outputs: Ints,
@@ -130,18 +129,20 @@ def _with_bias(
     deciding: tuple[Flags, Flags],
     sides: Ints | None,
 ) -> Linear | None:
-    """The form with these factors, and with a bias in the middle of those that serve the deciding entries."""
+    """Returns the form with these factors, and the middle of the biases that suit the deciding entries."""
     sums = sum((f * x for f, x in zip(factors, operands, strict=True)), np.int64(0))
     least = (outputs << bits) - sums
     most = ((outputs + 1) << bits) - 1 - sums
     if sides is None:
-        low, high = _range(least, most, deciding)
+        low, high = _bias_range(least, most, deciding)
         return Linear(factors, (low + high) // 2, bits) if low <= high else None
-    if not any((flags & (sides < 0)).any() for flags in deciding):  # as where zero is the least output
+    if not any((flags & (sides < 0)).any() for flags in deciding):  # such as if zero is the least output
         sides = np.ones(sides.shape, np.int64)
-    up = _range(least, most, (deciding[0] & (sides > 0), deciding[1] & (sides > 0)))
+    up = _bias_range(least, most, (deciding[0] & (sides > 0), deciding[1] & (sides > 0)))
     down = (
-        _range(least, most, (deciding[0] & (sides < 0), deciding[1] & (sides < 0))) if sides.min() < 0 else up
+        _bias_range(least, most, (deciding[0] & (sides < 0), deciding[1] & (sides < 0)))
+        if sides.min() < 0
+        else up
     )
     if up[0] > up[1] or down[0] > down[1]:
         return None
@@ -150,8 +151,8 @@ def _with_bias(
     return Linear(factors, (low + high) // 2, bits, lift) if low <= high else None
 
 
-def _range(least: Ints, most: Ints, deciding: tuple[Flags, Flags]) -> tuple[int, int]:
-    """The least and the greatest bias for which entries are neither below their output nor above it."""
+def _bias_range(least: Ints, most: Ints, deciding: tuple[Flags, Flags]) -> tuple[int, int]:
+    """Returns the smallest and the largest bias with which the deciding entries have their outputs."""
     low = int(least[deciding[0]].max()) if deciding[0].any() else None
     high = int(most[deciding[1]].min()) if deciding[1].any() else None
     if low is None:

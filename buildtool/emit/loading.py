@@ -1,7 +1,7 @@
-"""Emitted C for weights in slow memory: what is brought into the arena, and when.
+"""Writes the C that loads constants from slow memory into the arena.
 
-A region begins with what it has to wait for; then what the next region needs is begun, so that it
-comes while this one computes. Some constants come while a streamed region runs, see `Turns`.
+A region first waits for its own constants. Then it begins to load those of the next region, which arrive
+while this region computes. Some constants are loaded while a streamed region runs, see `Turns`.
 """
 
 from __future__ import annotations
@@ -38,31 +38,33 @@ class Loading:
         plan = network.plan
         self.blocks = constants(network.graph, network.kernels) if plan.loads else {}
         firsts = {first: index for index, first in enumerate(network.timeline.starts[:-1])}
-        self.begun: list[list[Load]] = [[] for _ in plan.regions]  # when a region begins
+        self.begun: list[list[Load]] = [[] for _ in plan.regions]  # loads that begin with a region
         self.needed: list[list[Load]] = [[] for _ in plan.regions]
         region_of = {op: i for i, region in enumerate(plan.regions) for op in region.ops}
         for load in plan.loads:
             self._check(load)
             if load.by_turns or load.op in network.wandering:
-                continue  # they come while their region runs: see turns
+                continue  # they are loaded while their region runs, see Turns
             begin = firsts.get(plan.buffers[load.buffer].first)
             if begin is None or begin > region_of[load.op]:
-                raise PlanError("a load that begins in no region", operator=network.graph.ops[load.op].place)
+                text = "a load does not begin with a region"
+                raise PlanError(text, operator=network.graph.ops[load.op].place)
             self.begun[begin].append(load)
             self.needed[region_of[load.op]].append(load)
 
     def _check(self, load: Load) -> None:
-        """The plan was made for constants of these sizes."""
+        """Checks that the plan's sizes are those of the constants."""
         graph, buffer = self.network.graph, self.network.plan.buffers[load.buffer]
         place, block = graph.ops[load.op].place, self.blocks.get(load.op)
         if block is None or block.size != load.size:
-            raise PlanError(f"the plan loads {load.size} bytes of constants", operator=place)
-        wanted = load.slots * block.slice_bytes(load.channels) if load.channels else block.size
-        if buffer.size < wanted or (load.channels and not block.channels):
-            raise PlanError(f"{buffer.size} bytes for constants of {wanted}", operator=place)
+            size = block.size if block else 0
+            raise PlanError(f"the plan loads {load.size} bytes of constants, not {size}", operator=place)
+        needed = load.slots * block.slice_bytes(load.channels) if load.channels else block.size
+        if buffer.size < needed or (load.channels and not block.channels):
+            raise PlanError(f"a buffer of {buffer.size} bytes for {needed} of constants", operator=place)
 
     def prologue(self, index: int) -> list[str]:
-        """What a region begins with: its own constants, then those of regions after it."""
+        """Returns the start of a region: it loads its own constants, and begins those of later regions."""
         own = [load for load in self.begun[index] if load in self.needed[index]]
         lines = [line for load in own for line in self._begin(load)]
         if self.needed[index]:
@@ -72,7 +74,7 @@ class Loading:
         return lines
 
     def ahead(self, index: int) -> list[str]:
-        """Begins what later regions need."""
+        """Returns the statements that begin to load constants of later regions."""
         later = [load for load in self.begun[index] if load not in self.needed[index]]
         return [line for load in later for line in self._begin(load)]
 
@@ -88,20 +90,20 @@ class Loading:
         ]
 
     def in_slices(self, network: Network, load: Load, kernel: KernelVariant, index: int) -> list[str]:
-        """An operator that computes its output channels slice by slice; `network` as it is then."""
+        """Returns code for an operator in slices of its output channels; `network`: see `Network.after`."""
         graph = network.graph
         op = graph.ops[load.op].as_seen
         buffer = network.plan.buffers[load.buffer]
         source, result = graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]]
         channels, count = _channels(network, load), load.channels
-        rows, columns = (1, result.elements // channels) if _dense(op.kind) else result.nhwc[1:3]
+        rows, columns = (1, result.elements // channels) if _is_dense(op.kind) else result.nhwc[1:3]
         pixels = rows * columns
         to, slot = f"arena + {buffer.offset}", buffer.size // load.slots
         now = to if load.slots == 1 else f"{to} + part * {slot}"
-        then = to if load.slots == 1 else f"{to} + (1 - part) * {slot}"
+        later = to if load.slots == 1 else f"{to} + (1 - part) * {slot}"
         begin = [
             "if (next > 0) {",
-            f"    load_channels(&block_{load.op}, {then}, (uint32_t)c + {count}, (uint32_t)next);",
+            f"    load_channels(&block_{load.op}, {later}, (uint32_t)c + {count}, (uint32_t)next);",
             *(["} else {", *("    " + line for line in self.ahead(index))] if self.ahead(index) else []),
             "}",
         ]
@@ -113,7 +115,7 @@ class Loading:
             Argument.WINDOW: "&window",
             Argument.CHANNEL: "c",
         }
-        by_channels = slices_in_place(graph, op)  # of the input, too
+        by_channels = slices_in_place(graph, op)  # slices of the input, too
         read = "read" if by_channels else "in"
         part_in, part_out = (
             part_view(f"&{of}", "c", "count", t.dtype) for of, t in ((read, source), ("all", result))
@@ -133,7 +135,7 @@ class Loading:
 
         def whole(tensor: int) -> str:
             of = graph.tensors[tensor]
-            view = (1, pixels, of.elements // pixels) if _dense(op.kind) else of.nhwc[1:]
+            view = (1, pixels, of.elements // pixels) if _is_dense(op.kind) else of.nhwc[1:]
             return whole_view(network.address(tensor), *view, of.dtype)
 
         def made(tensor: int) -> str:
@@ -150,7 +152,7 @@ class Loading:
         ]
 
     def declarations(self) -> str:
-        """State and helpers, at file scope."""
+        """Returns variables and helper functions at file scope."""
         if not self.network.plan.loads:
             return ""
         blocks = []
@@ -164,11 +166,11 @@ class Loading:
 
 
 class Turns:
-    """The constants that come while one of a network's streamed regions runs.
+    """Writes the loads of constants while one of a network's streamed regions runs.
 
-    A group asks before it makes rows: where another group ran since its own constants came to the memory that
-    all groups share, they are brought again. Constants on dead rows of the region's input come with certain
-    rows, to one place after the other.
+    Groups may share memory for constants. Before a group computes rows, it loads its constants again if
+    another group has run in the meantime. Constants that lie on unused rows of the region's input are loaded
+    to one place after the other, each time before a certain row.
     """
 
     def __init__(self, network: Network, index: int) -> None:
@@ -183,13 +185,13 @@ class Turns:
                 self._wandering.setdefault(load.op, []).append(load)
 
     def declarations(self) -> list[str]:
-        """What says whose turn it is, and where constants are."""
+        """Returns the variables for the group that ran last and for the places of constants."""
         lines = ["/* The group that ran last. */", "int32_t turn = -1;"] if self._by_turns else []
         buffers = self.network.plan.buffers
         for op, loads in self._wandering.items():
             offsets = ", ".join(str(buffers[load.buffer].offset) for load in loads)
             rows = ", ".join(str(row) for row in self._rows(op, loads))
-            # where they are before they come to the first of their places
+            # where the constants are before their first place
             first = [buffers[load.buffer].offset for load in self._by_turns if load.op == op]
             lines += [
                 f"/* Operator {op}: its constants come to these places of the arena with these rows. */",
@@ -201,19 +203,19 @@ class Turns:
         return lines
 
     def before(self, group: Group, row: str) -> list[str]:
-        """Before a group makes rows from `row` on."""
+        """Returns the statements before a group computes rows from `row` on."""
         place = self.region.groups.index(group)
-        brought = [load for load in self._by_turns if load.op in group.ops]
-        lines = [f"turn = {place};"] if self._by_turns and not brought else []
-        if brought:
-            again = [f"turn = {place};"]
-            for load in brought:
+        loads = [load for load in self._by_turns if load.op in group.ops]
+        lines = [f"turn = {place};"] if self._by_turns and not loads else []
+        if loads:
+            reload = [f"turn = {place};"]
+            for load in loads:
                 offset = self.network.plan.buffers[load.buffer].offset
                 own = self._load(load.op, "", offset)
                 if load.op in self._wandering:
                     own = block(f"if ({row} < rows_{load.op}[0])", own)
-                again += own
-            lines += block(f"if (turn != {place})", [*again, "loaded();"])
+                reload += own
+            lines += block(f"if (turn != {place})", [*reload, "loaded();"])
         for op in group.ops:
             if op in self._wandering:
                 count = len(self._wandering[op])
@@ -229,32 +231,32 @@ class Turns:
         return lines
 
     def _load(self, op: int, base: str, offset: int) -> list[str]:
-        """Begins to bring an operator's constants to `base` (C; "": the arena's start), `offset` bytes on."""
+        """Begins to load an operator's constants to arena + `base` (C, or "") + `offset`."""
         network = self.network
-        found = []
+        lines = []
         for start, length, at in pieces(network.graph, network.image.places, op):
             terms = [term for term in ("arena", base, str(offset + at)) if term not in ("", "0")]
-            found.append(f"load({' + '.join(terms)}, {start}, {length});")
-        return found
+            lines.append(f"load({' + '.join(terms)}, {start}, {length});")
+        return lines
 
     def _rows(self, op: int, loads: Sequence[Load]) -> list[int]:
-        """The rows of an operator's group with which its constants come to another place."""
+        """Returns the rows of an operator's group at which its constants are loaded to another place."""
         timeline = self.network.timeline
         group = parts(self._run, timeline, group_of(self.region, op))
         begins = {self._start + part.step: part.y0 for part in group}
         firsts = [self.network.plan.buffers[load.buffer].first for load in loads]
         if any(first not in begins for first in firsts):
             place = self.network.graph.ops[op].place
-            raise PlanError("its constants come while its group makes rows", operator=place)
+            raise PlanError("constants are loaded while their group computes rows", operator=place)
         return [begins[first] for first in firsts]
 
 
-def _dense(kind: OpKind) -> bool:
+def _is_dense(kind: OpKind) -> bool:
     return kind is OpKind.FULLY_CONNECTED
 
 
 def _channels(network: Network, load: Load) -> int:
-    """Output channels of a sliced operator."""
+    """Returns the number of output channels of a sliced operator."""
     return features(network.graph, network.graph.ops[load.op])["cout"]
 
 

@@ -1,4 +1,4 @@
-"""What every part of the emitter looks at: a network with its plan, its kernels and its weight image."""
+"""A network with its plan, its kernels and its weight image, for all parts of the emitter."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from buildtool.target.types import Argument, KernelVariant, Target
 
 @dataclass(frozen=True)
 class Network:
-    """`net` is the C prefix; `kernels` has None for aliases; `timeline` is the plan's.
+    """A network to emit. `net` is the C prefix; `kernels` has None for aliases; `timeline` is the plan's.
 
-    `holders`: tensor index -> its buffer; of a tensor that moves, where it begins (see `after`).
+    `holders`: the buffer of each tensor; for a tensor that moves, its first buffer (see `after`).
     """
 
     net: str
@@ -38,51 +38,51 @@ class Network:
 
     @cached_property
     def plan_digest(self) -> str:
-        """What tells the plan from every other one; retrained weights leave it as it is."""
+        """The plan's digest, which retrained weights do not change."""
         return digest(self.plan)
 
     @property
     def is_streamed(self) -> bool:
-        """Whether the image comes row by row through a call-back."""
+        """Whether the input image arrives row by row through a callback."""
         return self.plan.image == Image.STREAM
 
     def takes_rows(self, region: Region) -> bool:
-        """Whether a region asks for the rows of a streamed image."""
+        """Whether a region asks for the rows of a streamed input image."""
         return self.is_streamed and self.graph.inputs[0] in self.graph.ops[region.ops[0]].inputs
 
     @property
     def held_inputs(self) -> tuple[int, ...]:
-        """The inputs that the application writes to as a whole: none where the image comes by rows."""
+        """The inputs that the application writes as a whole; none if the input image is streamed."""
         return () if self.is_streamed else tuple(self.graph.inputs)
 
     @cached_property
     def _makers(self) -> dict[int, str]:
-        """Tensor -> what makes it."""
-        made = {t: f"input {i}" for i, t in enumerate(self.graph.inputs)}
-        made |= {state.before: f"state {i}" for i, state in enumerate(self.graph.states)}
+        """For each tensor, the input, state or operator that makes it, in words."""
+        makers = {t: f"input {i}" for i, t in enumerate(self.graph.inputs)}
+        makers |= {state.before: f"state {i}" for i, state in enumerate(self.graph.states)}
         for position, op in enumerate(self.graph.ops):
             for i, t in enumerate(op.outputs):
-                made[t] = f"operator {position}" + (f", output {i}" if len(op.outputs) > 1 else "")
-        return made
+                makers[t] = f"operator {position}" + (f", output {i}" if len(op.outputs) > 1 else "")
+        return makers
 
     def called(self, tensor: int) -> str:
-        """What a comment calls a tensor: what makes it. Its name in the model changes with training."""
+        """Returns a tensor's name for comments: what makes it. Names in models may change with training."""
         return self._makers.get(tensor, "constant")
 
     def after(self, moves: Iterable[Move]) -> Network:
-        """The network as it is once some tensors have moved."""
-        moved = {t: self.plan.buffers[m.target] for m in moves for t in self.plan.buffers[m.target].tensors}
-        return replace(self, holders=self.holders | moved) if moved else self
+        """Returns the network after some tensors have moved."""
+        holders = {t: self.plan.buffers[m.target] for m in moves for t in self.plan.buffers[m.target].tensors}
+        return replace(self, holders=self.holders | holders) if holders else self
 
     @cached_property
     def loaded(self) -> dict[int, int]:
-        """Operator -> where in the arena the constants are that it reads; of those that are loaded."""
+        """The offset in the arena of each operator's loaded constants."""
         loads = [load for load in self.plan.loads if load.op not in self.wandering]
         return {load.op: self.plan.buffers[load.buffer].offset for load in loads}
 
     @cached_property
     def wandering(self) -> frozenset[int]:
-        """Operators of streamed regions whose constants are at one place of the arena after the other."""
+        """The operators of streamed regions whose constants move to several places in the arena."""
         starts = set(self.timeline.starts)
         return frozenset(
             load.op
@@ -92,16 +92,16 @@ class Network:
 
     @property
     def is_spread(self) -> bool:
-        """Whether there is a second arena, in another memory."""
+        """Whether the plan has a second arena, in another memory."""
         return self.plan.second_at > 0
 
     def place(self, offset: int) -> str:
-        """C expression of a place of the arena, or of the second one, by the plan's offset."""
+        """Returns C for the plan's `offset` in the arena or the second arena."""
         second = self.plan.second_at
         return f"second_arena + {offset - second}" if 0 < second <= offset else f"arena + {offset}"
 
     def address(self, tensor: int, reader: int = -1) -> str:
-        """C expression of a tensor's first byte (of a ring: of its buffer's), for operator `reader`."""
+        """Returns C for the address of a tensor, or of its ring buffer, for operator `reader`."""
         if self.graph.tensors[tensor].is_constant:
             if reader in self.loaded:
                 start = self.image.places.tensors[tensor]
@@ -115,11 +115,11 @@ class Network:
 
     @cached_property
     def states(self) -> dict[int, int]:
-        """Tensor that is state -> where it lies in the network's state."""
+        """The offset of each state tensor in the network's state memory."""
         return {t: buffer.offset for buffer in self.plan.states for t in buffer.tensors}
 
     def constants(self, position: int) -> str:
-        """C expression of an operator's packed constants."""
+        """Returns C for the address of an operator's packed constants."""
         place = self.image.places.constants.get(position)
         if position in self.wandering:
             return f"constants_{position}"
@@ -128,7 +128,7 @@ class Network:
         return "NULL" if place is None else f"weights + {place}"
 
     def served(self, position: int) -> dict[Argument, str]:
-        """C expressions of what every call of an operator's kernel may take: constants and scratch."""
+        """Returns C for the arguments that every call of an operator's kernel may take."""
         scratch = (b for b in self.plan.buffers if b.kind is BufferKind.SCRATCH and b.op == position)
         buffer = next(scratch, None)
         return {
@@ -138,7 +138,7 @@ class Network:
         }
 
     def accumulators(self, position: int) -> str:
-        """C expression of the sums of a global pooling in a streamed region."""
+        """Returns C for the address of a global pooling's sums in a streamed region."""
         kind = BufferKind.ACCUMULATOR
         buffer = next(b for b in self.plan.buffers if b.kind is kind and b.op == position)
         return f"(int32_t *)(void *)({self.place(buffer.offset)})"

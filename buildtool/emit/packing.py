@@ -1,11 +1,11 @@
-"""A kernel's constants as the bytes that it reads, made by the packing.py of a kernel family.
+"""Packs a kernel's constants into the bytes that it reads, by the packing.py of its kernel family.
 
-Such a file defines `PACKINGS`: by name, a function from a graph and an operator of it to the block's
-bytes. It is Python that belongs to the family, as its C does, and may import `buildtool.emit.blocks`. A
-block's length depends on the topology alone, never on values: the catalogue has a formula for it.
+Such a file defines `PACKINGS`: for each packing's name, a function that returns the bytes of the block for a
+graph and an operator. It belongs to the family, as the C sources do, and may import `buildtool.emit.blocks`.
+A block's length depends on the topology alone, never on values: the catalogue has a formula for it.
 
-A family whose kernels requantise otherwise than the reference also defines `BOUNDS`: by the name of a
-packing, a function from a graph and an operator of it to a `Bound`. What is not in there is exact.
+A family whose kernels requantise differently from the reference also defines `BOUNDS`: for a packing's name,
+a function that returns a `Bound` for a graph and an operator. Other packings are exact.
 """
 
 from __future__ import annotations
@@ -26,33 +26,33 @@ from buildtool.target.catalogue import constants_bytes
 from buildtool.target.kernels import kernels_root
 from buildtool.target.types import NO_PACKING, KernelVariant
 
-_OTHERS = "this is an error in the kernel family, not in the network: please tell whoever ships it"
+_OTHERS = "this is an error in the kernel family, not in the network: please report it to its authors"
 
 
 def pack(graph: Graph, op: Op, kernel: KernelVariant) -> bytes:
-    """The `constants` block of `kernel` for `op`: little-endian, a multiple of 16 bytes long.
+    """Returns the `constants` block of `kernel` for `op`: little-endian, a multiple of 16 bytes long.
 
-    Raises TargetError where the family has no such packing or its block has another length than its
-    catalogue says, UnsupportedError for values that the kernel cannot work with, InternalError or TargetError
+    Raises TargetError where the family has no such packing, or where the block's length differs from the
+    catalogue's; UnsupportedError for values that the kernel does not support; InternalError or TargetError
     where the packing fails.
     """
     if kernel.packing == NO_PACKING:
         return b""
     if kernel.packer is None:
         raise TargetError(f"no kernel family has packing '{kernel.packing}' (kernel '{kernel.name}')")
-    known = packings(kernel.packer)
-    build = known.get(kernel.packing)
+    functions = packings(kernel.packer)
+    build = functions.get(kernel.packing)
     if build is None:
         raise TargetError(
             f"packing '{kernel.packing}' is in the catalogue, but not in PACKINGS",
             path=str(kernel.packer),
-            hint=did_you_mean(kernel.packing, known),
+            hint=did_you_mean(kernel.packing, functions),
         )
     block = align(_build_packing(build, graph, op, kernel))
     expected = constants_bytes(kernel, graph, op)
     if len(block) != expected:
         raise TargetError(
-            f"packing '{kernel.packing}' made {len(block)} bytes, its catalogue says {expected}",
+            f"packing '{kernel.packing}' made {len(block)} bytes, but its catalogue has {expected}",
             operator=op.place,
             path=str(kernel.packer),
             hint=f"correct `bytes` of [packing.{kernel.packing}]",
@@ -61,14 +61,14 @@ def pack(graph: Graph, op: Op, kernel: KernelVariant) -> bytes:
 
 
 def _build_packing(build: Packing, graph: Graph, op: Op, kernel: KernelVariant) -> bytes:
-    """What a family's packing makes.
+    """Calls a family's packing, and returns its bytes.
 
-    Where it fails or makes no bytes, that is the family's fault and never the network's: an InternalError if
-    the family comes with buildtool, TargetError if it is somebody else's.
+    If it fails or does not return bytes, the fault is the family's. Raises InternalError for families that
+    come with buildtool, TargetError for others.
     """
     try:
-        block = build(graph, _of_all_channels(op))
-    except Exception as error:  # somebody else's code may raise anything
+        block = build(graph, _without_filling(op))
+    except Exception as error:  # other people's code may raise anything
         if isinstance(error, BuildtoolError):
             raise
         if kernel.packer is not None and kernel.packer.is_relative_to(kernels_root()):
@@ -76,13 +76,13 @@ def _build_packing(build: Packing, graph: Graph, op: Op, kernel: KernelVariant) 
         what = f"packing '{kernel.packing}' failed: {described(error)}"
         raise TargetError(what, operator=op.place, path=str(kernel.packer), hint=_OTHERS) from error
     if not isinstance(block, bytes):
-        what = f"packing '{kernel.packing}' made no bytes but '{type(block).__name__}'"
+        what = f"packing '{kernel.packing}' returned '{type(block).__name__}', not bytes"
         raise TargetError(what, operator=op.place, path=str(kernel.packer), hint=_OTHERS)
     return block
 
 
-def _of_all_channels(op: Op) -> Op:
-    """The operator as its kernel knows it: a filling of channels has the quantisation of what it fills up."""
+def _without_filling(op: Op) -> Op:
+    """Returns the operator as its kernel sees it; without the constant that fills up missing channels."""
     op = op.as_seen
     if not isinstance(op.attrs, WidenedAttrs):
         return op
@@ -90,37 +90,37 @@ def _of_all_channels(op: Op) -> Op:
 
 
 def packings(file: Path) -> Mapping[str, Packing]:
-    """The layouts that a family's packing.py makes, by name; TargetError if it cannot be loaded."""
-    known = getattr(load_packing(file), "PACKINGS", None)
-    if not isinstance(known, Mapping):
-        raise TargetError("it defines no PACKINGS", path=str(file))
-    return known
+    """Returns the functions in a family's packing.py, by name; raises TargetError if it cannot be loaded."""
+    functions = getattr(load_packing(file), "PACKINGS", None)
+    if not isinstance(functions, Mapping):
+        raise TargetError("this packing.py defines no PACKINGS", path=str(file))
+    return functions
 
 
 @cache
 def load_packing(file: Path) -> ModuleType:
-    """A family's packing.py, as the module that it is; TargetError if it cannot be loaded."""
+    """Imports a family's packing.py; raises TargetError if it cannot be loaded."""
     name = f"buildtool_packing_{hashlib.sha256(str(file).encode()).hexdigest()[:16]}"
     spec = importlib.util.spec_from_file_location(name, file)
     if spec is None or spec.loader is None or not file.is_file():
         raise TargetError("this kernel family has no such file", path=str(file))
     module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # dataclasses look their module up
+    sys.modules[name] = module  # dataclasses look up their module
     try:
         spec.loader.exec_module(module)
     except BuildtoolError:
         raise
-    except Exception as error:  # somebody else's module may raise anything
-        raise TargetError(f"it cannot be loaded: {error}", path=str(file)) from error
+    except Exception as error:  # other people's modules may raise anything
+        raise TargetError(f"this packing.py cannot be loaded: {error}", path=str(file)) from error
     return module
 
 
 @dataclass(frozen=True)
 class Bound:
-    """The largest |result - reference| of an operator's output, whatever its inputs are.
+    """A bound for the error of an operator's output, for all inputs.
 
-    `steps`: of the output, whole ones; `before_rounding`: how far the value is off before its last rounding,
-    in steps; `rounded` of its `channels` are not exact.
+    `steps`: the largest error, in whole output steps; `before_rounding`: the same before the last rounding.
+    `rounded` of its `channels` are not exact.
     """
 
     steps: int
@@ -130,10 +130,10 @@ class Bound:
 
 
 def proven_bound(graph: Graph, op: Op, kernel: KernelVariant) -> Bound | None:
-    """The proven bound of `kernel` on `op`; None where it is exact."""
+    """Returns the proven bound of `kernel` for `op`; None where it is exact."""
     if kernel.packing == NO_PACKING or kernel.packer is None:
         return None
     prove = getattr(load_packing(kernel.packer), "BOUNDS", {}).get(kernel.packing)
-    found = prove(graph, op) if prove is not None else None
-    assert found is None or isinstance(found, Bound)
-    return found if found is not None and found.rounded else None
+    bound = prove(graph, op) if prove is not None else None
+    assert bound is None or isinstance(bound, Bound)
+    return bound if bound is not None and bound.rounded else None

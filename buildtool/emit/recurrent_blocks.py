@@ -1,6 +1,6 @@
-"""Blocks of constants of SVDF and LSTM kernels, laid out as nn_recurrent.h says.
+"""Packs the blocks of constants of SVDF and LSTM kernels, in the layout of nn_recurrent.h.
 
-The helpers give the arrays; a family whose kernels want the weights in another order packs these itself.
+A family whose kernels read the weights in another order passes a `Layout` of its own.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ Ints = npt.NDArray[np.int64]
 class Layout:
     """How a family packs a matrix of int8 (rows, columns).
 
-    `matrix` makes its bytes. `general` tells whether it needs the kernel's slower path, where there is one.
+    `matrix` returns its bytes. `general` tells whether it needs the kernel's slower path, if there is one.
     """
 
     matrix: Callable[[Ints], bytes]
     general: Callable[[Ints], bool]
 
 
-def _array(values: Ints, dtype: str) -> bytes:
+def _pack_array(values: Ints, dtype: str) -> bytes:
     return align(np.ascontiguousarray(values.astype(dtype)).tobytes())
 
 
-# Row after row.
-PLAIN = Layout(lambda weights: _array(weights, "i1"), lambda weights: False)
+# The rows in order.
+PLAIN = Layout(lambda weights: _pack_array(weights, "i1"), lambda weights: False)
 
 
 def _data(graph: Graph, tensor: int) -> Ints:
@@ -44,7 +44,7 @@ def _data(graph: Graph, tensor: int) -> Ints:
 
 
 def svdf_block(graph: Graph, op: Op, layout: Layout = PLAIN) -> bytes:
-    """nn_svdf_constants and what follows."""
+    """Packs nn_svdf_constants and the arrays after it."""
     x, feature, time, bias, _ = op.inputs
     (of_features, of_time), weights = svdf_factors(graph, op), _data(graph, feature)
     units = graph.tensors[op.outputs[0]].shape[1]
@@ -52,7 +52,7 @@ def svdf_block(graph: Graph, op: Op, layout: Layout = PLAIN) -> bytes:
     head = words(*of_features, *of_time, zero_point, int(layout.general(weights)), 0, 0)
     offsets = -quantization(graph, op, x).zero_point * weights.sum(1)
     biases = _data(graph, bias) if bias >= 0 else np.zeros(units, np.int64)
-    arrays = _array(offsets, "<i4") + _array(biases, "<i4") + _array(_data(graph, time), "<i2")
+    arrays = _pack_array(offsets, "<i4") + _pack_array(biases, "<i4") + _pack_array(_data(graph, time), "<i2")
     return head + arrays + align(layout.matrix(weights))
 
 
@@ -78,22 +78,22 @@ def _head(net: Lstm, gates: list[Gate], general: bool) -> bytes:
 
 
 def _peepholes(gates: list[Gate], cells: int, reached: int) -> Ints:
-    """(gates, cells); 0 where the kernel's reference does not reach."""
-    made = np.zeros((len(gates), cells), np.int64)
-    for row, gate in zip(made, gates, strict=True):
+    """Returns an array (gates, cells); 0 for cells that the reference does not read."""
+    rows = np.zeros((len(gates), cells), np.int64)
+    for row, gate in zip(rows, gates, strict=True):
         if gate.peephole is not None:
             row[:reached] = gate.peephole[0][:reached]
-    return made
+    return rows
 
 
 def lstm_block(graph: Graph, op: Op, layout: Layout = PLAIN) -> bytes:
-    """nn_lstm_constants and what follows."""
+    """Packs nn_lstm_constants and the arrays after it."""
     net = lstm_of(graph, op)
     gates = [gate for gate in net.gates if gate is not None]
     cells, outputs = gates[0].recurrent.weights.shape
 
     def side_by_side(rows: list[Ints]) -> Ints:
-        """Arrays a gate, as rows of (cells, gates)."""
+        """Interleaves the gates' arrays: rows of (cells, gates)."""
         return np.stack(rows, axis=1).reshape(cells * len(gates), *rows[0].shape[1:])
 
     matrices = [side_by_side([gate.input.weights for gate in gates])]
@@ -102,17 +102,17 @@ def lstm_block(graph: Graph, op: Op, layout: Layout = PLAIN) -> bytes:
         matrices.append(net.projection.weights)
     parts = [
         _head(net, gates, any(map(layout.general, matrices))),
-        _array(side_by_side([gate.input.bias for gate in gates]), "<i4"),
-        _array(side_by_side([gate.recurrent.bias for gate in gates]), "<i4"),
+        _pack_array(side_by_side([gate.input.bias for gate in gates]), "<i4"),
+        _pack_array(side_by_side([gate.recurrent.bias for gate in gates]), "<i4"),
     ]
     norms = [gate.norm for gate in gates if gate.norm is not None]
     if norms:
-        parts.append(_array(np.stack([norm.bias for norm in norms]), "<i4"))
-        parts.append(_array(np.stack([norm.weights for norm in norms]), "<i2"))
+        parts.append(_pack_array(np.stack([norm.bias for norm in norms]), "<i4"))
+        parts.append(_pack_array(np.stack([norm.weights for norm in norms]), "<i2"))
     if gates[-1].peephole is not None:
-        parts.append(_array(_peepholes(gates, cells, min(cells, outputs)), "<i2"))
+        parts.append(_pack_array(_peepholes(gates, cells, min(cells, outputs)), "<i2"))
     packed = [align(layout.matrix(weights)) for weights in matrices]
     parts += packed[:2]
     if net.projection is not None:
-        parts += [_array(net.projection.bias, "<i4"), packed[2]]
+        parts += [_pack_array(net.projection.bias, "<i4"), packed[2]]
     return b"".join(parts)

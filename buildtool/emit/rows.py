@@ -1,8 +1,9 @@
-"""The C that counts rows in a streamed region: how many an operator needs, and how many it can make.
+"""Writes the C that counts rows in a streamed region: the rows that operators need and can compute.
 
-Rows that follow a table are those of a formula where one says the same, else of the table as a constant:
-needed_N[n] are the rows of its input that operator N needs for its first n rows, ready_N[m] the rows that
-it can make of the first m rows of its input. The operators of a group of branches go as far as each can.
+If the rows of an operator follow a table, the code uses an equal formula if there is one, else a constant
+table: needed_N[n] is the number of input rows that operator N needs for its first n rows, ready_N[m] the
+number of rows that it can compute from the first m input rows. In a group of branches, each operator computes
+as many rows as it can.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from buildtool.plan.schedule.schedule import Link
 
 
 class Scale(NamedTuple):
-    """For n > 0 rows, (n * rows + offset) / of rows of the input are needed, but not more than there are."""
+    """For n > 0 rows an operator needs (n * rows + offset) / of input rows, at most all of them."""
 
     rows: int
     of: int
@@ -26,25 +27,25 @@ class Scale(NamedTuple):
 
 
 def row_tables(chain: Iterable[Link], delivered: bool) -> list[str]:
-    """The tables of a streamed region that no formula replaces; `delivered`: its image comes row by row."""
-    found = []
+    """Declares the tables that no formula replaces; `delivered`: the region reads a streamed input image."""
+    lines = []
     for index, link in enumerate(chain):
         if link.branches is None:
             if not index and not delivered:
-                continue  # all rows of its input are there
-            found += _declare_table("needed", link.group.ops[-1], link.axis, link.input_height)
+                continue  # all rows of its input are in the arena
+            lines += _declare_table("needed", link.group.ops[-1], link.axis, link.input_height)
             continue
         for lane in link.branches.lanes:
             for read in lane.reads:
-                found += _declare_table("needed", lane.position, read.axis, read.height)
-                found += _declare_table("ready", lane.position, read.axis, read.height)
-    return found
+                lines += _declare_table("needed", lane.position, read.axis, read.height)
+                lines += _declare_table("ready", lane.position, read.axis, read.height)
+    return lines
 
 
 def table_high(variable: str, position: int, axis: AxisTable, height: int, *, some: bool) -> str:
-    """C for the rows, of `height`, that an operator needs for its first `variable` rows; may be too many.
+    """Returns C for the input rows (of `height`) that an operator needs for its first `variable` rows.
 
-    `some`: these are not none.
+    The result may exceed `height`. `some`: `variable` is above 0.
     """
     scale = find_scale(axis, height)
     if scale is None:
@@ -53,32 +54,32 @@ def table_high(variable: str, position: int, axis: AxisTable, height: int, *, so
     return rows if some or 0 <= scale.offset < scale.of else f"({variable} > 0 ? {rows} : 0)"
 
 
-def table_ready(made: str, position: int, axis: AxisTable, height: int) -> str:
-    """C for the rows that an operator can make of the first `made` of `height` rows.
+def table_ready(rows_made: str, position: int, axis: AxisTable, height: int) -> str:
+    """Returns C for the rows that an operator can compute from the first `rows_made` of `height` input rows.
 
-    It may be more than there are, or below 0.
+    The result may exceed the operator's rows, or be below 0.
     """
     scale = find_scale(axis, height)
     if scale is None:
-        return f"ready_{position}[{made}]"
-    rows = _divide(plus(times(made, scale.of), scale.of - scale.offset - 1), scale.rows)
-    return f"{made} >= {height} ? {len(axis.end)} : {rows}"
+        return f"ready_{position}[{rows_made}]"
+    rows = _divide(plus(times(rows_made, scale.of), scale.of - scale.offset - 1), scale.rows)
+    return f"{rows_made} >= {height} ? {len(axis.end)} : {rows}"
 
 
 def find_scale(axis: AxisTable, height: int) -> Scale | None:
-    """The formula that says what a table of `height` input rows says; None if none of its kind does."""
+    """Returns the formula that equals a table for `height` input rows; None if there is none."""
     common = gcd(height, len(axis.end))
-    # the second where borders are more, or less, than a whole factor makes
+    # the second is for outputs whose borders make them larger or smaller than a whole factor
     candidates = (
         (height // common, len(axis.end) // common),
         (1, max(1, round(len(axis.end) / height))),
     )
-    return next((found for rows, of in candidates if (found := _offset(axis, height, rows, of))), None)
+    return next((scale for rows, of in candidates if (scale := _find_offset(axis, height, rows, of))), None)
 
 
-def _offset(axis: AxisTable, height: int, rows: int, of: int) -> Scale | None:
-    """The formula of this kind that says what a table says."""
-    least, most = -rows, rows * of + of  # what is divided is never below 0
+def _find_offset(axis: AxisTable, height: int, rows: int, of: int) -> Scale | None:
+    """Returns the formula with this ratio that equals a table, or None."""
+    least, most = -rows, rows * of + of  # the dividend is never below 0
     for n, end in enumerate(axis.end, 1):
         least = max(least, end * of - n * rows)
         if end < height:
@@ -87,16 +88,16 @@ def _offset(axis: AxisTable, height: int, rows: int, of: int) -> Scale | None:
 
 
 def _declare_table(name: str, position: int, axis: Axis, height: int) -> list[str]:
-    """A table in C, "needed" or "ready", if there is one to declare."""
+    """Declares the table "needed" or "ready" of an operator, unless a formula replaces it."""
     if not isinstance(axis, AxisTable) or find_scale(axis, height) is not None:
         return []
-    rows = [0, *axis.end] if name == "needed" else [axis.ready(made) for made in range(height + 1)]
+    rows = [0, *axis.end] if name == "needed" else [axis.ready(count) for count in range(height + 1)]
     head = f"static const uint16_t {name}_{position}[{len(rows)}] = {{"
     return ["/* clang-format off */", head, *numbers(map(str, rows), 4), "};", "/* clang-format on */"]
 
 
 def times(variable: str, factor: int) -> str:
-    """C for a product."""
+    """Returns C for a product."""
     return variable if factor == 1 else f"{variable} * {factor}"
 
 
@@ -108,7 +109,7 @@ def _divide(expression: str, by: int) -> str:
 
 
 def counters(lanes: Branches) -> list[str]:
-    """What counts from 0: rows made by each operator, rows of the input that were asked for."""
+    """Returns the names of counters: rows computed by each operator, and rows asked of the input."""
     last = lanes.lanes[-1].position
     return [*(f"row_{lane.position}" for lane in lanes.lanes), f"goal_{last}"]
 
@@ -118,9 +119,9 @@ def advance(
     input_loop: Callable[[str], Sequence[str]],
     call: Callable[[int, str, str], Sequence[str]],
 ) -> list[str]:
-    """The statements that ask for some rows of the input, and make what can be made of them then.
+    """Returns the statements that ask for some input rows, and compute all rows that these allow.
 
-    `input_loop`: the loop that makes this many rows of the input; `call`: an operator's rows from, to.
+    `input_loop` returns the loop for this many input rows, `call` the code for an operator's rows [from, to).
     """
     last = lanes.lanes[-1].position
     goal = f"goal_{last}"
@@ -147,27 +148,27 @@ def advance(
 
 
 def _ready(lanes: Branches, lane: Lane, read: Read) -> str:
-    """C for read.ready."""
-    made = (
+    """Returns C for the value of `read.ready`."""
+    rows_made = (
         f"goal_{lanes.lanes[-1].position}" if read.lane == INPUT else f"row_{lanes.lanes[read.lane].position}"
     )
     if isinstance(read.axis, AxisTable):
-        return table_ready(made, lane.position, read.axis, read.height)
+        return table_ready(rows_made, lane.position, read.axis, read.height)
     offset = read.axis.pad - read.axis.kernel + read.axis.stride
-    return f"nn_ready({made}, {read.height}, {lane.height}, {offset}, {read.axis.stride})"
+    return f"nn_ready({rows_made}, {read.height}, {lane.height}, {offset}, {read.axis.stride})"
 
 
 def _declare_needed(lanes: Branches, index: int, name: str) -> list[str]:
-    """Declares the rows that are needed of what a lane makes (INPUT: of the input)."""
+    """Declares the number of rows that are needed of a lane's output (INPUT: of the input)."""
     if index in lanes.exits:
         return [f"const int32_t {name} = need_{lanes.lanes[-1].position};"]
-    found = {
+    heights = {
         _high(reader.position, read): read.height
         for reader in lanes.lanes
         for read in reader.reads
         if read.lane == index
     }
-    height, (first, *others) = max(found.values()), found
+    height, (first, *others) = max(heights.values()), heights
     return [
         f"{'' if others else 'const '}int32_t {name} = nn_least({height}, {first});",
         *(f"{name} = nn_most({name}, nn_least({height}, {other}));" for other in others),
@@ -175,7 +176,7 @@ def _declare_needed(lanes: Branches, index: int, name: str) -> list[str]:
 
 
 def _high(position: int, read: Read) -> str:
-    """C for the rows that an operator needs of what it reads, not below 0."""
+    """Returns C for the input rows that an operator needs, at least 0."""
     variable, axis = f"need_{position}", read.axis
     if isinstance(axis, AxisTable):
         return table_high(variable, position, axis, read.height, some=False)

@@ -1,4 +1,4 @@
-"""A plan as files: C, headers, weight image, the assembly that links it, the harness's glue."""
+"""Emits a plan as files: C, headers, weight image, the assembly that links it, glue for the harness."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from buildtool.target.types import KernelVariant, Role, Routine, Target
 
 @dataclass(frozen=True)
 class Sources:
-    """Emitted files by name; `c_files` are those to compile besides the kernels and the runtime."""
+    """Emitted files by name. `c_files`: those to compile, without the kernels and the runtime."""
 
     net: str
     files: dict[str, bytes]
@@ -36,15 +36,17 @@ class Sources:
 
 
 def plan_routines(plan: Plan, target: Target) -> list[Routine]:
-    """What the emitted code of a plan calls beside its kernels."""
-    chosen = target.named(plan.kernels)
-    found = [target.routine(role, k) for k in chosen if k for role, op in _BESIDE if op == k.op]
-    fed = (chosen[b.op] for b in plan.buffers if b.kind is BufferKind.ACCUMULATOR)
-    return found + [target.routine(role, k) for k in fed if k for role in (Role.ACCUMULATE, Role.FINISH)]
+    """Returns the routines that the emitted code of a plan calls."""
+    kernels = target.named(plan.kernels)
+    routines = [target.routine(role, k) for k in kernels if k for role, op in _BESIDE if op == k.op]
+    pooled = (kernels[b.op] for b in plan.buffers if b.kind is BufferKind.ACCUMULATOR)
+    return routines + [
+        target.routine(role, k) for k in pooled if k for role in (Role.ACCUMULATE, Role.FINISH)
+    ]
 
 
 def kernel_sources(plan: Plan, target: Target) -> list[Path]:
-    """The kernels' C files that the plan needs, the runtime's first, sorted by name."""
+    """Returns the C files of the plan's kernels and routines, sorted by name, after the runtime's."""
     kernels = [kernel for kernel in target.named(plan.kernels) if kernel]
     return source_files(target, [*kernels, *plan_routines(plan, target)])
 
@@ -60,9 +62,9 @@ def emit(
     session: Session | None = None,
     image: WeightImage | None = None,
 ) -> Sources:
-    """C, headers and weight image of `graph` run by `plan`; `name` becomes the API's prefix.
+    """Emits C, headers and weight image of `graph` with `plan`; `name` becomes the prefix of C names.
 
-    `session`: what may know the plan's timeline already; `image`: the weight image, where it is known.
+    `session` may have the plan's timeline. `image` is the weight image, if it has been made already.
     """
     kernels = target.named(plan.kernels)
     image = image or weight_image(graph, kernels)
@@ -70,7 +72,7 @@ def emit(
     holders = {t: b for i, b in enumerate(plan.buffers) if i not in targets for t in b.tensors}
     timeline = Timeline.of(graph, plan.regions, plan.image, session)
     network = Network(identifier(name), graph, plan, target, kernels, image, holders, timeline)
-    net, source = network.net, _source(network)
+    net, source = network.net, _emit_source(network)
     stack = stack_macro(network.macro, stack_bytes(network, source, plan_routines(plan, target)))
     files = {
         f"{net}.h": header(network, stack),
@@ -106,43 +108,43 @@ def _weights_assembly(net: str, image: WeightImage) -> str:
     .section .note.GNU-stack, "", %progbits"""
 
 
-def _operator(network: Network, step: Step, loads: loading.Loading, index: int) -> list[str]:
-    """One kernel step of one operator, with its markers and traces."""
+def _emit_step(network: Network, step: Step, loads: loading.Loading, index: int) -> list[str]:
+    """Returns the code of one step of an operator, with its markers and traces."""
     graph = network.graph
     op = graph.ops[step.op]
     kernel = network.kernels[step.op]
     if kernel is None:
         raise PlanError("an alias has no step", operator=op.place)
-    cut = next((load for load in network.plan.loads if load.op == step.op and load.channels), None)
+    sliced = next((load for load in network.plan.loads if load.op == step.op and load.channels), None)
     call = Call(network, kernel, step)
-    traces = [_trace(network, t) for t in op.outputs if t in network.holders or t in network.states]
-    body = lines(call) if cut is None else loads.in_slices(network, cut, kernel, index)
+    traces = [_trace_tensor(network, t) for t in op.outputs if t in network.holders or t in network.states]
+    body = lines(call) if sliced is None else loads.in_slices(network, sliced, kernel, index)
     return [f"NN_MARK_BEGIN({step.op});", *body, "NN_MARK_END();", *traces]
 
 
-def _trace(network: Network, tensor: int) -> str:
-    """The statement that hands out a whole tensor, which may lie in another one's pixels."""
-    tensors, lies = network.graph.tensors, parts(network.graph).get(tensor)
+def _trace_tensor(network: Network, tensor: int) -> str:
+    """Returns the statement that traces a whole tensor, which may lie in some channels of another one."""
+    tensors, part = network.graph.tensors, parts(network.graph).get(tensor)
     of = tensors[tensor]
-    if lies is None:
+    if part is None:
         return f"NN_TRACE_TENSOR({tensor}, {network.address(tensor)}, {of.size});"
-    pitch, first = tensors[lies.whole].pixel_bytes, lies.first * of.dtype.size
-    address = f"{network.address(lies.whole)} + {first}" if first else network.address(lies.whole)
+    pitch, first = tensors[part.whole].pixel_bytes, part.first * of.dtype.size
+    address = f"{network.address(part.whole)} + {first}" if first else network.address(part.whole)
     return f"NN_TRACE_PART({tensor}, {address}, {of.size}, {of.pixel_bytes}, {pitch});"
 
 
-def _region(
+def _emit_region(
     network: Network, region: Region, index: int, loads: loading.Loading, moves: Sequence[Move]
 ) -> tuple[list[str], list[str]]:
-    """The arenas that a region's function takes, and its lines; `network` is as it is after `moves`."""
+    """Returns the arenas that a region's function takes, and its lines. `network` is that after `moves`."""
     graph = network.graph
     text, repeated = [], repeated_ops(graph)
     for position in region.ops:
         op = graph.ops[position]
-        again = f"; again what operator {repeated[position]} did" if position in repeated else ""
-        text.append(f"/* Operator {position}: {op.kind}, {_shapes(graph, op)}{again} */")
+        note = f"; again what operator {repeated[position]} did" if position in repeated else ""
+        text.append(f"/* Operator {position}: {op.kind}, {_describe_shapes(graph, op)}{note} */")
     body = []
-    for move in moves:  # a tensor is copied to where it lives from now on
+    for move in moves:  # copies a tensor to its new place
         source, target = network.plan.buffers[move.source], network.plan.buffers[move.target]
         places = f"{network.place(target.offset)}, {network.place(source.offset)}"
         body.append(f"/* Makes room: {network.called(source.tensors[0])} */")
@@ -152,33 +154,33 @@ def _region(
         body += emit_streamed_region(network, region, loading.Turns(network, index))
     else:
         step = network.timeline.step(network.timeline.starts[index + 1] - 1)
-        body += [*whole_image(network, region), *_operator(network, step, loads, index)]
+        body += [*whole_image(network, region), *_emit_step(network, step, loads, index)]
     result, end = ("int", ["return 0;"]) if network.takes_rows(region) else ("void", [])
-    taken = arenas(body)
-    parameters = ", ".join(f"int8_t *const {name}" for name in taken) or "void"
+    names = arenas(body)
+    parameters = ", ".join(f"int8_t *const {name}" for name in names) or "void"
     head = f"static {result} region_{index}({parameters}) {{"
-    return taken, [*text, head, *indent_lines([*body, *end]), "}", ""]
+    return names, [*text, head, *indent_lines([*body, *end]), "}", ""]
 
 
 _SHAPES_SHOWN = 2
 
 
-def _shapes(graph: Graph, op: Op) -> str:
-    """Activations in and out: "1x8x8x3 -> 1x4x4x16"; the first ones where there are many."""
+def _describe_shapes(graph: Graph, op: Op) -> str:
+    """Returns the shapes of input and output activations: "1x8x8x3 -> 1x4x4x16"; at most two per side."""
     activations = [t for t in op.as_seen.inputs if t >= 0 and not graph.tensors[t].is_constant]
     sides = []
     for side in (activations, op.outputs):
-        named = [shape(graph.tensors[t].shape) for t in side[:_SHAPES_SHOWN]]
-        sides.append(", ".join([*named, *(["..."] if len(side) > _SHAPES_SHOWN else [])]))
+        texts = [shape(graph.tensors[t].shape) for t in side[:_SHAPES_SHOWN]]
+        sides.append(", ".join([*texts, *(["..."] if len(side) > _SHAPES_SHOWN else [])]))
     return " -> ".join(sides)
 
 
 def _memory_map(network: Network) -> list[str]:
-    """A comment: what lies where in the arena, and when."""
+    """Returns a comment with the place and the lifetime of each buffer in the arena."""
     rows, second = [], network.plan.second_at
     for b in sorted(network.plan.buffers, key=lambda b: (b.first, b.last, b.offset)):
         place = f"2+{b.offset - second}" if 0 < second <= b.offset else str(b.offset)
-        # names of tensors change with training, so they stand in <net>_arena.json
+        # names of tensors change with training, so they are only in <net>_arena.json
         of = network.called(b.tensors[0]) if b.tensors else f"operator {b.op}"
         content = of if b.kind is BufferKind.TENSOR else f"{b.kind} of {of}"
         rows.append((place, str(b.size), f"{b.first}-{b.last}", content))
@@ -197,14 +199,14 @@ def _memory_map(network: Network) -> list[str]:
     return [*text, " */", ""]
 
 
-def _source(network: Network) -> str:
+def _emit_source(network: Network) -> str:
     plan, loads = network.plan, loading.Loading(network)
-    functions, taken, here = list[str](), list[list[str]](), network
+    functions, arena_names, current = list[str](), list[list[str]](), network
     for index, (region, start) in enumerate(zip(plan.regions, network.timeline.starts, strict=False)):
         moves = [move for move in plan.moves if plan.buffers[move.target].first == start]
-        here = here.after(moves)
-        names, lines_ = _region(here, region, index, loads, moves)
-        taken.append(names)
+        current = current.after(moves)
+        names, lines_ = _emit_region(current, region, index, loads, moves)
+        arena_names.append(names)
         functions += lines_
     first, *second = plan.arenas
     sizes = f"arenas of {first} and {second[0]} bytes" if second else f"arena of {first} bytes"
@@ -212,8 +214,8 @@ def _source(network: Network) -> str:
         *filter(None, network.kernels),
         *plan_routines(plan, network.target),
     ]
-    headers = {header for callee in callees for header in callee.headers}  # that nn.h does not include
-    # the linked image says which plan this code runs, and which weights it takes
+    headers = {header for callee in callees for header in callee.headers}  # nn.h does not include them
+    # identifies the plan and the weights' layout in the firmware image
     begin = f'NN_IDENTITY_NETWORK("{network.net}", "{network.plan_digest}",'
     end = f'"{network.image.layout.hex()}");'
     fits = len(begin) + 1 + len(end) <= COLUMNS
@@ -238,6 +240,6 @@ def _source(network: Network) -> str:
             *([loads.declarations()] if plan.loads else []),
             *state_memory(network),
             *functions,
-            *join_continuations(interface(network, taken)),
+            *join_continuations(interface(network, arena_names)),
         ]
     )

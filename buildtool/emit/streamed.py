@@ -1,8 +1,8 @@
-"""A streamed region's C: a loop over the rows of each group, the loops of its inputs inside.
+"""Writes a streamed region's C: a loop over the rows of each group, which contains the loop of its input.
 
-To make rows of a group, the loop of the group before it first makes the rows that they need; the
-innermost loop takes rows of the region's input, or asks for rows of a streamed image. Branches
-advance together (see `rows`).
+Before a group computes rows, the inner loop computes the rows of the previous group that they need. The
+innermost loop uses rows of the region's input, or asks for rows of a streamed input image. Branches advance
+together (see `rows`).
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from buildtool.plan.schedule.schedule import Link, column_ends, first_column, li
 from buildtool.plan.types import Group, Region
 from buildtool.target.types import Argument
 
-_COUNTERS = 4  # declared in a line
+_COUNTERS = 4  # declarations per line
 _ROW_SOURCE = ("nn_row_source *const deliver = row_source;", "void *const context = row_context;")
 
 
 def emit_streamed_region(network: Network, region: Region, coming: Turns) -> list[str]:
-    """The body of a streamed region's function, without indentation; `coming`: constants while it runs."""
+    """Returns the body of a streamed region's function; `coming`: the loads of constants while it runs."""
     chain, delivered = links(region, network.graph), network.takes_rows(region)
-    counted = [
+    names = [
         name
         for link in chain
         for name in (counters(link.branches) if link.branches else [f"row_{link.group.ops[-1]}"])
@@ -43,7 +43,7 @@ def emit_streamed_region(network: Network, region: Region, coming: Turns) -> lis
         *_views(network, region),
         *row_tables(chain, delivered),
         f"/* Rows made by each group{', rows of the image' * delivered}. */",
-        *_zeros(counted),
+        *_zeros(names),
         *([*_zeros(["delivered"]), *_ROW_SOURCE] if delivered else []),
         *coming.declarations(),
         "",
@@ -54,23 +54,23 @@ def emit_streamed_region(network: Network, region: Region, coming: Turns) -> lis
 
 
 def _zeros(every: Sequence[str]) -> list[str]:
-    """Declarations of counters, a few a line."""
+    """Declares counters, several per line."""
     rows = (every[i : i + _COUNTERS] for i in range(0, len(every), _COUNTERS))
     return ["int32_t " + ", ".join(f"{name} = 0" for name in row) + ";" for row in rows]
 
 
 def whole_image(network: Network, region: Region) -> list[str]:
-    """Takes a streamed image as a whole, for a region that runs in one step; else nothing."""
+    """Returns the code that reads all rows of a streamed input image, for a region of one step; else none."""
     if not network.takes_rows(region):
         return []
     t = network.graph.inputs[0]
     image = network.graph.tensors[t]
-    asked = _ask_for_row("y", f"{network.address(t)} + y * {image.row_bytes}")
-    return [*_ROW_SOURCE, *block(f"for (int32_t y = 0; y < {image.nhwc[1]}; y++)", asked)]
+    body = _ask_for_row("y", f"{network.address(t)} + y * {image.row_bytes}")
+    return [*_ROW_SOURCE, *block(f"for (int32_t y = 0; y < {image.nhwc[1]}; y++)", body)]
 
 
 def _ask_for_row(row: str, place: str) -> list[str]:
-    """Statements of a loop that ask for a row, and end the invoke where there is none."""
+    """Returns statements that ask for a row, and end the invoke on an error."""
     return [f"const int code = deliver(context, {row}, {place});", *block("if (code != 0)", ["return code;"])]
 
 
@@ -85,12 +85,12 @@ def _geometries(network: Network, region: Region) -> list[str]:
 
 
 def _views(network: Network, region: Region) -> list[str]:
-    """A view of every tensor that the region touches, whole or a ring."""
+    """Declares a view of every tensor of the region: whole, or a ring buffer."""
     graph = network.graph
     lines = []
-    touched = [t for p in region.ops for t in (*operands_of(network, p), *graph.ops[p].outputs)]
-    taken = {t: parts(graph)[t] for t in touched if t in parts(graph)}
-    wholes = dict.fromkeys(taken[t].whole if t in taken else t for t in touched)
+    tensors = [t for p in region.ops for t in (*operands_of(network, p), *graph.ops[p].outputs)]
+    channel_parts = {t: parts(graph)[t] for t in tensors if t in parts(graph)}
+    wholes = dict.fromkeys(channel_parts[t].whole if t in channel_parts else t for t in tensors)
     for t in wholes:
         if accumulates(graph, graph.ops[region.ops[-1]]) and t in graph.ops[region.ops[-1]].outputs:
             continue
@@ -98,14 +98,14 @@ def _views(network: Network, region: Region) -> list[str]:
         _, height, width, channels = of.nhwc
         view = network.address(t, next((p for p in region.ops if t in graph.ops[p].inputs), -1))
         if holder is not None and holder.rows:
-            held = holder.columns or width
-            name = f"{holder.rows} of {height} rows, {held} of {width} columns: {name}"
-            strides = f"{held * of.pixel_bytes}, {of.pixel_bytes}"
-            view = f"{{{view}, {strides}, {holder.rows}, {held}, 0, {height}, {width}, {channels}}}"
+            ring_columns = holder.columns or width
+            name = f"{holder.rows} of {height} rows, {ring_columns} of {width} columns: {name}"
+            strides = f"{ring_columns * of.pixel_bytes}, {of.pixel_bytes}"
+            view = f"{{{view}, {strides}, {holder.rows}, {ring_columns}, 0, {height}, {width}, {channels}}}"
         else:
             view = whole_view(view, height, width, channels, of.dtype)
         lines += [f"/* {name} */", f"const nn_view tensor_{t} = {view};"]
-    for t, (wider, first) in taken.items():
+    for t, (wider, first) in channel_parts.items():
         count = graph.tensors[t].nhwc[3]
         lines.append(f"/* Channels {first} to {first + count - 1}: {network.called(t)} */")
         part = part_view(f"&tensor_{wider}", str(first), str(count), graph.tensors[t].dtype)
@@ -113,8 +113,8 @@ def _views(network: Network, region: Region) -> list[str]:
     return lines
 
 
-def _linear(variable: str, axis: Axis) -> str:
-    """C for axis.high(variable)."""
+def _high(variable: str, axis: Axis) -> str:
+    """Returns C for axis.high(variable)."""
     return plus(times(variable, axis.stride), axis.kernel - axis.stride - axis.pad)
 
 
@@ -125,7 +125,7 @@ def _low(variable: str, axis: Axis) -> str:
 
 @dataclass(frozen=True)
 class _Loops:
-    """The loops of a region's groups; `source`: the streamed image, if the region reads it."""
+    """The loops of a region's groups. `source`: the streamed input image's tensor, if the region reads it."""
 
     network: Network
     chain: Sequence[Link]
@@ -133,7 +133,7 @@ class _Loops:
     coming: Turns
 
     def of(self, index: int, need: str) -> list[str]:
-        """The loop that makes `need` rows of group `index`; index -1: that asks for rows of the image."""
+        """Returns the loop that computes `need` rows of group `index`; -1: asks for rows of the input."""
         if index < 0:
             if self.source is None:
                 return []
@@ -160,7 +160,7 @@ class _Loops:
         if isinstance(link.axis, AxisTable):
             reach = table_high(end, last, link.axis, link.input_height, some=True)
         else:
-            reach = _linear(end, link.axis)
+            reach = _high(end, link.axis)
         body = [
             f"const int32_t {start} = {row};",
             f"const int32_t {end} = nn_least({link.height}, {row} + {link.group.rows_per_step});",
@@ -173,12 +173,12 @@ class _Loops:
 
 
 def _whole_rows(network: Network, position: int, start: str, end: str) -> str:
-    """C of the window of some of an operator's rows."""
+    """Returns C for the window of an operator's rows [start, end)."""
     return f"{{{start}, {end}, 0, {columns(network.graph, network.graph.ops[position])}}}"
 
 
 def _group(network: Network, group: Group, start: str, end: str) -> list[str]:
-    """The steps that make rows [start, end) of a group."""
+    """Returns the steps that compute rows [start, end) of a group."""
     graph = network.graph
     width = columns(graph, graph.ops[group.ops[-1]])
     if len(group.ops) == 1 and not group.hand_off:
@@ -188,20 +188,20 @@ def _group(network: Network, group: Group, start: str, end: str) -> list[str]:
     lines = [f"const int32_t low_{last} = {start}, high_{last} = {end};"]
     for before, height, needs in _readers(network, group, 0):
         low = _fold("nn_least", [_low(f"low_{p}", axis) for p, axis in needs])
-        high = _fold("nn_most", [_linear(f"high_{p}", axis) for p, axis in needs])
+        high = _fold("nn_most", [_high(f"high_{p}", axis) for p, axis in needs])
         lines.append(f"const int32_t low_{before} = {low};")
         lines.append(f"const int32_t high_{before} = nn_least({height}, {high});")
     if not group.hand_off:
         ends = column_ends(group, graph, np.array([width]))[:, 0].tolist()
-        for position, made in zip(group.ops, ends, strict=True):
-            window = f"{{low_{position}, high_{position}, 0, {made}}}"
-            if made > 0:  # else the next one reads nothing but padding
-                lines += block("", window_call(network, position, window, made < width))
+        for position, column_count in zip(group.ops, ends, strict=True):
+            window = f"{{low_{position}, high_{position}, 0, {column_count}}}"
+            if column_count > 0:  # else the next operator reads only padding
+                lines += block("", window_call(network, position, window, column_count < width))
         return block("", lines)
     lines += ["/* Columns made by each operator. */", *_zeros([f"x_{p}" for p in group.ops])]
     body = [f"const int32_t end_{last} = nn_least({width}, x + {group.hand_off});"]  # after this hand-off
     for before, most, needs in _readers(network, group, 1):
-        reach = _fold("nn_most", [_linear(f"end_{p}", axis) for p, axis in needs])
+        reach = _fold("nn_most", [_high(f"end_{p}", axis) for p, axis in needs])
         body.append(f"const int32_t end_{before} = nn_least({most}, {reach});")
     for position in group.ops:
         window = f"{{low_{position}, high_{position}, x_{position}, end_{position}}}"
@@ -212,16 +212,17 @@ def _group(network: Network, group: Group, start: str, end: str) -> list[str]:
 
 
 def _readers(network: Network, group: Group, side: int) -> Iterator[tuple[int, int, list[tuple[int, Axis]]]]:
-    """Of a group's operators but the last one, backwards: its position, how many rows (side 1: columns) it
-    makes, and the operators of the group that read them with their axes.
+    """Yields the operators of a group in reverse order, without the last one.
+
+    Each is (position, its rows (side 1: columns), the operators of the group that read it with their axes).
     """
     ops = network.graph.ops
     for before in reversed(group.ops[:-1]):
-        made = ops[before].outputs[0]
-        readers = [(p, axes(network.graph, ops[p])[side]) for p in group.ops if made in ops[p].inputs]
-        yield before, network.graph.tensors[made].nhwc[1 + side], readers
+        tensor = ops[before].outputs[0]
+        readers = [(p, axes(network.graph, ops[p])[side]) for p in group.ops if tensor in ops[p].inputs]
+        yield before, network.graph.tensors[tensor].nhwc[1 + side], readers
 
 
 def _fold(function: str, expressions: Sequence[str]) -> str:
-    """C for the least or the most of some expressions."""
-    return reduce(lambda one, other: f"{function}({one}, {other})", dict.fromkeys(expressions))
+    """Returns C for the minimum or maximum of some expressions."""
+    return reduce(lambda a, b: f"{function}({a}, {b})", dict.fromkeys(expressions))

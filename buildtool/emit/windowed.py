@@ -1,4 +1,4 @@
-"""One operator's C for a window of its output, from views of rings, in a streamed region."""
+"""Writes one operator's C for a window of its output, in a streamed region; views may be ring buffers."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from buildtool.target.types import Argument, KernelVariant, Role, Target, Window
 
 
 def operands_of(network: Network, position: int) -> tuple[int, ...]:
-    """The tensors that the kernel of an operator of a region reads as such."""
+    """Returns the inputs of an operator that its kernel reads as tensors, not as packed constants."""
     kernel = network.kernels[position]
-    assert kernel is not None  # aliases are in no region
+    assert kernel is not None  # regions contain no aliases
     return operands(kernel, network.graph, network.graph.ops[position])
 
 
 def window_call(network: Network, position: int, window: str, in_part: bool = False) -> list[str]:
-    """One kernel call on a window, with its markers and its trace; `in_part`: of some columns only."""
+    """Returns one kernel call on a window, with markers and trace; `in_part`: the window has some columns."""
     graph = network.graph
     op, kernel = graph.ops[position], network.kernels[position]
-    assert kernel is not None  # aliases are in no region
+    assert kernel is not None  # regions contain no aliases
     result = op.outputs[0]
     begin = [f"const nn_window window = {window};", f"NN_MARK_BEGIN({position});"]
     trace = trace_window(result, graph.tensors[result].dtype)
@@ -35,12 +35,12 @@ def window_call(network: Network, position: int, window: str, in_part: bool = Fa
     if op.kind is OpKind.CONCATENATION:
         return [*begin, *_copy_parts(network, position), "NN_MARK_END();", trace]
     if moves_channels(graph, op):
-        held = [network.holders[t] for t in (op.inputs[0], result) if t in network.holders]  # but states
-        some = in_part or any(holder.columns for holder in held)
-        moved = _move_channels(graph, op, kernel, network.target, network.constants(position), some)
-        return [*begin, *moved, "NN_MARK_END();", trace]
+        holders = [network.holders[t] for t in (op.inputs[0], result) if t in network.holders]  # not states
+        by_pixels = in_part or any(holder.columns for holder in holders)
+        statements = _move_channels(graph, op, kernel, network.target, network.constants(position), by_pixels)
+        return [*begin, *statements, "NN_MARK_END();", trace]
     if Argument.WINDOW not in kernel.call or kernel.windows is not Windows.ANY:
-        raise UnsupportedError(f"kernel '{kernel.name}' computes whole tensors only", operator=op.place)
+        raise UnsupportedError(f"kernel '{kernel.name}' computes only whole tensors", operator=op.place)
     arguments = {
         **view_arguments([f"tensor_{t}" for t in operands_of(network, position)], f"tensor_{result}"),
         **network.served(position),
@@ -55,7 +55,7 @@ def window_call(network: Network, position: int, window: str, in_part: bool = Fa
 
 
 def _copy_parts(network: Network, position: int) -> list[str]:
-    """Copies what is concatenated, part by part."""
+    """Returns calls that copy the inputs of a concatenation."""
     op, start, calls = network.graph.ops[position].as_seen, 0, []
     join = network.target.routine(Role.JOIN, network.kernels[position])
     for t in op.inputs:
@@ -67,7 +67,7 @@ def _copy_parts(network: Network, position: int) -> list[str]:
 
 
 def _accumulate(network: Network, position: int) -> list[str]:
-    """Adds a part of a global pooling's input to its sums; the last part makes the output."""
+    """Returns code that adds a part of a global pooling's input to its sums, and finally sets the output."""
     graph = network.graph
     op = graph.ops[position].as_seen
     _, height, width, channels = graph.tensors[op.inputs[0]].nhwc
@@ -93,13 +93,11 @@ def _accumulate(network: Network, position: int) -> list[str]:
 def _move_channels(
     graph: Graph, op: Op, kernel: KernelVariant, target: Target, constants: str, by_pixels: bool
 ) -> list[str]:
-    """The C statements that make `window`, a variable of the code around them, of the operator's output.
+    """Returns statements that compute a window of the operator's output, which the C variable `window` gives.
 
-    A kernel that copies boxes is called for each row, or each pixel: a row lies in one piece where all its
-    columns are kept, in a window of columns only a pixel does.
-
-    The views are called by their tensors; `constants`: the C expression of the operator's;
-    `by_pixels`: the window or what is kept of the input or the output has some of the columns only.
+    A kernel that copies boxes is called for each row, or for each pixel. A row is contiguous only if all its
+    columns are in memory. `constants`: C for the operator's constants. `by_pixels`: the window, or the buffer
+    of the input or the output, has only some of the columns.
     """
     source, result = op.inputs[0], op.outputs[0]
     copy = copy_inside(graph, op, 3 if by_pixels else 2)
@@ -115,8 +113,8 @@ def _move_channels(
     ]
     if op.kind is OpKind.PAD:
         size = graph.tensors[result].pixel_bytes if by_pixels else graph.tensors[result].row_bytes
-        filled = {Argument.CONSTANTS: constants, Argument.OUT_DATA: "to", Argument.BYTES: str(size)}
-        body.append(invocation(target.routine(Role.FILL, kernel), filled))
+        fill_arguments = {Argument.CONSTANTS: constants, Argument.OUT_DATA: "to", Argument.BYTES: str(size)}
+        body.append(invocation(target.routine(Role.FILL, kernel), fill_arguments))
     body.append(invocation(kernel, addresses))
     if by_pixels:
         body = block("for (int32_t column = window.x0; column < window.x1; column++)", body)
@@ -124,7 +122,7 @@ def _move_channels(
 
 
 def _place(declared: str, data: str, tensor: int, by_pixels: bool) -> str:
-    """Declares where row y, or pixel (y, x), of a tensor's view begins; `data`: C of where the view does."""
+    """Declares the address of row y, or of pixel (y, column), of a tensor's view that begins at `data`."""
     view = f"tensor_{tensor}"
     row = f"{declared} = {data} + y % {view}.ring_rows * {view}.row_stride"
     return row + (f" + column % {view}.ring_cols * {view}.pixel_stride;" if by_pixels else ";")
@@ -137,14 +135,13 @@ def addition(
     named: Sequence[str],
     arguments: Mapping[Argument, str],
 ) -> list[str]:
-    """The C statements of an ADD whose second operand lacks channels, over `window`, a variable around them.
+    """Returns statements for an ADD whose second operand has fewer channels, for the C variable `window`.
 
-    The kernel is called on parts of the channels, row by row. What a PAD would have made is never in memory:
-    where the operand has channels they are added, where it has none the constant filling is. A row is done
-    with before the next one begins, which is the contract `row`.
+    The kernel is called on parts of the channels, row by row. The missing channels are not in memory: there,
+    a constant filling is added. A row is finished before the next one begins, which is the contract `row`.
 
-    `named`: the views of the first operand, of the second one, of the filling, and of the output;
-    `arguments`: what else the kernel may take.
+    `named`: the views of the first operand, the second operand, the filling and the output. `arguments`: the
+    kernel's other arguments.
     """
     assert isinstance(op.attrs, WidenedAttrs)
     first, second, filling, out = named

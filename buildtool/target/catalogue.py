@@ -1,8 +1,8 @@
-"""What a kernel costs and needs for an operator: its catalogue's expressions, evaluated on the geometry.
+"""Selects an operator's kernel, and evaluates the catalogue's formulas on the operator's geometry.
 
-The expressions see `variables.VARIABLES` (see `features`). Kernels' also see the core's `threads`, and
-costs its `vector_bits` (128 if it has none): `for_core` writes the numbers into them. Of a target's kernels
-the first whose `when` holds serves an operator.
+Formulas may use `variables.VARIABLES` (see `features`). Those of kernels may also use the core's `threads`,
+and costs its `vector_bits` (128 if it has none); `for_core` replaces both by numbers. The first of a target's
+kernels whose `when` holds serves an operator.
 """
 
 from __future__ import annotations
@@ -40,36 +40,37 @@ from buildtool.target.types import Argument, Contract, KernelVariant, Target, Wi
 from buildtool.target.variables import MET, THREADS, VECTOR_BITS, Geometry, taps_met
 
 LEAST_VECTOR_BITS = 128
-ALIGNMENT = 16  # bytes, of blocks of constants
-MOST_SELECTIONS = 64  # topologies that a target knows the kernels of
+ALIGNMENT = 16  # of blocks of constants, in bytes
+MOST_SELECTIONS = 64  # topologies whose kernels a target remembers
 AXES = (("oh", "ih", "kh", "sh", "dh", "pt"), ("ow", "iw", "kw", "sw", "dw", "pl"))
-VIEWS = ((Argument.IN, 0), (Argument.IN1, 0), (Argument.IN2, 1), (Argument.IN3, 2))  # of which operand
+# Arguments that are views of operands, and the operand's index.
+VIEWS = ((Argument.IN, 0), (Argument.IN1, 0), (Argument.IN2, 1), (Argument.IN3, 2))
 
 
 def for_core(variants: Iterable[KernelVariant], core: Core) -> tuple[KernelVariant, ...]:
-    """The variants with what their formulas need to know of the core written into them."""
-    known = {VECTOR_BITS: str(core.vector_bits or LEAST_VECTOR_BITS), THREADS: str(core.threads)}
-    named = re.compile(rf"\b({'|'.join(known)})\b")
+    """Returns the variants with the core's figures in their formulas, as numbers."""
+    values = {VECTOR_BITS: str(core.vector_bits or LEAST_VECTOR_BITS), THREADS: str(core.threads)}
+    pattern = re.compile(rf"\b({'|'.join(values)})\b")
 
     def written(variant: KernelVariant) -> KernelVariant:
-        said = (variant.when, variant.scratch, variant.cost)
-        if not any(name in text for name in known for text in said):
+        formulas = (variant.when, variant.scratch, variant.cost)
+        if not any(name in text for name in values for text in formulas):
             return variant
-        when, scratch, cost = (named.sub(lambda found: known[found[0]], text) for text in said)
+        when, scratch, cost = (pattern.sub(lambda word: values[word[0]], text) for text in formulas)
         return dataclasses.replace(variant, when=when, scratch=scratch, cost=cost)
 
     return tuple(map(written, variants))
 
 
 def features(graph: Graph, op: Op) -> dict[str, int]:
-    """The geometry that catalogue expressions see (`variables.VARIABLES`); 0 or 1 where meaningless.
+    """Returns the values of `variables.VARIABLES` for an operator; 0 or 1 where one has no meaning.
 
-    A dense layer's rows are columns of a one-row image; columns are an LSTM's steps. A `macs` is as in
-    `op_macs`, lines and scattered as in `strided.lines`, narrow and below of `WidenedAttrs`.
+    The vectors of a dense layer are columns of a row; an LSTM's columns are its steps. `macs` is that of
+    `op_macs`; `lines` and `scattered` are those of `strided.lines`, `narrow` and `below` of `WidenedAttrs`.
     """
     op = op.as_seen
     first, result = graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]]
-    known = {
+    values = {
         **dict.fromkeys(("kh", "kw", "sh", "sw", "dh", "dw", "groups", "multiplier"), 1),
         **{"pt": 0, "pl": 0},
         **Geometry._field_defaults,
@@ -81,35 +82,35 @@ def features(graph: Graph, op: Op) -> dict[str, int]:
         "outputs": sum(graph.tensors[t].elements for t in op.outputs),
         "macs": op_macs(graph, op),
         **dict(zip(("lines", "scattered"), lines(graph, op), strict=True)),
-        **_of_attributes(graph, op, first, result),
+        **_read_attributes(graph, op, first, result),
     }
-    met = (count for axis in AXES for count in taps_met(*(known[name] for name in axis)))
-    return known | dict(zip(MET, met, strict=True))
+    met = (count for axis in AXES for count in taps_met(*(values[name] for name in axis)))
+    return values | dict(zip(MET, met, strict=True))
 
 
-def _of_attributes(graph: Graph, op: Op, first: Tensor, result: Tensor) -> dict[str, int]:
-    """The geometry that the operator's attributes, and the shapes of its constants, decide."""
+def _read_attributes(graph: Graph, op: Op, first: Tensor, result: Tensor) -> dict[str, int]:
+    """Returns the part of the geometry that comes from attributes and the shapes of constants."""
     match attrs := op.attrs:
         case ConvAttrs():
             _, kh, kw, cin = graph.tensors[op.inputs[1]].shape
             groups = {"groups": first.nhwc[3] // max(cin, 1)}
             if isinstance(attrs, DepthwiseAttrs):
                 groups = {"groups": first.nhwc[3], "multiplier": attrs.depth_multiplier}
-            return groups | _window((kh, kw), attrs.stride, attrs.pad, attrs.dilation)
+            return groups | _window_features((kh, kw), attrs.stride, attrs.pad, attrs.dilation)
         case PoolAttrs():
-            return _window(attrs.kernel, attrs.stride, attrs.pad)
-        case SvdfAttrs():  # images of SVDF and LSTM are vectors: of a batch, or of (steps, batch)
-            seen = {"batch": first.shape[0], "iw": 1, "ow": 1, "cout": result.shape[1]}
-            return seen | {"memory": graph.tensors[op.inputs[2]].shape[1], "rank": attrs.rank}
+            return _window_features(attrs.kernel, attrs.stride, attrs.pad)
+        case SvdfAttrs():  # SVDF and LSTM process vectors: of a batch, or of (steps, batch)
+            vectors = {"batch": first.shape[0], "iw": 1, "ow": 1, "cout": result.shape[1]}
+            return vectors | {"memory": graph.tensors[op.inputs[2]].shape[1], "rank": attrs.rank}
         case LstmAttrs():
             batch, steps = first.shape[1::-1] if attrs.time_major else first.shape[:2]
-            there = {place: int(op.inputs[place] >= 0) for place in LstmInput}
+            has = {place: int(op.inputs[place] >= 0) for place in LstmInput}
             return {"batch": batch, "ih": 1, "oh": 1, "iw": steps, "ow": steps} | {
                 "cells": graph.tensors[op.inputs[LstmInput.INPUT_TO_OUTPUT]].shape[0],
-                "gates": 3 + there[LstmInput.INPUT_TO_INPUT],
-                "peepholes": there[LstmInput.CELL_TO_OUTPUT],
-                "normed": there[LstmInput.OUTPUT_NORM],
-                "projected": there[LstmInput.PROJECTION],
+                "gates": 3 + has[LstmInput.INPUT_TO_INPUT],
+                "peepholes": has[LstmInput.CELL_TO_OUTPUT],
+                "normed": has[LstmInput.OUTPUT_NORM],
+                "projected": has[LstmInput.PROJECTION],
             }
         case WidenedAttrs():
             return {"narrow": graph.tensors[op.inputs[1]].nhwc[3], "below": attrs.before}
@@ -123,47 +124,49 @@ def _of_attributes(graph: Graph, op: Op, first: Tensor, result: Tensor) -> dict[
 Pair = tuple[int, int]  # along rows, along columns
 
 
-def _window(kernel: Pair, stride: Pair, pad: Pad, dilation: Pair = (1, 1)) -> dict[str, int]:
-    """The geometry of a window."""
+def _window_features(kernel: Pair, stride: Pair, pad: Pad, dilation: Pair = (1, 1)) -> dict[str, int]:
+    """Returns the geometry of a window."""
     numbers = (*kernel, *stride, *dilation, pad.top, pad.left)
     return dict(zip(("kh", "kw", "sh", "sw", "dh", "dw", "pt", "pl"), numbers, strict=True))
 
 
 def select(target: Target, graph: Graph, op: Op) -> KernelVariant:
-    """The first of the target's kernels that serves `op`; UnsupportedError if none does."""
+    """Returns the first of the target's kernels that serves `op`; raises UnsupportedError if none does."""
     candidates = [variant for variant in target.kernels if variant.op == op.kind]
     types = element_types(graph, op)
-    known = features(graph, op) if candidates else {}
+    values = features(graph, op) if candidates else {}
     for variant in candidates:
         if variant.types != types or variant.form != form(op):
             continue
-        if variant.when == "True" or evaluate(variant.when, known):
+        if variant.when == "True" or evaluate(variant.when, values):
             return contract_for(variant, op)
     if not candidates:
         hint = "kernels exist for " + ", ".join(sorted({variant.op for variant in target.kernels}))
         text = f"board '{target.board.name}' has no kernel for {op.kind}"
         raise UnsupportedError(text, operator=op.place, hint=hint)
     if all(variant.types != types for variant in candidates):
-        served = sorted({" to ".join(dict.fromkeys(variant.types)) for variant in candidates})
+        supported = sorted({" to ".join(dict.fromkeys(variant.types)) for variant in candidates})
         of = " to ".join(dict.fromkeys(types))
         text = f"board '{target.board.name}' has no kernel for {op.kind} of {of}"
-        raise UnsupportedError(text, operator=op.place, hint="kernels take " + "; ".join(served))
-    alike = [variant for variant in candidates if variant.types == types and variant.form == form(op)]
-    shape = " ".join(f"{name}={value}" for name, value in sorted(known.items()))
+        raise UnsupportedError(text, operator=op.place, hint="kernels take " + "; ".join(supported))
+    candidates_of_type = [
+        variant for variant in candidates if variant.types == types and variant.form == form(op)
+    ]
+    shape = " ".join(f"{name}={value}" for name, value in sorted(values.items()))
     raise UnsupportedError(
         f"no kernel for {op.kind} of this shape on board '{target.board.name}'",
         operator=op.place,
         hint=f"the operator has {shape}; kernels need "
-        + "; or ".join(f"{variant.when} ({variant.name})" for variant in alike),
+        + "; or ".join(f"{variant.when} ({variant.name})" for variant in candidates_of_type),
     )
 
 
 def contract_for(variant: KernelVariant, op: Op) -> KernelVariant:
-    """The variant with the contract that it keeps as it is called for `op`.
+    """Returns the variant with the contract that holds when it is called for `op`.
 
-    Where it is called on parts of the channels, row by row, it computes its elements in no ascending order.
-    Where it reads some channels of a wider tensor, that one's elements are not read one after the other, and
-    what it concatenates has no lines of its own.
+    Calls on parts of the channels, row by row, do not compute the elements in ascending order. If the input
+    is some channels of a wider tensor, the kernel does not read that tensor's elements in sequence, and the
+    inputs of a concatenation have no lines of their own.
     """
     if (isinstance(op.attrs, WidenedAttrs) or op.seen) and variant.overlap is Contract.PIXEL:
         return dataclasses.replace(variant, overlap=Contract.ROW)
@@ -173,10 +176,10 @@ def contract_for(variant: KernelVariant, op: Op) -> KernelVariant:
 
 
 def takes_parts(graph: Graph, variant: KernelVariant, op: Op) -> bool:
-    """Whether the operator's code goes from pixel to pixel as the views of its operands say.
+    """Whether the operator's code steps from pixel to pixel by the strides of its operands' views.
 
-    What computes whole tensors only may take it that they lie in one piece. Concatenations of channels have
-    code of their own, a copy for each part.
+    A kernel of whole tensors may assume that they are contiguous. Concatenations of channels have code of
+    their own, a copy for each part.
     """
     if op.kind is OpKind.CONCATENATION:
         return op.attrs == AxisAttrs(len(graph.tensors[op.outputs[0]].shape) - 1)
@@ -185,19 +188,19 @@ def takes_parts(graph: Graph, variant: KernelVariant, op: Op) -> bool:
 
 
 def writes_parts(graph: Graph, variant: KernelVariant, op: Op) -> bool:
-    """Whether the operator's code writes pixels as far apart as the view of its output says."""
+    """Whether the operator's code writes pixels by the strides of its output's view."""
     is_concatenation = op.kind is OpKind.CONCATENATION
     return not is_concatenation and takes_parts(graph, variant, op) and Argument.OUT in variant.call
 
 
 def element_types(graph: Graph, op: Op) -> tuple[DType, DType]:
-    """The types of the operator's first input and output, as `KernelVariant.types` has them."""
+    """Returns the types of the operator's first input and output, as in `KernelVariant.types`."""
     first, result = (graph.tensors[t].dtype for t in (op.inputs[0], op.outputs[0]))
     return _SAME_KERNELS.get(first, first), _SAME_KERNELS.get(result, result)
 
 
 def form(op: Op) -> str:
-    """The arithmetic that an operator needs, as `KernelVariant.form` has it; tables say it themselves."""
+    """Returns the arithmetic that an operator needs, as in `KernelVariant.form`; "" for table operators."""
     return "uint8" if isinstance(op.attrs, AsUint8) and op.kind not in TABLE_KINDS else ""
 
 
@@ -205,38 +208,40 @@ _SAME_KERNELS = {DType.UINT8: DType.INT8, DType.BOOL: DType.INT8}  # a byte each
 
 
 def select_all(target: Target, graph: Graph) -> tuple[KernelVariant | None, ...]:
-    """The kernel of every operator, None for aliases; UnsupportedError as `select`.
+    """Returns the kernel of every operator, None for aliases; raises UnsupportedError as `select` does.
 
-    They depend on geometry alone, so the target knows those of the topologies that it was asked for last.
+    Kernels depend on the topology alone, so the target remembers those of recent topologies.
     """
-    key, known = topology_digest(graph), target.selections
-    if key not in known:
-        if len(known) >= MOST_SELECTIONS:
-            known.clear()
-        known[key] = tuple(None if op.kind in ALIAS_KINDS else select(target, graph, op) for op in graph.ops)
-    return known[key]
+    key, selections = topology_digest(graph), target.selections
+    if key not in selections:
+        if len(selections) >= MOST_SELECTIONS:
+            selections.clear()
+        selections[key] = tuple(
+            None if op.kind in ALIAS_KINDS else select(target, graph, op) for op in graph.ops
+        )
+    return selections[key]
 
 
 def scratch_bytes(variant: KernelVariant, graph: Graph, op: Op, columns: int | None = None) -> int:
-    """Bytes of scratch that the kernel wants from its caller for `op`; rounded up.
+    """Returns the bytes of scratch that the kernel needs for `op`, rounded up.
 
-    `columns`: the most columns of an image that a call makes (None: all); `ow` stands for them.
+    `columns`: the largest number of output columns of a call (None: all), which the formula sees as `ow`.
     """
     if variant.scratch == "0" and variant.ask is None:
         return 0
-    known = features(graph, op)
+    values = features(graph, op)
     if columns is not None and op.kind is not OpKind.FULLY_CONNECTED:
-        known["ow"] = min(known["ow"], columns)
-    value = evaluate(variant.scratch, known) if variant.ask is None else variant.ask(known)
+        values["ow"] = min(values["ow"], columns)
+    value = evaluate(variant.scratch, values) if variant.ask is None else variant.ask(values)
     if value < 0:
         raise TargetError(f"kernel '{variant.name}' asks for {value} bytes of scratch", operator=op.place)
     return -int(-value // 1)
 
 
 def operands(variant: KernelVariant, graph: Graph, op: Op) -> tuple[int, ...]:
-    """The tensors among an operator's inputs that its kernel reads as such, not as packed constants.
+    """Returns those of an operator's inputs that its kernel reads as tensors, not as packed constants.
 
-    A kernel of one operand reads the only one that varies, wherever it stands. Operands are as it sees them.
+    A kernel with one operand reads the only input that varies. Operands are as the kernel sees them.
     """
     op = op.as_seen
     if op.kind in (OpKind.CONCATENATION, OpKind.SHIFT) or isinstance(op.attrs, WidenedAttrs):
@@ -249,14 +254,14 @@ def operands(variant: KernelVariant, graph: Graph, op: Op) -> tuple[int, ...]:
 
 
 def constants_bytes(variant: KernelVariant, graph: Graph, op: Op) -> int:
-    """Bytes of the kernel's packed constants for `op`, a multiple of 16. It reads no weights."""
+    """Returns the bytes of the kernel's packed constants for `op`, a multiple of 16."""
     if variant.constants == "0":
         return 0
     return _whole_bytes(variant, "constants", graph, op, ALIGNMENT)
 
 
 class ChannelBytes(NamedTuple):
-    """How a block of constants is cut at output channels: what the formulas of its `Layout` are worth."""
+    """How a block of constants is cut at output channels: the values of its `Layout`'s formulas."""
 
     factors: int = 0
     weights: int = 0
@@ -267,24 +272,24 @@ class ChannelBytes(NamedTuple):
 
 
 def channel_bytes(variant: KernelVariant, graph: Graph, op: Op) -> ChannelBytes | None:
-    """How the kernel's constants for `op` are cut, or None if it computes no slices.
+    """Returns how the kernel's constants for `op` are cut, or None if it computes no slices.
 
     Raises TargetError for lengths below 0, and for a group of channels that is not a multiple of the unit.
     """
     if variant.slices == "False" or not evaluate(variant.slices, features(graph, op)):
         return None
-    known = {name: _whole_bytes(variant, f"channel_{name}", graph, op, 1) for name in ChannelBytes._fields}
-    step, unit = max(known["step"], 1), max(known["unit"], 1)
-    group = max(known["group"], unit)
+    values = {name: _whole_bytes(variant, f"channel_{name}", graph, op, 1) for name in ChannelBytes._fields}
+    step, unit = max(values["step"], 1), max(values["unit"], 1)
+    group = max(values["group"], unit)
     if group % unit:
-        text = f"kernel '{variant.name}' has factors of {group} channels together, but units of {unit}"
-        hint = "channel_group has to be a multiple of channel_unit"
+        text = f"kernel '{variant.name}' has a channel_group of {group} and a channel_unit of {unit}"
+        hint = "channel_group must be a multiple of channel_unit"
         raise TargetError(text, operator=op.place, hint=hint)
-    return ChannelBytes(**{**known, "step": step, "unit": unit, "group": group})
+    return ChannelBytes(**{**values, "step": step, "unit": unit, "group": group})
 
 
 def _whole_bytes(variant: KernelVariant, name: str, graph: Graph, op: Op, alignment: int) -> int:
-    """One of the variant's formulas of bytes, rounded up."""
+    """Evaluates one of the variant's formulas of bytes; rounds up to a multiple of `alignment`."""
     value = evaluate(getattr(variant, name), features(graph, op))
     if value < 0:
         raise TargetError(f"kernel '{variant.name}' has {value} bytes of {name}", operator=op.place)

@@ -1,6 +1,6 @@
-"""From a user's board and library to a target with its kernels.
+"""Makes a target with its kernels from the user's choice of board, library, memories and threads.
 
-The user may name other memories for the arena and the weights than the board's file does, and use fewer
+The user may choose other memories for the arena and the weights than the board's file, and use fewer
 threads. Memory that the board reserves for the application stays where the file puts it.
 """
 
@@ -21,24 +21,24 @@ MOST_ARENAS = 2
 
 
 def choice(target: TargetChoice | Named) -> TargetChoice:
-    """The choice itself; of a board alone: without more."""
+    """Returns the choice itself, or the choice of a board without other settings."""
     return target if isinstance(target, TargetChoice) else TargetChoice(target)
 
 
 def load_board(board: Named) -> Board:
-    """A board by its name, or from a file of the user's."""
+    """Loads a board by its name, or from the user's file."""
     from buildtool.target import registry
 
-    found = to_file(board, BOARD_SUFFIXES)
-    if isinstance(found, str):
-        return registry.load_board(found)
-    if found.data is None and not found.exists():
-        return registry.load_board(found.path)  # says that there is no such file
-    return registry.load_board(found.path, found.read("the board's file", MOST_BOARD_BYTES))
+    file = to_file(board, BOARD_SUFFIXES)
+    if isinstance(file, str):
+        return registry.load_board(file)
+    if file.data is None and not file.exists():
+        return registry.load_board(file.path)  # raises the error for a missing file
+    return registry.load_board(file.path, file.read("the board's file", MOST_BOARD_BYTES))
 
 
 def wire_of(choice: TargetChoice, board: Board) -> str:
-    """How the test firmware of a choice answers: "serial", "rtt", or "" for by files."""
+    """Returns the link by which test firmware answers: "serial", "rtt", "semihosting", or "" for files."""
     if choice.wire != ANY_WIRE:
         return choice.wire
     return "serial" if board.uart is not None else "rtt"
@@ -50,14 +50,14 @@ def answers_by_files(choice: TargetChoice, board: Board) -> bool:
 
 
 def load_target(target: TargetChoice, session: Session | None = None) -> Target:
-    """The board with its kernels, best first, those of a wanted library before them.
+    """Returns the board with its kernels, best first; those of a chosen library precede them.
 
-    A session keeps the target of a board without a library, whose files it does not compare.
+    A session remembers the target if no library is chosen: it cannot tell whether a library's files changed.
     """
     from buildtool.target.registry import make_target
 
-    placed = with_threads(with_arena_in(load_board(target.board), target.arena_in), target.threads)
-    board = with_weights_in(placed, target.weights_in)
+    with_arena = with_threads(with_arena_in(load_board(target.board), target.arena_in), target.threads)
+    board = with_weights_in(with_arena, target.weights_in)
     libraries = {"cmsis_nn": target.cmsis_nn} if target.cmsis_nn else {}
     if session is None or libraries:
         return make_target(board, libraries, target.requantise)
@@ -66,54 +66,57 @@ def load_target(target: TargetChoice, session: Session | None = None) -> Target:
 
 
 def holds_arena(board: Board, memory: Memory) -> bool:
-    """Whether an arena can be in a memory: programs write its bytes, and the board's file allows it."""
+    """Whether a memory can hold an arena: programs can write its bytes, and the board's file allows it."""
     writes = memory.kind is MemoryKind.RAM and not memory.bandwidth
     return writes and (not board.arenas or memory.name in board.arenas)
 
 
 def arena_memories(board: Board) -> list[str]:
-    """The memories that can hold an arena, in the order of the board's file."""
+    """Returns the names of the memories that can hold an arena, in the order of the board's file."""
     return [memory.name for memory in board.memories if holds_arena(board, memory)]
 
 
 def with_arena_in(board: Board, names: str | None) -> Board:
-    """The board with its arena in the memories of `names`, one or two, separated by a comma.
+    """Returns the board with its arena in one or two memories, whose names are separated by a comma.
 
-    None: as its file says. UsageError for what is no memory of the board, or cannot hold an arena.
+    None: those of the board's file. Raises UsageError for an unknown memory or one that cannot hold an arena.
     """
     if names is None:
         return board
-    wanted = [name.strip() for name in names.split(",")]
-    able = arena_memories(board)
-    for name in wanted:
-        if name in able:
+    requested = [name.strip() for name in names.split(",")]
+    usable = arena_memories(board)
+    for name in requested:
+        if name in usable:
             continue
         memory = next((memory for memory in board.memories if memory.name == name), None)
         if memory is None:
-            why = f"is none of board '{board.name}'"
+            why = f"does not exist on board '{board.name}'"
         elif memory.kind is not MemoryKind.RAM:
-            why = "cannot hold the arena: programs do not write it"
+            why = "cannot hold the arena: programs cannot write it"
         elif memory.bandwidth:
-            why = "cannot hold the arena: it is reached by a loader, and not written in place"
+            why = "cannot hold the arena: only a loader can access it"
         else:
-            why = "cannot hold the arena: the board's file does not name it among its 'arenas'"
-        hint = [*(suggest(arena_in=other) for other in able if other != board.arena), suggest(arena_in=None)]
+            why = "cannot hold the arena: it is not in 'arenas' of the board's file"
+        hint = [
+            *(suggest(arena_in=other) for other in usable if other != board.arena),
+            suggest(arena_in=None),
+        ]
         raise UsageError(f"memory '{name}' {why}", option="arena_in", hint=hint)
-    if len(wanted) > MOST_ARENAS or len(set(wanted)) < len(wanted):
-        what = f"names {len(wanted)} memories; one, or two that differ, can hold the arena"
+    if len(requested) > MOST_ARENAS or len(set(requested)) < len(requested):
+        what = f"names {len(requested)} memories; it must name one, or two different ones"
         raise UsageError(what, option="arena_in", hint=[suggest(arena_in=None)])
-    kept_in = board.reserved_in or board.arena
-    second = wanted[1] if len(wanted) > 1 else ""
-    placed = replace(board, arena=wanted[0], second=second, reserved_in=kept_in)
+    reserved_in = board.reserved_in or board.arena
+    second = requested[1] if len(requested) > 1 else ""
+    placed = replace(board, arena=requested[0], second=second, reserved_in=reserved_in)
     placed = board if placed.holders == board.holders else placed
     if placed.second and loads(placed):
-        what = "constants that are loaded have their buffers in one memory; this board's come by a loader"
-        raise UsageError(what, option="arena_in", hint=[suggest(arena_in=name) for name in wanted])
+        what = "the arena must be in one memory on this board, because its constants are loaded into it"
+        raise UsageError(what, option="arena_in", hint=[suggest(arena_in=name) for name in requested])
     return placed
 
 
 def roomier(board: Board, size: int, state: int = 0) -> list[Hint]:
-    """The settings that put an arena of `size` bytes into another memory with room; see `Board.kept`."""
+    """Returns the settings that put an arena of `size` bytes into another memory; see `Board.kept`."""
     hints = []
     for placed in (with_arena_in(board, name) for name in arena_memories(board)):
         room = placed.room(placed.arena, state)
@@ -123,39 +126,39 @@ def roomier(board: Board, size: int, state: int = 0) -> list[Hint]:
 
 
 def loads(board: Board) -> bool:
-    """Whether constants are brought into the arena by a loader."""
+    """Whether a loader copies constants into the arena."""
     return board.memory(board.weights).bandwidth > 0
 
 
 def holds_weights(board: Board, memory: Memory) -> bool:
-    """Whether weights can be in a memory: it keeps its contents, or they are brought from it by a loader."""
+    """Whether a memory can hold weights: it is ROM, or a loader reads it."""
     return memory.name not in board.holders and (memory.kind is MemoryKind.ROM or memory.bandwidth > 0)
 
 
 def with_weights_in(board: Board, name: str | None) -> Board:
-    """The board with its weights in another of its memories (None: as its file says); UsageError."""
+    """Returns the board with its weights in memory `name` (None: its file's choice); raises UsageError."""
     if name is None or name == board.weights:
         return board
-    known = [memory.name for memory in board.memories if holds_weights(board, memory)]
-    if name not in known:
-        there = any(memory.name == name for memory in board.memories)
-        why = "cannot hold them" if there else f"is none of board '{board.name}'"
-        others = [suggest(weights_in=other) for other in known if other != board.weights]
+    usable = [memory.name for memory in board.memories if holds_weights(board, memory)]
+    if name not in usable:
+        exists = any(memory.name == name for memory in board.memories)
+        why = "cannot hold the weights" if exists else f"does not exist on board '{board.name}'"
+        others = [suggest(weights_in=other) for other in usable if other != board.weights]
         hint = [*others, suggest(weights_in=None)]
         raise UsageError(f"memory '{name}' {why}", option="weights_in", hint=hint)
     return replace(board, weights=name)
 
 
 def with_threads(board: Board, threads: int | None) -> Board:
-    """The board with `threads` of its threads at work (None: all); UsageError if it has fewer or just one."""
+    """Returns the board with `threads` threads in use (None: all); UsageError if it has fewer or only one."""
     most = board.core.threads
     if threads is None:
         return board
     if most == 1:
-        text = f"it has no effect on board '{board.name}', whose core has one thread"
+        text = f"this option has no effect on board '{board.name}', whose core has one thread"
         raise UsageError(text, option="threads", hint=suggest(threads=None))
     if threads > most:
-        text = f"{threads} threads are asked for, and board '{board.name}' has {most}"
+        text = f"board '{board.name}' has {most} threads, not {threads}"
         raise UsageError(text, option="threads", hint=suggest(threads=most))
     estimate = board.estimate
     if estimate is not None and threads < most:

@@ -1,22 +1,23 @@
 """Costs in cycles: formulas of a family's kernels for one model of a core's pipeline.
 
-A family's catalogue has its costs in one unit for all cores that run its code. Cores whose pipeline LLVM has
-a model of take other times for the same code, so the family's folder has a file for each model that its
-kernels were counted with, costs/MODEL.toml:
+The costs in a family's catalogue have one unit for all cores that run its code, but cores take different
+times for the same code. So the family's folder may have files costs/MODEL.toml, one for each of LLVM's
+pipeline models with which its kernels were measured:
 
-    cycles_per_instruction = 1.31      # what has no formula here: its formula in instructions, times this
+    cycles_per_instruction = 1.31      # ratio for costs that have no formula here
     taken_branch_cycles = 2            # as [pipeline] of the boards whose cycles were fitted
     words_per_cycle = 1
 
     [costs]
-    call = "15"                        # as the catalogue's table
+    call = "15"                        # as in the catalogue's table
 
     [kernels]
     add_fast = "150 + 20 * outputs"    # by the kernel's name
 
-A target's costs are all in cycles, or none are: where the board's file names a model and one of the core's
-families has a file for it that was fitted with the board's own figures, whatever has no formula in cycles is
-converted by that family's ratio, or, of a family without a file, by that of the first one that has one.
+Either all of a target's costs are in cycles, or none. They are in cycles if the board's file names a model,
+and one of the core's families has a file for this model that was fitted with the board's own figures. A cost
+without a formula in cycles is then multiplied by its family's ratio. A family without a file uses the ratio
+of the first family that has one.
 """
 
 from __future__ import annotations
@@ -36,34 +37,36 @@ from buildtool.target.readers import Count, Formulas, Stated
 from buildtool.target.speeds import Pipeline, streamed_cycles_per_byte
 from buildtool.target.types import COST, Board, Costs, KernelVariant
 
-FOLDER = "costs"  # of a family
+FOLDER = "costs"  # in a family's folder
 RATIO = "cycles_per_instruction"
-FIGURES = ("taken_branch_cycles", "words_per_cycle")  # of Pipeline, which the formulas contain
+FIGURES = ("taken_branch_cycles", "words_per_cycle")  # fields of Pipeline that the formulas depend on
 BY_RATIO = "the catalogue's, times the ratio"
 
 
 @dataclass(frozen=True)
 class CycleCosts:
-    """What a file says: formulas of kernels and of what is beside them, and the ratio for the rest."""
+    """A file of costs in cycles: formulas, and the ratio for costs without a formula."""
 
     ratio: Annotated[
-        float, Key("What has no formula here: its formula in instructions, times this.", name=RATIO)
+        float,
+        Key("A cost without a formula here is its formula in instructions, times this number.", name=RATIO),
     ]
     taken_branch_cycles: Annotated[
         Count,
         Key(
-            "That of the boards whose cycles were fitted ([pipeline]); boards that say another are not "
-            "served."
+            "The value in [pipeline] of the boards with which the formulas were fitted. A board with another "
+            "value does not use this file."
         ),
     ] = 0
-    words_per_cycle: Annotated[Count, Key("Likewise.")] = 0
-    costs: Annotated[Stated, Key("As the catalogue's table, in cycles.", BY_RATIO)] = field(
+    words_per_cycle: Annotated[Count, Key("As `taken_branch_cycles`.")] = 0
+    costs: Annotated[Stated, Key("The same keys as in the catalogue's table, in cycles.", BY_RATIO)] = field(
         default_factory=dict
     )
     kernels: Annotated[
         Formulas,
         Key(
-            "What calls of the family's kernels cost, in cycles. They see the names of the kernel's `let`.",
+            "The costs of calls of the family's kernels, in cycles. The formulas may use the names of the "
+            "kernel's `let`.",
             BY_RATIO,
         ),
     ] = field(default_factory=dict)
@@ -71,40 +74,40 @@ class CycleCosts:
 
 @dataclass(frozen=True)
 class Converter:
-    """Costs of a target in cycles; `files`: of the families that have one, best first."""
+    """Converts a target's costs to cycles. `files`: those of the families that have one, best first."""
 
     files: Mapping[str, CycleCosts]
 
     def ratio(self, family: str) -> float:
-        """Cycles an instruction, for what a family has no formula for."""
+        """The cycles per instruction for a family's costs without a formula."""
         return self.files.get(family, next(iter(self.files.values()))).ratio
 
     def kernels(self, family: str, variants: Iterable[KernelVariant]) -> tuple[KernelVariant, ...]:
-        """A family's kernels with their costs in cycles."""
-        known, ratio = self._formulas(family), self.ratio(family)
-        return tuple(replace(v, cost=known.get(v.name) or f"{ratio:.4g} * ({v.cost})") for v in variants)
+        """Returns a family's kernels with their costs in cycles."""
+        formulas, ratio = self._formulas(family), self.ratio(family)
+        return tuple(replace(v, cost=formulas.get(v.name) or f"{ratio:.4g} * ({v.cost})") for v in variants)
 
     def by_ratio(self, family: str, variants: Iterable[KernelVariant]) -> frozenset[str]:
-        """The names of a family's kernels without a formula."""
+        """Returns the names of a family's kernels without a formula."""
         return frozenset(v.name for v in variants).difference(self._formulas(family))
 
     def _formulas(self, family: str) -> Mapping[str, str]:
         return self.files[family].kernels if family in self.files else {}
 
     def costs(self, instructions: Costs) -> Costs:
-        """What is beside kernels; `instructions`: the same as the catalogues have it."""
+        """Returns the costs outside kernels in cycles; `instructions` are those of the catalogues."""
         files = list(self.files.values())
         converted = {name: f"{files[0].ratio:.4g} * ({cost})" for name, cost in vars(instructions).items()}
         return Costs(**ChainMap(*(dict(file.costs) for file in files), converted))
 
 
 def converter(pipeline: Pipeline | None, catalogues: Iterable[Catalogue]) -> Converter | None:
-    """The converter of costs; None where no family has a file for the pipeline. TargetError as `load`.
+    """Returns the converter of costs; None where no family has a file for the pipeline.
 
-    A file that was fitted with other figures than the board's does not count, because `profile` and plans
-    would disagree. `catalogues`: of the families, the preferred first.
+    `catalogues` are those of the families, the preferred first. Files that were fitted with other figures
+    than the board's are not used, because `profile` and plans would disagree. Raises TargetError as `load`.
     """
-    if pipeline is None or PurePath(model := pipeline.model).name != model:  # a path, or nothing
+    if pipeline is None or PurePath(model := pipeline.model).name != model:  # a path, or ""
         return None
     files, figures = {}, attrgetter(*FIGURES)
     for catalogue in catalogues:
@@ -116,7 +119,7 @@ def converter(pipeline: Pipeline | None, catalogues: Iterable[Catalogue]) -> Con
 
 
 def load(path: Path, kernels: Mapping[str, Mapping[str, str]]) -> CycleCosts:
-    """A file of costs in cycles; TargetError names file, line and key. `kernels`: see `Catalogue.names`."""
+    """Reads a file of costs in cycles; TargetError names file, line and key. `kernels`: `Catalogue.names`."""
     table = read_toml(path, "file of costs")
     with mistake_with_place(path):
         file, formulas = from_table(table, CycleCosts), {}
@@ -129,10 +132,10 @@ def load(path: Path, kernels: Mapping[str, Mapping[str, str]]) -> CycleCosts:
 
 
 def loading(costs: Costs, board: Board) -> Costs:
-    """The costs, with the time that the weights' memory takes per byte, in the unit of the kernels' costs.
+    """Returns the costs with the time to load a byte of weights added, in the unit of the kernels' costs.
 
-    Weights in a memory with a bandwidth are loaded into the arena. Costs of a board with a vector unit are
-    issues of several cycles each.
+    Only weights in a memory with a bandwidth are loaded. On a board with a vector unit the unit is issues, of
+    several cycles each.
     """
     bandwidth = board.memory(board.weights).bandwidth
     if not bandwidth or not board.clock_hz:
@@ -142,24 +145,24 @@ def loading(costs: Costs, board: Board) -> Costs:
 
 
 def waiting(kernels: Iterable[KernelVariant], board: Board) -> tuple[KernelVariant, ...]:
-    """The kernels, with the cycles that the core waits for constants that are read in place.
+    """Returns the kernels with the cycles added that the core waits for constants it reads in place.
 
-    A call fetches its constants once where the cache holds them all, else with every pass over them. The
-    cache's content before the call, and waiting for code, do not count.
+    A call fetches its constants once if the cache holds them all, otherwise in every pass over them. The
+    model ignores the cache's content before the call, and waits for code.
     """
     memory = board.memory(board.weights)
     cycles = streamed_cycles_per_byte(memory.speed, board.cache_of(memory)) if not memory.bandwidth else 0.0
     if not cycles:
         return tuple(kernels)
     cache = board.cache_of(memory)
-    kept = cache.data_bytes if cache else 0
+    cached_bytes = cache.data_bytes if cache else 0
 
     def with_wait(kernel: KernelVariant) -> KernelVariant:
         if kernel.constants == "0":
             return kernel
-        brought = f"({kernel.constants})"
+        fetched = f"({kernel.constants})"
         if kernel.passes != "1":
-            brought += f" * (1 if ({kernel.constants}) <= {kept} else {kernel.passes})"
-        return replace(kernel, cost=f"{kernel.cost} + {cycles:.4g} * {brought}")
+            fetched += f" * (1 if ({kernel.constants}) <= {cached_bytes} else {kernel.passes})"
+        return replace(kernel, cost=f"{kernel.cost} + {cycles:.4g} * {fetched}")
 
     return tuple(map(with_wait, kernels))

@@ -1,7 +1,7 @@
-"""Digests of a target: for each step, of the data which that step reads. Nothing is read or asked for here.
+"""Digests of a target: for each step, a digest of the data that the step reads. Computing them runs no tools.
 
-What a step does not read may change without its results being stale: another compiler leaves plans as
-they are, a larger memory leaves the emitted C as it is.
+Results of a step stay valid if only data changes that the step does not read: another compiler does not
+change plans, a larger memory does not change the emitted C.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ _plain = partial(to_plain, named=True)
 
 
 def planning_digest(target: Target) -> str:
-    """Of what a plan depends on: where the arena and the weights lie, what kernels need, may and cost.
+    """The digest of what plans depend on: memories of arena and weights, and kernels' needs and costs.
 
-    Every plan of a search carries it, so it stays with the target, which never changes.
+    It is stored in the target, which never changes, because every plan of a search contains it.
     """
     if "plan" not in target.digests:
         answers = [[library.name, library.digest] for library in target.libraries]
         board = target.board
         sizes = {memory.name: memory.size for memory in board.memories}
         speeds = {memory.name: memory.bandwidth for memory in board.memories}
-        seen: dict[str, object] = {  # sizes and speeds of the memories, whatever they are called
+        memory_data: dict[str, object] = {  # sizes and speeds of the memories, without their names
             "alignment": board.alignment,
             "arena_bytes": sizes.get(board.arena, 0),
             "reserved_bytes": board.reserved_bytes if board.reserved_in in ("", board.arena) else 0,
@@ -40,33 +40,33 @@ def planning_digest(target: Target) -> str:
             "cost_unit": target.cost_unit,
         }
         if board.core.threads > 1:
-            seen["threads"] = board.core.threads
+            memory_data["threads"] = board.core.threads
         if board.second:
             memories = [board.memory(name) for name in board.holders]
-            seen["rooms"] = [board.room(memory.name) for memory in memories]
-            seen["waits"] = [
+            memory_data["rooms"] = [board.room(memory.name) for memory in memories]
+            memory_data["waits"] = [
                 streamed_cycles_per_byte(memory.speed, board.cache_of(memory)) for memory in memories
             ]
-            seen["caches"] = [_plain(board.cache_of(memory)) for memory in memories]
-        planned = (seen, target.costs, _callees(KernelVariant, target.kernels, Step.PLAN), answers)
-        target.digests["plan"] = _digest("plan", *planned)
+            memory_data["caches"] = [_plain(board.cache_of(memory)) for memory in memories]
+        parts = (memory_data, target.costs, _callees(KernelVariant, target.kernels, Step.PLAN), answers)
+        target.digests["plan"] = _digest("plan", *parts)
     return target.digests["plan"]
 
 
 def emitting_digest(target: Target) -> str:
-    """Of what the emitted C depends on beside the plan: symbols, arguments, headers, and recorded stacks."""
+    """The digest of what emitted C needs in addition to the plan: symbols, arguments, headers, stacks."""
     stacks = [_plain(entry) for entry in recorded_sizes(target.board.core)]
     routines = _callees(Routine, target.routines, Step.EMIT)
     return _digest("emit", _callees(KernelVariant, target.kernels, Step.EMIT), routines, stacks)
 
 
 def packing_digest(target: Target) -> str:
-    """Of what the weight image depends on beside the network: which layout each kernel reads."""
+    """The digest of what the weight image needs in addition to the network: layouts of constants."""
     return _digest("pack", _callees(KernelVariant, target.kernels, Step.PACK))
 
 
 def _callees(kind: type, callees: Sequence[KernelVariant | Routine], step: Step) -> list[object]:
-    """What a step reads of kernels or routines (`ReadBy`), and types and form where they are not usual."""
+    """Returns the fields that a step reads (`ReadBy`), and types and form that are not the defaults."""
     names = sorted(name for name, steps in fields_with_mark(kind, frozenset).items() if step in steps)
     return [
         {name: _plain(getattr(callee, name)) for name in names}
@@ -77,6 +77,6 @@ def _callees(kind: type, callees: Sequence[KernelVariant | Routine], step: Step)
 
 
 def _digest(step: str, *parts: object) -> str:
-    """SHA-256 (hex) of a step's parts."""
+    """Returns the SHA-256 (hex) of a step's parts."""
     packed: bytes = msgpack.packb([SCHEMA, step, *map(_plain, parts)], use_bin_type=True)
     return hashlib.sha256(packed).hexdigest()

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from fractions import Fraction
 
-OUTSIDE = -1  # the position of what an invoke runs between its operators
+OUTSIDE = -1  # stands for code between the operators, in place of an operator's position
 
 
 @dataclass(frozen=True)
 class Ran:
-    """A block by its number: how often it ran, and how often another address than its next came after it."""
+    """How often the block with this number ran, and how often its branch was taken."""
 
     block: int
     times: int
@@ -23,7 +23,7 @@ class Ran:
 
 @dataclass(frozen=True)
 class Waited:
-    """Cycles that the core waited for a memory, by the board's data: for code, and for data."""
+    """Cycles that the core waited for code and for data in a memory, computed from the board's file."""
 
     memory: str
     code: int
@@ -32,7 +32,7 @@ class Waited:
 
 @dataclass(frozen=True)
 class Work:
-    """The blocks that an operator ran, and its waits for memories whose speed is known, and not 0."""
+    """The blocks that an operator ran, and its waits for memories that let the core wait."""
 
     ran: tuple[Ran, ...]
     waited: tuple[Waited, ...] = ()
@@ -40,7 +40,7 @@ class Work:
 
 @dataclass(frozen=True)
 class Executed:
-    """A run: blocks as bytes of code, by number; each operator's work, by position, over all `invokes`."""
+    """What a run executed in all its `invokes`: the code of blocks by number, work by operator position."""
 
     blocks: tuple[bytes, ...]
     work: Mapping[int, Work]
@@ -49,8 +49,8 @@ class Executed:
 
 @dataclass(frozen=True)
 class BlockTime:
-    """A core model's cycles for a block, once through."""
+    """A core model's cycles for one run of a block."""
 
     cycles: Fraction
     skipped: tuple[str, ...] = ()  # names of instructions that the model does not know; they take no time
-    words: tuple[int, ...] = ()  # of each load and store of several words, which models count as one
+    words: tuple[int, ...] = ()  # counts of loads and stores of several words, which models time as one word

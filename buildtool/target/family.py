@@ -1,4 +1,4 @@
-"""Kernel families as files: a folder with a catalogue.toml, and what stands in it.
+"""Reads kernel families: folders with a catalogue.toml.
 
     headers = ["nn_fast.h"]
 
@@ -17,9 +17,9 @@
     let.quads = "ceil_div(cout, 4)"
     cost = "20 * outputs + 8 * oh * ow * quads * cin"
 
-The fields of `KernelVariant`, `Routine`, `Costs`, `Layout` and `Catalogue` say which keys there are, and
-docs/target-reference.md is made from them. `let` gives expressions names: those of a kernel's entry hold in
-its formulas, those of the table [let] in all of the file. A name becomes what it stands for as it is read.
+The keys are defined by the fields of `KernelVariant`, `Routine`, `Costs`, `Layout` and `Catalogue`, which
+docs/target-reference.md is made from. `let` names expressions: in a kernel's entry for its own formulas, in
+the table [let] for the whole file. The reader replaces the names by the expressions.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ from buildtool.target.types import (
 CATALOGUE, PACKER = "catalogue.toml", "packing.py"
 WHAT = "kernel catalogue"
 _TAKEN = frozenset({*COST.sees, *FUNCTIONS, *keyword.kwlist})
-LET = Key("Names for expressions that its formulas repeat; each may use those before it.")
+LET = Key("Names for expressions that several formulas use. An expression may use the names before it.")
 Entry = TypeVar("Entry", KernelVariant, Routine)
 Let = Annotated[Mapping[str, str], Kind("expressions by names", readers.formulas)]
 
@@ -74,9 +74,9 @@ def _layouts(value: object, key: str) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Catalogue:
-    """What a family's folder says; its kernels' packings are not looked up yet (see `resolve_packings`).
+    """A family's catalogue; its kernels do not have the layouts of their packings (see `resolve_packings`).
 
-    `names`: what [let] and a kernel's own `let` define for its formulas, by the kernel's name.
+    `names`: for each kernel's name, the expressions that [let] and the kernel's own `let` define.
     """
 
     family: KernelFamily
@@ -90,18 +90,16 @@ class Catalogue:
     ] = ()
     let: Annotated[Let, LET] = field(default_factory=dict)
     costs: Annotated[
-        Stated, Key("What calls cost beside their kernels.", "those of the core's next family")
+        Stated, Key("The costs of a call outside its kernel.", "those of the core's next family")
     ] = field(default_factory=dict)
     portable: Annotated[
         Formulas,
-        Key(
-            "What kernels of portable families cost in this core's code, in the place of their own formulas."
-        ),
+        Key("The costs of kernels of portable families on this core, in place of their own formulas."),
     ] = field(default_factory=dict)
     packings: Annotated[
         Mapping[str, Layout],
         Kind("tables by name", _layouts),
-        Key("Layouts of constants, which the folder's packing.py makes.", name="packing"),
+        Key("Layouts of constants, in which the folder's packing.py packs them.", name="packing"),
     ] = field(default_factory=dict)
     kernels: Annotated[
         tuple[KernelVariant, ...],
@@ -111,13 +109,13 @@ class Catalogue:
     routines: Annotated[
         tuple[Routine, ...],
         Kind("array of tables", _tables),
-        Key("What emitted code calls beside kernels.", name="routine"),
+        Key("Functions that emitted code calls in addition to kernels.", name="routine"),
     ] = ()
     names: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
 
 def load_family(folder: Path) -> Catalogue:
-    """The catalogue of a family's folder; raises TargetError naming file and key."""
+    """Reads the catalogue of a family's folder; raises TargetError naming file and key."""
     path = folder / CATALOGUE
     table = read_toml(path, WHAT)
     with mistake(path):
@@ -125,20 +123,20 @@ def load_family(folder: Path) -> Catalogue:
 
 
 def resolve_packings(catalogue: Catalogue, others: Sequence[Catalogue] = ()) -> tuple[KernelVariant, ...]:
-    """The family's kernels with the layouts of their packings: its own, or the first one's of `others`."""
-    known = ChainMap(*(dict(each.packings) for each in (catalogue, *others)))
+    """Returns the family's kernels with the layouts of their packings, its own or the first in `others`."""
+    layouts = ChainMap(*(dict(each.packings) for each in (catalogue, *others)))
 
     def with_layout(variant: KernelVariant) -> KernelVariant:
         name = variant.packing
         if name == NO_PACKING:
             return variant
-        if name not in known:
-            raise TargetError(f"packing '{name}' is unknown", hint=did_you_mean(name, known))
-        if variant.slices != "False" and known[name].channel_factors == "0":
+        if name not in layouts:
+            raise TargetError(f"packing '{name}' is unknown", hint=did_you_mean(name, layouts))
+        if variant.slices != "False" and layouts[name].channel_factors == "0":
             hint = f"write channel_factors and channel_weights into [packing.{name}]"
-            what = f"packing '{name}' cannot be cut into channels, as 'slices' wants"
+            what = f"packing '{name}' cannot be cut into channels, which 'slices' needs"
             raise TargetError(what, hint=hint)
-        return dataclasses.replace(variant, **vars(known[name]))
+        return dataclasses.replace(variant, **vars(layouts[name]))
 
     kernels = []
     for variant in catalogue.kernels:
@@ -149,7 +147,7 @@ def resolve_packings(catalogue: Catalogue, others: Sequence[Catalogue] = ()) -> 
 
 @contextlib.contextmanager
 def mistake(path: Path, operator: object = "") -> Iterator[None]:
-    """Tells what is wrong in an entry of a catalogue, with the entry's name."""
+    """Adds the file and the entry's name to errors in an entry of a catalogue."""
     try:
         yield
     except Mismatch as error:
@@ -164,16 +162,16 @@ def mistake(path: Path, operator: object = "") -> Iterator[None]:
 
 @contextlib.contextmanager
 def mistake_with_place(path: Path) -> Iterator[None]:
-    """Tells what is wrong in a file whose keys stand there once, with the key and its line."""
+    """Adds the key and its line to errors in a file where each key appears once."""
     try:
         yield
     except Mismatch as error:
-        told = TargetError(error.what, path=str(path), operator=error.at, hint=error.hint)
-        raise add_place(told, error.at) from None
+        mismatch = TargetError(error.what, path=str(path), operator=error.at, hint=error.hint)
+        raise add_place(mismatch, error.at) from None
 
 
 class _Reader:
-    """Takes one catalogue's tables apart."""
+    """Reads the tables of one catalogue."""
 
     def __init__(self, family: KernelFamily) -> None:
         self.family, self.path = family, family.folder / CATALOGUE
@@ -182,7 +180,7 @@ class _Reader:
         self.own_names: dict[str, Mapping[str, str]] = {}  # by kernel
 
     def catalogue(self, table: dict[str, Any]) -> Catalogue:
-        """The whole file."""
+        """Reads the whole file."""
         values = values_of(table, Catalogue)
         self.headers = values.get("headers", ())
         self.names = define_names(values.get("let", {}))
@@ -205,66 +203,66 @@ class _Reader:
     def each(
         self, entries: Iterable[Table], kind: str, label: str, read: Callable[[Table], list[Entry]]
     ) -> Iterator[Entry]:
-        """What `read` makes of the tables of an array; its mistakes name the entry."""
+        """Yields what `read` returns for each table of an array; errors name the entry."""
         for i, entry in enumerate(entries):
             with mistake(self.path, entry.get(label, f"{kind}[{i}]")):
                 yield from read(entry)
 
     def packings(self, tables: Mapping[str, Table]) -> dict[str, Layout]:
-        """The layouts of constants, by name."""
+        """Reads the layouts of constants, by name."""
         packings = {}
         for name, entry in tables.items():
             with mistake(self.path, f"packing.{name}"):
                 layout = values_of(_in_lines(entry), Layout)
                 if ("channel_factors" in entry) != ("channel_weights" in entry):
-                    raise TargetError("'channel_factors' and 'channel_weights' come together")
+                    raise TargetError("needs both 'channel_factors' and 'channel_weights', or neither")
                 layout |= expand_formulas(layout, Layout, self.names)
                 packings[name] = Layout(packer=self.family.folder / PACKER, **layout)
         return packings
 
     def variants(self, entry: Table) -> list[KernelVariant]:
-        """One [[kernel]] table: a variant each operator kind it serves."""
+        """Reads one [[kernel]] table; returns a variant for each operator kind that it serves."""
         values = self.entry(entry, KernelVariant)
-        call, asks, slices = values["call"], values.get("asks", ""), values.get("slices", "False")
+        call, question, slices = values["call"], values.get("asks", ""), values.get("slices", "False")
         names = define_names(readers.formulas(entry.get("let", {}), "let"), self.names)
         values |= expand_formulas(values, KernelVariant, names)
-        if asks and "scratch" in entry:
-            raise TargetError("a kernel has 'scratch' or 'asks', never both")
-        if slices != "False" and (Argument.WINDOW not in call or asks):
+        if question and "scratch" in entry:
+            raise TargetError("a kernel cannot have both 'scratch' and 'asks'")
+        if slices != "False" and (Argument.WINDOW not in call or question):
             raise TargetError("'slices' needs a kernel that computes windows, with a formula of scratch")
         self.own_names[values["name"]] = names
         return [KernelVariant(**values | {"op": kind}) for kind in values["op"]]
 
     def routines(self, entry: Table) -> list[Routine]:
-        """One [[routine]] table; one routine each operator kind it is for."""
+        """Reads one [[routine]] table; returns a routine for each operator kind that it serves."""
         values = self.entry(entry, Routine)
         packs = values.get("packing", NO_PACKING) != NO_PACKING
         if (Argument.CONSTANTS in values["call"]) != packs:
-            raise TargetError("a routine has 'constants' in its 'call' and a 'packing', or neither")
+            raise TargetError("a routine needs 'constants' in its 'call' and a 'packing', or neither of them")
         return [Routine(**values | {"op": kind}) for kind in values.get("op", ("",))]
 
     def entry(self, entry: Table, kind: type) -> dict[str, Any]:
-        """The fields of a kernel or a routine; its sources as "family/file", the family's headers."""
+        """Returns the fields of a kernel or a routine, with sources as "family/file" and default headers."""
         values = values_of(_in_lines(entry), kind, also=("let",) if kind is KernelVariant else ())
-        named = values.get("sources", (f"{values['symbol']}.c",))
-        sources = (name if "/" in name else f"{self.family.name}/{name}" for name in named)
+        names = values.get("sources", (f"{values['symbol']}.c",))
+        sources = (name if "/" in name else f"{self.family.name}/{name}" for name in names)
         return {"headers": self.headers} | values | {"sources": tuple(sources)}
 
 
 def define_names(stated: Mapping[str, str], outer: Mapping[str, str] | None = None) -> dict[str, str]:
-    """What names of a `let` stand for in a formula, with those of `outer`; each may use those before it."""
+    """Returns the expressions of the names in a `let` and in `outer`; each may use the names before it."""
     names = dict(outer or {})
     for name, expression in stated.items():
         if not name.isidentifier() or name in _TAKEN:
             what = f"'{name}' is not a name for an expression"
-            raise Mismatch(what, at="let", hint="a word without a meaning")
+            raise Mismatch(what, at="let", hint="use a word that formulas do not use otherwise")
         text = formula_of(expression, f"let.{name}", names, COST.sees)
         names[name] = text if check(text, COST.sees) else f"({text})"
     return names
 
 
 def formula_of(text: str, key: str, names: Mapping[str, str], sees: Collection[str]) -> str:
-    """A formula with what its names stand for; Mismatch unless it is well formed, and `sees` all it uses."""
+    """Replaces the names in a formula; Mismatch if it is malformed, or uses a variable not in `sees`."""
     try:
         check(text, frozenset({*sees, *names}))
         if names:
@@ -278,7 +276,7 @@ def formula_of(text: str, key: str, names: Mapping[str, str], sees: Collection[s
 def expand_formulas(
     values: Mapping[str, Any], kind: type, names: Mapping[str, str], where: str = ""
 ) -> dict[str, str]:
-    """The fields of a table that are formulas, as `formula_of` has them."""
+    """Returns the fields of a table that are formulas, each as `formula_of` returns it."""
     return {
         slot.field: formula_of(values[slot.field], where + slot.name, names, slot.kind.sees)
         for slot in slots(kind)
@@ -287,12 +285,12 @@ def expand_formulas(
 
 
 def costs_of(table: object, path: Path, names: Mapping[str, str]) -> dict[str, str]:
-    """The table [costs] of a file of formulas; TargetError naming file and key."""
+    """Reads the table [costs] of a file; raises TargetError naming file and key."""
     with mistake_with_place(path):
         values = values_of(_in_lines(a_table(table, "costs")), Costs, "costs")
         return expand_formulas(values, Costs, names, "costs.")
 
 
 def _in_lines(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """A table with each of its texts in one line."""
+    """Returns the table with each of its texts in one line."""
     return {key: " ".join(v.split()) if isinstance(v, str) else v for key, v in entry.items()}

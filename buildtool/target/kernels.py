@@ -1,6 +1,6 @@
-"""Where the kernels are, and the C files that are compiled for a board: a network's, and what they need.
+"""Finds the kernels' folders, and lists the C files that networks for a board need.
 
-Imports nothing that reads networks: builds ask for these lists each time they start.
+It imports nothing that reads networks, because builds need these lists each time they start.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from pathlib import Path
 from buildtool.base.errors import TargetError
 from buildtool.target.types import KernelVariant, Routine, Target
 
-RUNTIME = ("nn_image.c", "nn_crc32.c")  # below kernels/runtime: what every network calls
-PARALLEL = "nn_parallel.c"  # where calls are shared by threads
-APART = ("nn_slots.c",)  # what an application may call besides
-HOME = Path(__file__).resolve().parents[2]  # of the checkout, or site-packages
+RUNTIME = ("nn_image.c", "nn_crc32.c")  # in kernels/runtime: every network calls them
+PARALLEL = "nn_parallel.c"  # for calls that threads share
+APART = ("nn_slots.c",)  # for applications; no network calls it
+HOME = Path(__file__).resolve().parents[2]  # the checkout, or site-packages
 
 
 @cache
 def kernels_root() -> Path:
-    """The folder of include/ (nn.h and what kernels share), runtime/ and one folder a family."""
+    """Returns the kernels' folder, with include/ (nn.h, shared headers), runtime/ and a folder per family."""
     for name in ("kernels", "buildtool_kernels"):
         if (HOME / name / "include" / "nn.h").is_file():
             return HOME / name
@@ -34,17 +34,17 @@ def kernels_root() -> Path:
 
 
 def include_folder() -> Path:
-    """Where nn.h and the other headers of the kernels' public interface are."""
+    """Returns the folder of nn.h and the other headers of the kernels' public interface."""
     return kernels_root() / "include"
 
 
 def kernel_includes(target: Target) -> tuple[Path, ...]:
-    """Where the headers are that emitted code and kernels include: the public ones, each family's own."""
+    """Returns the folders of headers for emitted code and kernels: the public one, and each family's own."""
     return (include_folder(), *(family.folder for family in target.families))
 
 
 def all_kernel_sources(target: Target) -> list[Path]:
-    """Every C file that some plan for the target or its application may need, the runtime's first."""
+    """Returns every C file that a plan for the target or an application may need, the runtime's first."""
     return [*source_files(target, [*target.kernels, *target.routines]), *apart()]
 
 
@@ -54,17 +54,17 @@ def object_name(path: Path) -> str:
 
 
 def is_runtime(path: Path) -> bool:
-    """Whether a source is of the runtime, which is part of every firmware."""
+    """Whether a source belongs to the runtime, which is part of every firmware."""
     return path.parent == kernels_root() / "runtime"
 
 
 def apart() -> list[Path]:
-    """Files of the runtime that no network calls, for applications."""
+    """Returns the files of the runtime that only applications call."""
     return [kernels_root() / "runtime" / name for name in APART]
 
 
 def source_files(target: Target, callees: Iterable[KernelVariant | Routine]) -> list[Path]:
-    """The C files of these kernels and routines, the runtime's first, sorted by name."""
+    """Returns the C files of these kernels and routines, sorted by name, after the runtime's."""
     names = {source for callee in callees for source in callee.sources}
     runtime = [*RUNTIME, *([PARALLEL] if target.board.core.threads > 1 else [])]
     own = (kernels_root() / "runtime" / name for name in runtime)

@@ -1,4 +1,4 @@
-"""The reference page of board files and catalogues: `python -m buildtool.target.page`."""
+"""Writes the reference page of board files and catalogues: `python -m buildtool.target.page`."""
 
 from __future__ import annotations
 
@@ -30,115 +30,127 @@ _HEAD = """\
 # Board files and kernel catalogues
 
 This page is made from the types by which buildtool reads these files (`buildtool/target/types.py` and
-`family.py`): `python -m buildtool.target.page > docs/target-reference.md`. A key that is not here is
-refused. It describes interface {interface} of the plugins. [new-boards.md](new-boards.md) shows how a board,
-a kernel and a plugin come about.
+`family.py`): `python -m buildtool.target.page > docs/target-reference.md`. Any other key is an error. The
+page describes interface {interface} of the plugins. [new-boards.md](new-boards.md) shows how to write a board
+file, a kernel and a plugin.
 
 Sizes are bytes, or strings with K, M or G (1024). A formula is an expression over the
 [variables](#variables-of-formulas) with numbers, `+ - * / // %`, comparisons, `and`, `or`, `not`,
 `x if c else y`, and the functions `min`, `max`, `abs`, `ceil_div(a, b)` and `align(a, to)`. Bytes are rounded
-up. A formula may have several lines, and the names of a `let` in it stand for their expressions.
+up. A formula may have several lines, and may use the names of a `let`.
 """
 _ROLES = Key("Which memory holds what. A memory may have several roles.")
-_BASE = Key("Its keys hold where this file has none.")
+_BASE = Key("Keys that this file does not have are those of this board.")
 TOP = "The file's own keys."
-Table = tuple[str, str, list[Slot]]  # how it is written in a file, what it is about, its keys
+Table = tuple[str, str, list[Slot]]  # its heading in a file, a description, its keys
 
 
-def _slot(name: str, key: Key, words: str, *, needed: bool = False) -> Slot:
-    """A key that no field has."""
+def _make_slot(name: str, key: Key, words: str, *, needed: bool = False) -> Slot:
+    """Returns a key that is not a field of a dataclass."""
     return Slot(name, name, None, None, key, Kind(words), needed)
 
 
-def _own(kind: type) -> list[Slot]:
-    """The keys of a dataclass's table; of those that stand in a table of their own the table, once."""
-    found = list[Slot]()
+def _list_keys(kind: type) -> list[Slot]:
+    """Returns the keys of a dataclass's table; keys in a table of their own appear once, as that table."""
+    keys = list[Slot]()
     for slot in slots(kind):
         if slot.name == BESIDE:
             first, *others = slots(slot.hint)
-            found += [first._replace(is_needed=False), *others]
+            keys += [first._replace(is_needed=False), *others]
         elif "." not in slot.name:
-            found.append(slot)
-        elif found[-1].name != "roles":
-            found.append(_slot("roles", _ROLES, "table", needed=True))
-    return found
+            keys.append(slot)
+        elif keys[-1].name != "roles":
+            keys.append(_make_slot("roles", _ROLES, "table", needed=True))
+    return keys
 
 
-def _about(kind: type) -> str:
+def _describe(kind: type) -> str:
     return (kind.__doc__ or "").partition("\n")[0]
 
 
-def _inner(slot: Slot, before: str) -> Iterator[Table]:
-    """The tables of a field that is made of dataclasses."""
+def _list_tables(slot: Slot, before: str) -> Iterator[Table]:
+    """Yields the tables of a field whose type is a dataclass, and of its fields."""
     kind, name = (get_args(slot.hint) or (slot.hint,))[0], before + slot.name
     if slot.name == "roles":
-        named = [s._replace(name=s.name.partition(".")[2]) for s in slots(Board) if "." in s.name]
-        yield f"[{name}]", _ROLES.meaning.partition(".")[0] + ".", named
+        roles = [s._replace(name=s.name.partition(".")[2]) for s in slots(Board) if "." in s.name]
+        yield f"[{name}]", _ROLES.meaning.partition(".")[0] + ".", roles
     elif kind is Probe:
-        yield f"[{name}]", _about(kind), [_slot(word, Key(word.meaning), word.words) for word in ProbeKey]
+        yield (
+            f"[{name}]",
+            _describe(kind),
+            [_make_slot(word, Key(word.meaning), word.words) for word in ProbeKey],
+        )
     elif is_dataclass(kind):
         assert isinstance(kind, type)
         by_name = kind is not slot.hint and not has_names(kind)
-        written = f"[{name}.NAME]" if by_name else f"[{name}]" if kind is slot.hint else f"[[{name}]]"
-        yield written, _about(kind), _own(kind)
-        for inner in _own(kind):
-            yield from _inner(inner, f"{name}.")
+        heading = f"[{name}.NAME]" if by_name else f"[{name}]" if kind is slot.hint else f"[[{name}]]"
+        yield heading, _describe(kind), _list_keys(kind)
+        for inner in _list_keys(kind):
+            yield from _list_tables(inner, f"{name}.")
 
 
 def board_tables() -> list[Table]:
-    """The tables of a board file."""
-    extends = _slot(EXTENDS, _BASE, "a known board, or the path of a board file")
-    tables = [("", TOP, [extends, *_own(Board)])]
-    for slot in _own(Board):
-        tables += _inner(slot, "")
+    """Returns the tables of a board file."""
+    extends = _make_slot(EXTENDS, _BASE, "a known board, or the path of a board file")
+    tables = [("", TOP, [extends, *_list_keys(Board)])]
+    for slot in _list_keys(Board):
+        tables += _list_tables(slot, "")
     return tables
 
 
 def catalogue_tables() -> list[Table]:
-    """The tables of a kernel catalogue."""
+    """Returns the tables of a kernel catalogue."""
     return [
-        ("", TOP, _own(Catalogue)),
-        ("[packing.NAME]", "A layout of constants.", _own(Layout)),
-        ("[[kernel]]", "A kernel.", [*_own(KernelVariant), _slot("let", LET, "expressions by names")]),
-        ("[[routine]]", "What is called beside kernels.", _own(Routine)),
-        ("[costs]", "What calls cost beside their kernels.", _own(Costs)),
+        ("", TOP, _list_keys(Catalogue)),
+        ("[packing.NAME]", "A layout of constants.", _list_keys(Layout)),
+        (
+            "[[kernel]]",
+            "A kernel.",
+            [*_list_keys(KernelVariant), _make_slot("let", LET, "expressions by names")],
+        ),
+        ("[[routine]]", "A function that is called in addition to kernels.", _list_keys(Routine)),
+        ("[costs]", "The costs of a call outside its kernel.", _list_keys(Costs)),
     ]
 
 
 def page() -> str:
-    """The page as Markdown."""
+    """Returns the page as Markdown."""
     return "\n".join([_HEAD.format(interface=INTERFACE), *_sections()]).rstrip() + "\n"
 
 
 def _sections() -> Iterator[str]:
     yield "## Keys of a board file\n"
     for table in board_tables():
-        yield from _keys(*table)
+        yield from _format_keys(*table)
     yield "## Keys of a kernel catalogue\n"
     for table in catalogue_tables():
-        yield from _keys(*table)
+        yield from _format_keys(*table)
     yield "## Keys of a file of costs in cycles\n"
-    about = "What the family's kernels cost on the cores that LLVM's pipeline model of this name is of."
-    yield from _keys(f"{FOLDER}/MODEL.toml", about, _own(CycleCosts))
+    about = "The costs of the family's kernels on cores with LLVM's pipeline model of this name."
+    yield from _format_keys(f"{FOLDER}/MODEL.toml", about, _list_keys(CycleCosts))
     yield "## Variables of formulas\n"
-    yield "Of an operator, 0 or 1 where one has no meaning. A dense layer's vectors are columns of a row.\n"
-    yield from _words("variable", VARIABLES)
     yield (
-        f"`cost` also sees `{VECTOR_BITS}`, the bits of the core's vector registers (128 if it says none).\n"
+        "They describe an operator. A variable without a meaning for the operator is 0 or 1. The vectors of "
+        "a dense layer are columns of a row.\n"
+    )
+    yield from _format_words("variable", VARIABLES)
+    yield (
+        f"`cost` may also use `{VECTOR_BITS}`, the bits of the core's vector registers (128 if its file has"
+        " none).\n"
     )
     yield (
-        f"`when`, `scratch` and `cost` of kernels also see `{THREADS}`: how many threads "
+        f"`when`, `scratch` and `cost` of kernels may also use `{THREADS}`: the number of threads that "
         "share a call ([threads.md](threads.md)).\n"
     )
     kinds = {"Arguments of a call": Argument, "Contracts of overlap": Contract}
     for title, kind in {**kinds, "Windows": Windows, "Roles of routines": Role}.items():
         yield f"## {title}\n"
         head = "windows" if kind is Windows else kind.__name__.lower()
-        yield from _words(head, {word: word.meaning for word in kind})
+        yield from _format_words(head, {word: word.meaning for word in kind})
 
 
-def _keys(written: str, about: str, keys: Iterable[Slot]) -> Iterator[str]:
-    yield f"### {f'`{written}`' if written else 'At the top'}\n\n{about}\n"
+def _format_keys(heading: str, about: str, keys: Iterable[Slot]) -> Iterator[str]:
+    yield f"### {f'`{heading}`' if heading else 'At the top'}\n\n{about}\n"
     yield "| key | value | without it | what it means |\n| --- | --- | --- | --- |"
     for slot in keys:
         value, without = words_of(slot)
@@ -146,7 +158,7 @@ def _keys(written: str, about: str, keys: Iterable[Slot]) -> Iterator[str]:
     yield ""
 
 
-def _words(head: str, meanings: Mapping[str, str]) -> Iterator[str]:
+def _format_words(head: str, meanings: Mapping[str, str]) -> Iterator[str]:
     yield f"| {head} | what it is |\n| --- | --- |"
     for word, meaning in meanings.items():
         yield f"| `{word}` | {meaning} |"

@@ -1,4 +1,4 @@
-"""Where firmware and weights lie in flash: the regions of a linker script, by a board's data."""
+"""Where firmware and weights lie in flash: the regions of a linker script, computed from a board's data."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from buildtool.target.hardware import FlashImage, Memory
 from buildtool.target.types import Board
 
-PARTITION = "_partition"  # behind the memory's name: the region of weights that share it with the code
+PARTITION = "_partition"  # suffix of a memory's name: the region of weights in the code's memory
 
 
 @dataclass(frozen=True)
 class Region:
-    """A region of a linker script: `memory` it is of, and its place there in bytes."""
+    """A region of a linker script: its memory, and its start and size there in bytes."""
 
     name: str
     memory: Memory
@@ -26,7 +26,7 @@ class Region:
 
 
 def boundary(memory: Memory, at: int) -> int:
-    """Where the first erase block at or after byte `at` of the memory begins; `at` where none is known."""
+    """Returns where the first erase block at or after byte `at` begins; `at` if blocks are not known."""
     start = 0
     for count, block in memory.erase:
         if (count, block) == memory.erase[-1] or at <= start + count * block:
@@ -36,7 +36,7 @@ def boundary(memory: Memory, at: int) -> int:
 
 
 def weights_start(board: Board) -> int | None:
-    """The first byte of the weights' partition in their memory; None: it follows the firmware."""
+    """Returns the first byte of the weights' partition in their memory; None: it follows the firmware."""
     return partition_start(board.image, board.memory(board.code), board.memory(board.weights))
 
 
@@ -52,11 +52,11 @@ def partition_start(image: FlashImage, code: Memory, weights: Memory) -> int | N
 
 
 def regions(board: Board) -> tuple[Region, ...]:
-    """Every memory as a region, without the boot loader's part; then the weights' partition.
+    """Returns every memory as a region, without the boot loader's part.
 
-    Weights that have a fixed place in the code's memory have a region of their own.
+    The last region is the weights' partition, if the weights have a fixed place in the code's memory.
     """
-    found, image, start = [], board.image, weights_start(board)
+    rows, image, start = [], board.image, weights_start(board)
     for memory in board.memories:
         begin, end = 0, memory.size
         weights = start if memory.name == board.weights else None
@@ -69,18 +69,18 @@ def regions(board: Board) -> tuple[Region, ...]:
                 end = weights
         elif weights is not None:
             begin = weights
-        found.append(Region(memory.name, memory, begin, end - begin))
+        rows.append(Region(memory.name, memory, begin, end - begin))
     if board.weights == board.code and start is not None:
         memory = board.memory(board.weights)
         end = memory.size if start >= image.code_start else image.code_start
-        found.append(Region(memory.name + PARTITION, memory, start, end - start))
-    return tuple(found)
+        rows.append(Region(memory.name + PARTITION, memory, start, end - start))
+    return tuple(rows)
 
 
 def weights_region(board: Board) -> Region:
-    """The region that the weights lie in."""
-    known = {region.name: region for region in regions(board)}
-    return known.get(board.weights + PARTITION) or known[board.weights]
+    """Returns the region of the weights."""
+    by_name = {region.name: region for region in regions(board)}
+    return by_name.get(board.weights + PARTITION) or by_name[board.weights]
 
 
 def weights_follow_firmware(board: Board) -> bool:
@@ -95,16 +95,16 @@ def weights_before_code(board: Board) -> bool:
 
 
 def weights_room(board: Board) -> int:
-    """Bytes that a weight image may have at most: of its slot, or of its region behind the shortest code."""
+    """Returns the largest size of a weight image: its slot, or its region after one erase block of code."""
     region = weights_region(board)
     code = boundary(region.memory, region.start + 1) - region.start if weights_follow_firmware(board) else 0
     return board.image.slot_bytes or max(region.size - code, 0)
 
 
 def blocks_after(memory: Memory) -> tuple[tuple[int, int], ...]:
-    """(end, bytes of a block): what to align to where the place is below `end`, in the memory's order."""
-    found, at = [], 0
+    """Returns pairs (end, bytes of a block): erase blocks below `end` have this size, in ascending order."""
+    rows, at = [], 0
     for count, block in memory.erase:
         at += count * block
-        found.append((at, block))
-    return tuple(found)
+        rows.append((at, block))
+    return tuple(rows)

@@ -1,4 +1,4 @@
-"""The plugin interface: what a target family provides. Found through entry points `buildtool.targets`."""
+"""The plugin interface: what a target family provides. Plugins are entry points `buildtool.targets`."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from buildtool.base.errors import ToolError
 from buildtool.target.executed import BlockTime
 from buildtool.target.types import Board, RunRequest, RunResult, Toolchain
 
-# The version of what a target family and buildtool agree on: the methods below, the keys of board files and
-# catalogues, what packings are handed, and the C interface of kernels. It grows when one of them changes
-# so that a plugin that was written for it would no longer do, and a plugin of another one is refused.
+# The version of the interface between a target family and buildtool: the methods below, the keys of board
+# files and catalogues, the arguments of packings, and the C interface of kernels. It grows when a change
+# breaks existing plugins. Plugins of another version are refused.
 INTERFACE = 1
 
 
 class ProgramError(ToolError):
-    """A program that was run ended with an error: a fault, an exit status other than 0.
+    """Raised where a program ended with an error: a fault, or an exit status other than 0.
 
-    `running`: the operator (its position in the network) that was being computed; None: not known.
+    `running`: the position of the operator that was being computed; None: not known.
     """
 
     running: int | None = None
@@ -28,9 +28,9 @@ class ProgramError(ToolError):
 
 @dataclass(frozen=True)
 class Harness:
-    """The test firmware's own C: harness.c and the board's file input and output.
+    """The test firmware's own C sources: harness.c and the board's file input and output.
 
-    `flags` are given to every compilation of the firmware.
+    `flags` are for every compilation of the firmware.
     """
 
     sources: tuple[Path, ...]
@@ -40,7 +40,7 @@ class Harness:
 
 @dataclass(frozen=True)
 class KernelFolder:
-    """A kernel family that a plugin offers: its folder (see `family`), which boards name in core.families.
+    """A kernel family of a plugin: its folder (see `family`), whose name boards write in core.families.
 
     `portable`: every core can run it. Such families come last on every board.
     """
@@ -51,7 +51,7 @@ class KernelFolder:
 
 @dataclass(frozen=True)
 class Exported:
-    """A network that another tool is to compile."""
+    """A network that another tool compiles."""
 
     net: str
     board: Board
@@ -62,42 +62,43 @@ class Exported:
 
 @dataclass(frozen=True)
 class VendorBuild:
-    """The files that the maker's own compiler made, and the compiler's name."""
+    """The files that the chip maker's compiler made, and the compiler's name."""
 
     files: Mapping[str, bytes]
     compiler: str
 
 
 class Timer(Protocol):
-    """A model of a core's pipeline that says how long blocks of code take."""
+    """A model of a core's pipeline, which computes the time of blocks of code."""
 
     @property
     def identity(self) -> str:
-        """Program, version and model: all that its answers depend on."""
+        """The program, its version and the model: everything that its results depend on."""
 
     def time(self, blocks: Sequence[bytes]) -> list[BlockTime]:
-        """The time of each block, in their order; raises ToolError."""
+        """Returns the time of each block, in order; raises ToolError."""
 
 
 class TargetPlugin(Protocol):
-    """A target family: boards as data, and the tools to build and run for them.
+    """A target family: boards as data, and the tools that build and run firmware for them.
 
-    Its Python runs in the planner's process, with the rights of whoever plans. It may also have:
+    Its Python code runs in the planner's process, with the user's rights. These members are optional:
 
-    - `kernel_families()`: the KernelFolders it offers, to its own boards and to those of others;
-    - `libraries`, names of libraries whose kernels its boards can use, and `library(board, name, path)`: the
-      Library that the user has at `path`; raises UsageError where the board cannot use it, or it is none;
+    - `kernel_families()`: its KernelFolders, for its own boards and for those of other plugins;
+    - `libraries`: the names of libraries whose kernels its boards can use. `library(board, name, path)`: the
+      user's Library at `path`; raises UsageError where the board cannot use it, or `path` does not have it;
     - `requantisations(board)`: the kernel families that come first, by the name of `Requantise`;
-    - `debug_server(board, port)`: the DebugServer of the board; raises ToolError naming the missing program;
-    - `reality(board)`: the Reality of `run`, where that is neither this machine's own code nor an emulator;
-    - `counting_harness(board)`, where `run` takes a model of the core: the Harness of a firmware that counts
-      what the core would issue; `run` then gives `RunResult.issues` if the request says `count`;
-    - `build_files(exported)`, where the chip's compiler is the maker's own: files by name (bytes) that build
-      an Exported network with it;
-    - `timer(board)`: the Timer of the board's core, for boards whose file names a model in [pipeline]; raises
-      ToolError where the program is missing, with the line that installs it;
-    - `vendor_build(net, folder, tell)`: the VendorBuild of what `build_files` and the network's files are in
-      `folder`, None where the maker's compiler is not there; `tell` hears of progress. Raises ToolError.
+    - `debug_server(board, port)`: the board's DebugServer; raises ToolError naming the missing program;
+    - `reality(board)`: the Reality of `run`, if it runs neither native code of this machine nor an emulator;
+    - `counting_harness(board)`, if `run` uses a model of the core: the Harness of firmware that counts the
+      core's issues. `run` then returns `RunResult.issues` for a request with `count`;
+    - `build_files(exported)`, if the chip has its maker's own compiler: files by name (bytes) that build an
+      Exported network with it;
+    - `timer(board)`: the Timer of the core of a board whose file names a model in [pipeline]; raises
+      ToolError where the program is missing, with the command that installs it;
+    - `vendor_build(net, folder, tell)`: compiles the network and the files of `build_files` in `folder` to a
+      VendorBuild; None where the maker's compiler is not installed. `tell` gets progress messages. Raises
+      ToolError.
     """
 
     @property
@@ -106,19 +107,19 @@ class TargetPlugin(Protocol):
 
     @property
     def interface(self) -> int:
-        """The INTERFACE that it was written for, as a number of its own."""
+        """The INTERFACE that it was written for, as a literal number."""
 
     def board_files(self) -> tuple[Path, ...]:
-        """The .toml files of the boards it knows."""
+        """The .toml files of its boards."""
 
     def toolchain(self, board: Board, name: str) -> Toolchain:
-        """The compiler `name` ("" for the default) set up for `board`, with its linker script if it has one.
+        """Returns the toolchain `name` ("": the default) for `board`, with a linker script if it needs one.
 
-        Writes nothing. Raises ToolError naming the missing program and how to get it.
+        It writes no files. Raises ToolError with the missing program and how to install it.
         """
 
     def harness(self, board: Board) -> Harness:
-        """The sources of the `main` that `validate`, `profile` and `run` link with a network."""
+        """The sources with the `main` that `validate`, `profile` and `run` link with a network."""
 
     def run(self, board: Board, image: Path, request: RunRequest) -> RunResult:
-        """Runs a linked image in the emulator (or natively). Raises ToolError; ProgramError if it fails."""
+        """Runs a firmware image in the emulator, or natively. Raises ToolError; ProgramError if it fails."""

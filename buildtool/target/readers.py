@@ -1,4 +1,4 @@
-"""Values of board files and catalogues that are more than a number or a text; see `plain.Key`."""
+"""Readers of values in board files and catalogues that are not just a number or a text; see `plain.Key`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from buildtool.graph.types import DType, OpKind
 
 ADDRESS_END = 1 << 32
 THREADS_MACRO = "NN_THREADS"
-# Flags with which a compiler prints something, or stops, in place of making an object.
+# Flags with which a compiler prints something or stops early, and makes no object.
 _NO_OBJECT = frozenset(
     (
         *("-E", "-S", "-M", "-MM", "-c", "-o", "-###", "-fsyntax-only"),
@@ -35,7 +35,7 @@ _NO_OBJECT = frozenset(
 _PRINTS = ("-print-", "--print-", "-dumpversion", "-dumpmachine", "-dumpspecs", "--analyze", "-cc1")
 _BLOCKS = re.compile(r"(?:([1-9][0-9]{0,5})x)?([0-9]{1,9}[KM]?)")
 
-_ABOVE = "number above 0"
+_ABOVE_0 = "number above 0"
 _AT_LEAST_0 = "number, 0 or above"
 
 
@@ -45,25 +45,25 @@ def names(value: object, key: str) -> tuple[str, ...]:
 
 
 def flags(value: object, key: str) -> tuple[str, ...]:
-    """Flags of a compiler that makes an object by them."""
-    found = texts(value, key)
-    for flag in found:
+    """Compiler flags with which the compiler makes an object."""
+    words = texts(value, key)
+    for flag in words:
         if flag in _NO_OBJECT or flag.startswith(_PRINTS):
-            hint = "leave it out: these flags are for making objects and images"
+            hint = "remove it: these flags are for making objects and firmware images"
             raise Mismatch(f"with '{flag}' the compiler makes no object", key, hint)
-    return found
+    return words
 
 
 def macros(value: object, key: str) -> tuple[str, ...]:
-    """A list of macros, but for the one that says how many threads there are."""
-    found = texts(value, key)
-    if any(define.partition("=")[0] == THREADS_MACRO for define in found):
+    """A list of macros, without the one for the number of threads."""
+    words = texts(value, key)
+    if any(define.partition("=")[0] == THREADS_MACRO for define in words):
         raise Mismatch(f"{THREADS_MACRO} is buildtool's own macro", key, "write threads under [core]")
-    return found
+    return words
 
 
 def threads(value: object, key: str) -> int:
-    """How many threads share a call."""
+    """The number of threads that share a call."""
     if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= MOST_THREADS:
         raise Mismatch(f"must be a whole number from 1 to {MOST_THREADS}, not {shown(value)}", key)
     return value
@@ -85,14 +85,14 @@ def sizes_by_name(value: object, key: str) -> tuple[tuple[str, int], ...]:
 
 
 def source(value: object, key: str) -> str:
-    """The name of a file that comes with a plugin, or the path of one of the user's own, from his file on."""
-    found = text(value, key)
-    return found if found.endswith(".c") else a_name(found, key)
+    """The name of a plugin's file, or the path of the user's own, relative to the board's file."""
+    name = text(value, key)
+    return name if name.endswith(".c") else a_name(name, key)
 
 
 def erase_blocks(value: object, key: str) -> tuple[tuple[int, int], ...]:
     """Blocks such as ["4x16K", "64K", "128K"]: each begins at a multiple of its size."""
-    found, at = list[tuple[int, int]](), 0
+    blocks, at = list[tuple[int, int]](), 0
     if not isinstance(value, list) or not value:
         hint = 'such as ["4x16K", "64K", "128K"]'
         raise Mismatch(f"must be a list of blocks, not {shown(value)}", key, hint)
@@ -105,25 +105,25 @@ def erase_blocks(value: object, key: str) -> tuple[tuple[int, int], ...]:
         if block < 16 or block & (block - 1) or at % block:
             what = f"{shown(item)} at {show_size(at)}: blocks are powers of two, at multiples of their size"
             raise Mismatch(what, key)
-        found.append((count, block))
+        blocks.append((count, block))
         at += count * block
-    return tuple(found)
+    return tuple(blocks)
 
 
 def string(value: object, key: str) -> str:
-    """Text of a catalogue, in one line; a long formula may have several."""
+    """A text of a catalogue as one line; in the file it may have several."""
     if not isinstance(value, str) or not value.strip():
         raise Mismatch(f"must be a string that is not empty, not {shown(value)}", key)
     return " ".join(value.split())
 
 
 def words(value: object, key: str) -> tuple[str, ...]:
-    """One text of a catalogue, or a list of them."""
+    """One text of a catalogue, or a list of texts."""
     items = value if isinstance(value, list) else [value]
-    found = tuple(item for item in items if isinstance(item, str) and item)
-    if not found or len(found) != len(items):
+    strings = tuple(item for item in items if isinstance(item, str) and item)
+    if not strings or len(strings) != len(items):
         raise Mismatch(f"must be a string or a list of strings, not {shown(value)}", key)
-    return found
+    return strings
 
 
 def formulas(value: object, key: str) -> Mapping[str, str]:
@@ -139,53 +139,54 @@ def count(value: object, key: str) -> int:
 
 
 def files(value: object, key: str) -> tuple[str, ...]:
-    """Files of a family's folder, or "family/file"."""
-    found = words(value, key)
-    for name in found:
+    """Names of files in a family's folder, or "family/file"."""
+    names = words(value, key)
+    for name in names:
         path = PurePosixPath(name)
         if path.is_absolute() or ".." in path.parts or "\\" in name:
-            raise Mismatch(f"source '{name}' is neither a file of the folder nor \"family/file\"", at=key)
-    return found
+            raise Mismatch(f"source '{name}' is neither a file in the folder nor \"family/file\"", at=key)
+    return names
 
 
 def kinds(value: object, key: str) -> tuple[str, ...]:
-    """Operator kinds; a class of them ("@lookup") by its members."""
-    from buildtool.graph.ops import CLASSES  # what names boards alone need not wait for it
+    """Operator kinds; a class of them ("@lookup") is replaced by its members."""
+    from buildtool.graph.ops import CLASSES  # imported here: code that only lists boards does not need it
 
-    found: list[str] = []
+    kinds: list[str] = []
     for name in words(value, key):
         if name not in OpKind.__members__ and name not in CLASSES:
             hint = did_you_mean(name, (*OpKind.__members__, *CLASSES))
             raise Mismatch(f"operator kind '{name}' is unknown", hint=hint, at=key)
-        found += CLASSES.get(name, (name,))
-    return tuple(found)
+        kinds += CLASSES.get(name, (name,))
+    return tuple(kinds)
 
 
 def types(value: object, key: str) -> tuple[DType, DType]:
     """The types of a kernel's first input and of its output: "int16", or "int8 -> int16"."""
-    named = [word.strip() for word in string(value, key).split("->")]
-    known = [str(dtype) for dtype in DType]
-    if len(named) > 2 or any(word not in known for word in named):
-        hint = 'one type, or two with an arrow: "int8 -> int16"; known: ' + ", ".join(known)
+    words = [word.strip() for word in string(value, key).split("->")]
+    names = [str(dtype) for dtype in DType]
+    if len(words) > 2 or any(word not in names for word in words):
+        hint = 'one type, or two with an arrow: "int8 -> int16"; known: ' + ", ".join(names)
         raise Mismatch(f"types '{value}' are unknown", hint=hint, at=key)
-    return DType(named[0]), DType(named[-1])
+    return DType(words[0]), DType(words[-1])
 
 
 def form(value: object, key: str) -> str:
-    """The arithmetic of a kernel."""
+    """The arithmetic of a kernel: "uint8"."""
     if value != "uint8":
-        raise Mismatch(f"form '{string(value, key)}' is unknown", hint='"uint8", or none', at=key)
+        hint = 'write "uint8", or remove the key'
+        raise Mismatch(f"form '{string(value, key)}' is unknown", hint=hint, at=key)
     return "uint8"
 
 
-# Types of fields, by what files have for them.
+# Types of fields, with the kinds of values that files have for them.
 Number = Annotated[int, Kind("number")]
-AboveZero = Annotated[int, Kind(_ABOVE)]
+AboveZero = Annotated[int, Kind(_ABOVE_0)]
 AtLeastZero = Annotated[int, Kind(_AT_LEAST_0)]
-Whole = Annotated[int, Kind(_ABOVE, whole)]
-Rate = Annotated[int, Kind(_ABOVE, wrong=lambda number: "" if number else "must be above 0")]
+Whole = Annotated[int, Kind(_ABOVE_0, whole)]
+Rate = Annotated[int, Kind(_ABOVE_0, wrong=lambda number: "" if number else "must be above 0")]
 Address = Annotated[
-    int, Kind("number", wrong=lambda at: "" if at < ADDRESS_END else f"{at:#x} is no 32-bit address")
+    int, Kind("number", wrong=lambda at: "" if at < ADDRESS_END else f"{at:#x} is not a 32-bit address")
 ]
 Bits32 = Annotated[
     int,

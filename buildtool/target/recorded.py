@@ -1,8 +1,8 @@
-"""What code was found to take, by core and compiler: the tables in recorded/, which a command writes.
+"""Measured sizes of code and stack, by core and compiler: the tables in recorded/. A command writes them:
 
     python benchmarks/record_sizes.py BOARD...
 
-Cores with the same compiler flags, and vectors as long, share a table. Nothing is compiled or asked for here.
+Cores with the same compiler flags and the same vector length share a table. Nothing is compiled here.
 """
 
 from __future__ import annotations
@@ -20,15 +20,16 @@ FOLDER = Path(__file__).resolve().parent / "recorded"
 
 @dataclass(frozen=True)
 class Recorded:
-    """Of one compiler, in bytes.
+    """The sizes for one compiler, in bytes.
 
-    `code`: source of a kernel ("family/file") -> its code and constants, at most. `stack`: symbol of a kernel
-    or routine -> the stack that a call takes. `support`: function of the run-time support -> its code;
-    `helpers`: symbol -> which of them it calls, "" for the firmware around a network. `firmware`: code and
-    constants of start-up, runtime and test firmware; `variables`: theirs, and a network's.
-
-    `network`: feature of emitted code -> bytes each, which together bound a network's own code and constants;
-    `frame`: the same for what its own functions take of the stack.
+    `code`: the largest code and constants of a kernel's source ("family/file").
+    `stack`: the stack of a call, by the symbol of a kernel or routine.
+    `support`: the code of each function of the run-time support.
+    `helpers`: the support functions that a symbol calls; "" stands for the firmware around a network.
+    `firmware`: code and constants of start-up code, runtime and test firmware.
+    `variables`: their variables, and those of a network.
+    `network`: bytes for each feature of emitted code; the sum bounds a network's own code and constants.
+    `frame`: the same for the stack of the network's own functions.
     """
 
     compiler: str
@@ -44,20 +45,20 @@ class Recorded:
 
 
 def recorded_sizes(core: Core) -> tuple[Recorded, ...]:
-    """All that is recorded of a core, the newest compiler last; empty for an unknown one."""
+    """Returns the recorded sizes for a core, the newest compiler last; empty if there are none."""
     return read(core.cflags, core.vector_bits)[1]
 
 
 @cache
 def _tables() -> dict[tuple[tuple[str, ...], int], tuple[Path, tuple[Recorded, ...]]]:
-    found = {}
+    tables = {}
     for path in sorted(FOLDER.glob("*.toml")):
         table = tomllib.loads(path.read_text(encoding="utf-8"))
         entries = tuple(Recorded(**entry) for entry in table["compilers"])
-        found[tuple(table["cflags"]), table["vector_bits"]] = (path, entries)
-    return found
+        tables[tuple(table["cflags"]), table["vector_bits"]] = (path, entries)
+    return tables
 
 
 def read(cflags: Sequence[str], vector_bits: int) -> tuple[Path | None, tuple[Recorded, ...]]:
-    """The table of a core with these flags, and its file; (None, ()) where there is none."""
+    """Returns the file and the sizes for cores with these flags; (None, ()) if there are none."""
     return _tables().get((tuple(cflags), vector_bits), (None, ()))

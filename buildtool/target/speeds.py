@@ -1,8 +1,8 @@
-"""How fast a core and its memories are, as a board's file says it from its maker's manuals.
+"""The speed of a core and its memories. Board files take the figures from the makers' manuals.
 
 The model is as simple as the manuals' tables. An access to a memory waits some cycles of the core for the
-first bits, and some for each further beat of the bus. A cache holds the lines used last; reading them takes
-no time. Two masters on one bus, prefetching and full write buffers are not modelled.
+first beat of the bus, and some for each further beat. A cache holds the lines used last, and reading them
+does not wait. Two masters on one bus, prefetching and full write buffers are not modelled.
 """
 
 from __future__ import annotations
@@ -13,20 +13,18 @@ from typing import Annotated
 from buildtool.base.plain import Key, Kind, power
 from buildtool.target.readers import AtLeastZero, Number
 
-WORD = 4  # bytes of an access of the core
+WORD = 4  # bytes that the core accesses at once
 
 
 @dataclass(frozen=True)
 class Cache:
-    """What is kept of slower memories, in lines that are fetched whole."""
+    """A cache of slower memories. It fetches whole lines."""
 
     name: str
-    line_bytes: Annotated[int, power(4, 1024), Key("What is fetched at once.")]
-    data_bytes: Annotated[int, Key("Bytes that are kept of data.")] = 0
-    code_bytes: Annotated[int, Key("Bytes that are kept of code.")] = 0
-    ways: Annotated[
-        Number, Key("Lines of a set, in which an address has its place.", "0: a line may lie anywhere")
-    ] = 0
+    line_bytes: Annotated[int, power(4, 1024), Key("Bytes of a line.")]
+    data_bytes: Annotated[int, Key("The cache's bytes for data.")] = 0
+    code_bytes: Annotated[int, Key("The cache's bytes for code.")] = 0
+    ways: Annotated[Number, Key("The lines of a set.", "0: fully associative")] = 0
 
 
 @dataclass(frozen=True)
@@ -36,50 +34,49 @@ class Speed:
     wait_cycles: Annotated[
         AtLeastZero,
         Key(
-            "Cycles of the core that an access waits, at `clock_hz`, beyond the cycle that every access "
-            "takes.",
-            "not known: it is taken for ideal",
+            "Cycles of the core that an access waits, at `clock_hz`, beyond the one cycle of every access.",
+            "not known: accesses do not wait",
         ),
     ]
-    bus_bits: Annotated[int, power(8, 1024), Key("Bits that one beat brings; needs `wait_cycles`.")] = 32
+    bus_bits: Annotated[int, power(8, 1024), Key("Bits of one beat of the bus; needs `wait_cycles`.")] = 32
     beat_cycles: Annotated[
         AtLeastZero, Key("Cycles of the core for each further beat of one access; needs `wait_cycles`.")
     ] = 1
     cache: Annotated[
-        str, Kind("name of a cache"), Key("The cache that it is read through; needs `wait_cycles`.")
+        str, Kind("name of a cache"), Key("The cache in front of the memory; needs `wait_cycles`.")
     ] = ""
 
     def access(self, size: int) -> int:
-        """Cycles that the core waits for `size` bytes which lie side by side."""
+        """The cycles that the core waits for `size` contiguous bytes."""
         beats = -(-8 * size // self.bus_bits)
         return self.wait_cycles + (max(1, beats) - 1) * self.beat_cycles
 
 
 @dataclass(frozen=True)
 class Pipeline:
-    """LLVM's model of the core's pipeline, and what that leaves out."""
+    """LLVM's model of the core's pipeline, and figures that it lacks."""
 
-    model: Annotated[str, Key("What LLVM calls its model of the core: the `-mcpu` of `llvm-mca`.")]
+    model: Annotated[str, Key("LLVM's name of its model of the core: the `-mcpu` of `llvm-mca`.")]
     taken_branch_cycles: Annotated[
         AtLeastZero,
-        Key("What a taken branch takes beyond the model, which leaves the refill of the pipeline out."),
+        Key("Cycles of a taken branch beyond the model, which has no refill of the pipeline."),
     ] = 0
-    source: Annotated[str, Key("Who says that. It stands beside every estimate.", needed=True)] = ""
+    source: Annotated[str, Key("Where the figures are from. Every estimate shows it.", needed=True)] = ""
     words_per_cycle: Annotated[
         Number,
         Key(
-            "Words that a load or store of several of them moves in a cycle.",
-            "0: the model counts them as one word",
+            "Words that a load or store of several words moves in a cycle.",
+            "0: they take the time of one word",
         ),
     ] = 0
 
     def beyond(self, words: int) -> int:
-        """Cycles of a load or store of `words` words beyond those of one word."""
+        """The cycles of a load or store of `words` words beyond those of one word."""
         return -(-words // self.words_per_cycle) - 1 if self.words_per_cycle and words else 0
 
 
 def streamed_cycles_per_byte(speed: Speed | None, cache: Cache | None) -> float:
-    """Cycles a byte that reading many bytes once, in their order, adds; 0 where no speed is known."""
+    """Returns the cycles per byte that the core waits in a sequential read; 0 if the speed is not known."""
     if speed is None:
         return 0.0
     size = cache.line_bytes if cache else WORD

@@ -1,4 +1,4 @@
-"""What a board and a core are, as plain data; it goes into every cache key."""
+"""Boards, kernels and targets as plain data, which is part of every cache key."""
 
 from __future__ import annotations
 
@@ -45,35 +45,38 @@ from buildtool.target.speeds import Cache, Pipeline
 from buildtool.target.variables import THREADS, VARIABLES, VECTOR_BITS
 
 KEPT_FOR_GLOBALS = 1024  # bytes
-PLAIN_IMAGE = FlashImage()  # firmware at the start of its memory, weights behind it
-BYTES = (DType.INT8, DType.INT8)  # the types of a kernel that says none
-NO_PACKING = "none"  # of kernels without constants
-OWN_FILE = "`SYMBOL.c` of the folder"
+PLAIN_IMAGE = FlashImage()  # firmware at the start of its memory, weights after it
+BYTES = (DType.INT8, DType.INT8)  # the default types of a kernel
+NO_PACKING = "none"  # for kernels without constants
+OWN_FILE = "`SYMBOL.c` in the folder"
 _UNCUT = "a block cannot be cut"
 NEXT = "the next family's"
 
 
 class Contract(Word):
-    """How far a kernel's output may lie on its dying input."""
+    """How far a kernel's output may overlap an input that nothing reads later."""
 
     NONE = "none", "Input and output share no byte."
     ROW = (
         "row",
-        "Output row q is written after every input row that it needs was read. Rows are made in "
-        "ascending order, and rows below the window of row q are never read again.",
+        "The kernel computes rows in ascending order. It reads all input rows of output row q before it "
+        "writes row q. Afterwards it does not read rows before the window of row q.",
     )
-    PIXEL = "pixel", "Output element i is written after input element i was read, which is never read again."
+    PIXEL = (
+        "pixel",
+        "The kernel reads input element i before it writes output element i, and does not read it again.",
+    )
     PARTS = (
         "parts",
-        "Of concatenations: the inputs are copied one after the other, each in ascending order.",
+        "For concatenations: the kernel copies the inputs one after the other, each in ascending order.",
     )
 
 
 class Argument(Word):
-    """What a kernel can be handed; the catalogue's `call` has them in the order of its parameters."""
+    """The possible arguments of a kernel; the catalogue's `call` lists them in order."""
 
     GEOMETRY = "geometry", "the struct of the operator kind, see nn.h"
-    CONSTANTS = "constants", "its block of the weight image"
+    CONSTANTS = "constants", "the kernel's block in the weight image"
     IN = "in", "a view of the operand"
     IN1 = "in1", "a view of the first operand"
     IN2 = "in2", "a view of the second operand"
@@ -81,20 +84,20 @@ class Argument(Word):
     OUT = "out", "a view of the output"
     IN_DATA = "in_data", "the address of the whole operand"
     OUT_DATA = "out_data", "the address of the whole output"
-    WINDOW = "window", "the rows and columns of the output that the call makes"
-    SCRATCH = "scratch", "memory that is the kernel's while it runs; NULL without any"
-    SCRATCH_BYTES = "scratch_bytes", "how much of it there is"
+    WINDOW = "window", "the rows and columns of the output that the call computes"
+    SCRATCH = "scratch", "memory for the kernel while it runs; NULL if it needs none"
+    SCRATCH_BYTES = "scratch_bytes", "bytes of the scratch memory"
     SUMS = "sums", "an int32 for each channel"
     CHANNELS = "channels", "channels of the input"
     PIXELS = "pixels", "pixels of the input"
-    CHANNEL = "channel", "the first channel of a part of the output; 0 where it is not a part"
+    CHANNEL = "channel", "the first output channel of a slice; 0 for the whole output"
     BYTES = "bytes", "bytes of the output"
-    STATE = "state", "the address of the operator's state, of an LSTM's last output"
+    STATE = "state", "the address of the operator's state; for an LSTM, of its last output"
     STATE2 = "state2", "the address of an LSTM's cells"
 
 
 def read_call(value: object, key: str) -> tuple[Argument, ...]:
-    """The arguments of a function, with commas between them."""
+    """Reads the arguments of a function, separated by commas."""
     names = [name.strip() for name in readers.string(value, key).split(",")]
     for name in names:
         if name not in list(Argument):
@@ -104,23 +107,23 @@ def read_call(value: object, key: str) -> tuple[Argument, ...]:
 
 
 class Windows(Word):
-    """What a kernel computes in a call. A kernel of WHOLE takes no parts of a wider tensor's channels."""
+    """What a kernel computes in a call. A WHOLE kernel cannot read some channels of a wider tensor."""
 
-    ANY = "any", "Any window of its output, from views that may be parts of a wider tensor's channels."
-    WHOLE = "whole", "The whole output from whole inputs; such a kernel is in no streamed region."
+    ANY = "any", "Any window of its output. Its views may be some channels of a wider tensor."
+    WHOLE = "whole", "The whole output from whole inputs. Streamed regions cannot contain such a kernel."
 
 
 class Role(Word):
-    """What emitted code needs done beside an operator's kernel."""
+    """A task of emitted code in addition to an operator's kernel."""
 
     FILL = "fill", "Fills a tensor with one value, before a PAD's input is copied into it."
     JOIN = "join", "Copies a window of one part of a CONCATENATION to its place."
     ACCUMULATE = "accumulate", "Adds a window to the sums of a global pooling."
-    FINISH = "finish", "Turns such sums into the pooling's output."
+    FINISH = "finish", "Computes the pooling's output from these sums."
 
 
 class Step(enum.StrEnum):
-    """A step that reads a field of a kernel or a routine; its results are stale where the field changes."""
+    """A step that reads fields of a kernel or a routine; its results are stale when such a field changes."""
 
     PLAN = "plan"
     EMIT = "emit"
@@ -129,15 +132,15 @@ class Step(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Formula(Kind):
-    """A field is a formula over the variables that it `sees`."""
+    """The kind of a field that is a formula; it may use the variables in `sees`."""
 
     sees: frozenset[str] = frozenset()
 
 
-ReadBy = frozenset[Step]  # of a field: the steps that read it, see `target.digest`
+ReadBy = frozenset[Step]  # mark of a field: the steps that read it, see `target.digest`
 ALL, PLAN, EMIT, PACK = frozenset(Step), *(frozenset({step}) for step in Step)
 SHAPE = Formula("formula", sees=frozenset(VARIABLES))
-SHARED = Formula("formula", sees=SHAPE.sees | {THREADS})  # the layout of constants must not see the core
+SHARED = Formula("formula", sees=SHAPE.sees | {THREADS})  # layouts of constants must not depend on the core
 COST = Formula("formula", sees=SHARED.sees | {VECTOR_BITS})
 ALONE = Formula("formula")
 OF_BYTES = Formula("formula of `bytes`", sees=frozenset({"bytes"}))
@@ -147,22 +150,22 @@ Call = Annotated[tuple[Argument, ...], Kind("arguments", read_call)]
 
 @dataclass(frozen=True)
 class Routine:
-    """A C function for a role; of operator kind `op` ("": of every one)."""
+    """A C function for a role, for operator kind `op` ("": every kind)."""
 
     role: Annotated[Role, Kind("a role"), Key("What it does."), EMIT]
-    op: Annotated[Operators, Key("The operators that it does it for.", "every kind"), EMIT]
+    op: Annotated[Operators, Key("The operator kinds that it serves.", "every kind"), EMIT]
     symbol: Annotated[str, Key("The C function."), EMIT]
-    sources: Annotated[Files, Key("As those of a kernel.", OWN_FILE)]
-    call: Annotated[Call, Key("The function's arguments in their order."), EMIT]
+    sources: Annotated[Files, Key("Its C files, as for a kernel.", OWN_FILE)]
+    call: Annotated[Call, Key("The function's arguments, in order."), EMIT]
     headers: Annotated[Headers, Key("The headers that declare the symbol.", "the family's"), EMIT] = ()
     packing: Annotated[
-        Packing, Key("Of the constants that it reads: they are the kernel's.", "no constants"), EMIT
+        Packing, Key("The packing of the kernel's constants that it reads.", "no constants"), EMIT
     ] = NO_PACKING
-    types: Annotated[Types, Key("As those of the kernels that it stands beside.", "`int8`")] = BYTES
-    form: Annotated[Form, Key("As that of the kernel whose constants it reads.", "as int8")] = ""
+    types: Annotated[Types, Key("The `types` of the kernels that it serves.", "`int8`")] = BYTES
+    form: Annotated[Form, Key("The `form` of the kernels that it serves.", "as int8")] = ""
 
     def serves(self, kernel: KernelVariant) -> bool:
-        """Whether it is for the kernel's operator kind and types, and reads constants as it has them."""
+        """Whether it is for the kernel's operator kind and types, and can read the kernel's constants."""
         reads = Argument.CONSTANTS in self.call
         alike = self.op in ("", kernel.op) and self.types == kernel.types
         return alike and (not reads or (self.packing, self.form) == (kernel.packing, kernel.form))
@@ -170,7 +173,7 @@ class Routine:
 
 @dataclass(frozen=True)
 class KernelFamily:
-    """A folder of kernels by its name: catalogue.toml, C sources, headers, packing.py for weight layouts."""
+    """A named folder of kernels: catalogue.toml, C sources, headers, and packing.py for weight layouts."""
 
     name: str
     folder: Path = field(compare=False)
@@ -181,91 +184,98 @@ Asked = Callable[[Mapping[str, int]], int]  # geometry (`catalogue.features`) ->
 
 @dataclass(frozen=True, kw_only=True)
 class Layout:
-    """A layout of constants: the packing.py that has it, the bytes of a block and of each channel in it."""
+    """A layout of constants: its packing.py, and the bytes of a block and of each channel in it."""
 
     packer: Path | None = field(default=None, compare=False)
     constants: Annotated[
         str,
         SHAPE,
         Key(
-            "The length of a packed block; every block that is packed is compared with it.",
+            "The length of a packed block. Buildtool checks it for every block.",
             name="bytes",
             needed=True,
         ),
         PLAN | PACK,
     ] = "0"
     channel_factors: Annotated[
-        str, SHAPE, PLAN, Key("Bytes of an output channel's factors, behind a head of 16 bytes.", _UNCUT)
+        str, SHAPE, PLAN, Key("Bytes of an output channel's factors, after a head of 16 bytes.", _UNCUT)
     ] = "0"
     channel_weights: Annotated[
         str,
         SHAPE,
         PLAN,
         Key(
-            "Bytes of an output channel's weights, behind the factors. It comes together with "
-            "`channel_factors`.",
+            "Bytes of an output channel's weights, after the factors. A packing needs both this key and "
+            "`channel_factors`, or neither.",
             _UNCUT,
         ),
     ] = "0"
     channel_step: Annotated[
-        str, SHAPE, PLAN, Key("Where a block can be cut: before channels whose number is a multiple of this.")
+        str, SHAPE, PLAN, Key("A block can be cut before a channel whose number is a multiple of this.")
     ] = "1"
     channel_unit: Annotated[
         str,
         SHAPE,
         PLAN,
-        Key("Of how many channels a block has the bytes of a multiple; the last ones are filled up."),
+        Key("A block's channels are padded to a multiple of this."),
     ] = "1"
     channel_group: Annotated[
         str,
         SHAPE,
         PLAN,
         Key(
-            "Of how many channels the factors belong together, a multiple of `channel_unit`. A slice of "
-            "fewer lies within them and comes with the factors of all; the argument `channel` says where "
-            "it begins.",
+            "The channels whose factors belong together, a multiple of `channel_unit`. A slice of fewer "
+            "channels lies within such a group and has the factors of the whole group; the argument "
+            "`channel` is the slice's first channel.",
             "`channel_unit`",
         ),
     ] = "1"
     channel_tail: Annotated[
-        str, SHAPE, PLAN, Key("Bytes behind a block's weights that the kernel reads and that say nothing.")
+        str, SHAPE, PLAN, Key("Bytes after a block's weights that the kernel reads but does not use.")
     ] = "0"
 
 
 @dataclass(frozen=True)
 class KernelVariant(Layout):
-    """One way to compute an operator kind; `form`: see `AsUint8`.
+    """A kernel for an operator kind; for `form` see `AsUint8`.
 
-    `slices`: a block is a head of 16 bytes, then `channel_factors` bytes of each channel, then
-    `channel_weights` bytes of each, both parts rounded up to 16. `ask` answers the question `asks`.
+    A block of constants with `slices` is a head of 16 bytes, `channel_factors` bytes for each channel, and
+    `channel_weights` bytes for each channel; both parts are rounded up to 16. `ask` answers `asks`.
     """
 
     op: Annotated[
         Operators,
         Key(
-            "What it computes, as `buildtool ops` names it; or a class: `@lookup`, all functions of one "
-            "element; `@comparison`; `@pair`, all functions of the elements at one place but sums and "
-            "products."
+            "The operator kinds that it computes, with the names of `buildtool ops`, or a class: `@lookup` "
+            "is all functions of one element, `@comparison` all comparisons, `@pair` all elementwise "
+            "functions of two tensors but sums and products."
         ),
         ALL,
     ]
     name: Annotated[str, Key("The kernel's name in plans; no two families share one."), ALL]
     symbol: Annotated[str, Key("The C function."), EMIT]
-    sources: Annotated[Files, Key('Of the folder, or "family/file" of a family that is used.', OWN_FILE)]
+    sources: Annotated[
+        Files, Key('C files in the folder, or "family/file" in one of the families in `uses`.', OWN_FILE)
+    ]
     packing: Annotated[
-        Packing, Key("Its own one, of a family that is used, or of a portable one.", "no constants"), PACK
+        Packing,
+        Key("A packing of this family, of one in `uses`, or of a portable family.", "no constants"),
+        PACK,
     ] = NO_PACKING
     when: Annotated[str, SHARED, Key("The shapes that it serves."), PLAN] = "True"
     scratch: Annotated[str, SHARED, Key("Bytes of scratch for a call of `ow` columns."), PLAN] = "0"
     overlap: Annotated[
-        Contract, Kind("a contract"), Key("How far its output may lie on its dying input.", "`none`"), PLAN
+        Contract,
+        Kind("a contract"),
+        Key("How far its output may overlap an input that nothing reads later.", "`none`"),
+        PLAN,
     ] = Contract.NONE
     cost: Annotated[
-        str, COST, Key("What a call costs in the unit of the target; it also sees `vector_bits`."), PLAN
+        str, COST, Key("The cost of a call in the target's unit; it may also use `vector_bits`."), PLAN
     ] = "macs"
     call: Annotated[
         Call,
-        Key("The function's arguments in their order, with commas between them.", needed=True),
+        Key("The function's arguments in order, separated by commas.", needed=True),
         ALL,
     ] = ()
     headers: Annotated[Headers, Key("The headers that declare the symbol.", "the family's"), EMIT] = ()
@@ -276,13 +286,15 @@ class KernelVariant(Layout):
         str,
         SHAPE,
         Key(
-            "Whether it computes some output channels from a block of theirs. Such a kernel computes "
-            "windows; its formula of scratch holds for each of the parts."
+            "Whether it can compute a slice of the output channels from a block of their constants. Such a "
+            "kernel computes windows, and its formula of scratch also holds for a slice."
         ),
         PLAN,
     ] = "False"
     passes: Annotated[
-        str, SHAPE, Key("How often a call reads all of its constants, for memories that let the core wait.")
+        str,
+        SHAPE,
+        Key("The number of times that a call reads all its constants, for memories that let the core wait."),
     ] = "1"
     asks: Annotated[
         str,
@@ -296,16 +308,16 @@ class KernelVariant(Layout):
     types: Annotated[
         Types,
         Key(
-            "The element type of its first input, and of its output where that is another one: `int16`, or "
-            "`int8 -> int16`. `int8` stands for uint8, too.",
+            "The element type of its first input, and of its output where they differ: `int16`, or "
+            "`int8 -> int16`. `int8` includes uint8.",
             "`int8`",
         ),
     ] = BYTES
     form: Annotated[
         Form,
         Key(
-            "Which arithmetic it computes, where LiteRT's uint8 kernel has another one than its int8 kernel: "
-            "filters with a zero point, averages whose halves are rounded up.",
+            "Its arithmetic, where that of LiteRT's uint8 kernel differs from that of its int8 kernel: "
+            "filters with a zero point, averages that round halves up.",
             "as int8",
         ),
     ] = ""
@@ -316,17 +328,17 @@ class Board:
     """A board: its core, its memories, and which of them holds what."""
 
     name: str
-    title: Annotated[str, Key("What the board is.")]
+    title: Annotated[str, Key("A description of the board in a few words.")]
     family: Annotated[str, Kind("the name of a plugin"), Key("The plugin that serves the board.")]
     stack_bytes: Annotated[
         int,
         must("a multiple of 8, 256 at least", lambda n: n >= 256 and n % 8 == 0, "size, a multiple of 8"),
-        Key("The stack, which lies in the memory of the data."),
+        Key("Bytes of the stack, which lies in the memory with the role `data`."),
     ]
     core: Annotated[Core, Key("The processor core.")]
     memories: Annotated[
         tuple[Memory, ...],
-        Key("The memories. Their names are those of the linker script's regions.", name="memory"),
+        Key("The memories. Regions of the linker script have the same names.", name="memory"),
     ]
     code: Annotated[MemoryName, Key("Code and constants of the program.", name="roles.code")]
     data: Annotated[RamName, Key("Globals and the stack.", name="roles.data")]
@@ -336,52 +348,52 @@ class Board:
         tuple[str, ...],
         Kind("list of names of RAMs"),
         Key(
-            "The memories that may hold an arena in its place: those whose bytes can be written one by one.",
+            "All memories that may hold an arena: programs must be able to write single bytes there.",
             "every RAM without a bandwidth",
             "roles.arenas",
         ),
     ] = ()
-    reserved_bytes: Annotated[int, Key("What the application needs of the arena's memory.")] = 0
-    alignment: Annotated[int, power(4, 4096), Key("Of buffers in the arena, in bytes.")] = 16
+    reserved_bytes: Annotated[int, Key("Bytes of the arena's memory for the application.")] = 0
+    alignment: Annotated[int, power(4, 4096), Key("Alignment of buffers in the arena, in bytes.")] = 16
     toolchains: Annotated[Names, Key("The compilers that build for the board, the default first.")] = ()
-    emulator: Annotated[Emulator | None, Key("What runs an image without the board.")] = None
-    clock_hz: Annotated[Number, Key("The core's clock.", "0: not known")] = 0
-    note: Annotated[
-        str, Kind("text", readers.one_line), Key("What a user has to know of results for this board.")
-    ] = ""
-    estimate: Annotated[Estimate | None, Key("How fast a board is whose speed cannot be measured here.")] = (
+    emulator: Annotated[Emulator | None, Key("The emulator that runs firmware images without the board.")] = (
         None
     )
+    clock_hz: Annotated[Number, Key("The core's clock.", "0: not known")] = 0
+    note: Annotated[str, Kind("text", readers.one_line), Key("A note that answers for this board show.")] = ""
+    estimate: Annotated[Estimate | None, Key("The speed of a board that cannot be measured here.")] = None
     probe: Annotated[
         Probe | None,
         Kind("table", read_probe),
-        Key("How programs reach the board: to flash it, and to debug on it."),
+        Key("The programs that flash the board and debug on it."),
     ] = None
-    image: Annotated[FlashImage, Key("How firmware and weights lie in flash.")] = PLAIN_IMAGE
+    image: Annotated[FlashImage, Key("Where firmware and weights lie in flash.")] = PLAIN_IMAGE
     uart: Annotated[Uart | None, Key("The serial port by which test firmware on the board answers.")] = None
-    chip: Annotated[Chip | None, Key("What the chip needs after a reset: clock, wait states, caches.")] = None
-    vector_unit: Annotated[
-        VectorUnit | None, Key("How fast the core's vector unit can be, for counts of its issues.")
+    chip: Annotated[
+        Chip | None, Key("The code that sets the chip up after a reset: clock, wait states, caches.")
     ] = None
-    published: Annotated[Published | None, Key("A profile that somebody published of the board.")] = None
+    vector_unit: Annotated[
+        VectorUnit | None, Key("The limits of the core's vector unit, for counts of its issues.")
+    ] = None
+    published: Annotated[Published | None, Key("A published profile of the board.")] = None
     pipeline: Annotated[Pipeline | None, Key("The core's timing, for estimates of cycles.")] = None
     caches: Annotated[
         tuple[Cache, ...], Key("Caches between the core and slower memories.", name="cache")
     ] = ()
-    second: str = ""  # memory of a second arena, over which a plan's buffers are spread ("": there is none)
-    reserved_in: str = ""  # memory of `reserved_bytes` ("": the arena's)
-    firmware: tuple[Taken, ...] = ()  # of the network at hand, as far as that is known before it is linked
+    second: str = ""  # the memory of a second arena for a plan's buffers ("": no second arena)
+    reserved_in: str = ""  # the memory of `reserved_bytes` ("": the arena's)
+    firmware: tuple[Taken, ...] = ()  # the current network's firmware, as far as it is known before the link
 
     @property
     def holders(self) -> tuple[str, ...]:
-        """The memories over which a plan is spread: the arena's, and the second arena's."""
+        """The names of the memories of a plan's buffers: the arena's, and the second arena's if any."""
         return (self.arena, self.second) if self.second else (self.arena,)
 
     def kept(self, name: str, state: int = 0) -> int:
-        """Bytes of a memory that no arena may have: what is reserved there, and the stack if it is there.
+        """Bytes of a memory that are not for arenas: the reserved bytes, and the stack if it is there.
 
-        `state`: bytes that a network keeps between invokes; they lie with the globals, whose memory has
-        KEPT_FOR_GLOBALS if the board's file reserves nothing there.
+        `state`: bytes that a network keeps between invokes. They lie in the memory of globals and stack. If
+        the board's file reserves nothing there, KEPT_FOR_GLOBALS bytes are kept for globals.
         """
         stack = self.stack_bytes + state if self.data == name else 0
         if (self.reserved_in or self.arena) == name:
@@ -389,42 +401,42 @@ class Board:
         return stack + (KEPT_FOR_GLOBALS if self.data == name else 0)
 
     def taken(self, name: str, state: int = 0) -> int:
-        """Bytes of a memory that no arena may have: what the application keeps, or firmware's if more."""
-        firmware = sum(one.bytes for one in self.firmware if one.memory == name)
+        """Bytes of a memory that are not for arenas: `kept`, or the firmware's bytes if they are more."""
+        firmware = sum(each.bytes for each in self.firmware if each.memory == name)
         return max(self.kept(name, state), firmware + (state if self.data == name else 0))
 
     def room(self, name: str, state: int = 0) -> int:
-        """Bytes of a memory that an arena may have; see `taken`. KeyError if there is no such memory."""
+        """Bytes of a memory that an arena may use; see `taken`. Raises KeyError for an unknown memory."""
         return max(0, self.memory(name).size - self.taken(name, state))
 
     def beside(self, name: str) -> str:
-        """In words, what a memory holds beside the arena where code is among it; "" elsewhere."""
-        parts = sorted((one for one in self.firmware if one.memory == name), key=lambda one: -one.bytes)
+        """In words, what the code's memory holds in addition to the arena; "" for other memories."""
+        parts = sorted((each for each in self.firmware if each.memory == name), key=lambda each: -each.bytes)
         if name != self.code or self.taken(name) == self.kept(name):
             return ""
-        return " beside " + ", ".join(f"{one.what} {one.bytes}" for one in parts)
+        return " beside " + ", ".join(f"{each.what} {each.bytes}" for each in parts)
 
     @property
     def is_native(self) -> bool:
-        """Whether images run as programs of this machine."""
+        """Whether firmware images run as programs of this machine."""
         return self.emulator is not None and self.emulator.kind == "native"
 
     def memory(self, name: str) -> Memory:
-        """The memory called `name`; KeyError if there is none."""
+        """The memory called `name`; raises KeyError for an unknown one."""
         return {memory.name: memory for memory in self.memories}[name]
 
     @property
     def is_stand_in(self) -> bool:
-        """Whether the emulated machine is another one with this core: it runs no image for the board."""
+        """Whether the emulator is of another board with this core, and cannot run this board's images."""
         return self.emulator is not None and bool(self.emulator.bases)
 
     @property
     def own_emulator(self) -> Emulator | None:
-        """The emulator of the board itself, which runs images that are for the board."""
+        """The emulator of the board itself, which can run its firmware images; else None."""
         return None if self.is_stand_in else self.emulator
 
     def in_emulator(self) -> Board:
-        """The board as the emulator presents it: memories elsewhere, and nothing of the chip."""
+        """The board as the emulator presents it: other addresses, no chip code, UART or boot loader."""
         if self.emulator is None or not self.emulator.bases:
             return self
         bases = dict(self.emulator.bases)
@@ -432,7 +444,7 @@ class Board:
         return replace(self, memories=memories, chip=None, uart=None, image=PLAIN_IMAGE)
 
     def cache_of(self, memory: Memory) -> Cache | None:
-        """The known cache between the core and a memory."""
+        """The cache between the core and a memory; None where there is none."""
         name = memory.speed.cache if memory.speed else ""
         return next((cache for cache in self.caches if cache.name == name), None)
 
@@ -441,7 +453,7 @@ class Board:
 class LinkerScript:
     """A file that the link reads: its name, its content, and the flag before its path.
 
-    The path begins with a slash or "./", because -Ttext is another flag. -Wl would split it at commas.
+    The path begins with a slash or "./", because -Ttext is another flag. -Wl would split a path at commas.
     """
 
     name: str
@@ -451,10 +463,10 @@ class LinkerScript:
 
 @dataclass(frozen=True)
 class Wiring:
-    """What a test firmware needs to answer over a wire.
+    """What test firmware needs to answer over a link.
 
-    `cflags` are for all files, `defines` those that a network and its kernels need. `sources` and `includes`
-    replace the test firmware's own.
+    `cflags` are for all files; `defines` are those that a network and its kernels need. `sources` and
+    `includes` replace the test firmware's own.
     """
 
     cflags: tuple[str, ...]
@@ -477,10 +489,10 @@ class Toolchain:
     includes: tuple[str, ...] = ()
     script: LinkerScript | None = None  # see `link_flags`
     renames: tuple[str, ...] = ()  # further flags: the names of this machine's folders in debug information
-    wiring: Wiring | None = None  # of a test firmware that answers over a wire; `cflags` have its flags
+    wiring: Wiring | None = None  # of test firmware that answers over a link; `cflags` include its flags
 
     def link_flags(self, folder: Path) -> tuple[str, ...]:
-        """All flags of a link whose script lies in `folder`."""
+        """All flags of the link, with the linker script in `folder`."""
         script = self.script
         own = () if script is None else (f"{script.flag}{folder.absolute() / script.name}",)
         return (*self.ldflags, *own)
@@ -488,44 +500,44 @@ class Toolchain:
 
 @dataclass(frozen=True)
 class RunRequest:
-    """What a runner gets: files the program may read, and the names of those it will write."""
+    """A request to run a program: the files that it may read, and the names of those that it writes."""
 
     files: dict[str, bytes]
     outputs: tuple[str, ...]
     timeout: float = 120.0  # seconds
-    count: bool = False  # count executed instructions per marker
-    blocks: bool = False  # count blocks of code as well, where the runner can
-    written: Callable[[int], None] | None = None  # called during the run with bytes of the first output
+    count: bool = False  # count executed instructions by operator
+    blocks: bool = False  # also count blocks of code, if the runner can
+    written: Callable[[int], None] | None = None  # called during the run with the first output's size
 
 
 @dataclass(frozen=True)
 class Desk:
-    """How a board on the desk is reached."""
+    """The link to an attached board."""
 
-    wire: str  # "serial", "rtt"
-    port: str = ""  # "": the only one there is
-    is_emulated: bool = False  # the emulator replaces the board, and its UART is the wire
+    wire: str  # "serial", "rtt", "semihosting"
+    port: str = ""  # "": the only port of this machine
+    is_emulated: bool = False  # the emulator replaces the board, and its UART is the link
 
 
 @dataclass(frozen=True)
 class Flashing:
-    """How an image comes into a board's flash: a program, whether it is installed, and the whole command."""
+    """How a firmware image is flashed: a program, whether it is installed, and the whole command."""
 
     tool: str
     is_there: bool
     command: tuple[str, ...]
     install: str = ""
-    after: str = ""  # what is to be done by hand
+    after: str = ""  # what the user has to do afterwards
 
 
 @dataclass(frozen=True)
 class DebugServer:
-    """A server that halts an image at the first step for a debugger that connects to a port here."""
+    """A server that halts firmware before its first instruction, and waits for a debugger on a port."""
 
-    command: tuple[str, ...]  # (): the debugger starts the image itself
-    image: int  # the place of the image's path in the command; -1: none
-    debuggers: tuple[str, ...]  # programs that know the core, the best first
-    connected: tuple[str, ...] = ()  # the debugger's commands once it is connected
+    command: tuple[str, ...]  # (): the debugger starts the program itself
+    image: int  # the index of the image's path in the command; -1: it has none
+    debuggers: tuple[str, ...]  # programs that can debug the core, the best first
+    connected: tuple[str, ...] = ()  # the debugger's commands after it has connected
 
 
 @dataclass(frozen=True)
@@ -557,33 +569,36 @@ class RunResult:
     reality: Reality | None = None  # None: the plugin's own
     cycles: dict[int, int] = field(default_factory=dict)  # of the first input's invoke
     total_cycles: int | None = None
-    no_cycles: str = ""  # why counting cycles failed
+    no_cycles: str = ""  # why cycles could not be counted
     issues: dict[int, Issues] = field(default_factory=dict)
-    executed: Executed | None = None  # the blocks of code, where they were asked for
+    executed: Executed | None = None  # the blocks of code, for a request with `blocks`
 
 
 @dataclass(frozen=True)
 class Costs:
-    """What a target's code costs beside the kernels' own formulas; see `costs`."""
+    """The costs of a target's code outside its kernels; see `costs`."""
 
     call: Annotated[str, ALONE, Key("The emitted loops around one kernel call.", NEXT)] = "0"
-    row: Annotated[str, OF_BYTES, Key("A row of a streamed image that the application delivers.", NEXT)] = "0"
-    move: Annotated[str, OF_BYTES, Key("A tensor that is copied within the arena.", NEXT)] = "0"
-    load: Annotated[str, OF_BYTES, Key("Constants that are brought into the arena.", NEXT)] = "0"
-    sums: Annotated[
-        str, OF_PART, Key("A part of a global pooling's input that is added to its sums.", NEXT)
+    row: Annotated[
+        str, OF_BYTES, Key("One row of a streamed input image, which the application delivers.", NEXT)
     ] = "0"
-    sums_end: Annotated[str, OF_PART, Key("The output of such a pooling, made of its sums.", NEXT)] = "0"
+    move: Annotated[str, OF_BYTES, Key("Copying a tensor within the arena.", NEXT)] = "0"
+    load: Annotated[str, OF_BYTES, Key("Loading constants into the arena.", NEXT)] = "0"
+    sums: Annotated[str, OF_PART, Key("Adding a part of a global pooling's input to its sums.", NEXT)] = "0"
+    sums_end: Annotated[str, OF_PART, Key("Computing the output of such a pooling from its sums.", NEXT)] = (
+        "0"
+    )
 
 
 @dataclass(frozen=True)
 class Library:
-    """A user's library, whose kernels a target uses before its own.
+    """A user's library, whose kernels a target prefers to its own.
 
-    `families`: kernel families that call it, best first; `cflags` find its headers; `sources` (absolute
-    paths) are compiled with the start-up code. `ask` gives the bytes of scratch that a kernel wants, by the
-    question (`KernelVariant.asks`) and the geometry; `digest` (SHA-256, hex) is of the files `reads` that
-    decide the answers.
+    `families`: the kernel families that call it, best first.
+    `cflags`: the flags for its headers.
+    `sources`: its sources (absolute paths), which are compiled with the start-up code.
+    `ask`: returns a kernel's bytes of scratch for a question (`KernelVariant.asks`) and a geometry.
+    `reads`: the files that decide its answers; `digest` is their SHA-256 (hex).
     """
 
     name: str
@@ -599,9 +614,9 @@ class Library:
 class Target:
     """A board with the kernels that its core can run, best first for each operator kind, and its costs.
 
-    Emitted code also calls `routines`, the first one that serves. `families` have the files of both.
-    `requantise`: whether outputs equal the reference to the bit. `by_ratio`: kernels without a formula in
-    cycles, whose instructions are counted at the family's mean of cycles.
+    `routines`: other functions of emitted code, the preferred first. `families`: the folders of both.
+    `requantise`: whether outputs are exactly those of the reference. `by_ratio`: the names of kernels without
+    a formula in cycles, whose cost is instructions times the family's ratio.
     """
 
     board: Board
@@ -616,46 +631,46 @@ class Target:
 
     @property
     def cost_ms(self) -> float | None:
-        """Milliseconds of a cost of 1; None where costs are no time, or the clock is not known."""
+        """Milliseconds of a cost of 1; None where costs are not cycles, or the clock is not known."""
         clock = self.board.clock_hz
         return 1000 / clock if self.cost_unit is CostUnit.CYCLES and clock else None
 
     @cached_property
     def digests(self) -> dict[str, str]:
-        """The digests of `target.digest`, by step."""
+        """The digests that `target.digest` has computed, by step."""
         return {}
 
     @cached_property
     def selections(self) -> dict[str, tuple[KernelVariant | None, ...]]:
-        """The kernels by the digest of a topology, as `target.catalogue` has selected them."""
+        """The kernels that `target.catalogue` has selected, by a topology's digest."""
         return {}
 
     def with_firmware(self, firmware: tuple[Taken, ...]) -> Target:
-        """The target of a network whose firmware takes this much; digests and selections stay known."""
+        """Returns the target for a network with this firmware. It shares digests and selections."""
         if firmware == self.board.firmware:
             return self
-        made = replace(self, board=replace(self.board, firmware=firmware))
-        vars(made)["selections"] = self.selections
+        target = replace(self, board=replace(self.board, firmware=firmware))
+        vars(target)["selections"] = self.selections
         if not self.board.second:  # else rooms are part of what a plan depends on
-            vars(made)["digests"] = self.digests
-        return made
+            vars(target)["digests"] = self.digests
+        return target
 
     def named(self, names: Sequence[str]) -> tuple[KernelVariant | None, ...]:
-        """The kernels of these names, as a plan lists them by operator; None for an empty name."""
+        """The kernels with these names, which a plan lists by operator; None for an empty name."""
         by_name = {kernel.name: kernel for kernel in self.kernels}
         return tuple(by_name[name] if name else None for name in names)
 
     def source(self, name: str) -> Path:
-        """The file of a source "family/file"."""
+        """The path of a source "family/file"."""
         family, _, file = name.partition("/")
-        folders = {found.name: found.folder for found in self.families}
+        folders = {each.name: each.folder for each in self.families}
         if family in folders:
             return folders[family] / file
         text = f"source '{name}' is of a kernel family that board '{self.board.name}' does not have"
         raise TargetError(text)
 
     def routine(self, role: Role, kernel: KernelVariant | None = None) -> Routine:
-        """The routine of a role, for operators that `kernel` computes; TargetError if no family has it."""
+        """The first routine of a role that serves `kernel`; raises TargetError if there is none."""
         for routine in self.routines:
             if routine.role is role and (kernel is None or routine.serves(kernel)):
                 return routine

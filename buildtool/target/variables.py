@@ -1,4 +1,4 @@
-"""An operator's geometry: the variables that formulas of kernel catalogues see, with what they mean."""
+"""An operator's geometry: the variables of formulas in kernel catalogues, with their meanings."""
 
 from __future__ import annotations
 
@@ -10,17 +10,19 @@ from buildtool.base.plain import fields_with_mark
 
 
 class Geometry(NamedTuple):
-    """What an operator's cost depends on (see `catalogue.features`), without the window's: `MET`."""
+    """What an operator's cost depends on (see `catalogue.features`), without the variables in `MET`."""
 
     ih: Annotated[int, "rows of the first input"]
-    iw: Annotated[int, "its columns; of a dense layer how many vectors it is applied to"]
-    cin: Annotated[int, "its channels; of a dense layer the inputs of a vector"]
-    oh: Annotated[int, "rows of the first output; in the cost of a call, of the part that it makes"]
+    iw: Annotated[int, "columns of the first input; for a dense layer, the number of its input vectors"]
+    cin: Annotated[int, "channels of the first input; for a dense layer, the length of an input vector"]
+    oh: Annotated[int, "rows of the first output; in the cost of a call, the rows that it computes"]
     ow: Annotated[
-        int, "columns of the first output, likewise; in `scratch` the most columns that a call makes"
+        int,
+        "columns of the first output; in the cost of a call, the columns that it computes; in `scratch`, the "
+        "largest number of columns of a call",
     ]
     cout: Annotated[int, "channels of the first output"]
-    batch: Annotated[int, "images"]
+    batch: Annotated[int, "size of the batch"]
     kh: Annotated[int, "rows of the window"]
     kw: Annotated[int, "columns of the window"]
     sh: Annotated[int, "rows from window to window"]
@@ -30,52 +32,50 @@ class Geometry(NamedTuple):
     pt: Annotated[int, "rows of padding above"]
     pl: Annotated[int, "columns of padding on the left"]
     groups: Annotated[int, "groups of input channels; all channels of a depthwise convolution"]
-    multiplier: Annotated[int, "outputs of a depthwise convolution for each of its inputs"]
+    multiplier: Annotated[int, "output channels of a depthwise convolution for each input channel"]
     inputs: Annotated[int, "elements of the first input"]
-    operands: Annotated[int, "how many activations go in"]
+    operands: Annotated[int, "number of inputs that are not constants"]
     outputs: Annotated[int, "elements of all outputs"]
     macs: Annotated[int, "multiply-accumulates, padded taps included"]
     varying: Annotated[
-        int, "1 where one tensor decides each byte of the output: others are constants of one element"
+        int, "1 if one tensor alone decides the output: the other inputs are constants of one element"
     ] = 0
-    memory: Annotated[int, "steps that an SVDF keeps; else 0"] = 0
+    memory: Annotated[int, "steps that an SVDF remembers; else 0"] = 0
     rank: Annotated[int, "features of an SVDF for each of its units"] = 1
     cells: Annotated[int, "cells of an LSTM; else 0"] = 0
-    gates: Annotated[int, "its gates: 4, or 3 without an input gate"] = 0
-    peepholes: Annotated[int, "whether its gates see the cell: 1 or 0"] = 0
-    normed: Annotated[int, "whether it has layer normalisation"] = 0
-    projected: Annotated[int, "whether it has a projection"] = 0
+    gates: Annotated[int, "gates of an LSTM: 4, or 3 without an input gate"] = 0
+    peepholes: Annotated[int, "1 if an LSTM's gates read the cell; else 0"] = 0
+    normed: Annotated[int, "1 if an LSTM has layer normalisation; else 0"] = 0
+    projected: Annotated[int, "1 if an LSTM has a projection; else 0"] = 0
     narrow: Annotated[
-        int, "channels of the second operand of an ADD, where it lacks some of the output's; else 0"
+        int, "channels of the second operand of an ADD, if it has fewer than the output; else 0"
     ] = 0
-    below: Annotated[int, "channels of the output below those, of such an ADD; else 0"] = 0
-    lines: Annotated[
-        int, "lines of bytes one behind the other that an operator which copies moves; else 0"
-    ] = 0
-    scattered: Annotated[int, "bytes that it moves one by one: those of lines with gaps; else 0"] = 0
+    below: Annotated[int, "channels of the output before those, for such an ADD; else 0"] = 0
+    lines: Annotated[int, "contiguous lines of bytes that a copying operator moves; else 0"] = 0
+    scattered: Annotated[int, "bytes of lines with gaps, which it moves one by one; else 0"] = 0
 
 
-# Of a window: taps in the input, and outputs all of whose taps are.
+# Variables of a window.
 MET = {
-    "rows_met": "rows of windows that lie in the input, those of all output rows taken together",
+    "rows_met": "rows of windows that lie in the input, summed over all output rows",
     "rows_inside": "output rows whose whole window lies in the input",
-    "columns_met": "columns of windows that lie in the input, those of all output columns taken together",
-    "columns_inside": "output columns whose whole window lies in the input, in memory one after the other",
+    "columns_met": "columns of windows that lie in the input, summed over all output columns",
+    "columns_inside": "output columns whose whole window lies in the input, contiguous in memory",
 }
-VARIABLES = fields_with_mark(Geometry, str) | MET  # with their meaning
-VECTOR_BITS = "vector_bits"  # a variable of costs alone
-THREADS = "threads"  # of the core, for kernels
+VARIABLES = fields_with_mark(Geometry, str) | MET  # name -> meaning
+VECTOR_BITS = "vector_bits"  # a variable of costs only
+THREADS = "threads"  # the core's threads, a variable for kernels only
 
 
 @lru_cache(maxsize=4096)
 def taps_met(outputs: int, inputs: int, kernel: int, stride: int, dilation: int, pad: int) -> tuple[int, int]:
-    """Taps of an operator's windows that meet its input along one axis, and outputs all of whose taps do.
+    """Returns two counts along one axis: taps in the input, and outputs whose taps are all in the input.
 
-    Windows inside the input are counted, not looked at one by one: a file may claim millions of outputs.
+    Windows inside the input are counted by a formula, because a file may have millions of outputs.
     """
     reach = (kernel - 1) * dilation
     first = min(outputs, max(0, -(-pad // stride)))  # the first output whose window begins in the input
-    # behind the last one whose window ends in it
+    # one after the last output whose window ends in it
     end = max(first, min(outputs, (inputs - 1 - reach + pad) // stride + 1))
     met = (end - first) * kernel
     for i in chain(range(max(0, (pad - reach) // stride), first), range(end, outputs)):

@@ -1,6 +1,7 @@
-"""The constants that the adapters to CMSIS-NN read: plain arrays, as the library takes them.
+"""Packs the constants of the adapters to CMSIS-NN: plain arrays, in the library's format.
 
-Unlike the project's own kernels the library is given the input's zero point, so biases are the model's.
+The library gets the input's zero point as an argument, unlike the project's own kernels, so biases are the
+model's.
 """
 
 from __future__ import annotations
@@ -14,26 +15,25 @@ from buildtool.emit.blocks import Packing, align, channel_table, filter_weights,
 from buildtool.graph.fixedpoint import INT32_MAX, quantize_multiplier
 from buildtool.graph.types import Graph, Op, SoftmaxAttrs
 
-_DIFF_INTEGER_BITS = 5  # of a softmax's scaled differences, Q5.26
+_DIFF_INTEGER_BITS = 5  # integer bits of a softmax's scaled differences, Q5.26
 
 
 def _conv(graph: Graph, op: Op) -> bytes:
-    """nn_conv_constants, int32 arrays of biases, multipliers and shifts, and the weights as they are."""
+    """Packs nn_conv_constants, int32 arrays of biases, multipliers and shifts, and the model's weights."""
     common, table = channel_table(graph, op, fold=False)
     return align(words(*common) + table.T.astype("<i4").tobytes()) + filter_weights(graph, op).tobytes()
 
 
 def _softmax(graph: Graph, op: Op) -> bytes:
-    """nn_cmsis_nn_softmax, as TFLite's PreprocessSoftmaxScaling and CalculateInputRadius."""
+    """Packs nn_cmsis_nn_softmax, as TFLite's PreprocessSoftmaxScaling and CalculateInputRadius compute it."""
     assert isinstance(op.attrs, SoftmaxAttrs)
     scale = np.float32(quantization(graph, op, op.inputs[0]).scale)
     steps = 1 << (31 - _DIFF_INTEGER_BITS)
     multiplier, shift = quantize_multiplier(
         min(float(np.float32(op.attrs.beta)) * float(scale) * steps, INT32_MAX)
     )
-    if shift < 0:  # as of the plain kernel
-        text = f"the scale {scale:g} * beta {op.attrs.beta:g} is too small for a softmax"
-        raise ModelError(text, operator=op.place)
+    if shift < 0:  # as for the plain kernel
+        raise ModelError(f"softmax cannot tell values {scale:g} * {op.attrs.beta:g} apart", operator=op.place)
     radius = math.floor(((1 << _DIFF_INTEGER_BITS) - 1) * steps / (1 << shift))
     return words(multiplier, shift, -radius)
 

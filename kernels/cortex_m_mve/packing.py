@@ -1,6 +1,6 @@
-"""Constants of the Helium kernels: weights in vectors of 16 bytes, biases and factors by tiles of channels.
+"""Packs constants of the Helium kernels: weights in vectors of 16 bytes, biases and factors by channel tiles.
 
-The layouts are described at the top of each kernel beside this file.
+The comment at the top of each kernel in this folder describes its layout.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from buildtool.target.kernels import kernels_root
 VECTOR = 16  # bytes
 CONV_TILE, DENSE_TILE = 3, 6  # output channels that are computed together
 GROUP = 4  # channels that are requantised together
-SUM_BITS = 22  # behind the binary point of a sum of two operands
+SUM_BITS = 22  # fraction bits of a sum of two operands
 HALF_SUM = 1 << (SUM_BITS - 1)
 
 PLAIN, ODD, GENERAL = range(3)  # as in nn_mve.h
@@ -31,7 +31,7 @@ Int64s = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class _Channels:
-    """The numbers of channel_table: zero points and clamps, then each output channel's bias and factors."""
+    """The values of channel_table: zero points and clamps, then each output channel's bias and factors."""
 
     common: list[int]
     bias: Int32s  # channels
@@ -39,7 +39,7 @@ class _Channels:
 
 
 def _channels(graph: Graph, op: Op) -> _Channels:
-    """A multiplier of 0 is shifted right, which changes nothing and suits every mode."""
+    """Returns the values of channel_table; a multiplier of 0 gets a right shift, which suits every mode."""
     common, table = channel_table(graph, op)
     factors = table[:, 1:].astype(np.int32)
     factors[factors[:, 0] == 0, 1] = -2
@@ -47,42 +47,43 @@ def _channels(graph: Graph, op: Op) -> _Channels:
 
 
 def _head(channels: _Channels, mode: int) -> bytes:
-    """nn_mve_head."""
+    """Packs nn_mve_head."""
     return words(*channels.common, mode, 0, 0, 0)
 
 
-def _grouped(factors: Int32s) -> bytes:
-    """For each four channels their multipliers, their shifts (and lows); zeros fill the last four."""
+def _pack_factors(factors: Int32s) -> bytes:
+    """Packs multipliers, shifts (and lows) of every four channels; the last four are padded with zeros."""
     padded = np.pad(factors, ((0, -len(factors) % GROUP), (0, 0)))
     return padded.reshape(-1, GROUP, factors.shape[1]).transpose(0, 2, 1).astype("<i4").tobytes()
 
 
-def _vectors(weights: Int8s) -> Int8s:
-    """Rows of weights, padded with zeros: rows x vectors x 16."""
+def _split_vectors(weights: Int8s) -> Int8s:
+    """Returns rows of weights, padded with zeros: rows x vectors x 16."""
     rows = weights.reshape(len(weights), -1)
     padded = np.pad(rows, ((0, 0), (0, -rows.shape[1] % VECTOR)))
     return padded.reshape(len(rows), -1, VECTOR)
 
 
 def _conv(graph: Graph, op: Op) -> bytes:
-    """The constants of nn_conv2d_s8_mve."""
+    """Packs the constants of nn_conv2d_s8_mve."""
     channels = _channels(graph, op)
     _, zero_point, least, _ = channels.common
     greatest = int(channels.factors[:, 1].max(initial=-1))
     mode = PLAIN if greatest <= 0 and least >= zero_point else ODD if greatest < 0 else GENERAL
-    pieces = [_head(channels, mode), _grouped(channels.factors)]
-    return b"".join(pieces + _tiles(filter_weights(graph, op), channels.bias, CONV_TILE, 2, 1))
+    pieces = [_head(channels, mode), _pack_factors(channels.factors)]
+    return b"".join(pieces + _pack_tiles(filter_weights(graph, op), channels.bias, CONV_TILE, 2, 1))
 
 
-def _tiles(weights: Int8s, bias: Int32s, tile: int, pixels: int, most_left: int) -> list[bytes]:
-    """Tiles of output channels, then single ones: each bias `pixels` times, then vectors in turns.
+def _pack_tiles(weights: Int8s, bias: Int32s, tile: int, pixels: int, most_left: int) -> list[bytes]:
+    """Packs tiles of output channels, then single channels: each bias `pixels` times, then vectors.
 
-    If more than `most_left` channels are left behind the tiles, zeros make a tile of them.
+    The vectors of a tile's channels alternate. If more than `most_left` channels remain after the tiles, they
+    are padded with zeros to a tile.
     """
-    left = len(bias) % tile
-    missing = tile - left if left > most_left else 0
+    remainder = len(bias) % tile
+    missing = tile - remainder if remainder > most_left else 0
     biases = np.pad(np.repeat(bias.astype("<i4")[:, None], pixels, axis=1), ((0, missing), (0, 0)))
-    vectors = np.pad(_vectors(weights), ((0, missing), (0, 0), (0, 0)))
+    vectors = np.pad(_split_vectors(weights), ((0, missing), (0, 0), (0, 0)))
     whole = len(biases) - len(biases) % tile
     pieces = []
     for first in range(0, whole, tile):
@@ -93,23 +94,23 @@ def _tiles(weights: Int8s, bias: Int32s, tile: int, pixels: int, most_left: int)
 
 
 def _dense(graph: Graph, op: Op) -> bytes:
-    """The constants of nn_fully_connected_s8_mve."""
+    """Packs the constants of nn_fully_connected_s8_mve."""
     channels = _channels(graph, op)
     _, shifts, lows = channels.factors.T
     mode = GENERAL if shifts.max(initial=-2) > -2 else ODD if lows.any() else PLAIN
-    pieces = [_head(channels, mode), _grouped(channels.factors << np.array([0, 0, 16], np.int32))]
-    return b"".join(pieces + _tiles(filter_weights(graph, op), channels.bias, DENSE_TILE, 1, DENSE_TILE))
+    pieces = [_head(channels, mode), _pack_factors(channels.factors << np.array([0, 0, 16], np.int32))]
+    return b"".join(pieces + _pack_tiles(filter_weights(graph, op), channels.bias, DENSE_TILE, 1, DENSE_TILE))
 
 
 def tap_vectors(weights: Int8s) -> Int8s:
-    """Depthwise weights (1 x rows x columns x channels) as channels x vectors x 16: words of four rows."""
+    """Returns depthwise weights (1 x rows x columns x channels) as channels x vectors x 16, by four rows."""
     _, rows, columns, channels = weights.shape
     padded = np.pad(weights[0], ((0, -rows % 4), (0, 0), (0, 0))).reshape(-1, 4, columns, channels)
-    return _vectors(padded.transpose(3, 2, 0, 1).reshape(channels, -1))
+    return _split_vectors(padded.transpose(3, 2, 0, 1).reshape(channels, -1))
 
 
 def _depthwise(graph: Graph, op: Op, axes: tuple[int, ...] = (0, 1, 2, 3)) -> bytes:
-    """The constants of nn_depthwise_conv2d_s8_mve; `axes`: the order of the filter's dimensions."""
+    """Packs the constants of nn_depthwise_conv2d_s8_mve; `axes`: the order of the filter's dimensions."""
     weights = filter_weights(graph, op).transpose(axes)
     channels = _channels(graph, op)
     vectors = tap_vectors(weights).reshape(len(channels.bias), -1)
@@ -138,23 +139,23 @@ class _Line:
     offset: int
 
     def parts(self) -> tuple[Int64s, Int64s]:
-        """The addends of the sum for each of the 256 elements of the first operand, and of the second."""
+        """The terms of the sum for each of the 256 values of the first operand, and of the second."""
         lifted = ELEMENTS.astype(np.int64) << 24
         first, second = ((2 * lifted * factor + INT32_LIMIT) >> 32 for factor in (self.factor1, self.factor2))
         return first, second
 
     def outputs(self) -> Int64s:
-        """The kernel's outputs for all pairs, 256 x 256, not yet clamped."""
+        """The kernel's outputs for all pairs, 256 x 256, before clamping."""
         first, second = self.parts()
         sums = np.clip(first + self.offset, -INT32_LIMIT, INT32_LIMIT - 1)[:, None] + second
         saturated: Int64s = np.clip(sums, -INT32_LIMIT, INT32_LIMIT - 1)
         return (saturated + HALF_SUM) >> SUM_BITS
 
 
-def _line(graph: Graph, op: Op) -> _Line | None:
-    """The line that is exact for every pair of elements, or None.
+def _find_line(graph: Graph, op: Op) -> _Line | None:
+    """Returns a line that is exact for every pair of elements, or None.
 
-    Each output bounds the offset from below and from above, clamped ones on one side only.
+    Each output bounds the offset from below and from above; a clamped output has only one of these bounds.
     """
     first, second, out = (quantization(graph, op, t) for t in (*op.inputs, op.outputs[0]))
     low, high = clamp(graph, op)
@@ -175,16 +176,16 @@ def _line(graph: Graph, op: Op) -> _Line | None:
 
 
 def _add(graph: Graph, op: Op) -> bytes:
-    """The constants of nn_add_s8_mve: the plain kernel's, then the line."""
+    """Packs the constants of nn_add_s8_mve: the plain kernel's, then the line."""
     plain = packings(kernels_root() / "reference" / "packing.py")["add"](graph, op)
-    line = _line(graph, op)
+    line = _find_line(graph, op)
     return plain + (words(1, line.factor1, line.factor2, line.offset) if line else bytes(16))
 
 
 PACKINGS: dict[str, Packing] = {
     "add_mve": _add,
     "conv_mve": _conv,
-    # of nn_depthwise_1xn_s8_mve: the row of taps as a column
+    # for nn_depthwise_1xn_s8_mve: the row of taps becomes a column
     "depthwise_row_mve": lambda graph, op: _depthwise(graph, op, (0, 2, 1, 3)),
     "depthwise_words_mve": _depthwise,
     "fully_connected_mve": _dense,

@@ -1,7 +1,7 @@
-"""The constants that the plain kernels read: everything that training changes, laid out as nn.h says.
+"""Packs the constants of the plain kernels: everything that training changes, in the layouts of nn.h.
 
-Each packing is one layout; kernels name theirs in their catalogue. A block's length depends on the
-topology alone, never on values; the catalogue has a formula for it.
+Each packing is one layout, which kernels name in their catalogue. A block's length depends on the topology
+alone, never on values; the catalogue has a formula for it.
 """
 
 from __future__ import annotations
@@ -23,37 +23,37 @@ from buildtool.graph.reference.softmax import exponentials, log_scaling
 from buildtool.graph.reference.tensors import float_factor
 from buildtool.graph.types import Activation, Graph, Op, OpKind, PadAttrs, QuotientAttrs, SoftmaxAttrs
 
-DEPTHWISE_BLOCK = 4  # channels whose weights of a tap lie side by side
+DEPTHWISE_BLOCK = 4  # channels whose weights of a tap are adjacent
 
 
 def _conv(graph: Graph, op: Op) -> bytes:
-    """Convolutions and dense layers."""
+    """Packs convolutions and dense layers."""
     return channel_head(graph, op) + filter_weights(graph, op).tobytes()
 
 
 def _depthwise(graph: Graph, op: Op) -> bytes:
-    """The channels in blocks of four: all taps of one block, then those of the next."""
+    """Packs the channels in blocks of four: all taps of one block, then those of the next."""
     weights = filter_weights(graph, op)
     starts = range(0, weights.shape[3], DEPTHWISE_BLOCK)
     blocks = (weights[..., c : c + DEPTHWISE_BLOCK].tobytes() for c in starts)
     return channel_head(graph, op) + b"".join(blocks)
 
 
-def _unfolded(graph: Graph, op: Op) -> bytes:
-    """Biases are the model's: the kernel is given the input's zero point."""
+def _conv_unfolded(graph: Graph, op: Op) -> bytes:
+    """Packs the model's biases unchanged, because the kernel reads the input's zero point."""
     return channel_head(graph, op, fold=False) + filter_weights(graph, op).tobytes()
 
 
 def _offset(graph: Graph, op: Op) -> bytes:
-    """A filter's zero point, of networks that were uint8, in 16 bytes."""
+    """Packs a filter's zero point in 16 bytes, for networks that were uint8."""
     return words(quantization(graph, op, op.inputs[1]).zero_point, 0, 0, 0)
 
 
 # ---- elementwise -------------------------------------------------------------------------------
 
 
-def _points(graph: Graph, op: Op) -> tuple[int, ...]:
-    """Zero points of the inputs and the output."""
+def _zero_points(graph: Graph, op: Op) -> tuple[int, ...]:
+    """Returns the zero points of the inputs and the output."""
     return tuple(quantization(graph, op, t).zero_point for t in (*op.inputs, op.outputs[0]))
 
 
@@ -62,38 +62,42 @@ def _scale(graph: Graph, op: Op, position: int = 0) -> float:
 
 
 def _add(graph: Graph, op: Op) -> bytes:
-    """nn_add_constants, also of int16. SUB negates the second operand's multiplier."""
-    first, second, out = _points(graph, op)
-    own, (factor, shift), last = add_factors(graph, op)
-    sign, left = -1 if op.kind is OpKind.SUB else 1, ADD_LEFT_SHIFTS[graph.tensors[op.outputs[0]].dtype]
-    return words(first, *own, second, sign * factor, shift, left, out, *last, *clamp(graph, op))
+    """Packs nn_add_constants, also for int16. SUB negates the second operand's multiplier."""
+    first, second, out = _zero_points(graph, op)
+    first_factor, (factor, shift), last = add_factors(graph, op)
+    sign, left_shift = -1 if op.kind is OpKind.SUB else 1, ADD_LEFT_SHIFTS[graph.tensors[op.outputs[0]].dtype]
+    return words(
+        first, *first_factor, second, sign * factor, shift, left_shift, out, *last, *clamp(graph, op)
+    )
 
 
 def _mul(graph: Graph, op: Op) -> bytes:
-    """nn_mul_constants."""
+    """Packs nn_mul_constants."""
     factor = float_factor(graph, op, _scale(graph, op, 1))
-    return words(*_points(graph, op), *factor, *clamp(graph, op))
+    return words(*_zero_points(graph, op), *factor, *clamp(graph, op))
 
 
 def _prelu(graph: Graph, op: Op) -> bytes:
-    """nn_prelu_constants."""
+    """Packs nn_prelu_constants."""
     negative = float_factor(graph, op, _scale(graph, op, 1))
-    return words(*_points(graph, op), *float_factor(graph, op), *negative)
+    return words(*_zero_points(graph, op), *float_factor(graph, op), *negative)
 
 
 def _squared_difference(graph: Graph, op: Op) -> bytes:
-    """nn_squared_difference_constants."""
-    first, second, out = _points(graph, op)
-    own, other, last = pairs.difference_factors(graph, op)
+    """Packs nn_squared_difference_constants."""
+    first, second, out = _zero_points(graph, op)
+    first_factor, second_factor, last = pairs.difference_factors(graph, op)
     limits = clamp(graph, op, Activation.NONE)
-    return words(first, *own, second, *other, pairs.DIFFERENCE_LEFT_SHIFT, out, *last, *limits)
+    return words(
+        first, *first_factor, second, *second_factor, pairs.DIFFERENCE_LEFT_SHIFT, out, *last, *limits
+    )
 
 
 def _div(graph: Graph, op: Op) -> bytes:
-    """nn_div_constants."""
+    """Packs nn_div_constants."""
     assert isinstance(op.attrs, QuotientAttrs)
     factor = pairs.quotient_factor(graph, op)
-    return words(*_points(graph, op), *factor, *clamp(graph, op), int(op.attrs.wraps))
+    return words(*_zero_points(graph, op), *factor, *clamp(graph, op), int(op.attrs.wraps))
 
 
 LESS, EQUAL, GREATER = 1, 2, 4
@@ -108,13 +112,13 @@ _TRUTH = {
 
 
 def _compare(graph: Graph, op: Op) -> bytes:
-    """nn_compare_constants."""
+    """Packs nn_compare_constants."""
     first, second = pairs.comparison_operands(graph, op)
     return words(*first, *second, pairs.COMPARISON_LEFT_SHIFT, _TRUTH[op.kind])
 
 
 def _log_softmax(graph: Graph, op: Op) -> bytes:
-    """nn_log_softmax_constants."""
+    """Packs nn_log_softmax_constants."""
     scale = _scale(graph, op)
     s = log_scaling(scale)
     head = words(s.multiplier, s.shift, s.back, s.back_shift, s.radius)
@@ -122,7 +126,7 @@ def _log_softmax(graph: Graph, op: Op) -> bytes:
 
 
 def _softmax(graph: Graph, op: Op) -> bytes:
-    """nn_softmax_constants."""
+    """Packs nn_softmax_constants."""
     assert isinstance(op.attrs, SoftmaxAttrs)
     return exponentials(_scale(graph, op), op.attrs.beta).astype("<i4").tobytes()
 
@@ -131,12 +135,12 @@ def _softmax(graph: Graph, op: Op) -> bytes:
 
 
 def _mean(graph: Graph, op: Op) -> bytes:
-    """nn_mean_constants: the count's reciprocal goes into the multiplier as far as its shift allows.
+    """Packs nn_mean_constants; the multiplier contains the count's reciprocal, as far as its shift allows.
 
-    As TFLite's QuantizedMeanOrSum: the multiplier is shifted left by floor(log2(count)), but never
-    so far that the total right shift exceeds 31, then divided by the count, rounding down.
+    As in TFLite's QuantizedMeanOrSum, the multiplier is shifted left by floor(log2(count)), but the total
+    right shift stays at most 31. Then it is divided by the count, rounding down.
     """
-    count, (source, out) = mean_count(graph, op), _points(graph, op)
+    count, (source, out) = mean_count(graph, op), _zero_points(graph, op)
     if count > MAX_MEAN:
         raise UnsupportedError(f"a mean of {count} elements", operator=op.place)
     multiplier, shift = _double_factor(graph, op)
@@ -145,20 +149,20 @@ def _mean(graph: Graph, op: Op) -> bytes:
 
 
 def _double_factor(graph: Graph, op: Op) -> tuple[int, int]:
-    """(multiplier, shift) from the input's scale to the output's, in double precision."""
+    """Returns (multiplier, shift) from the input's scale to the output's, in double precision."""
     return quantize_multiplier(_scale(graph, op) / quantization(graph, op, op.outputs[0]).scale)
 
 
 def _product(graph: Graph, op: Op) -> bytes:
-    """nn_product_constants."""
+    """Packs nn_product_constants."""
     multiplier, shift = product_factor(graph, op)
     reduced = int(reduce_multiplier(np.asarray(multiplier, np.int64)))
-    return words(*_points(graph, op), reduced, 15 - shift)
+    return words(*_zero_points(graph, op), reduced, 15 - shift)
 
 
 def _matmul(graph: Graph, op: Op) -> bytes:
-    """nn_matmul_constants."""
-    return words(*_points(graph, op), *matmul_multiplier(graph, op))
+    """Packs nn_matmul_constants."""
+    return words(*_zero_points(graph, op), *matmul_multiplier(graph, op))
 
 
 def _pad(graph: Graph, op: Op) -> bytes:
@@ -170,12 +174,12 @@ def _pad(graph: Graph, op: Op) -> bytes:
 
 
 def _wide_conv(graph: Graph, op: Op) -> bytes:
-    """Convolutions and dense layers; a depthwise filter as the model has it: H W O."""
+    """Packs convolutions and dense layers; a depthwise filter has the model's order H W O."""
     return wide_head(graph, op) + filter_weights(graph, op).tobytes()
 
 
 def _leaky(graph: Graph, op: Op) -> bytes:
-    """nn_leaky_constants: RELU and RELU6 have the same factor twice, and cut the output."""
+    """Packs nn_leaky_constants; RELU and RELU6 have the same factor twice, and clamp the output."""
     if op.kind is OpKind.LEAKY_RELU:
         identity, leak = leaky_factors(graph, op)
         return words(*identity, *leak, *clamp(graph, op, Activation.NONE))
@@ -184,33 +188,33 @@ def _leaky(graph: Graph, op: Op) -> bytes:
 
 
 def _sigmoid(graph: Graph, op: Op) -> bytes:
-    """nn_sigmoid_constants."""
+    """Packs nn_sigmoid_constants."""
     table = wide.sigmoid_table()[: wide.SIGMOID_STEPS].astype("<u2")
     return words(*wide.sigmoid_factor(_scale(graph, op))) + table.tobytes()
 
 
 def _wide_softmax(graph: Graph, op: Op) -> bytes:
-    """nn_wide_softmax_constants."""
+    """Packs nn_wide_softmax_constants."""
     tables = (wide.exponential_table(), wide.reciprocal_table())
-    filled = b"".join(np.append(table, 0).astype("<i2").tobytes() for table in tables)
-    return words(*wide.softmax_factor(graph, op)) + filled
+    padded = b"".join(np.append(table, 0).astype("<i2").tobytes() for table in tables)
+    return words(*wide.softmax_factor(graph, op)) + padded
 
 
 def _convert(graph: Graph, op: Op) -> bytes:
-    """nn_convert_constants; a CAST needs no quantisation."""
+    """Packs nn_convert_constants; a CAST needs no quantisation."""
     if op.kind is OpKind.CAST:
         return words(0, 0, 0, 0, 0, 0, 1)
     limits = clamp(graph, op, Activation.NONE)
-    return words(*_points(graph, op), *_double_factor(graph, op), *limits, 0)
+    return words(*_zero_points(graph, op), *_double_factor(graph, op), *limits, 0)
 
 
 PACKINGS: dict[str, Packing] = {
     "conv_plain": _conv,
     "depthwise_plain": _depthwise,
-    "transpose_conv_plain": _unfolded,
+    "transpose_conv_plain": _conv_unfolded,
     "fully_connected_plain": _conv,
-    "conv_offset": lambda graph, op: _offset(graph, op) + _unfolded(graph, op),
-    "depthwise_offset": lambda graph, op: _offset(graph, op) + _unfolded(graph, op),
+    "conv_offset": lambda graph, op: _offset(graph, op) + _conv_unfolded(graph, op),
+    "depthwise_offset": lambda graph, op: _offset(graph, op) + _conv_unfolded(graph, op),
     "fully_connected_offset": lambda graph, op: _offset(graph, op) + _conv(graph, op),
     "add": _add,
     "mul": _mul,
@@ -219,7 +223,7 @@ PACKINGS: dict[str, Packing] = {
     "difference": _squared_difference,
     "div": _div,
     "compare": _compare,
-    "l2_norm": lambda graph, op: words(_points(graph, op)[0]),
+    "l2_norm": lambda graph, op: words(_zero_points(graph, op)[0]),
     "log_soft": _log_softmax,
     "pool": lambda graph, op: words(*clamp(graph, op)),
     "mean": _mean,

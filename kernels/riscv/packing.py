@@ -1,11 +1,11 @@
-"""Constants for RISC-V cores, laid out as kernels/riscv (scalar) and kernels/riscv_v (vectors) read them.
+"""Packs constants for RISC-V cores, for the kernels in kernels/riscv (scalar) and kernels/riscv_v (vectors).
 
 A convolution's block begins with nn_conv_constants and the layer's mode (nn_riscv_head). A scalar kernel
-reads nn_riscv_channel for each channel: requantisation with the first rounding's doubling, the second one's
-half and the zero point folded into its constants. A layer with a channel whose sums or factor are too extreme
-for that is "general" and keeps the plain constants. A channel with a constant output, as trained networks
-have them with factors of 2^-30, becomes a bias without weights. Vector kernels read channels side by side.
-Lengths depend on the topology alone.
+reads nn_riscv_channel for each channel. These constants contain the doubling of the first rounding, the half
+of the second one and the zero point. A layer with a channel whose sums or factor are too extreme for them is
+"general" and keeps the plain constants. A channel with a constant output becomes a bias without weights;
+trained networks have such channels, with factors of 2^-30. Vector kernels read an array of channels for each
+constant. A block's length depends on the topology alone.
 """
 
 from __future__ import annotations
@@ -27,46 +27,46 @@ from buildtool.graph.types import Graph, Op
 
 Int = npt.NDArray[np.int64]
 PLAIN, ODD, GENERAL = 0, 1, 2  # nn_riscv_mode
-TILE = 4  # output channels of a convolution that a scalar kernel computes together
+TILE = 4  # output channels that a scalar convolution computes together
 DENSE_TILE = 8
 
 
 def conv_tiles(graph: Graph, op: Op) -> bytes:
-    """Blocks of four output channels, tap by tap; missing ones are zeros."""
+    """Packs blocks of four output channels, tap by tap; missing channels are zeros."""
     weights = filter_weights(graph, op)
     flat = weights.reshape(weights.shape[0], -1)
-    head, kept = _scalar(graph, op, flat, TILE)
-    return head + _tiles(kept, TILE)
+    head, remaining = _scalar_block(graph, op, flat, TILE)
+    return head + _pack_tiles(remaining, TILE)
 
 
 def depthwise_rows(graph: Graph, op: Op) -> bytes:
-    """All rows of taps of a channel, each filled with zeros to 3, 5 or 7 taps; then the next channel's."""
+    """Packs the rows of taps channel by channel, each row padded with zeros to 3, 5 or 7 taps."""
     flat = _by_channel(graph, op)
     rows, columns = graph.tensors[op.inputs[1]].shape[1:3]
     width = max(3, columns + 1 - columns % 2)
-    head, kept = _scalar(graph, op, flat, 1)
-    padded = np.pad(kept.reshape(-1, rows, columns), ((0, 0), (0, 0), (0, width - columns)))
+    head, remaining = _scalar_block(graph, op, flat, 1)
+    padded = np.pad(remaining.reshape(-1, rows, columns), ((0, 0), (0, 0), (0, width - columns)))
     return head + padded.tobytes()
 
 
 def fully_connected_tiles(graph: Graph, op: Op) -> bytes:
-    """nn_dense_channel of each output, then blocks of eight outputs, input by input."""
-    return channel_head(graph, op) + _tiles(filter_weights(graph, op), DENSE_TILE)
+    """Packs nn_dense_channel of each output, then blocks of eight outputs, input by input."""
+    return channel_head(graph, op) + _pack_tiles(filter_weights(graph, op), DENSE_TILE)
 
 
 def conv_vector(graph: Graph, op: Op) -> bytes:
-    """All output channels of a tap, then those of the next."""
+    """Packs all output channels of a tap, then those of the next."""
     weights = filter_weights(graph, op)
-    return _vector(graph, op, weights.reshape(weights.shape[0], -1), weights.shape[3])
+    return _vector_block(graph, op, weights.reshape(weights.shape[0], -1), weights.shape[3])
 
 
 def depthwise_vector(graph: Graph, op: Op) -> bytes:
-    """All channels of a tap, then those of the next."""
-    return _vector(graph, op, _by_channel(graph, op), 1)
+    """Packs all channels of a tap, then those of the next."""
+    return _vector_block(graph, op, _by_channel(graph, op), 1)
 
 
 def fully_connected_vector(graph: Graph, op: Op) -> bytes:
-    """nn_dense_channel of each output, then all outputs of an input, then those of the next."""
+    """Packs nn_dense_channel of each output, then all outputs of an input, then those of the next."""
     return channel_head(graph, op) + np.ascontiguousarray(filter_weights(graph, op).T).tobytes()
 
 
@@ -75,23 +75,23 @@ def _by_channel(graph: Graph, op: Op) -> npt.NDArray[np.int8]:
     return np.ascontiguousarray(weights.reshape(-1, weights.shape[3]).T)
 
 
-def _tiles(weights: npt.NDArray[np.int8], tile: int) -> bytes:
-    """`weights`: outputs x inputs; as blocks of `tile` outputs, input by input."""
+def _pack_tiles(weights: npt.NDArray[np.int8], tile: int) -> bytes:
+    """Packs `weights` (outputs x inputs) in blocks of `tile` outputs, input by input."""
     padded = np.pad(weights, ((0, -len(weights) % tile), (0, 0)))
     return np.ascontiguousarray(padded.reshape(-1, tile, weights.shape[1]).transpose(0, 2, 1)).tobytes()
 
 
 def _mode(head: Int, shift: Int) -> int:
-    """Outputs below the zero point, if there are any, show how negative halves are rounded."""
+    """Returns the layer's mode; the rounding of negative halves matters for outputs below the zero point."""
     if head[2] >= head[1]:
         return GENERAL if (shift > 0).any() else PLAIN
     return GENERAL if (shift > -1).any() else ODD
 
 
-def _scalar(
+def _scalar_block(
     graph: Graph, op: Op, weights: npt.NDArray[np.int8], tile: int
 ) -> tuple[bytes, npt.NDArray[np.int8]]:
-    """nn_riscv_head with nn_riscv_channel of each channel, up to a multiple of `tile`; the weights left."""
+    """Returns nn_riscv_head with channels padded to `tile`, and the weights; constant channels have 0s."""
     head, columns = channel_table(graph, op)
     columns, weights = without_weights(head, columns, weights)
     bias, multiplier, shift = columns.T
@@ -99,18 +99,18 @@ def _scalar(
     offset = ((1 << exponent) >> 1) + (head[1] << exponent)
     largest = np.abs(bias) + 128 * np.abs(weights.astype(np.int64)).sum(axis=1)
     room = (largest * np.abs(multiplier) >> 31) + np.abs(offset) + 2 < 1 << 31
-    good = room & (shift == -exponent) & (multiplier >= 0) & (largest < 1 << 31)
-    mode = _mode(head, shift) if good.all() else GENERAL
+    is_exact = room & (shift == -exponent) & (multiplier >= 0) & (largest < 1 << 31)
+    mode = _mode(head, shift) if is_exact.all() else GENERAL
     numbers = (bias, 2 * multiplier, exponent, offset)
     table = np.column_stack((bias, multiplier, shift, 0 * bias) if mode == GENERAL else numbers)
     table = np.pad(table, ((0, -len(table) % tile), (0, 0)))
     return words(*head, mode, 0, 0, 0) + table.astype(np.uint32).astype("<u4").tobytes(), weights
 
 
-def _vector(graph: Graph, op: Op, weights: npt.NDArray[np.int8], inputs: int) -> bytes:
-    """nn_rvv_head; all biases, all multipliers, all shifts; the weights (channels x taps) turned.
+def _vector_block(graph: Graph, op: Op, weights: npt.NDArray[np.int8], inputs: int) -> bytes:
+    """Packs nn_rvv_head, all biases, multipliers and shifts, and the weights (channels x taps) transposed.
 
-    `inputs`: the input channels that an output channel meets.
+    `inputs`: the number of input channels of an output channel.
     """
     head, columns = channel_table(graph, op)
     columns, weights = without_weights(head, columns, weights)

@@ -1,11 +1,11 @@
-"""Constants of the kernels for XMOS's vector unit, laid out as the kernels beside this file read them.
+"""Packs constants for the kernels in this folder, for XMOS's vector unit.
 
 A block is nn_conv_constants, then a record of 224 bytes for each group of 16 output channels, then the
-weights. A record has the constants with which the vector unit requantises its group, or the scalar code's
-where the unit would not be exact for every sum that the weights allow.
+weights. A record has the constants with which the vector unit requantises its group. Where the unit would not
+be exact for every possible sum, it has the scalar code's constants.
 
-Requantisation is monotonic, and so is the unit's arithmetic (`_outputs`). Constants are taken if both step at
-the same sums, at most 255 a channel: then every output is equal.
+Requantisation is monotonic, and so is the unit's arithmetic (`_outputs`). An output steps at at most 255 sums
+of a channel. If both step at the same sums, all outputs are equal, and the constants are used.
 """
 
 from __future__ import annotations
@@ -42,83 +42,83 @@ Bools = npt.NDArray[np.bool_]
 LANES = 16  # accumulators
 PAIR = 2 * LANES  # channels of two groups whose outputs alternate
 WIDE, SIGNED, SCALAR, OF_PAIR, FINE = 1, 2, 4, 16, 32  # bits of a record's mode, as in nn_vpu_requantise.h
-WORST = 1 << 15  # the size of a signed 16-bit element
-MOST_FRACTION = 23  # bits of a sum's scaled value behind the point
-MOST_SHIFT = 7  # of sums
+WORST = 1 << 15  # the largest magnitude of a signed 16-bit element
+MOST_FRACTION = 23  # the most fraction bits of a sum's scaled value
+MOST_SHIFT = 7  # the largest shift of sums
 MOST_STEP = 22  # largest right shift of a factor that has exact steps in 64 bits
 RECORD = 224  # bytes of nn_vpu_record
-MOST_SIGN = 1 << 12  # a quarter of a jump
-MOST_LAST = 1 << 13  # of a factor's last bits: from an upper part to the next they add half a unit at most
-NO_SIGN = 15  # in place of 14 - log2 of a sign
-CENTRES = 6  # of those with room
-TURNS = 48 * 10  # ways that are tried,
-TOGETHER = 512  # and most of them at once, but one of each channel
+MOST_SIGN = 1 << 12  # the largest sign, a quarter of a jump
+MOST_LAST = 1 << 13  # the largest last bits of a factor: they add at most half a unit per upper part
+NO_SIGN = 15  # stands for no sign, in place of 14 - log2 of a sign
+CENTRES = 6  # centres with room that are tried
+TURNS = 48 * 10  # ways that are tried
+TOGETHER = 512  # the most ways that are tried at once, but at least one for each channel
 SCALES = (14, 13, 12, 15)  # bits of a factor, in the order in which they are tried
-MOVES = 64  # most moves of a sum's centre, to make room in the lower half of a scaled sum
-FAR = 1 << 40  # beyond all sums
+MOVES = 64  # the most that a sum's centre is moved, to make room in the lower half of a scaled sum
+FAR = 1 << 40  # larger than all sums
 FULL = float(1 << 62)
 
 
 @dataclass(frozen=True)
 class _Channels:
-    """The constants and sums of each output channel; all arrays have one element a channel."""
+    """The constants and sums of each output channel; all arrays have one element per channel."""
 
-    common: tuple[int, ...]  # zero points of input and output, least and greatest output
+    common: tuple[int, ...]  # zero points of input and output, smallest and largest output
     table: npt.NDArray[np.int32]  # channels x (bias, multiplier, shift[, low])
-    low: Int  # the least and
-    high: Int  # the greatest sum, bias included
+    low: Int  # the smallest sum, bias included
+    high: Int  # the largest sum, bias included
 
     @property
     def bias(self) -> Int:
-        """With the input's zero point folded in."""
+        """The bias, which includes the input's zero point."""
         return self.table[:, 0].astype(np.int64)
 
 
 @dataclass(frozen=True)
 class _Steps:
-    """The sums at which outputs step (channels x steps, of the steps `outputs`), and which of them matter."""
+    """The sums at which outputs step (channels x steps), and which of these steps matter."""
 
-    outputs: Int  # step n: from here on the output is at least n
-    sums: Int
-    met: Bools  # the sum can be reached, and so can the one below it
-    slope: Real  # outputs a unit of sum
-    jump: Int  # a sum below 0 is moved by 2^-jump outputs; -1: it is not
-    exact: Bools  # the steps are known
-    ends: Int  # channels x 2: the outputs of the least and the greatest sum, which may lie between steps
+    outputs: Int  # for each step, the output that begins there
+    sums: Int  # the first sum with this output
+    met: Bools  # whether this sum and the one below it are possible
+    slope: Real  # outputs per unit of the sum
+    jump: Int  # a sum below 0 is moved by 2^-jump outputs; -1: it is not moved
+    exact: Bools  # whether the steps are known
+    ends: Int  # channels x 2: the outputs of the smallest and the largest sum
 
 
 @dataclass(frozen=True)
 class _Fit:
-    """The vector unit's constants of each channel: elements of 16 bits but for `offset` and `centre`."""
+    """The vector unit's constants of each channel: 16-bit elements, except for `offset` and `centre`."""
 
-    centre: Int  # is taken from the bias
+    centre: Int  # is subtracted from the bias
     shift: Int
-    high: Int  # the factor of a sum's upper part,
-    high_low: Int  # 14 bits more of it
+    high: Int  # the factor of a sum's upper part
+    high_low: Int  # 14 further bits of this factor
     sign: Int  # a quarter of the jump
     offset: Int  # 32 bits
     down: Int
-    fine: Int  # 1: the lower bits are multiplied as a fraction of 16 bits, and rounded once
+    fine: Int  # 1: the lower bits are multiplied as a 16-bit fraction, and rounded once
 
     @property
     def low(self) -> Int:
-        """The factor of the lower bits, as the kernel derives it."""
+        """The factor of the lower bits, as the kernel computes it."""
         bits = np.where(self.fine > 0, 2, self.shift)
         return np.asarray((self.high + ((1 << bits) >> 1)) >> bits)
 
     @property
     def reach(self) -> Int:
-        """The most that the lower bits add, up to its sign."""
+        """The largest magnitude that the lower bits add."""
         return np.where(self.fine > 0, 2 * self.low + 1, ((1 << self.shift) >> 1) * self.low)
 
 
 @dataclass(frozen=True)
 class _Ways:
-    """A way to find constants for each channel; an array of one element is for all channels."""
+    """Parameters of the search for each channel's constants; an array of one element is for all channels."""
 
-    bits: Int  # of the factor's upper half
-    more: Int  # bits that a sum is shifted beyond need
-    nth: Int  # of the centres that leave room
+    bits: Int  # bits of the factor's upper half
+    more: Int  # further bits by which a sum is shifted
+    nth: Int  # index among the centres that leave room
     slope: Int  # distance from the factor, in 1024ths of what moves the last step by one sum
     fine: int
 
@@ -130,16 +130,16 @@ _Table = TypeVar("_Table", _Channels, _Steps)
 
 
 def _conv_steps(channels: _Channels) -> _Steps:
-    """The steps of nn_requantise with factors >= 0 that are not shifted to the left."""
+    """Returns the steps of nn_requantise, for factors >= 0 without a left shift."""
     _, zero_point, least, greatest = channels.common
     outputs = np.arange(least + 1, greatest + 1, dtype=np.int64)
     multiplier, shift = channels.table[:, 1].astype(np.int64), channels.table[:, 2].astype(np.int64)
     exact = (multiplier > 0) & (shift <= 0) & (shift >= -MOST_STEP)
     right = np.where(exact, -shift, 0)[:, None]
     factor = np.where(exact, multiplier, 1 << 30)
-    wanted = (outputs - zero_point)[None, :]
+    distances = (outputs - zero_point)[None, :]
     half = (np.int64(1) << right) >> 1
-    inner = (wanted << right) - half + ((wanted <= 0) & (right > 0))  # the least rounded product
+    inner = (distances << right) - half + ((distances <= 0) & (right > 0))  # the smallest rounded product
     edge = (inner << 31) - (1 << 30)
     sums = -(-edge // factor[:, None])
     slope = factor / 2.0 ** (31 + right[:, 0])
@@ -147,7 +147,7 @@ def _conv_steps(channels: _Channels) -> _Steps:
 
 
 def _dense_steps(channels: _Channels) -> _Steps:
-    """The steps of nn_dense_output: it is symmetric, so a step below 0 follows from its partner above."""
+    """Returns the steps of nn_dense_output, which is symmetric: steps below 0 follow from those above."""
     _, zero_point, least, greatest = channels.common
     outputs = np.arange(least + 1, greatest + 1, dtype=np.int64)
     sums = np.zeros((len(channels.table), len(outputs)), np.int64)
@@ -158,10 +158,10 @@ def _dense_steps(channels: _Channels) -> _Steps:
         if not exact[row]:
             continue
         slope[row] = factor / 2.0**bits
-        for column, wanted in enumerate((outputs - zero_point).tolist()):
-            up = wanted if wanted > 0 else 1 - wanted
+        for column, distance in enumerate((outputs - zero_point).tolist()):
+            up = distance if distance > 0 else 1 - distance
             first = -(-((2 * up - 1) << (bits - 1)) // factor)
-            sums[row, column] = min(first, 1 << 40) if wanted > 0 else max(1 - first, -(1 << 40))
+            sums[row, column] = min(first, 1 << 40) if distance > 0 else max(1 - first, -(1 << 40))
     return _steps(channels, outputs, sums, slope, np.full(len(sums), -1), exact)
 
 
@@ -177,37 +177,37 @@ def _steps(channels: _Channels, outputs: Int, sums: Int, slope: Real, jump: Int,
 
 
 def _outputs(fit: _Fit, sums: Int, whole: Bools) -> Int:
-    """The unit's outputs for channels x sums (nn_vpu_requantise.h), with no bounds but the type's."""
-    at = {name: getattr(fit, name)[:, None] for name in (*fit.__dataclass_fields__, "low")}
-    moved = sums - at["centre"]
-    upper = _upper(moved, at["shift"])
-    lower = moved - (upper << at["shift"])  # of the product with it, 16 bits matter
+    """Returns the unit's outputs for channels x sums (nn_vpu_requantise.h), clamped only to the type."""
+    fields = {name: getattr(fit, name)[:, None] for name in (*fit.__dataclass_fields__, "low")}
+    centred = sums - fields["centre"]
+    upper = _upper(centred, fields["shift"])
+    lower = centred - (upper << fields["shift"])  # only 16 bits of the product with it matter
     near = _near(fit, upper)
-    least = near + lower * at["low"]
+    least = near + lower * fields["low"]
     if fit.fine.any():
-        fraction = (((moved << (16 - at["shift"])) + WORST) & 0xFFFF) - WORST
-        least = np.where(at["fine"] > 0, _element(near + _rounded(fraction * at["low"])), least)
+        fraction = (((centred << (16 - fields["shift"])) + WORST) & 0xFFFF) - WORST
+        least = np.where(fields["fine"] > 0, _element(near + _round_product(fraction * fields["low"])), least)
     least &= 0xFFFF
-    scaled = _word((at["offset"] >> 16 << 16) + least + upper * at["high"])
-    result = _element((scaled + ((1 << at["down"]) >> 1)) >> at["down"])
+    scaled = _word((fields["offset"] >> 16 << 16) + least + upper * fields["high"])
+    result = _element((scaled + ((1 << fields["down"]) >> 1)) >> fields["down"])
     return np.asarray(np.clip((result + 128 * whole[:, None]) >> 8, -128, 127))
 
 
-def _upper(moved: Int, shift: Int) -> Int:
-    return _element((moved + ((1 << shift) >> 1)) >> shift)
+def _upper(centred: Int, shift: Int) -> Int:
+    return _element((centred + ((1 << shift) >> 1)) >> shift)
 
 
 def _near(fit: _Fit, upper: Int) -> Int:
-    """The start of the lower half of a scaled sum: the factor's last bits, the offset's, the jump."""
+    """Returns the start of a scaled sum's lower half: the factor's last bits, the offset's, the jump."""
     half = (fit.offset & 0xFFFF)[:, None]
     half = np.where(half < WORST, half, half - (WORST << 1))
-    near = _element(_rounded(upper * fit.high_low[:, None]) + half)
+    near = _element(_round_product(upper * fit.high_low[:, None]) + half)
     if not fit.sign.any():
         return near
-    return _element(near + _rounded((WORST - 1) * np.sign(upper) * fit.sign[:, None]))
+    return _element(near + _round_product((WORST - 1) * np.sign(upper) * fit.sign[:, None]))
 
 
-def _rounded(products: Int) -> Int:
+def _round_product(products: Int) -> Int:
     return (products + (1 << 13)) >> 14
 
 
@@ -220,29 +220,29 @@ def _word(values: Int) -> Int:
 
 
 def _intercepts(channels: _Channels, steps: _Steps, slope: Real) -> Real:
-    """The middle of the intercepts with which a line of `slope` passes all steps, and none at the ends."""
+    """Returns the middle of the intercepts with which a line of `slope` has exactly these steps."""
     sums = steps.sums
-    moved = np.where(steps.jump > 0, 2.0 ** -np.maximum(steps.jump, 0).astype(np.float64), 0.0)
-    above = steps.outputs + moved[:, None] * (sums < 0)
-    below = steps.outputs + moved[:, None] * (sums <= 0)
+    jump_size = np.where(steps.jump > 0, 2.0 ** -np.maximum(steps.jump, 0).astype(np.float64), 0.0)
+    above = steps.outputs + jump_size[:, None] * (sums < 0)
+    below = steps.outputs + jump_size[:, None] * (sums <= 0)
     least = np.where(steps.met, above - slope[:, None] * sums, -FULL).max(axis=1, initial=-FULL)
     most = np.where(steps.met, below - slope[:, None] * (sums - 1), FULL).min(axis=1, initial=FULL)
-    first = steps.ends[:, 0] + moved * (channels.low < 0) - slope * channels.low
-    last = steps.ends[:, 1] + 1 + moved * (channels.high < 0) - slope * channels.high
+    first = steps.ends[:, 0] + jump_size * (channels.low < 0) - slope * channels.low
+    last = steps.ends[:, 1] + 1 + jump_size * (channels.high < 0) - slope * channels.high
     least = np.where(steps.ends[:, 0] > channels.common[2], np.maximum(least, first), least)
     most = np.where(steps.ends[:, 1] < channels.common[3], np.minimum(most, last), most)
     return np.asarray(np.where(steps.met.any(axis=1), (least + most) / 2, 0.0))
 
 
 def _fit(channels: _Channels, steps: _Steps, slope: Real, whole: Bools, ways: _Ways) -> _Fit:
-    """Constants for outputs on a line of `slope`."""
+    """Returns constants for outputs on a line of `slope`."""
     low, high = _relevant(channels, steps)
-    first, last = _met(steps)
+    first, last = _reachable_range(steps)
     middle = np.where((steps.jump < 0) & (first < last), (first + last) // 2, 0)
     reach = np.maximum(np.maximum(np.abs(low - middle), np.abs(high - middle)) + MOVES, 1)
     least = np.ceil(np.log2(reach / (WORST - 1.0 - _margin(1 << (ways.bits - 1)))))
     shift = np.clip(least + ways.more, 2 * ways.fine, MOST_SHIFT).astype(np.int64)
-    unit = slope * 2.0**shift  # outputs a unit of the upper part
+    unit = slope * 2.0**shift  # outputs per unit of the upper part
     most = np.where(steps.jump > 0, np.minimum(steps.jump + 14, MOST_FRACTION), MOST_FRACTION)
     fraction = np.clip(np.floor(ways.bits - np.log2(unit)).astype(np.int64), 8, most)
     factor = unit * 2.0**fraction
@@ -252,16 +252,16 @@ def _fit(channels: _Channels, steps: _Steps, slope: Real, whole: Bools, ways: _W
     sign = np.where(has_jump, 1 << np.clip(fraction - steps.jump - 2, 0, 12), 0)
     none = np.zeros_like(upper)
     fit = _Fit(middle, shift, upper, fine, sign, none, fraction - 8, none + ways.fine)
-    return _with_room(fit, low, high, slope, _intercepts(channels, steps, slope), whole, ways.nth)
+    return _make_room(fit, low, high, slope, _intercepts(channels, steps, slope), whole, ways.nth)
 
 
-def _with_room(fit: _Fit, low: Int, high: Int, slope: Real, intercept: Real, whole: Bools, nth: Int) -> _Fit:
-    """`fit` with an offset, and a centre beside the middle that leaves room in the lower half."""
+def _make_room(fit: _Fit, low: Int, high: Int, slope: Real, intercept: Real, whole: Bools, nth: Int) -> _Fit:
+    """Returns `fit` with an offset, and with a centre near the middle that leaves room in the lower half."""
     moves = np.arange(2 * MOVES)
     moves = np.where(moves % 2, -(moves + 1) // 2, moves // 2)
     fraction = fit.down + 8
     value = (intercept + slope * fit.centre)[:, None] + slope[:, None] * moves
-    # The sign gives half of the jump upwards and half downwards; the last shift rounds halves up.
+    # The sign adds half of the jump upwards and half downwards; the last shift rounds halves up.
     offset = np.rint(value * 2.0 ** fraction[:, None] - 2 * fit.sign[:, None]).astype(np.int64)
     offset -= ((1 << (fit.down)) >> 1)[:, None]
     offset -= (((1 << fraction) >> 1) * whole)[:, None]
@@ -273,55 +273,56 @@ def _with_room(fit: _Fit, low: Int, high: Int, slope: Real, intercept: Real, who
     )
     rows = np.arange(len(room))
     passed = np.cumsum(room >= 0, axis=1)
-    wanted = np.minimum(nth + 1, passed[:, -1])[:, None]
-    best = np.where(passed[:, -1] > 0, (passed >= wanted).argmax(axis=1), room.argmax(axis=1))
+    index = np.minimum(nth + 1, passed[:, -1])[:, None]
+    best = np.where(passed[:, -1] > 0, (passed >= index).argmax(axis=1), room.argmax(axis=1))
     return replace(fit, centre=fit.centre + moves[best], offset=offset[rows, best])
 
 
 def _span(fit: _Fit, low: Int, high: Int) -> tuple[Int, Int]:
-    """The least and the greatest addition to the offset's lower half, for the sums that matter.
+    """Returns the smallest and the largest addition to the offset's lower half, for the relevant sums.
 
-    `_near` is a line in the upper part, with a step up beside 0: it can turn at both ends, at 0 and on both
-    sides of it. The line alone counts as well: the step comes after it, and both saturate.
+    `_near` is a line in the upper part, with a step near 0. Its extremes can be at both ends, at 0 and on
+    both sides of 0. The line without the step counts, too, because both saturate, one after the other.
     """
     without = replace(fit, offset=np.zeros_like(fit.offset))
     ends = np.stack((low, high), axis=1) - fit.centre[:, None] + np.array((-MOVES, MOVES))
     ends = _element(_upper(ends, fit.shift[:, None]) + _margin(fit.high)[:, None] * np.array((-1, 1)))
-    turns = np.concatenate((ends, np.clip(np.array((-1, 0, 1)), ends[:, :1], ends[:, 1:])), axis=1)
-    line = _near(replace(without, sign=np.zeros_like(fit.sign)), turns)
-    near = np.concatenate((line, _near(without, turns)), axis=1)
+    extremes = np.concatenate((ends, np.clip(np.array((-1, 0, 1)), ends[:, :1], ends[:, 1:])), axis=1)
+    line = _near(replace(without, sign=np.zeros_like(fit.sign)), extremes)
+    near = np.concatenate((line, _near(without, extremes)), axis=1)
     return near.min(axis=1) - fit.reach, near.max(axis=1) + fit.reach
 
 
 def _relevant(channels: _Channels, steps: _Steps) -> tuple[Int, Int]:
-    """The first and the last sum that matter: beyond them outputs are the channel's least and greatest."""
-    first, last = _met(steps)
+    """Returns the first and the last relevant sum; beyond them outputs are the channel's limits."""
+    first, last = _reachable_range(steps)
     least, greatest = channels.common[2:4]
     first = np.where(steps.ends[:, 0] > least, channels.low, first)
     last = np.where(steps.ends[:, 1] < greatest, channels.high, last)
     return np.where(first < last, first, 0), np.where(first < last, last, 0)
 
 
-def _met(steps: _Steps) -> tuple[Int, Int]:
-    """The sum before the first step, and the last step; the first is greater where there is none."""
+def _reachable_range(steps: _Steps) -> tuple[Int, Int]:
+    """Returns the sum before the first step, and the last step; without steps, the first one is larger."""
     first = np.where(steps.met, steps.sums - 1, FAR).min(axis=1, initial=FAR)
     return first, np.where(steps.met, steps.sums, -FAR).max(axis=1, initial=-FAR)
 
 
 def _margin(high: Int | int) -> Int:
-    """The units of the upper part that outweigh the lower half of a scaled sum."""
+    """Returns the number of units of the upper part that exceed the lower half of a scaled sum."""
     return np.asarray(0x10000 // np.maximum(high, 1) + 1)
 
 
-def _good(channels: _Channels, steps: _Steps, fit: _Fit, whole: Bools) -> Bools:
+def _is_exact(channels: _Channels, steps: _Steps, fit: _Fit, whole: Bools) -> Bools:
     """Whether the unit's outputs step where the kernel's do, and never decrease between these sums.
 
-    Among the sums that matter, and as far beyond as `_margin` says, the lower half of a scaled sum has room
-    wherever it can turn (`_span`): its parts add up to 0 at least and to less than 2^16, so that all is exact
-    but for one rounding. From a sum to the next the scaled value then gains `low`, and where the upper part
-    grows, `low` less what rounding `low` and the factor's last bits takes (1 at most: MOST_LAST). Beyond, the
-    lower half may be anything; the upper part is so much farther that the outputs are those of the last sum
-    that matters. A step beyond the sums' ends is none at an end either.
+    For relevant sums, and for others up to `_margin` beyond, the lower half of a scaled sum does not overflow
+    at any extreme (`_span`): its parts add up to at least 0 and less than 2^16. So everything is exact except
+    for one rounding. From one sum to the next the scaled value then grows by `low`. Where the upper part
+    grows, it grows by `low` minus the roundings of `low` and of the factor's last bits (at most 1, see
+    MOST_LAST). For sums further out the lower half may have any value. Their upper part is so much larger
+    that the outputs are those of the last relevant sum. A step outside the possible sums must not appear at
+    an end either.
     """
     low, high = _relevant(channels, steps)
     ends = np.stack((low, high), axis=1)
@@ -351,8 +352,8 @@ def _good(channels: _Channels, steps: _Steps, fit: _Fit, whole: Bools) -> Bools:
     return np.asarray(stepwise & rising & elements & room & steps.exact)
 
 
-def _constant(channels: _Channels, dense: bool) -> tuple[Bools, Int]:
-    """The channels that have the same output for all their sums; and that output."""
+def _find_constants(channels: _Channels, dense: bool) -> tuple[Bools, Int]:
+    """Returns whether a channel has the same output for all its sums, and this output."""
     _, zero_point, least, greatest = channels.common
     first, last = (
         np.clip(_scaled(channels, sums, dense) + zero_point, least, greatest)
@@ -374,58 +375,58 @@ def _scaled(channels: _Channels, sums: Int, dense: bool) -> Int:
     return np.sign(sums) * np.minimum(np.array(sizes, np.float64), 1 << 20).astype(np.int64)
 
 
-def _with_constants(fit: _Fit, alone: Bools, output: Int, whole: Bools) -> _Fit:
-    """`fit` with channels that have one output only."""
+def _add_constants(fit: _Fit, alone: Bools, output: Int, whole: Bools) -> _Fit:
+    """Returns `fit` with constants for the channels `alone`, which always have the same `output`."""
     fields = {name: np.where(alone, 0, getattr(fit, name)) for name in fit.__dataclass_fields__}
     fields["offset"] = np.where(alone, (output << 16) + (1 << 15) * ~whole, fit.offset)
     fields["down"] = np.where(alone, 8, fit.down)
     return _Fit(**fields)
 
 
-def _fitted(channels: _Channels, dense: bool, whole: Bools, fine: int = 0) -> tuple[_Fit, Bools]:
-    """The constants of all channels, and which of them are exact for each output.
+def _fit_channels(channels: _Channels, dense: bool, whole: Bools, fine: int = 0) -> tuple[_Fit, Bools]:
+    """Returns the constants of all channels, and whether they are exact for each output.
 
-    If those of the factor itself are not, slopes beside it are tried.
+    Where the constants of the factor itself are not exact, slopes near it are tried.
     """
     steps = _dense_steps(channels) if dense else _conv_steps(channels)
-    alone, output = _constant(channels, dense)
+    alone, output = _find_constants(channels, dense)
     span = np.maximum(np.subtract(*_relevant(channels, steps)[::-1]), 1)
     fit = _fit(channels, steps, steps.slope, whole, _ways(np.zeros(1, np.int64), fine))
-    good = _good(channels, steps, fit, whole)
-    turn = 1
-    while turn < TURNS:
-        left = np.flatnonzero(~good & ~alone & steps.exact)
-        if not len(left):
+    is_exact = _is_exact(channels, steps, fit, whole)
+    first_try = 1
+    while first_try < TURNS:
+        remaining = np.flatnonzero(~is_exact & ~alone & steps.exact)
+        if not len(remaining):
             break
-        turns = np.arange(turn, min(turn + max(TOGETHER // len(left), 1), TURNS))
-        rows, ways = np.repeat(left, len(turns)), _ways(np.tile(turns, len(left)), fine)
+        tries = np.arange(first_try, min(first_try + max(TOGETHER // len(remaining), 1), TURNS))
+        rows, ways = np.repeat(remaining, len(tries)), _ways(np.tile(tries, len(remaining)), fine)
         slope = steps.slope[rows] * (1 + ways.slope / (1024.0 * span[rows]))
-        some = (_chosen(channels, rows), _chosen(steps, rows))
-        other = _fit(*some, slope, whole[rows], ways)
-        better = _good(*some, other, whole[rows]).reshape(len(left), -1)
-        found = np.flatnonzero(better.any(axis=1))
-        from_row = found * len(turns) + better[found].argmax(axis=1)
+        subset = (_select_channels(channels, rows), _select_channels(steps, rows))
+        candidate = _fit(*subset, slope, whole[rows], ways)
+        candidate_exact = _is_exact(*subset, candidate, whole[rows]).reshape(len(remaining), -1)
+        solved = np.flatnonzero(candidate_exact.any(axis=1))
+        from_row = solved * len(tries) + candidate_exact[solved].argmax(axis=1)
         for name in fit.__dataclass_fields__:
-            getattr(fit, name)[left[found]] = getattr(other, name)[from_row]
-        good[left[found]] = True
-        turn += len(turns)
-    return _with_constants(fit, alone, output, whole), good | alone
+            getattr(fit, name)[remaining[solved]] = getattr(candidate, name)[from_row]
+        is_exact[remaining[solved]] = True
+        first_try += len(tries)
+    return _add_constants(fit, alone, output, whole), is_exact | alone
 
 
-def _ways(turns: Int, fine: int) -> _Ways:
-    """Another way for every turn: bits of the factor, then centres, then shifts, then slopes."""
-    rest, scale = np.divmod(turns, len(SCALES))
+def _ways(tries: Int, fine: int) -> _Ways:
+    """Returns the parameters of each try: it varies bits of the factor, then centres, shifts and slopes."""
+    rest, scale = np.divmod(tries, len(SCALES))
     rest, nth = np.divmod(rest, CENTRES)
-    beside, more = np.divmod(rest, 2)
-    size = ((beside + 1) // 2) ** 2 * np.where(beside % 2, 1, -1)
+    nth_slope, more = np.divmod(rest, 2)
+    size = ((nth_slope + 1) // 2) ** 2 * np.where(nth_slope % 2, 1, -1)
     return _Ways(np.array(SCALES)[scale], more, nth, size, fine)
 
 
-def _chosen(table: _Table, rows: Int) -> _Table:
-    """Some of the channels; fields that are for all of them stay."""
-    one = ("common", "outputs")
+def _select_channels(table: _Table, rows: Int) -> _Table:
+    """Selects some of the channels; fields that are for all channels stay."""
+    shared = ("common", "outputs")
     fields = {name: getattr(table, name) for name in table.__dataclass_fields__}
-    return replace(table, **{name: value[rows] for name, value in fields.items() if name not in one})
+    return replace(table, **{name: value[rows] for name, value in fields.items() if name not in shared})
 
 
 # ---- blocks ------------------------------------------------------------------------------------
@@ -435,7 +436,7 @@ def _chosen(table: _Table, rows: Int) -> _Table:
 class _Groups:
     """The channels that are computed together: groups x 16, -1 for none.
 
-    `whole`: groups whose outputs lie side by side; other groups' alternate with a second group's.
+    `whole`: whether a group's outputs are adjacent; otherwise they alternate with a second group's.
     """
 
     lanes: Int
@@ -443,55 +444,68 @@ class _Groups:
 
 
 def _block(graph: Graph, op: Op, weights: Int, groups: _Groups, packed: bytes) -> bytes:
-    """Head, records of the groups, packed weights. `weights`: channels x taps."""
+    """Packs the head, the records of the groups and the packed weights. `weights`: channels x taps."""
     common, table = channel_table(graph, op)
     channels = _Channels(tuple(common.tolist()), table.astype(np.int32), *sum_ends(table[:, 0], weights))
     whole = np.zeros(len(weights), np.bool_)
     alone = groups.lanes[groups.whole]
     whole[alone[alone >= 0]] = True
-    fit, good = _fitted_groups(channels, op.kind is OpKind.FULLY_CONNECTED, whole, groups)
+    fit, is_exact = _fit_groups(channels, op.kind is OpKind.FULLY_CONNECTED, whole, groups)
     kinds = np.where(groups.whole, 0, OF_PAIR).tolist()
     records = [
-        _record(channels, fit, good, lanes, kind) for lanes, kind in zip(groups.lanes, kinds, strict=True)
+        _record(channels, fit, is_exact, lanes, kind) for lanes, kind in zip(groups.lanes, kinds, strict=True)
     ]
     return words(*channels.common) + b"".join(records) + packed
 
 
-def _fitted_groups(channels: _Channels, dense: bool, whole: Bools, groups: _Groups) -> tuple[_Fit, Bools]:
-    """The constants of all channels, with finer ones for groups that are not exact without."""
-    fit, good = _fitted(channels, dense, whole)
-    left = [lanes[lanes >= 0] for lanes in groups.lanes if not good[lanes[lanes >= 0]].all()]
-    if not left:
-        return fit, good
-    chosen = np.concatenate(left)
-    finer, better = _fitted(_chosen(channels, chosen), dense, whole[chosen], 1)
+def _fit_groups(channels: _Channels, dense: bool, whole: Bools, groups: _Groups) -> tuple[_Fit, Bools]:
+    """Returns the constants of all channels, with `fine` ones for groups that are not exact otherwise."""
+    fit, is_exact = _fit_channels(channels, dense, whole)
+    remaining = [lanes[lanes >= 0] for lanes in groups.lanes if not is_exact[lanes[lanes >= 0]].all()]
+    if not remaining:
+        return fit, is_exact
+    members = np.concatenate(remaining)
+    finer, finer_exact = _fit_channels(_select_channels(channels, members), dense, whole[members], 1)
     first = 0
-    for lanes in left:
-        here = slice(first, first + len(lanes))
-        if better[here].all():
+    for lanes in remaining:
+        part = slice(first, first + len(lanes))
+        if finer_exact[part].all():
             for name in fit.__dataclass_fields__:
-                getattr(fit, name)[lanes] = getattr(finer, name)[here]
-            good[lanes] = True
+                getattr(fit, name)[lanes] = getattr(finer, name)[part]
+            is_exact[lanes] = True
         first += len(lanes)
-    return fit, good
+    return fit, is_exact
 
 
-def _record(channels: _Channels, fit: _Fit, good: Bools, lanes: Int, kind: int) -> bytes:
-    """nn_vpu_record of one group; `kind`: 0 or OF_PAIR."""
+def _record(channels: _Channels, fit: _Fit, is_exact: Bools, lanes: Int, kind: int) -> bytes:
+    """Packs nn_vpu_record of one group; `kind`: 0 or OF_PAIR."""
     used = lanes >= 0
-    own = lanes[used]
-    if not good[own].all():
-        return _scalar_record(channels.table[own], used, kind)
-    mode = kind + WIDE * bool(fit.shift[own].any()) + SIGNED * bool(fit.sign[own].any())
-    mode += FINE * bool(fit.fine[own].any())
-    bias, offset = (channels.bias - fit.centre)[own], fit.offset[own]
-    columns = (bias >> 16, bias, fit.high[own], fit.high_low[own], offset >> 16, offset)
+    channels_of_group = lanes[used]
+    if not is_exact[channels_of_group].all():
+        return _scalar_record(channels.table[channels_of_group], used, kind)
+    mode = (
+        kind
+        + WIDE * bool(fit.shift[channels_of_group].any())
+        + SIGNED * bool(fit.sign[channels_of_group].any())
+    )
+    mode += FINE * bool(fit.fine[channels_of_group].any())
+    bias, offset = (channels.bias - fit.centre)[channels_of_group], fit.offset[channels_of_group]
+    columns = (
+        bias >> 16,
+        bias,
+        fit.high[channels_of_group],
+        fit.high_low[channels_of_group],
+        offset >> 16,
+        offset,
+    )
     table = np.zeros((len(columns), LANES), np.int64)
     table[:, used] = columns
     jumps = np.full(LANES, NO_SIGN)
-    jumps[used] = [14 - round(math.log2(sign)) if sign else NO_SIGN for sign in fit.sign[own].tolist()]
+    jumps[used] = [
+        14 - round(math.log2(sign)) if sign else NO_SIGN for sign in fit.sign[channels_of_group].tolist()
+    ]
     shifts = np.zeros(LANES, np.int64)
-    shifts[used] = 16 * fit.shift[own] + fit.down[own]
+    shifts[used] = 16 * fit.shift[channels_of_group] + fit.down[channels_of_group]
     head = bytes((mode, *bytes(7))) + _bytes(16 * jumps[8:] + jumps[:8] - 128)
     return head + (table & 0xFFFF).astype("<u2").tobytes() + _bytes(shifts - 128)
 
@@ -501,7 +515,7 @@ def _bytes(values: Int) -> bytes:
 
 
 def _scalar_record(table: npt.NDArray[np.int32], used: Bools, kind: int) -> bytes:
-    """nn_vpu_record of a scalar group; `table`: of the lanes that are used."""
+    """Packs nn_vpu_record of a scalar group; `table` has the lanes in `used`."""
     factors = np.zeros((LANES, 4), "<i4")
     factors[used, : table.shape[1]] = table
     bias, multiplier, shift, low = factors.T
@@ -511,7 +525,7 @@ def _scalar_record(table: npt.NDArray[np.int32], used: Bools, kind: int) -> byte
 
 
 def pairs(count: int) -> _Groups:
-    """The even ones of 32 channels, then the odd ones; a rest of up to 16 is one group."""
+    """Returns groups of the even and the odd ones of every 32 channels; up to 16 last ones are one group."""
     groups: list[Int] = []
     for first in range(0, count, PAIR):
         rest = np.arange(first, min(first + PAIR, count))
@@ -523,13 +537,13 @@ def pairs(count: int) -> _Groups:
 
 
 def _rows(weights: npt.NDArray[np.int8], groups: int) -> bytes:
-    """A row of weights for each channel, filled up to a multiple of 4; rows of zeros fill the groups up."""
+    """Packs a row of weights for each channel; rows are padded to a multiple of 4, groups to 16 rows."""
     channels, inputs = weights.shape
     return np.pad(weights, ((0, groups * LANES - channels), (0, -inputs % 4))).tobytes()
 
 
 def _matrix(graph: Graph, op: Op) -> bytes:
-    """The constants of nn_conv2d_s8_vpu and nn_fully_connected_s8_vpu."""
+    """Packs the constants of nn_conv2d_s8_vpu and nn_fully_connected_s8_vpu."""
     weights = filter_weights(graph, op)
     flat = weights.reshape(len(weights), -1)
     groups = pairs(len(flat))
@@ -537,7 +551,7 @@ def _matrix(graph: Graph, op: Op) -> bytes:
 
 
 def channels_of(count: int) -> _Groups:
-    """The groups of a depthwise convolution: the last one has the last 16 channels, if there are 16."""
+    """Returns the groups of a depthwise convolution; the last group has the last 16 channels, if possible."""
     firsts = np.minimum(np.arange(0, count, LANES), max(count - LANES, 0))
     lanes = firsts[:, None] + np.arange(LANES)
     lanes = np.where(lanes < count, lanes, -1)
@@ -545,9 +559,9 @@ def channels_of(count: int) -> _Groups:
 
 
 def _depthwise(graph: Graph, op: Op) -> bytes:
-    """The constants of nn_depthwise_conv2d_s8_vpu: for each group, tap by tap, the weights of its lanes.
+    """Packs the constants of nn_depthwise_conv2d_s8_vpu: for each group, tap by tap, the lanes' weights.
 
-    The kernel reads 16 bytes behind the last tap.
+    The kernel reads 16 bytes after the last tap.
     """
     flat = filter_weights(graph, op)[0].reshape(-1, graph.tensors[op.outputs[0]].shape[3])
     groups = channels_of(flat.shape[1])
@@ -559,34 +573,34 @@ def _depthwise(graph: Graph, op: Op) -> bytes:
 # ---- elementwise: lanes of 16 bits -------------------------------------------------------------
 
 ELEMENT = WORST - 1  # the largest part of a factor
-MOST_FACTOR = 128 * ELEMENT  # of a byte
+MOST_FACTOR = 128 * ELEMENT  # the largest factor of a byte
 MOST_SUM = (1 << 31) - (1 << 20)
 
 
 def _plain(name: str, graph: Graph, op: Op) -> bytes:
-    """The constants of the plain kernel."""
+    """Packs the constants of the plain kernel."""
     return packings(kernels_root() / "reference" / "packing.py")[name](graph, op)
 
 
-def _parts_of(factor: int, unit: int) -> tuple[int, int]:
-    """A factor as a multiple of `unit` and a rest of either sign."""
+def _split_factor(factor: int, unit: int) -> tuple[int, int]:
+    """Splits a factor into a multiple of `unit` and a remainder of either sign."""
     high = (factor + unit // 2) // unit
     return high, factor - high * unit
 
 
 def _can_clamp(low: int, high: int) -> bool:
-    """As nn_vpu_can_clamp, of 256ths."""
+    """Whether the unit can clamp to these limits, as nn_vpu_can_clamp tells for 256ths."""
     down = 0 if high == 127 else 32767 - (256 * high + 255)
     up = 0 if low == -128 else -32767 - 256 * low
     return down <= 32767 and up >= -32767 and up - down >= -32768
 
 
 def _addition(graph: Graph, op: Op) -> bytes:
-    """nn_add_constants and nn_add_lanes."""
+    """Packs nn_add_constants and nn_add_lanes."""
     scales = [quantization(graph, op, t).scale for t in (*op.inputs[:2], op.outputs[0])]
     sign = -1 if op.kind is OpKind.SUB else 1
     limits, form = clamp(graph, op), None
-    if _can_clamp(*limits):  # the form that gives the reference's output for every pair of bytes
+    if _can_clamp(*limits):  # a form with the reference's output for every pair of bytes
         slopes = (scales[0] / scales[2], sign * scales[1] / scales[2])
         first, second = (x.ravel() for x in np.meshgrid(np.arange(-128, 128), np.arange(-128, 128)))
         outputs = add_sub(graph, op, [first, second])[0].astype(np.int64)
@@ -594,21 +608,21 @@ def _addition(graph: Graph, op: Op) -> bytes:
     if form is None:
         return _plain("add", graph, op) + bytes(28)
     shift = form.bits - 8
-    factors = [half for f in form.factors for half in (*_parts_of(f, 128), *_parts_of(f, 256))]
-    own = words(1, form.bias - (1 << shift >> 1), shift) + np.array(factors, "<i2").tobytes()
-    return _plain("add", graph, op) + own
+    factors = [half for f in form.factors for half in (*_split_factor(f, 128), *_split_factor(f, 256))]
+    lanes = words(1, form.bias - (1 << shift >> 1), shift) + np.array(factors, "<i2").tobytes()
+    return _plain("add", graph, op) + lanes
 
 
 # ---- means -------------------------------------------------------------------------------------
 
-MOST_COUNT = 255  # bytes whose sum fits 16 bits
+MOST_COUNT = 255  # bytes whose sum fits in 16 bits
 MOST_MEAN = 8 * ELEMENT  # a factor's largest value
 
 
 def _mean(graph: Graph, op: Op) -> bytes:
-    """nn_mean_constants and nn_mean_lanes."""
+    """Packs nn_mean_constants and nn_mean_lanes."""
     head, count, form = _plain("mean", graph, op), mean_count(graph, op), None
-    if count <= MOST_COUNT:  # the form that gives the reference's output for every possible sum
+    if count <= MOST_COUNT:  # a form with the reference's output for every possible sum
         sum_zero_point, zero_point, multiplier, right = np.frombuffer(head, "<i4").tolist()
         sums = np.arange(-128 * count, 127 * count + 1)
         scaled = multiply_by_quantized_multiplier(sums - sum_zero_point, multiplier, right)
@@ -618,13 +632,13 @@ def _mean(graph: Graph, op: Op) -> bytes:
     if form is None or abs(form.lift // LIFTS) >= 1 << 15:
         return head + bytes(20)
     (factor,), shift = form.factors, form.bits - 8
-    # Equal parts of a factor are added in turns, then its rest: all at most ELEMENT in size.
+    # The factor is applied as equal parts and a remainder, each at most ELEMENT in magnitude.
     times = max(-(-abs(factor) // ELEMENT), 1)
     each = -(-abs(factor) // times) * (1 if factor >= 0 else -1)
     times -= 1
-    # The lanes are rounded by VLSAT, and once more where they become bytes.
-    own = words(1, form.bias - (1 << shift >> 1) - (128 << shift), shift)
-    return head + own + np.array((times, each, factor - times * each, form.lift // LIFTS), "<i2").tobytes()
+    # VLSAT rounds the lanes, and they are rounded again when they become bytes.
+    lanes = words(1, form.bias - (1 << shift >> 1) - (128 << shift), shift)
+    return head + lanes + np.array((times, each, factor - times * each, form.lift // LIFTS), "<i2").tobytes()
 
 
 PACKINGS: dict[str, Packing] = {

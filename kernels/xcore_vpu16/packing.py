@@ -1,7 +1,7 @@
-"""Constants of the vector unit's kernels with records that requantise on 16 bits, and how far these are off.
+"""Packs constants of the vector unit's kernels with records that requantise in 16 bits, and bounds the error.
 
-The blocks are those of the exact family; a group of 16 channels that the unit's multipliers of 16 bits would
-requantise with a larger error than is allowed keeps its exact record.
+The blocks are those of the exact family. A group of 16 channels keeps its exact record if the error of the
+unit's 16-bit multipliers would be too large.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ from buildtool.target.kernels import kernels_root
 
 EXACT = load_packing(kernels_root() / "xcore_vpu" / "packing.py")
 HEAD, RECORD = 16, EXACT.RECORD  # bytes
-ON16 = 8  # of a record's mode, as in nn_vpu_requantise.h
-HALF = 128  # of z: where outputs are the upper bytes, that rounds
-STEPS = 1  # the value is within 0.5 + 0.125 steps of the real one, the reference's within 0.75
+ON16 = 8  # a bit of a record's mode, as in nn_vpu_requantise.h
+HALF = 128  # half an output step in z: it rounds where outputs are the upper bytes
+STEPS = 1  # the unit's error is at most 0.5 + 0.125 output steps, the reference's at most 0.75
 Int = npt.NDArray[np.int64]
 
 
 def lanes_of(op: Op, channels: int) -> tuple[Int, npt.NDArray[np.bool_]]:
-    """The channels of each group, -1 where there is none, and which groups' outputs lie side by side."""
+    """Returns the channels of each group (-1: none), and whether a group's outputs are adjacent."""
     groups = (EXACT.channels_of if op.kind is OpKind.DEPTHWISE_CONV_2D else EXACT.pairs)(channels)
     return groups.lanes, groups.whole
 
 
 def factors_of(graph: Graph, op: Op) -> Factors:
-    """What the unit needs, lane by lane of the groups."""
+    """Returns the unit's parameters for each lane of the groups."""
     weights = np.moveaxis(filter_weights(graph, op), channel_axis(op), 0)
     taps = weights.reshape(len(weights), -1).astype(np.int64)
     zero_point = quantization(graph, op, op.inputs[0]).zero_point
@@ -55,7 +55,7 @@ def factors_of(graph: Graph, op: Op) -> Factors:
 
 
 def bound(graph: Graph, op: Op) -> Bound:
-    """The proven bound of an operator's outputs."""
+    """Returns the proven bound of an operator's error."""
     factors, channels = factors_of(graph, op), len(channel_scales(graph, op))
     lanes = lanes_of(op, channels)[0].reshape(-1)
     rounded = len(set(lanes[factors.rounded].tolist()) - {-1})
@@ -63,7 +63,7 @@ def bound(graph: Graph, op: Op) -> Bound:
 
 
 def _with_records(exact: Packing) -> Packing:
-    """A packing of the exact family, with records of groups that are requantised on 16 bits."""
+    """Returns a packing of the exact family with other records for groups that requantise in 16 bits."""
 
     def pack(graph: Graph, op: Op) -> bytes:
         block, factors = bytearray(exact(graph, op)), factors_of(graph, op)
@@ -79,7 +79,7 @@ def _with_records(exact: Packing) -> Packing:
 
 
 def _record(factors: Factors, lanes: slice, whole: bool) -> bytes:
-    """nn_vpu_record of one group; `whole`: its outputs lie side by side."""
+    """Packs nn_vpu_record of one group; `whole`: its outputs are adjacent."""
     half = 0 if whole else HALF
     start = factors.start[lanes]
     arrays = (start >> 16, start, factors.down[lanes], factors.factor[lanes], factors.bias[lanes] + half)

@@ -1,11 +1,11 @@
-"""Constants for the LX106, laid out as the kernels beside this file read them: by words alone.
+"""Packs constants for the LX106's kernels in this folder, which read only words.
 
-A convolution's block begins with nn_conv_constants and the layer's mode (nn_lx106_head). Inputs are taken as
-x + 128, weights of dense layers and of convolutions as w + 128; the biases here compensate for that, except
-for the terms that depend on the inputs. A layer with a channel whose factor is too extreme for requantisation
-in pieces of a multiplier is "general" and keeps the plain shift. A channel with a constant output, as trained
-networks have them with factors of 2^-30, becomes a bias without weights. Lengths depend on the topology
-alone.
+A convolution's block begins with nn_conv_constants and the layer's mode (nn_lx106_head). Kernels compute with
+x + 128 for inputs, and w + 128 for weights of dense layers and convolutions. The biases compensate for this,
+except for the terms that depend on the inputs. A layer with a channel whose factor is too extreme for the
+requantisation with parts of a multiplier is "general" and keeps the plain shift. A channel with a constant
+output becomes a bias without weights; trained networks have such channels, with factors of 2^-30. A block's
+length depends on the topology alone.
 """
 
 from __future__ import annotations
@@ -28,33 +28,35 @@ from buildtool.graph.types import Graph, Op
 Int = npt.NDArray[np.int64]
 Int8 = npt.NDArray[np.int8]
 PLAIN, ODD, GENERAL = 0, 1, 2  # nn_lx106_mode
-LIMIT = (1 << 20) - 1  # of values, beyond which they are cut off
+LIMIT = (1 << 20) - 1  # larger values are cut off
 STEEPEST, FLATTEST = 1, 11  # exponents whose rounding constants and cut-off values fit
 QUAD = 4  # taps of two channels in two words; outputs of a dense layer in one
-OFFSET = 128  # from signed bytes to natural ones
+OFFSET = 128  # from signed to unsigned bytes
 
 
 def conv_quads(graph: Graph, op: Op) -> bytes:
-    """Blocks of two output channels, two taps of both in a word; missing ones are zeros."""
+    """Packs blocks of two output channels, two taps of both in a word; missing channels are zeros."""
     weights = filter_weights(graph, op)
-    head, kept = _convolution(graph, op, weights.reshape(weights.shape[0], -1), 2)
-    padded = np.pad(kept, ((0, len(kept) % 2), (0, -kept.shape[1] % QUAD)))
+    head, remaining = _convolution(graph, op, weights.reshape(weights.shape[0], -1), 2)
+    padded = np.pad(remaining, ((0, len(remaining) % 2), (0, -remaining.shape[1] % QUAD)))
     natural = (padded.astype(np.int64) + OFFSET).astype(np.uint8)
     return head + np.ascontiguousarray(natural.reshape(-1, 2, natural.shape[1]).transpose(0, 2, 1)).tobytes()
 
 
 def depthwise_words(graph: Graph, op: Op) -> bytes:
-    """All rows of taps of a channel, signed, three of them in a word or seven in two; then the next one's."""
+    """Packs the rows of taps channel by channel: three signed taps in a word, or seven in two words."""
     weights = filter_weights(graph, op)
     flat = np.ascontiguousarray(weights.reshape(-1, weights.shape[3]).T)
     rows, columns = graph.tensors[op.inputs[1]].shape[1:3]
-    head, kept = _convolution(graph, op, flat, 1)
-    filled = QUAD if columns < QUAD else 2 * QUAD
-    return head + np.pad(kept.reshape(-1, rows, columns), ((0, 0), (0, 0), (0, filled - columns))).tobytes()
+    head, remaining = _convolution(graph, op, flat, 1)
+    width = QUAD if columns < QUAD else 2 * QUAD
+    return (
+        head + np.pad(remaining.reshape(-1, rows, columns), ((0, 0), (0, 0), (0, width - columns))).tobytes()
+    )
 
 
 def dense_quads(graph: Graph, op: Op) -> bytes:
-    """nn_dense_channel of each output, then blocks of four outputs, input by input."""
+    """Packs nn_dense_channel of each output, then blocks of four outputs, input by input."""
     weights = filter_weights(graph, op)
     head, table = channel_table(graph, op)
     table[:, 0] -= OFFSET * weights.sum(axis=1, dtype=np.int64)
@@ -69,7 +71,7 @@ def _low_words(table: Int) -> bytes:
 
 
 def _convolution(graph: Graph, op: Op, weights: Int8, tile: int) -> tuple[bytes, Int8]:
-    """nn_lx106_head with nn_lx106_channel of each channel, up to a multiple of `tile`; the weights left."""
+    """Returns nn_lx106_head with channels padded to `tile`, and the weights; constant channels have 0s."""
     head, table = channel_table(graph, op)
     table, weights = without_weights(head, table, weights)
     bias, multiplier, shift = table.T

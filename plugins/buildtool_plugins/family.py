@@ -1,4 +1,4 @@
-"""What every target family that comes with buildtool has in common: its boards and kernels, by folders."""
+"""The base class of the target families that come with buildtool: boards and kernels are in folders."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ from buildtool.target.types import Board
 
 
 class Family:
-    """See buildtool.target.plugin.TargetPlugin; `root` is the family's folder, `kernels` its kernel families.
+    """See buildtool.target.plugin.TargetPlugin.
 
-    `portable`: those of them that every core can run; `toolchains`: those it knows, the preferred one first.
+    `root`: the family's folder.
+    `kernels`: its kernel families; `portable`: those of them that every core can run.
+    `toolchains`: their names, the preferred one first.
     """
 
     interface = INTERFACE
@@ -26,18 +28,18 @@ class Family:
     toolchains: tuple[str, ...]
 
     def board_files(self) -> tuple[Path, ...]:
-        """The .toml files of the boards it knows."""
+        """The .toml files of its boards."""
         return tuple(sorted((self.root / "boards").glob("*.toml")))
 
     def kernel_families(self) -> tuple[KernelFolder, ...]:
-        """The kernels that it offers."""
+        """The folders of its kernels."""
         return tuple(KernelFolder(kernels_root() / name, name in self.portable) for name in self.kernels)
 
     def find_toolchains(self, board: Board, name: str) -> Sequence[str]:
-        """The toolchains that build for a board; ToolError where `name` ("": any) is none of them."""
-        known = [t for t in board.toolchains or self.toolchains if t in self.toolchains]
-        chosen = name or next(iter(known), self.toolchains[0])
-        if chosen not in known:
-            hint = did_you_mean(chosen, known)
-            raise ToolError(f"board '{board.name}' has no toolchain '{chosen}'", hint=hint)
-        return known
+        """Returns the toolchains of a board; raises ToolError where `name` ("": any) is not one of them."""
+        names = [t for t in board.toolchains or self.toolchains if t in self.toolchains]
+        selected = name or next(iter(names), self.toolchains[0])
+        if selected not in names:
+            hint = did_you_mean(selected, names)
+            raise ToolError(f"board '{board.name}' has no toolchain '{selected}'", hint=hint)
+        return names

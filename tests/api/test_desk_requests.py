@@ -63,9 +63,9 @@ def test_a_board_may_bring_its_own_driver_and_clock(tmp_path):
         'base = 0x40004800\nclock_hz = 8000000\nbaud = 9600\nsettings = ["A=1"]',
     )
     file.write_text(f'extends = "nucleo-f412zg"\n[uart]\ndriver = "mine.c"\n{keys}\n')
-    request = {"kind": "describe", "board": str(file), "wire": "serial"}
-    with pytest.raises(TargetError, match=r"uart.driver: nothing is called '.*mine.c'"):
-        handle(request)
+    asked = {"kind": "describe", "board": str(file), "wire": "serial"}
+    with pytest.raises(TargetError, match=r"uart.driver: there is no '.*mine.c'"):
+        handle(asked)
     (tmp_path / "mine.c").touch()
     flags = handle(request)["tools"]["cflags"]
     assert {"-DWIRE_BAUD=9600u", "-DA=1", "-DCHIP_START", "-DCHIP_CLOCK_HZ=100000000u"} <= set(flags)

@@ -281,7 +281,7 @@ def test_a_library_is_part_of_the_target(kind):
     assert with_library != plain
     with pytest.raises(UsageError, match="it has no effect"):
         handle({"kind": "sizes", "board": "cortex-m4", "elf": "/data/x.elf", "cmsis_nn": LIBRARY})
-    with pytest.raises(UsageError, match="can use no library 'cmsis_nn'"):
+    with pytest.raises(UsageError, match="cannot use a library 'cmsis_nn'"):
         handle({"kind": "plan", "model": NET, "board": "host", "cmsis_nn": LIBRARY})
 
 

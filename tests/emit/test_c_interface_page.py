@@ -1,4 +1,4 @@
-"""Each program on the page of the C interface compiles without a warning and gives the reference's bytes."""
+"""Each program on the page of the C interface compiles without a warning and prints the reference's bytes."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ from buildtool.zoo import graph as build_graph
 
 PAGE = (ROOT / "docs/c-interface.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"(?ms)^```(c|cpp)\n(.*?)^```$", PAGE)
-# name, board, options: one that is given its input, one that asks for it, one whose weights are loaded, one
-# whose arena is in two memories, neither of which holds all of it
+# name, board, options: the application writes the input; the network asks for its rows; weights are loaded;
+# the arena is in two memories, and neither can hold all of it
 NETWORKS = (
     ("wake", "host", ()),
     ("seen", "host", ("--image", "stream", "--objective", "ram")),
     ("slow", "slow.toml", ()),
     ("twin", "twin.toml", ("--arena-in", "ram,fast")),
-    ("heard", "host", ()),  # the same with its image in a state: a row an invoke
+    ("heard", "host", ()),  # the same with its input image in a state, one row per invoke
 )
 STRICT = ("-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-pedantic", "-Werror", "-O1")
 
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the networks' library, their headers and drivers."""
+    """Makes a folder with a library of the networks, their headers and the drivers."""
     folder, session = tmp_path_factory.mktemp("page"), Session()
     (folder / "slow.toml").write_text(SLOW_WEIGHTS)
     (folder / "twin.toml").write_text(twin(9200, 1024))
@@ -44,8 +44,8 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     whole = rewrite(build_graph("ds_cnn"))
     Path(models["heard"]).write_bytes(write_model(by_rows(whole, -128)))
     for name, board, options in NETWORKS:
-        known = str(folder / board) if board.endswith(".toml") else board
-        words = ("build", models.get(name, "ds_cnn"), "--board", known, "--name", name, *options)
+        board_name = str(folder / board) if board.endswith(".toml") else board
+        words = ("build", models.get(name, "ds_cnn"), "--board", board_name, "--name", name, *options)
         assert run([*words, "--bundle", "--out", str(folder / "nets")], session) == 0
     shutil.copytree(Path(__file__).with_name("page"), folder, dirs_exist_ok=True)
     gcc = needs_tool("gcc")
@@ -69,9 +69,9 @@ def test_every_program_of_the_page_gives_the_references_bytes(library: Path) -> 
         source.write_text(text)
         words = [*folders, source, library / "drivers.o", library / "libnn.a", "-o", program]
         subprocess.run([needs_tool(compiler), standard, *STRICT, *words], check=True)
-        done = subprocess.run([program], capture_output=True, text=True, check=False)
-        assert done.returncode == 0, text
-        assert re.findall(SHOWS, done.stdout) == [scores()] * text.count("show("), text
+        process = subprocess.run([program], capture_output=True, text=True, check=False)
+        assert process.returncode == 0, text
+        assert re.findall(SHOWS, process.stdout) == [scores()] * text.count("show("), text
 
 
 def test_the_page_has_its_programs() -> None:

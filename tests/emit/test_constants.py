@@ -1,4 +1,4 @@
-"""The catalogues' lengths of constants are those of the packed blocks, for every kernel."""
+"""The lengths of constants in the catalogues equal those of the packed blocks, for every kernel."""
 
 import pytest
 import recurrentnets
@@ -27,16 +27,16 @@ KERNELS = for_core(ALL, Core("any", "any", (), threads=2))
 
 
 def check(graph: Graph, op: Op) -> set[str]:
-    """Compares both lengths for every kernel of any family that serves the operator; their packings."""
-    known = features(graph, op)
-    serving = [k for k in KERNELS if k.op == op.kind and k.packer and evaluate(k.when, known)]
+    """Compares both lengths for every kernel that serves the operator; returns the kernels' packings."""
+    values = features(graph, op)
+    serving = [k for k in KERNELS if k.op == op.kind and k.packer and evaluate(k.when, values)]
     for kernel in serving:
         block = packings(kernel.packer)[kernel.packing](graph, op)
         rounded = len(block) + -len(block) % 16
-        assert constants_bytes(kernel, graph, op) == rounded, (kernel.name, known)
+        assert constants_bytes(kernel, graph, op) == rounded, (kernel.name, values)
         channel = channel_bytes(kernel, graph, op)
         if channel is not None:
-            count = -(-known["cout"] // channel.unit) * channel.unit
+            count = -(-values["cout"] // channel.unit) * channel.unit
             assert count % channel.group == 0 or channel.group == channel.unit
             parts = (n * count for n in (channel.factors, channel.weights))
             apart = sum(n + -n % HEAD for n in parts) + HEAD + channel.tail
@@ -46,30 +46,30 @@ def check(graph: Graph, op: Op) -> set[str]:
 
 @pytest.mark.slow
 def test_lengths_are_those_of_the_packed_blocks():
-    seen: set[str] = set()
+    packing_names: set[str] = set()
     for strategy in (*windowed.values(), means(), depthwise_rows()):
 
         @EXAMPLES
         @given(case=strategy)
         def run(case: Case) -> None:
-            seen.update(check(case.graph, case.op))
+            packing_names.update(check(case.graph, case.op))
 
         run()
-    for case in (  # what strategies seldom draw: rows of five to eight taps, 3x3 and means of many channels
+    for case in (  # strategies seldom draw these: rows of five to eight taps, 3x3, means of many channels
         widecases.depthwise((3, 12), 20, kernel=(1, 5)),
         widecases.depthwise((5, 6), 8, kernel=(3, 3)),
         unary(OpKind.MEAN, MeanAttrs((1, 2), True), (1, 4, 4, 16), 0, out=(1, 1, 1, 16)),
     ):
-        seen.update(check(case.graph, case.op))
-    for batch in (1, 2):  # what has no strategy: constant padding
+        packing_names.update(check(case.graph, case.op))
+    for batch in (1, 2):  # constant padding has no strategy
         graph = rewrite(every_operator(0, batch))
         for op in graph.ops:
-            seen.update(check(graph, op))
-    # the sums of a residual network have channels in fours
+            packing_names.update(check(graph, op))
+    # sums in a residual network have a multiple of four channels
     for graph in map(rewrite, (recurrentnets.every_part(), recurrentnets.keyword_svdf(), built("resnet8"))):
         for op in graph.ops:
-            seen.update(check(graph, op))
-    assert seen == {name for each in CATALOGUES.values() for name in each.packings}
+            packing_names.update(check(graph, op))
+    assert packing_names == {name for each in CATALOGUES.values() for name in each.packings}
     for folder in FOLDERS:
         if CATALOGUES[folder.name].packings:
             assert set(packings(folder / "packing.py")) == set(CATALOGUES[folder.name].packings)

@@ -1,4 +1,4 @@
-"""What is written into C: names and comments of models, whatever is in them, and lines that are too long."""
+"""Text in emitted C: names and comments from models with any content, and lines that are too long."""
 
 import re
 import subprocess
@@ -72,11 +72,11 @@ def test_any_text_makes_a_safe_comment(text):
 @_quick
 @given(_text)
 def test_any_text_makes_an_identifier(text):
-    made = identifier(text)
-    assert re.fullmatch(r"[a-z][a-z0-9_]*", made)
-    assert len(made) <= 60
-    assert not made.startswith("nn_")
-    assert identifier(made) == made
+    word = identifier(text)
+    assert re.fullmatch(r"[a-z][a-z0-9_]*", word)
+    assert len(word) <= 60
+    assert not word.startswith("nn_")
+    assert identifier(word) == word
 
 
 def test_harmless_text_stays_as_it_is():
@@ -86,7 +86,7 @@ def test_harmless_text_stays_as_it_is():
 
 @pytest.mark.parametrize("name", ["string", "stdio", "float", "assert", "harness_net", "ucontext", "nn_view"])
 def test_no_network_takes_the_name_of_a_header(name):
-    """<net>.h stands in the include path before the C library's headers."""
+    """<net>.h precedes the C library's headers in the include path."""
     assert identifier(name) == f"net_{name}"
 
 
@@ -97,7 +97,7 @@ def test_shapes():
 
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
 def test_compilers_agree_that_the_comments_are_harmless(compiler, tmp_path):
-    """Trigraphs are on with -std=c99; a line that went on would swallow the declaration below it."""
+    """Trigraphs are on with -std=c99. A continued comment would hide the declaration below it."""
     lines = []
     for number, text in enumerate(HOSTILE):
         lines += [
@@ -112,8 +112,8 @@ def test_compilers_agree_that_the_comments_are_harmless(compiler, tmp_path):
     source.write_text("\n".join(lines) + ";\n}\n")
     warnings = [w for w in WARNINGS if w != "-pedantic"]  # allows // in C99 with every compiler
     command = [needs_tool(compiler), *warnings, "-Wcomment", "-Wtrigraphs", "-fsyntax-only", str(source)]
-    made = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert made.returncode == 0, made.stderr
+    process = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert process.returncode == 0, process.stderr
 
 
 # ---- lines ------------------------------------------------------------------------------------------
@@ -139,10 +139,10 @@ def test_a_broken_line_fits_and_says_the_same(line, indent):
 def test_clang_format_would_break_the_lines_alike(tmp_path):
     program = needs_tool("clang-format")
     text = "void f(void) {\n" + "\n".join(indent_lines(LONG)) + "\n}\n"
-    done = subprocess.run(
+    process = subprocess.run(
         [program, f"--style=file:{STYLE}"], input=text, capture_output=True, text=True, check=True
     )
-    assert done.stdout == text
+    assert process.stdout == text
 
 
 def test_numbers_fill_lines():

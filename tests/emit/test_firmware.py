@@ -1,4 +1,4 @@
-"""The emitted interface, called from C: what it refuses, and how networks share memory."""
+"""The emitted interface, called from C: its errors, and networks that share memory."""
 
 import re
 import struct
@@ -17,7 +17,7 @@ DRIVER = Path(__file__).with_name("driver.c")
 
 
 def first_network():
-    """Two inputs, two outputs."""
+    """A network with two inputs and two outputs."""
     net = NetBuilder(11)
     x, y = net.input((1, 6, 5, 4)), net.input((1, 6, 5, 4))
     z = net.elementwise(OpKind.ADD, net.conv(x, 4, kernel=(3, 3), same=True), y)
@@ -31,7 +31,7 @@ def second_network():
     return net.graph([net.dense(net.flatten(net.conv(net.input((1, 9, 9, 2)), 6, kernel=(3, 3))), 5)])
 
 
-# of nn_status
+# Values of nn_status.
 OK, ARENA, IMAGE, VERSION, LAYOUT, CRC, NOT_INITIALISED = range(7)
 
 
@@ -41,8 +41,8 @@ def jobs():
 
 
 @pytest.fixture(scope="module")
-def said(jobs, tmp_path_factory):
-    """What the driver prints, by name; it runs under sanitizers."""
+def printed(jobs, tmp_path_factory):
+    """The values that the driver prints, by name. It runs under sanitizers."""
     program = build(jobs, tmp_path_factory.mktemp("driver"), FLAGS, DRIVER.read_text())
     return dict(line.split("=") for line in execute(program).splitlines())
 
@@ -67,36 +67,36 @@ STATUSES = {
 
 
 @pytest.mark.parametrize("status", STATUSES)
-def test_init_tells_what_is_wrong(said, status):
+def test_init_tells_what_is_wrong(printed, status):
     for name in STATUSES[status].split():
-        assert int(said[name]) == status, name
+        assert int(printed[name]) == status, name
 
 
-def test_every_altered_field_of_a_sealed_header_is_refused(said):
-    """But the sequence, in which an update counts: any number is right there."""
-    accepted = {int(name.split("_")[-1]): int(n) for name, n in said.items() if "accepted_at" in name}
+def test_every_altered_field_of_a_sealed_header_is_refused(printed):
+    """Except for the sequence number, which counts updates and may have any value."""
+    accepted = {int(name.split("_")[-1]): int(n) for name, n in printed.items() if "accepted_at" in name}
     assert accepted == {place: 36 if place == 28 else 0 for place in range(0, 60, 4)}
 
 
 @pytest.mark.parametrize(
-    ("what", "said_of_it"),
+    ("what", "names"),
     [
         ("before_init", {"input_before_init", "output_before_init", "quantization_before_init"}),
-        ("flipped_bits", {"flipped_bits_accepted"}),  # of the payload
-        ("places", {"places_out_of_range", "places_outside_arena"}),  # of inputs and outputs
+        ("flipped_bits", {"flipped_bits_accepted"}),  # in the payload
+        ("places", {"places_out_of_range", "places_outside_arena"}),  # inputs and outputs
     ],
 )
-def test_nothing_else_is_given_or_taken(said, what, said_of_it):
-    assert {name for name in said if what in name} - {"invoke_before_init"} == said_of_it
-    assert {said[name] for name in said_of_it} == {"0"}
+def test_nothing_else_is_given_or_taken(printed, what, names):
+    assert {name for name in printed if what in name} - {"invoke_before_init"} == names
+    assert {printed[name] for name in names} == {"0"}
 
 
-def test_a_refused_network_does_not_run(said):
-    assert "ran_after_refusal" not in said
+def test_a_refused_network_does_not_run(printed):
+    assert "ran_after_refusal" not in printed
 
 
-def test_quantisation_in_the_image_equals_the_macros(said):
-    assert [said[name] for name in said if name.endswith("_equal")] == ["1"] * 5
+def test_quantisation_in_the_image_equals_the_macros(printed):
+    assert [printed[name] for name in printed if name.endswith("_equal")] == ["1"] * 5
 
 
 def _filled(job, steps):
@@ -106,22 +106,22 @@ def _filled(job, steps):
     ]
 
 
-def test_networks_that_share_an_arena_take_turns(said, jobs):
+def test_networks_that_share_an_arena_take_turns(printed, jobs):
     first, second = jobs
     values = reference.execute(first.graph, _filled(first, (7, 29)))
     dense, pooled = (values[t].tobytes().hex() for t in first.graph.outputs)
     (other,) = (reference.execute(second.graph, _filled(second, (13,)))[t] for t in second.graph.outputs)
     for suffix in ("", "_again", "_hooked", "_unhooked"):
-        assert said[f"first_dense{suffix}"] == dense
-        assert said[f"first_pooled{suffix}"] == pooled
-    assert said["second"] == said["second_again"] == other.tobytes().hex()
+        assert printed[f"first_dense{suffix}"] == dense
+        assert printed[f"first_pooled{suffix}"] == pooled
+    assert printed["second"] == printed["second_again"] == other.tobytes().hex()
     assert len({dense, pooled, other.tobytes().hex()}) == 3
 
 
-def test_the_hook_runs_between_regions(said, jobs):
-    assert int(said["yields"]) == len(jobs[0].plan.regions) - 1 > 2
-    assert said["yields_of_the_other"] == "0"
-    assert said["yields_without_hook"] == said["yields"]
+def test_the_hook_runs_between_regions(printed, jobs):
+    assert int(printed["yields"]) == len(jobs[0].plan.regions) - 1 > 2
+    assert printed["yields_of_the_other"] == "0"
+    assert printed["yields_without_hook"] == printed["yields"]
 
 
 def test_the_quantisation_header_has_the_file_s_scales(jobs):

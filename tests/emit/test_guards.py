@@ -1,8 +1,8 @@
-"""Calls from inside an invoke are refused, a row source can end one, and the next one is exact again.
+"""Calls from inside an invoke are refused, a row source can end an invoke, and the next invoke is exact.
 
-One program of networks of every form (given their inputs or asking for rows, in one step and row by row, with
-state, with weights that a loader brings, in two memories) runs under sanitizers. Each of them is called back
-wherever it calls back, and there everything is tried that would take its memory or its sources away.
+One program with networks of every form runs under sanitizers: with inputs in memory or row by row, in one
+step or streamed, with state, with loaded weights, in two memories. Every callback of every network tries all
+calls that would change the network's memory or sources.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from buildtool.zoo.drawn import NetBuilder
 
 
 def chain(seed: int) -> Graph:
-    """Convolutions, of an image of twelve rows."""
+    """A network of convolutions, for an input image of twelve rows."""
     net = NetBuilder(seed)
     x = net.conv(net.input((1, 12, 10, 3)), 8, kernel=(3, 3), stride=(2, 2), same=True)
     x = net.conv(net.conv(x, 12, kernel=(3, 3), same=True), 6)
@@ -36,7 +36,7 @@ def chain(seed: int) -> Graph:
 
 
 def remembering(seed: int) -> Graph:
-    """The same, and the rows that it made in the invoke before."""
+    """The same network, with rows of the previous invoke in a state."""
     net = NetBuilder(seed)
     x = net.conv(net.input((1, 12, 10, 3)), 8, kernel=(3, 3), stride=(2, 2), same=True)
     x = net.conv(ring(net, x, 10), 4, kernel=(3, 3), stride=(2, 2))
@@ -44,7 +44,7 @@ def remembering(seed: int) -> Graph:
 
 
 def pair(seed: int) -> Graph:
-    """Two inputs, two outputs."""
+    """A network with two inputs and two outputs."""
     net = NetBuilder(seed)
     x, y = net.input((1, 6, 5, 4)), net.input((1, 6, 5, 4))
     z = net.elementwise(OpKind.ADD, net.conv(x, 4, kernel=(3, 3), same=True), y)
@@ -52,7 +52,7 @@ def pair(seed: int) -> Graph:
 
 
 def made(name: str, graph: Graph, board: str, **options: object) -> Job:
-    """A network as the job of a native program, which nobody gives inputs."""
+    """Returns a network as a job of a native program, without inputs."""
     graph, target = rewrite(graph), load_target(board)
     if board.endswith("twin.toml"):
         target = dataclasses.replace(target, board=with_arena_in(target.board, "ram,fast"))
@@ -67,7 +67,7 @@ def jobs(tmp_path_factory: pytest.TempPathFactory) -> list[Job]:
     (folder / "slow.toml").write_text(SLOW_WEIGHTS)
     (folder / "twin.toml").write_text(twin(1400, 2048))
     rows = {"image": "stream", "objective": "ram"}
-    found = [
+    all_jobs = [
         made("given", pair(1), "host"),
         made("rows", chain(2), "host", **rows),
         made("whole", chain(3), "host", image="stream"),
@@ -76,16 +76,16 @@ def jobs(tmp_path_factory: pytest.TempPathFactory) -> list[Job]:
         made("late", chain(6), str(folder / "slow.toml"), image="stream"),
         made("twin", chain(7), str(folder / "twin.toml"), image="stream"),
     ]
-    plans = {job.sources.net: job.plan for job in found}
+    plans = {job.sources.net: job.plan for job in all_jobs}
     assert any(region.is_streamed for region in plans["rows"].regions)
     assert not plans["whole"].regions[0].is_streamed
     assert plans["state"].states and plans["slow"].loads and plans["late"].loads
     assert len(plans["twin"].arenas) == 2
-    return found
+    return all_jobs
 
 
 def networks(jobs: list[Job]) -> str:
-    """The C of the networks' memory, and of a table of them."""
+    """Returns C for the networks' memory, and for a table of the networks."""
     parts, table = [], []
     for job in jobs:
         net, macro = job.sources.net, job.sources.net.upper()
@@ -98,7 +98,7 @@ def networks(jobs: list[Job]) -> str:
         )
         by_rows = job.plan.image == "stream"
         has = {"reset": job.plan.states, "set_row_source": by_rows, "set_loader": job.plan.loads}
-        functions = [f"{net}_{name}" if there else "NULL" for name, there in has.items()]
+        functions = [f"{net}_{name}" if has_function else "NULL" for name, has_function in has.items()]
         sizes = [
             "(const uint32_t[]){" + "".join(f"{macro}_{word}{i}_BYTES, " for i in range(len(tensors))) + "0}"
             for word, tensors in (("INPUT", job.graph.inputs), ("OUTPUT", job.graph.outputs))
@@ -115,8 +115,8 @@ def test_a_network_at_work_is_guarded_and_can_be_ended(jobs: list[Job], tmp_path
     (tmp_path / "src").mkdir()
     (tmp_path / "src" / "networks.inc").write_text(networks(jobs))
     main = Path(__file__).with_name("guards.c").read_text()
-    said = execute(build(jobs, tmp_path, FLAGS, main)).splitlines()
-    outputs = {name: [int(n) for n in values] for name, *values in map(str.split, said)}
+    lines = execute(build(jobs, tmp_path, FLAGS, main)).splitlines()
+    outputs = {name: [int(n) for n in values] for name, *values in map(str.split, lines)}
     assert list(outputs) == [job.sources.net for job in jobs]
     for job in jobs:
         if not job.graph.states:

@@ -1,4 +1,4 @@
-"""The weight image: its header, its checksum, and what its layout's digest depends on."""
+"""The weight image: its header, its checksum, and the digest of its layout."""
 
 import dataclasses
 import hashlib
@@ -69,7 +69,7 @@ def test_the_payload_starts_with_the_interface_s_quantisation():
     tensors = [graph.tensors[t] for t in (*graph.inputs, *graph.outputs)]
     for number, tensor in enumerate(tensors):
         scale, zero_point = struct.unpack_from("<fi", image.data, HEADER_BYTES + 8 * number)
-        quant = tensor.quant or Quantization((1.0,), (0,))  # of places, which are integers
+        quant = tensor.quant or Quantization((1.0,), (0,))  # for indices, which are integers
         assert (np.float32(quant.scale), quant.zero_point) == (scale, zero_point)
 
 
@@ -81,7 +81,7 @@ def test_blocks_are_aligned_apart_and_inside():
 
 
 def test_the_layout_is_known_without_the_weights(monkeypatch):
-    """What a plan needs to know of sizes: nothing is packed for it."""
+    """A plan needs only the sizes of constants, so nothing is packed for it."""
     for board in ("cortex-m4", "cortex-m55", "qemu-virt-rv32", "qemu-virt-rv32v", "host"):
         target, graph = load_target(board), rewrite(every_operator())
         kernels = target.named(plan(graph, target).kernels)
@@ -134,7 +134,7 @@ def test_another_topology_has_another_layout(other):
 
 
 def test_a_topology_is_told_apart_even_where_every_block_lies_alike():
-    """Padding at the other side: no constant and no size changes."""
+    """Padding on the other side changes no constant and no size."""
 
     def padded(top, bottom):
         net = NetBuilder(0)
@@ -151,7 +151,7 @@ def test_another_packing_has_another_layout():
     graph, target = rewrite(small()), load_target("host")
     kernels = target.named(plan(graph, target).kernels)
     first = next(i for i, kernel in enumerate(kernels) if kernel and kernel.op == "CONV_2D")
-    # the same sizes under two names: only the layout may tell
+    # the same sizes under two names differ only in the layout
     one, two = (
         weight_image(
             graph,
@@ -165,10 +165,10 @@ def test_another_packing_has_another_layout():
 
 def test_the_emitted_c_holds_the_image_s_layout():
     graph = rewrite(small())
-    made = emit(graph, plan(graph, TARGET), TARGET, "net")
-    assert "image_kind = NET_IMAGE_KIND;" in made.files["net.c"].decode()
-    assert "{NET_LAYOUT, NET_PAYLOAD_BYTES, NET_INPUTS, NET_OUTPUTS}" in made.files["net.h"].decode()
-    values = made.files["net.h"].decode().split("#define NET_LAYOUT")[1].split("{")[1].split("}")[0]
-    assert bytes(map(int, values.split(","))) == made.image.layout
-    assert made.files["net_weights.bin"] == made.image.data
-    assert hashlib.sha256(made.image.layout).digest() != hashlib.sha256(bytes(16)).digest()
+    sources = emit(graph, plan(graph, TARGET), TARGET, "net")
+    assert "image_kind = NET_IMAGE_KIND;" in sources.files["net.c"].decode()
+    assert "{NET_LAYOUT, NET_PAYLOAD_BYTES, NET_INPUTS, NET_OUTPUTS}" in sources.files["net.h"].decode()
+    values = sources.files["net.h"].decode().split("#define NET_LAYOUT")[1].split("{")[1].split("}")[0]
+    assert bytes(map(int, values.split(","))) == sources.image.layout
+    assert sources.files["net_weights.bin"] == sources.image.data
+    assert hashlib.sha256(sources.image.layout).digest() != hashlib.sha256(bytes(16)).digest()

@@ -1,4 +1,4 @@
-"""Linear forms in the place of roundings: what is found is proved, and what is not linear is not found."""
+"""Linear forms in place of roundings: forms equal their table, and tables that are not linear have none."""
 
 import numpy as np
 from hypothesis import given, settings
@@ -14,9 +14,9 @@ LIMITS = (-128, 127)
 def test_a_form_gives_the_table_and_no_other(slope, offset, at):
     x = np.arange(-128, 128)
     table = np.clip((slope * x + offset) // 1000, *LIMITS)
-    found = linear_form((x,), table, (slope / 1000,), LIMITS, 1 << 22, (1 << 31) - 1)
-    assert found is not None
-    np.testing.assert_array_equal(found.outputs((x,), None, *LIMITS), table)
+    form = linear_form((x,), table, (slope / 1000,), LIMITS, 1 << 22, (1 << 31) - 1)
+    assert form is not None
+    np.testing.assert_array_equal(form.outputs((x,), None, *LIMITS), table)
     bent = table.copy()
     bent[at] += 3 if bent[at] < 100 else -3
     assert linear_form((x,), bent, (slope / 1000,), LIMITS, 1 << 22, (1 << 31) - 1) is None
@@ -29,6 +29,6 @@ def test_halves_away_from_zero_after_a_first_rounding_need_a_lift():
     sides = np.where(x >= 0, 1, -1)
     arguments = ((x,), table, (0.1,), LIMITS, 1 << 18, (1 << 31) - 1)
     assert linear_form(*arguments) is None
-    found = linear_form(*arguments, sides)
-    assert found is not None and found.lift > 0
-    np.testing.assert_array_equal(found.outputs((x,), sides, *LIMITS), table)
+    form = linear_form(*arguments, sides)
+    assert form is not None and form.lift > 0
+    np.testing.assert_array_equal(form.outputs((x,), sides, *LIMITS), table)

@@ -1,4 +1,4 @@
-"""The constants' layout: fixed by the topology, aligned, refused where the kernels could not use it."""
+"""The layout of constants: it depends on the topology alone, is aligned, and must suit the kernels."""
 
 import dataclasses
 
@@ -27,27 +27,27 @@ from buildtool.target.catalogue import select
 
 EXAMPLES = settings(max_examples=60, derandomize=True, deadline=None, database=None)
 HEAD, CHANNEL = 32, 16  # bytes of nn_riscv_head and nn_riscv_channel
-GENERAL = 2  # of nn_riscv_mode
-MODE = 4  # word of nn_riscv_head and nn_rvv_head
-PLAINLY = slice(4, 6)  # words of nn_dsp_head: the channels [first, end) that are computed plainly
+GENERAL = 2  # a value of nn_riscv_mode
+MODE = 4  # the mode's word in nn_riscv_head and nn_rvv_head
+PLAINLY = slice(4, 6)  # words of nn_dsp_head: the channels [first, end) with plain arithmetic
 RISCV = ("qemu-virt-rv32", "qemu-virt-rv32v")
-# Scale and bias of a channel whose output cannot change, or not outside what is computed fast.
+# Scale and bias of a channel that needs no plain arithmetic, such as one whose output cannot change.
 TAME = (
     (2.0**-9, 0),
-    (2.0**-38, (1 << 30) + 1),  # as training leaves a channel that is of no use
+    (2.0**-38, (1 << 30) + 1),  # as in a channel that training has made useless
     (2.0**-38, -(1 << 30) - 1),
-    (2.0**-9, (1 << 30) + 1),  # saturated whatever comes in
+    (2.0**-9, (1 << 30) + 1),  # saturated for any input
 )
 
 
 def block(board, case):
-    """The packed constants as words, and the kernel that reads them."""
+    """Returns the packed constants as words, and the kernel that reads them."""
     variant = select(load_target(board), case.graph, case.op)
     return np.frombuffer(pack(case.graph, case.op, variant), "<i4"), variant
 
 
 def retrained(case, rng):
-    """The same topology with any other constants."""
+    """Returns the same topology with random constants."""
     tensors = list(case.graph.tensors)
     for place in case.op.inputs[1:]:
         if place >= 0:
@@ -72,7 +72,7 @@ def test_the_length_depends_on_the_topology_alone(board, case, seed):
 @settings(max_examples=25, derandomize=True, deadline=None)
 @given(data=st.data())
 def test_a_block_is_as_long_as_the_topology_says(kind, data):
-    """One scale for all filters is one factor for all channels."""
+    """Also with one scale for all filters, which gives one factor for all channels."""
     case = data.draw(windowed[kind])
     block = pack(case.graph, case.op, catalogue()[case.op.kind])
     other = retrained(case, np.random.default_rng(0))
@@ -85,7 +85,7 @@ def test_a_block_is_as_long_as_the_topology_says(kind, data):
 
 
 def with_first_channel(case, *, scale, bias):
-    """`case` with another scale and bias of output channel 0, and tame ones elsewhere."""
+    """Returns `case` with this scale and bias for output channel 0, and tame ones for the others."""
     tensors = list(case.graph.tensors)
     index, place = case.op.inputs[1:3]
     shape = tensors[index].shape
@@ -113,14 +113,14 @@ def test_a_channel_whose_output_cannot_change_needs_no_plain_arithmetic(case):
             first, end = words[PLAINLY].tolist()
             assert first == 0
             return end > 0
-        # strides that no kernel of the family has fall to others
+        # kernels of other families compute strides that this family does not have
         return words[MODE] == GENERAL if variant.sources[0].startswith("riscv") else scale > 1
 
     for board in ("cortex-m4", *RISCV):
         for scale, bias in TAME:
             assert not plain(board, scale, bias), (board, scale, bias)
         assert plain(board, 2.5, 0)  # a factor above 1
-    assert plain("cortex-m4", 1.5, 0)  # one above 1/2
+    assert plain("cortex-m4", 1.5, 0)  # a factor above 1/2
 
 
 @EXAMPLES
@@ -135,8 +135,8 @@ def test_a_row_of_weights_has_three_five_or_seven(case):
     weights = packed[HEAD + CHANNEL * channels :][: channels * kh * width].reshape(channels, kh, width)
     assert not weights[:, :, kw:].any()
     tensor = case.graph.tensors[case.op.inputs[1]].data
-    kept = weights[:, :, :kw].any(axis=(1, 2))  # others became biases
-    np.testing.assert_array_equal(weights[kept, :, :kw], tensor[0].transpose(2, 0, 1)[kept])
+    has_weights = weights[:, :, :kw].any(axis=(1, 2))  # the others are now biases
+    np.testing.assert_array_equal(weights[has_weights, :, :kw], tensor[0].transpose(2, 0, 1)[has_weights])
 
 
 def test_a_packing_that_the_family_has_not_names_the_close_one():

@@ -1,4 +1,4 @@
-"""Training changes the weight image, and nothing that is compiled: not even a comment."""
+"""Training changes the weight image, but no file that is compiled, not even in a comment."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ ZOO = {name: name for name in ("ds_cnn", "resnet8")} | {
 }
 STREAM = {"image": "stream", "objective": "ram"}
 CASES = [("ds_cnn", {}), ("resnet8", {}), ("mobilenet", STREAM), ("every operator", {})]
-# What training may change. The description of the arena names the tensors, the header is for those who
-# want constants and know that they change.
+# Files that training may change. The description of the arena has the tensors' names; the header of
+# quantisation macros is optional.
 CHANGED = {"net_weights.bin", "net_quantization.h", "net_arena.json"}
 
 
@@ -43,7 +43,7 @@ def test_other_weights_scales_and_names_change_the_image_alone(name, mode, tmp_p
     before, after = (files(write_model(g), tmp_path, mode) for g in (graph, twin))
     assert {name for name in before if before[name] != after[name]} == CHANGED
     assert len(before["net_weights.bin"]) == len(after["net_weights.bin"])
-    names = [_names(found["net_arena.json"]) for found in (before, after)]
+    names = [_names(emitted["net_arena.json"]) for emitted in (before, after)]
     assert names[0] != names[1]
     assert all(name.startswith("retrained/") for name in names[1])
 
@@ -53,7 +53,7 @@ def _names(arena: bytes) -> list[str]:
 
 
 def test_the_twin_changes_all_that_training_changes() -> None:
-    """Otherwise the test above would show little."""
+    """Otherwise the test above would prove little."""
     graph = read_model(build("ds_cnn"))
     twin: Graph = read_model(retrained_model(build("ds_cnn")))
     for before, after in zip(graph.tensors, twin.tensors, strict=True):
@@ -61,5 +61,5 @@ def test_the_twin_changes_all_that_training_changes() -> None:
         assert before.quant is not None and after.quant is not None
         if before.is_constant:
             assert (before.data != after.data).mean() > 0.9
-        if before.quant.scales != (1 / 256,):  # the softmax's, which TFLite fixes
+        if before.quant.scales != (1 / 256,):  # TFLite fixes the softmax's scale
             assert before.quant.scales != after.quant.scales

@@ -1,4 +1,4 @@
-"""Emitted files: no warning from any compiler, nothing of this machine, the same every time."""
+"""Emitted files: no compiler warns about them, they do not depend on this machine, they are reproducible."""
 
 import dataclasses
 import functools
@@ -38,7 +38,7 @@ NETWORKS = ("ds_cnn", "resnet8", "mobilenetv2:size=32,alpha=0.35,classes=10")
 
 
 def compiled(compiler, folder, *words):
-    """What a compiler makes of a file's syntax."""
+    """Runs a compiler that only checks the syntax."""
     command = [needs_tool(compiler), *words, "-fsyntax-only", *INCLUDES, f"-I{folder}"]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
@@ -60,7 +60,7 @@ def one_operator():
 
 @functools.cache
 def three_networks():
-    """The C files of three networks by name, and what their users may write."""
+    """Returns the C files of three networks by name, and an application's C file for each."""
     graphs = {"every": every_operator(), "batched": every_operator(1, 2), "one": one_operator()}
     files = {}
     for name, graph in graphs.items():
@@ -77,8 +77,8 @@ def test_emitted_c_compiles_without_a_warning(build_name, tmp_path):
     sources = sorted(str(path) for path in tmp_path.glob("*.c"))
     assert len(sources) == 6
     for extra in ((), ("-DNN_TRACE",)):
-        done = compiled(compiler, tmp_path, *flags, *WARNINGS, *extra, "-O1", *sources)
-        assert done.returncode == 0, done.stderr
+        process = compiled(compiler, tmp_path, *flags, *WARNINGS, *extra, "-O1", *sources)
+        assert process.returncode == 0, process.stderr
 
 
 USER = """\
@@ -107,8 +107,8 @@ nn_status run(int again) {
 
 
 def test_an_arena_that_is_too_small_does_not_compile(tmp_path):
-    made = emitted(one_operator())
-    write_files(made.files, tmp_path)
+    sources = emitted(one_operator())
+    write_files(sources.files, tmp_path)
     text = '#include "net.h"\nstatic char arena[NET_ARENA_BYTES - 1];\nNET_CHECK_ARENA(arena);\n'
     for number, standard in enumerate(("-std=c99", "-std=c11")):
         for compiler in ("gcc", "clang"):
@@ -127,15 +127,15 @@ def test_the_header_serves_cpp(tmp_path):
         "int main() { return every_init(arena, sizeof arena, every_weights) + every_invoke(); }\n"
     )
     words = ("-x", "c++", "-std=c++11", "-nostdinc++", "-Wall", "-Wextra", "-Werror")
-    done = compiled("clang", tmp_path, *words, str(source))
-    assert done.returncode == 0, done.stderr
+    process = compiled("clang", tmp_path, *words, str(source))
+    assert process.returncode == 0, process.stderr
 
 
 def streamed(spec):
     graph = rewrite(read_model(build(spec)))
-    made = make_plan(graph, TARGET, PlanOptions(objective="ram", image="stream"))
-    assert any(region.is_streamed for region in made.regions)
-    return emit(graph, made, TARGET, "net")
+    new_plan = make_plan(graph, TARGET, PlanOptions(objective="ram", image="stream"))
+    assert any(region.is_streamed for region in new_plan.regions)
+    return emit(graph, new_plan, TARGET, "net")
 
 
 STREAMED_USER = """\
@@ -163,16 +163,16 @@ int main(void) {
 
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
 def test_a_streamed_image_has_no_place_to_write_to(compiler, tmp_path):
-    """What would be NULL is not declared: a program that asks for it does not compile."""
+    """The function would return NULL, so it is not declared: a program that calls it does not compile."""
     write_files(streamed("ds_cnn").files, tmp_path)
-    done = {}
+    processes = {}
     for name, line in (("rows", ""), ("whole", "net_input(0)[0] = 1;")):
         source = tmp_path / f"{name}.c"
         source.write_text(STREAMED_USER.replace("WRITE", line))
-        done[name] = compiled(compiler, tmp_path, *WARNINGS, str(source))
-    assert done["rows"].returncode == 0, done["rows"].stderr
-    assert done["whole"].returncode != 0
-    assert "net_input" in done["whole"].stderr
+        processes[name] = compiled(compiler, tmp_path, *WARNINGS, str(source))
+    assert processes["rows"].returncode == 0, processes["rows"].stderr
+    assert processes["whole"].returncode != 0
+    assert "net_input" in processes["whole"].stderr
     assert "net_input(" not in (tmp_path / "net.c").read_text()
 
 
@@ -180,19 +180,19 @@ def test_a_streamed_image_has_no_place_to_write_to(compiler, tmp_path):
 @pytest.mark.parametrize("spec", ["every operator", *NETWORKS])
 def test_clang_format_has_nothing_to_change(spec, how, tmp_path):
     program = needs_tool("clang-format")
-    made = emitted(every_operator(1, 2), "every") if spec == "every operator" else how(spec)
+    sources = emitted(every_operator(1, 2), "every") if spec == "every operator" else how(spec)
     (tmp_path / ".clang-format").write_bytes((ROOT / ".clang-format").read_bytes())
-    write_files(made.files, tmp_path)
-    files = [str(tmp_path / name) for name in made.files if name.endswith((".c", ".h"))]
-    done = subprocess.run(
+    write_files(sources.files, tmp_path)
+    files = [str(tmp_path / name) for name in sources.files if name.endswith((".c", ".h"))]
+    process = subprocess.run(
         [program, "--dry-run", "--Werror", *files], capture_output=True, text=True, check=False
     )
-    assert done.returncode == 0, done.stderr
+    assert process.returncode == 0, process.stderr
 
 
 @pytest.mark.parametrize("spec", ["ds_cnn", "mobilenetv2:size=32,alpha=0.35,classes=10"])
 def test_retrained_weights_change_no_c(spec):
-    """The same topology, other weights: what is compiled stays, so nothing is compiled."""
+    """For other weights with the same topology, nothing has to be compiled again."""
     one = zoo(spec).files
     two = zoo(spec + (",seed=7" if ":" in spec else ":seed=7")).files
     assert one.keys() == two.keys()
@@ -230,10 +230,10 @@ def test_no_set_or_hash_order_gets_into_a_file():
         "files = {**emit(graph, made, target, 'net').files, 'plan': to_bytes(made)}\n"
         "print([(n, hashlib.sha256(d).hexdigest()) for n, d in files.items()])\n"
     )
-    said = set()
+    outputs = set()
     for seed in ("0", "4242"):
         environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(ROOT)}
-        done = subprocess.run(
+        process = subprocess.run(
             [sys.executable, "-c", script],
             cwd=ROOT,
             env=environment,
@@ -241,26 +241,26 @@ def test_no_set_or_hash_order_gets_into_a_file():
             text=True,
             check=True,
         )
-        said.add(done.stdout)
-    assert len(said) == 1
+        outputs.add(process.stdout)
+    assert len(outputs) == 1
 
 
 def test_hostile_tensor_names_stay_inside_their_comments(tmp_path):
     graph = every_operator()
     evil = "*/ int evil; ??/ /* \\"
     tensors = tuple(dataclasses.replace(t, name=evil + "\n#error") for t in graph.tensors)
-    made = emitted(dataclasses.replace(graph, tensors=tensors), "evil*/")
-    write_files(made.files, tmp_path)
-    assert made.net == "evil"
+    sources = emitted(dataclasses.replace(graph, tensors=tensors), "evil*/")
+    write_files(sources.files, tmp_path)
+    assert sources.net == "evil"
     for compiler in ("gcc", "clang"):
-        done = compiled(compiler, tmp_path, *WARNINGS, str(tmp_path / "evil.c"))
-        assert done.returncode == 0, done.stderr
+        process = compiled(compiler, tmp_path, *WARNINGS, str(tmp_path / "evil.c"))
+        assert process.returncode == 0, process.stderr
 
 
 def test_a_network_defines_no_name_but_its_own(tmp_path):
-    """Any number of networks link into one image: all else is static."""
-    made = emitted(every_operator(), "every")
-    write_files(made.files, tmp_path)
+    """Any number of networks can be linked into one firmware image: all other names are static."""
+    sources = emitted(every_operator(), "every")
+    write_files(sources.files, tmp_path)
     nm = needs_tool("nm")
     for source in ("every.c", "every_weights.S"):
         command = [needs_tool("gcc"), "-c", *INCLUDES, source, "-o", f"{source}.o"]
@@ -288,8 +288,8 @@ def test_channels_of_a_state_are_padded_row_by_row():
 
 def test_the_header_says_in_which_order_an_input_is_wanted():
     graph = rewrite(read_model(write_model(channel_moves())))
-    made = front(graph, TARGET, Settings(image="stream")).plan(0)
-    header = emit(graph, made, TARGET, "moves").files["moves.h"]
+    streamed_plan = front(graph, TARGET, Settings(image="stream")).plan(0)
+    header = emit(graph, streamed_plan, TARGET, "moves").files["moves.h"]
     assert b"#define MOVES_INPUT0_SHAPE {1, 19, 17, 3}" in header
     assert b"#define MOVES_INPUT0_ORDER {0, 2, 3, 1}" in header
     assert b"1x3x19x17" in header

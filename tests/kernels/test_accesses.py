@@ -1,8 +1,8 @@
-"""Every load and store of the families' kernels, as the emulator sees them: none beside what was given.
+"""The emulator records every load and store of the families' kernels: all lie in the call's own memory.
 
-Inputs are whole tensors, rings of rows, windows of columns and channels of wider tensors; outputs lie there,
-too, and over inputs. A load behind a tensor's end gives a right result as long as memory is there: only this
-shows it.
+Inputs are whole tensors, ring buffers of rows, windows of columns and channels of wider tensors. Outputs lie
+in such places, too, and over inputs. A load after a tensor's end gives a right result as long as memory is
+there; only these tests find it.
 """
 
 import functools
@@ -40,7 +40,7 @@ Range = tuple[int, int]
 
 @dataclass
 class Touched:
-    """What one call loaded and stored: [first, end) of its memory, and addresses outside of it."""
+    """The loads and stores of one call: [first, end) in its memory, and addresses outside of it."""
 
     loads: list[Range] = field(default_factory=list)
     stores: list[Range] = field(default_factory=list)
@@ -50,17 +50,17 @@ class Touched:
 
 @dataclass(frozen=True)
 class Image:
-    """Where things lie in a linked image, by address."""
+    """The addresses of a firmware image's parts."""
 
-    memory: Range  # of the driver: where a call's memory is copied to
-    arguments: Range  # which the driver loads between the markers
-    constant: tuple[Range, ...]  # sections that nothing writes to
+    memory: Range  # the driver's copy of a call's memory
+    arguments: Range  # the arguments, which the driver loads between the markers
+    constant: tuple[Range, ...]  # read-only sections
     variable: tuple[Range, ...]
 
 
 @functools.cache
 def image_of(path: Path) -> Image:
-    """What the ELF file says."""
+    """Reads the addresses from an ELF file."""
     with path.open("rb") as file:
         elf = ELFFile(file)
         table = elf.get_section_by_name(".symtab")
@@ -69,17 +69,17 @@ def image_of(path: Path) -> Image:
             for name in ("memory", "argument")
             for symbol in table.get_symbol_by_name(name)
         }
-        kept = [s for s in elf.iter_sections() if s["sh_flags"] & SH_FLAGS.SHF_ALLOC and s["sh_size"]]
-        kept = [s for s in kept if "stack" not in s.name]
+        sections = [s for s in elf.iter_sections() if s["sh_flags"] & SH_FLAGS.SHF_ALLOC and s["sh_size"]]
+        sections = [s for s in sections if "stack" not in s.name]
         parts: tuple[list[Range], list[Range]] = ([], [])
-        for section in kept:
+        for section in sections:
             writable = bool(section["sh_flags"] & SH_FLAGS.SHF_WRITE)
             parts[writable].append((section["sh_addr"], section["sh_addr"] + section["sh_size"]))
     return Image(places["memory"], places["argument"], tuple(parts[False]), tuple(parts[True]))
 
 
 def traced(firmware: Firmware, calls: Sequence[Call]) -> tuple[list[Done], list[Touched]]:
-    """Runs the calls; what each left, and what each touched."""
+    """Runs the calls; returns the memory after each call, and its loads and stores."""
     board, elf = load_board(firmware.board), firmware.image()
     image = image_of(elf)
     blocks, cases = firmware.cases(calls)
@@ -88,37 +88,41 @@ def traced(firmware: Firmware, calls: Sequence[Call]) -> tuple[list[Done], list[
     watched = f"memory={image.memory[0]}:{image.memory[1] - image.memory[0]}"
     line = runner.with_plugin(runner.command(board, elf), plugin, [watched])
     files, _ = run_program(line, request, what="the traced calls", links=(plugin,))
-    seen = _parsed(files[counting.OUTPUT].decode("ascii"))
-    assert len(seen) == sum(call.repeats for call in calls)
-    return results_of(files["results.bin"], blocks), seen
+    accesses = _parsed(files[counting.OUTPUT].decode("ascii"))
+    assert len(accesses) == sum(call.repeats for call in calls)
+    return results_of(files["results.bin"], blocks), accesses
 
 
 def _parsed(text: str) -> list[Touched]:
-    seen: list[Touched] = []
+    accesses: list[Touched] = []
     for line in text.splitlines():
         *what, first, end = line.split(" ") if line != "call" else ("call", "", "")
         if what == ["call"]:
-            seen.append(Touched())
+            accesses.append(Touched())
             continue
-        getattr(seen[-1], "_".join(what) + "s").append((int(first), int(end)))
-    return seen
+        getattr(accesses[-1], "_".join(what) + "s").append((int(first), int(end)))
+    return accesses
 
 
-def unseen(seen: Touched, done: Done) -> int:
-    """Bytes that the call changed and no store was seen of: 0 unless the emulator keeps stores to itself."""
-    stores = _joined(seen.stores)
+def unseen(accesses: Touched, done: Done) -> int:
+    """Counts bytes that the call changed without a recorded store; 0 unless the emulator misses stores."""
+    stores = _joined(accesses.stores)
     return sum(not any(first <= int(at) < end for first, end in stores) for at in done.changed())
 
 
-def strange(seen: Touched, given: Sequence[Range], writable: Sequence[Range], image: Image) -> list[str]:
-    """What a call may not have touched, in words; of its memory it may load `given` and store `writable`."""
-    pieces = _joined(given)
-    found = [f"loads {r}" for r in _beyond(seen.loads, pieces)]
-    found += [f"stores {r}" for r in _beyond(seen.stores, _joined(writable))]
-    stores = [r for r in seen.outside_stores if any(_meet(r, s) for s in (*image.constant, *image.variable))]
-    loads = [r for r in seen.outside_loads if any(_meet(r, s) for s in image.variable)]
+def strange(
+    accesses: Touched, loadable: Sequence[Range], writable: Sequence[Range], image: Image
+) -> list[str]:
+    """Describes forbidden accesses of a call; in its memory it may load `loadable` and store `writable`."""
+    pieces = _joined(loadable)
+    messages = [f"loads {r}" for r in _beyond(accesses.loads, pieces)]
+    messages += [f"stores {r}" for r in _beyond(accesses.stores, _joined(writable))]
+    stores = [
+        r for r in accesses.outside_stores if any(_meet(r, s) for s in (*image.constant, *image.variable))
+    ]
+    loads = [r for r in accesses.outside_loads if any(_meet(r, s) for s in image.variable)]
     loads = [r for r in loads if not _within(r, image.arguments)]
-    return found + [f"stores at {r[0]:#x}" for r in stores] + [f"loads at {r[0]:#x}" for r in loads]
+    return messages + [f"stores at {r[0]:#x}" for r in stores] + [f"loads at {r[0]:#x}" for r in loads]
 
 
 def _joined(ranges: Sequence[Range]) -> list[Range]:
@@ -132,7 +136,7 @@ def _joined(ranges: Sequence[Range]) -> list[Range]:
 
 
 def _beyond(ranges: Sequence[Range], allowed: Sequence[Range]) -> list[Range]:
-    """Those that lie in none of the allowed ones."""
+    """Returns the ranges that do not lie in an allowed one."""
     return [r for r in ranges if not any(_within(r, a) for a in allowed)]
 
 
@@ -145,17 +149,17 @@ def _meet(a: Range, b: Range) -> bool:
 
 
 def check_accesses(recorder):
-    """Runs all calls with every load and store seen; AssertionError if one is where nothing was put."""
+    """Runs all calls and records loads and stores; asserts that all are in the call's own data."""
     firmware = recorder.firmware("")
     calls = [r.call for r in recorder.recorded]
-    done, seen = traced(firmware, calls)
+    results, accesses = traced(firmware, calls)
     image = image_of(firmware.image())
     wrong = []
-    for r, left, touched in zip(recorder.recorded, done, seen, strict=True):
-        written = (r.place.offset, r.place.offset + len(r.wanted))
-        words = [trouble] if (trouble := trouble_of(r, left)) else []
-        words += strange(touched, r.call.memory.pieces, (written, r.scratch), image)
-        words += ["stores that nobody saw"] if unseen(touched, left) else []
+    for r, result, touched in zip(recorder.recorded, results, accesses, strict=True):
+        output = (r.place.offset, r.place.offset + len(r.wanted))
+        words = [trouble] if (trouble := trouble_of(r, result)) else []
+        words += strange(touched, r.call.memory.pieces, (output, r.scratch), image)
+        words += ["stores without a record"] if unseen(touched, result) else []
         wrong += [f"{r.note}: {', '.join(words[:4])}"] if words else []
     assert not wrong, f"{len(wrong)} of {len(calls)} calls:\n" + "\n".join(wrong[:8])
 
@@ -174,20 +178,20 @@ WIDE_CONVOLUTIONS = (
 
 
 def wide_graphs():
-    """One-operator networks of int16, with inputs."""
+    """Yields int16 networks of one operator."""
     for seed, options in enumerate(WIDE_CONVOLUTIONS):
-        net, given = WideNetBuilder(seed), dict(options)
-        x = net.input((1, *given.pop("image")))
-        yield net.graph([net.conv(x, given.pop("filters"), **given)])
+        net, rest = WideNetBuilder(seed), dict(options)
+        x = net.input((1, *rest.pop("image")))
+        yield net.graph([net.conv(x, rest.pop("filters"), **rest)])
     for seed, (inputs, outputs) in enumerate(((13, 7), (32, 5))):
         net = WideNetBuilder(seed)
         yield net.graph([net.dense(net.input((2, inputs)), outputs)])
 
 
 def mean_cases():
-    found = []
-    collect(means(), 12, lambda case: found.append((case.graph, list(case.inputs))))
-    return found
+    cases = []
+    collect(means(), 12, lambda case: cases.append((case.graph, list(case.inputs))))
+    return cases
 
 
 def recurrent_cases():
@@ -202,11 +206,11 @@ def wide_cases():
         yield graph, [rng.integers(-32768, 32768, shape).astype(np.int16)]
 
 
-# ---- copies of lines, as SLICE and CONCATENATION make them, given nothing but the lines ------------------
+# ---- copies of lines for SLICE and CONCATENATION; a call may access only the lines ------------------------
 #
-# Between the lines that a call reads, and between those that it writes, lies noise that it may not touch.
+# Between the lines that a call reads, and between those that it writes, lies noise that it may not access.
 
-# Of channels: one vector, two, words behind fours, words alone, odd ones; a row; a box within; every other.
+# Channels: one vector, two vectors, vectors and words, words, odd counts; a row; a box; every second channel.
 SLICES = (
     ((1, 2, 3, 48), (0, 0, 0, 16), (1, 2, 3, 16), (1, 1, 1, 1)),
     ((1, 2, 3, 48), (0, 0, 0, 4), (1, 2, 3, 32), (1, 1, 1, 1)),
@@ -221,7 +225,7 @@ JOINED = ((16, 32), (48, 20, 4), (7, 13))  # channels
 
 
 def line_calls(target):
-    """One call a copy, of tensors that begin at words and of some that do not."""
+    """Yields one call per copy, for tensors that are aligned to words, and for others."""
     for shift, graph in [(shift, graph) for shift in (0, 1) for graph in line_graphs()]:
         op = graph.ops[0]
         for copy in copies(graph, op):
@@ -239,8 +243,8 @@ def line_graphs():
 
 def moving(kind, attrs, shapes, out):
     tensors = [activation_tensor(f"x{i}", shape, 0.5, 3) for i, shape in enumerate(shapes)]
-    made = case(kind, attrs, tensors, [], activation_tensor("y", out, 0.5, 3), [])
-    return made.graph
+    new_case = case(kind, attrs, tensors, [], activation_tensor("y", out, 0.5, 3), [])
+    return new_case.graph
 
 
 def line_call(kernel, copy, shift):
@@ -250,16 +254,16 @@ def line_call(kernel, copy, shift):
     lines = copy.in_stride[-1] == copy.out_stride[-1] == 1
     data = np.random.default_rng(rank).integers(0, 256, int(np.prod(copy.size)), np.uint8).tobytes()
     read = put_lines(memory, data, shift, starts_of(copy.size, copy.in_stride, copy.in_offset, lines))
-    noise = bytes(byte ^ 255 for byte in data)  # each byte differs from what is to come
-    written = put_lines(memory, noise, shift, starts_of(copy.size, copy.out_stride, copy.out_offset, lines))
-    count = len(data) // len(written)
-    call = Call(kernel.symbol, (geometry, Address(read[0][0]), Address(written[0][0])), memory)
-    wanted = tuple(data[i : i + count] for i in range(0, len(data), count))
-    return WholeCall(kernel, call, written, (0, 0), wanted)
+    noise = bytes(byte ^ 255 for byte in data)  # each byte differs from the result
+    outputs = put_lines(memory, noise, shift, starts_of(copy.size, copy.out_stride, copy.out_offset, lines))
+    count = len(data) // len(outputs)
+    call = Call(kernel.symbol, (geometry, Address(read[0][0]), Address(outputs[0][0])), memory)
+    expected = tuple(data[i : i + count] for i in range(0, len(data), count))
+    return WholeCall(kernel, call, outputs, (0, 0), expected)
 
 
 def starts_of(size, strides, offset, lines):
-    """Where in its tensor each line begins, ascending; without `lines` each element is one."""
+    """Returns where each line begins in its tensor, ascending; without `lines`, where each element does."""
     outer = len(size) - lines
     return [
         offset + sum(i * s for i, s in zip(index, strides, strict=False))
@@ -268,7 +272,7 @@ def starts_of(size, strides, offset, lines):
 
 
 def put_lines(memory, data, shift, starts):
-    """Lays out lines of a tensor that begins `shift` bytes behind a multiple of 16; [first, end) of each."""
+    """Puts the lines of a tensor that begins at a multiple of 16 plus `shift`; returns their [first, end)."""
     count, end, places = len(data) // len(starts), -shift, []
     memory.put(b"")
     for i, start in enumerate(starts):
@@ -283,37 +287,37 @@ def put_lines(memory, data, shift, starts):
 
 @functools.cache
 def whole_calls(family):
-    """Calls of kernels that take whole tensors, or lines of them, or int16."""
+    """Returns calls of kernels for whole tensors, for lines of them, and for int16."""
     target = load_target(BOARDS[family])
-    made = [
+    calls = [
         whole_call(target, graph, inputs, seed)
         for seed, (graph, inputs) in enumerate([*mean_cases(), *recurrent_cases(), *wide_cases()])
     ]
-    made += line_calls(target)
-    return [call for call in made if call.kernel.sources[0].startswith(family + "/")]
+    calls += line_calls(target)
+    return [call for call in calls if call.kernel.sources[0].startswith(family + "/")]
 
 
 def rare_cases():
-    """What random cases seldom are: large kernels, one row of taps, wide groups and pools, one channel."""
+    """Yields cases that are rare at random: large kernels, one row of taps, wide groups and pools."""
     for size, step in itertools.product((3, 5, 7), (1, 2)):
         yield depthwise((size, 2 * size + 3), 9, (size, size), (step, step), pad=size // 2)
     yield depthwise((3, 5), 13, (2, 3), (1, 2))
     for taps in (5, 6, 7, 8):
         yield depthwise((2, 11), 21, (1, taps), pad=taps // 2)
     yield conv((4, 7), 36, 54, (2, 3), groups=3)
-    yield conv((4, 8), 80, 28, stride=(2, 2), groups=4, right=2)  # one-column windows of padding alone
+    yield conv((4, 8), 80, 28, stride=(2, 2), groups=4, right=2)  # one-column windows with only padding
     for kind in (OpKind.AVERAGE_POOL_2D, OpKind.MAX_POOL_2D):
         yield pool(kind, (3, 3), 21)
     for classes in (1, 10, 35):
         yield softmax((1, 2), classes)
-    yield softmax((1, 1), 600, scale=1e-4)  # so even that every probability vanishes
+    yield softmax((1, 1), 600, scale=1e-4)  # inputs so equal that every probability becomes 0
     values = BYTES[:255].reshape(1, 1, 255, 1)
     yield unary(OpKind.RELU, Attrs(), values.shape, values, scales=(0.05, 0.05), points=(3, 3))
 
 
 @functools.cache
 def windowed_calls(family):
-    """Calls of kernels of int8 in every placement; of the LX106 only where its tools are."""
+    """Records calls of int8 kernels in every placement; for the LX106 only where its tools are installed."""
     with recording(family) as recorder:
         for kind in STRATEGIES:
             record(recorder, STRATEGIES[kind], 8)
@@ -333,20 +337,20 @@ def test_nothing_but_what_a_call_was_given_is_touched(family):
 @families
 def test_the_same_of_kernels_of_whole_tensors_and_of_int16(family):
     firmware, calls = windowed_calls(family).firmware(""), whole_calls(family)
-    done, seen = traced(firmware, [made.call for made in calls])
-    for made, left, touched in zip(calls, done, seen, strict=True):
-        assert made.left(left) == made.wanted, made.kernel.name
-        assert unseen(touched, left) == 0, made.kernel.name
-        writable = (*made.written, made.scratch)
-        assert strange(touched, made.call.memory.pieces, writable, image_of(firmware.image())) == [], (
-            made.kernel.name
+    results, accesses = traced(firmware, [whole.call for whole in calls])
+    for whole, result, touched in zip(calls, results, accesses, strict=True):
+        assert whole.left(result) == whole.wanted, whole.kernel.name
+        assert unseen(touched, result) == 0, whole.kernel.name
+        writable = (*whole.written, whole.scratch)
+        assert strange(touched, whole.call.memory.pieces, writable, image_of(firmware.image())) == [], (
+            whole.kernel.name
         )
 
 
 @families
 def test_every_kernel_of_the_family_is_called(family):
     recorder = windowed_calls(family)
-    called = {*recorder.kernels, *(made.kernel.name for made in whole_calls(family))}
+    called = {*recorder.kernels, *(whole.kernel.name for whole in whole_calls(family))}
     kernels = [v for v in recorder.target.kernels if v.sources[0].startswith(family + "/")]
     assert {(v.symbol, v.packing) for v in kernels} == {
         (v.symbol, v.packing) for v in kernels if v.name in called
@@ -355,20 +359,20 @@ def test_every_kernel_of_the_family_is_called(family):
 
 @families
 def test_an_access_beside_what_was_given_is_seen(family):
-    """One call of each kernel: without one of the things that it loads, or the last byte that it stores."""
+    """One call of each kernel, without permission for one piece that it loads, or its last stored byte."""
     recorder = windowed_calls(family)
     firmware = recorder.firmware("")
     image = image_of(firmware.image())
     by_size = sorted(recorder.recorded, key=lambda r: r.call.memory.pieces[-1])
-    one_each = [*{r.note.split()[0]: r for r in by_size}.values()]  # large: none meets padding alone
+    one_each = [*{r.note.split()[0]: r for r in by_size}.values()]  # large ones do not have only padding
     assert len(one_each) == len(recorder.kernels)
-    _, seen = traced(firmware, [r.call for r in one_each])
-    for r, touched in zip(one_each, seen, strict=True):
-        given, written = r.call.memory.pieces, (r.place.offset, r.place.offset + len(r.wanted))
-        assert strange(touched, given, (written, r.scratch), image) == [], r.note
-        assert strange(touched, given, ((written[0], written[1] - 1), r.scratch), image) != [], r.note
-        for piece in given:
-            if piece[0] < piece[1] and not piece[0] <= written[0] < piece[1] and piece != r.scratch:
-                others = [other for other in given if other != piece]
-                found = strange(touched, others, (written, r.scratch), image)
-                assert any(what.startswith("loads") for what in found), (r.note, piece)
+    _, accesses = traced(firmware, [r.call for r in one_each])
+    for r, touched in zip(one_each, accesses, strict=True):
+        loadable, output = r.call.memory.pieces, (r.place.offset, r.place.offset + len(r.wanted))
+        assert strange(touched, loadable, (output, r.scratch), image) == [], r.note
+        assert strange(touched, loadable, ((output[0], output[1] - 1), r.scratch), image) != [], r.note
+        for piece in loadable:
+            if piece[0] < piece[1] and not piece[0] <= output[0] < piece[1] and piece != r.scratch:
+                others = [other for other in loadable if other != piece]
+                messages = strange(touched, others, (output, r.scratch), image)
+                assert any(what.startswith("loads") for what in messages), (r.note, piece)

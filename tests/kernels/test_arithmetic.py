@@ -1,4 +1,4 @@
-"""The C arithmetic equals TFLite's at every sign, shift and extreme, not only where networks go."""
+"""The C arithmetic equals TFLite's for every sign, shift and extreme, not only for values in networks."""
 
 from ctypes import POINTER, c_int32, c_size_t
 
@@ -41,23 +41,23 @@ MULTIPLIERS = (0, 1, 2**30, 2**30 + 1, 2**31 - 1, -1, -(2**30), 1 - 2**31)
 
 
 def sums(rng, count):
-    """int32 of any size, small ones, and the ends of the range."""
+    """Draws int32 values: any, small ones, and the ends of the range."""
     wild, small = rng.integers(-(2**31), 2**31, count), rng.integers(-2000, 2001, count)
     return np.choose(rng.integers(0, 5, count), [wild, wild, small, small, rng.choice(EDGES, count)])
 
 
 @pytest.fixture(scope="module")
 def shim(tmp_path_factory):
-    """Functions of arrays of the same length."""
+    """The functions of the library, for arrays of the same length."""
     source = tmp_path_factory.mktemp("shim") / "shim.c"
     source.write_text(SHIM)
     library = compile_library([source])
 
     def function(name):
         def call(*arrays):
-            given = [np.ascontiguousarray(array, np.int32) for array in np.broadcast_arrays(*arrays)]
-            result = np.empty_like(given[0])
-            pointers = [array.ctypes.data_as(POINTER(c_int32)) for array in (*given, result)]
+            inputs = [np.ascontiguousarray(array, np.int32) for array in np.broadcast_arrays(*arrays)]
+            result = np.empty_like(inputs[0])
+            pointers = [array.ctypes.data_as(POINTER(c_int32)) for array in (*inputs, result)]
             getattr(library, name)(c_size_t(result.size), *pointers)
             return result
 
@@ -67,33 +67,35 @@ def shim(tmp_path_factory):
 
 
 def test_requantisation(shim):
-    """Extremes with each other at every shift, and a hundred thousand random triples."""
+    """All combinations of extremes at every shift, and a hundred thousand random triples."""
     rng, count = np.random.default_rng(1), 100_000
     grid = np.meshgrid(EDGES, MULTIPLIERS, np.arange(-31, 31))
     multipliers = rng.integers(2**30, 2**31, count) * rng.choice([-1, 1], count)
     multipliers = np.where(rng.random(count) < 0.2, rng.integers(0, 2**31, count), multipliers)
     random = (sums(rng, count), multipliers, rng.integers(-31, 31, count))
     value, multiplier, shift = (np.append(a, b) for a, b in zip(grid, random, strict=True))
-    wanted = multiply_by_quantized_multiplier(value, multiplier, shift)
-    np.testing.assert_array_equal(shim["requantise"](value, multiplier, shift), wanted)
+    expected = multiply_by_quantized_multiplier(value, multiplier, shift)
+    np.testing.assert_array_equal(shim["requantise"](value, multiplier, shift), expected)
 
 
 def rounded(product):
-    """To the nearest integers, halves away from zero."""
+    """Rounds to the nearest integers, halves away from zero."""
     whole = np.floor(abs(product))
     return np.copysign(whole + (abs(product) - whole >= 0.5), product)
 
 
 def test_a_dense_layer_rounds_as_doubles_do(shim):
-    """Random sums at random factors; for each factor also those on either side of a step."""
+    """Random sums with random factors, and for each factor the sums on both sides of a step."""
     rng = np.random.default_rng(2)
     for real in 2.0 ** rng.uniform(-31, 8, 400):
         multiplier, low, shift = dense_multiplier(float(real))
         edges = np.round((np.arange(-256, 256) + 0.5) / real)
         near = np.clip(np.concatenate((edges - 1, edges, edges + 1)), -(2**31), 2**31 - 1)
         value = np.concatenate((near, sums(rng, 500))).astype(np.int64)
-        wanted = np.clip(rounded(value.astype(np.float64) * real), -128, 127)
-        np.testing.assert_array_equal(shim["dense"](value, multiplier, shift, low), wanted, err_msg=str(real))
+        expected = np.clip(rounded(value.astype(np.float64) * real), -128, 127)
+        np.testing.assert_array_equal(
+            shim["dense"](value, multiplier, shift, low), expected, err_msg=str(real)
+        )
 
 
 @pytest.mark.parametrize("scale", [1 / 6, 1 / 3, 0.5, 0.25, 1.0, 2.0, 1 / 96, 0.1, 1 / 1536])
@@ -102,8 +104,8 @@ def test_a_dense_layer_at_its_ties(shim, scale):
     multiplier, low, shift = dense_multiplier(scale)
     near = np.round((np.arange(-128, 127) + 0.5) / scale)
     total = (near[:, None] + np.arange(-2, 3)).reshape(-1)
-    wanted = np.clip(rounded(total * scale), -128, 127)
-    np.testing.assert_array_equal(shim["dense"](total, multiplier, shift, low), wanted)
+    expected = np.clip(rounded(total * scale), -128, 127)
+    np.testing.assert_array_equal(shim["dense"](total, multiplier, shift, low), expected)
 
 
 def test_multipliers_of_real_factors_survive_the_way_to_c(shim):

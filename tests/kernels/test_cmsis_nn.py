@@ -1,7 +1,8 @@
-"""CMSIS-NN in place of our kernels: adapters, packing and build, against a stand-in with its interface.
+"""CMSIS-NN in place of our kernels: adapters, packing and build, with a stand-in that has its interface.
 
-The stand-in (tests/support/cmsis_nn) computes in plain C what the library documents, wants as much
-scratch, and spoils it. With CMSIS_NN_PATH set to a checkout, the real library takes the same tests.
+The stand-in (tests/support/cmsis_nn) computes in plain C what the library documents. It needs as much scratch
+as the library, and overwrites all of it. With CMSIS_NN_PATH set to a checkout, the tests also run with the
+real library.
 """
 
 import dataclasses
@@ -65,8 +66,8 @@ def test_every_operator_equals_the_reference(library, board, tmp_path):
     model.write_bytes(write_model(every_operator()))
     exact(model, board, library, inputs=2)
     request = {"kind": "emit", "model": str(model), "board": board, "cmsis_nn": library}
-    used = {Path(source).name for source in handle(request)["kernel_sources"] if "cmsis_nn" in source}
-    assert used == {f"nn_{kind}_s8_cmsis_nn.c" for kind in KINDS}
+    adapters = {Path(source).name for source in handle(request)["kernel_sources"] if "cmsis_nn" in source}
+    assert adapters == {f"nn_{kind}_s8_cmsis_nn.c" for kind in KINDS}
 
 
 @pytest.mark.slow
@@ -96,20 +97,20 @@ TWINS = {
 }
 # kernel rows and columns, stride, pad above and left, dilation, input rows, channels, multiplier
 VALUES = ((1, 3), (1, 3, 4), (1, 2), (0, 1), (0, 2), (1, 2), (1, 8), (2, 3, 8), (1, 2))
-# Every fifth of all combinations: four values of any four dimensions come together.
+# Every fifth of all combinations, so that any values of any four dimensions are combined.
 SHAPES = [shape for shape in list(itertools.product(*VALUES))[::5] if shape[0] <= shape[6] + shape[3]]
 
 
 def firmware(board, library):
-    """The adapters as they are compiled for a board, with the library."""
-    found = cmsis_nn(load_board(board), library)
+    """Compiles the adapters and the library for a board."""
+    used_library = cmsis_nn(load_board(board), library)
     needed = [kernels_root() / "reference" / f"nn_{kind}_s8.c" for kind in ("add", "mul")]
-    files = (*ADAPTERS, *needed, *map(Path, found.sources))
-    return Firmware(board, "clang", files, tuple(TWINS.values()), found.cflags)
+    files = (*ADAPTERS, *needed, *map(Path, used_library.sources))
+    return Firmware(board, "clang", files, tuple(TWINS.values()), used_library.cflags)
 
 
 def geometry(shape):
-    """The values that a plan knows of one shape."""
+    """Returns the values that a plan has for one shape."""
     kh, kw, stride, top, left, dilation, rows, channels, multiplier = shape
     return {
         **{"kh": kh, "kw": kw, "sh": stride, "sw": stride, "dh": dilation, "dw": dilation},
@@ -118,36 +119,36 @@ def geometry(shape):
     }
 
 
-def size_calls(known):
-    """The three questions about one shape, to the adapters on the board."""
+def size_calls(values):
+    """Yields the calls of the adapters' three size functions for one shape."""
     memory = Memory()
-    conv = [known[name] for name in ("kh", "kw", "sh", "sw", "dh", "dw", "pt", "pl", "multiplier")]
-    pool = [known[name] for name in ("kh", "kw", "sh", "sw", "pt", "pl")]
+    conv = [values[name] for name in ("kh", "kw", "sh", "sw", "dh", "dw", "pt", "pl", "multiplier")]
+    pool = [values[name] for name in ("kh", "kw", "sh", "sw", "pt", "pl")]
     no_data = (0, 0, 0, 0, 0, 0)
-    source = memory.words(*no_data, known["ih"], known["iw"], known["cin"])
-    made = memory.words(*no_data, known["oh"], known["ow"], known["cout"])
+    source = memory.words(*no_data, values["ih"], values["iw"], values["cin"])
+    result = memory.words(*no_data, values["oh"], values["ow"], values["cout"])
     for question, words in (("conv", conv), ("depthwise", conv), ("avg_pool", pool)):
-        yield Call(TWINS[question], (memory.words(*words), source, made), memory)
+        yield Call(TWINS[question], (memory.words(*words), source, result), memory)
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
 @pytest.mark.parametrize("board", [BOARDS[0], pytest.param(BOARDS[1], marks=pytest.mark.slow)])
 def test_the_planner_gets_the_answer_that_the_board_gets(library, board):
-    """The library's functions on the machine that plans, and those that are linked into the firmware."""
-    found = cmsis_nn(load_board(board), library)
+    """The library's functions give the same sizes on this machine and in the firmware."""
+    planned = cmsis_nn(load_board(board), library)
     calls, answers = [], []
-    for known in map(geometry, SHAPES):
-        calls += size_calls(known)
-        answers += [found.ask(question, known) for question in TWINS]
-    wanted = [one.result for one in firmware(board, library).run(calls)]
-    # What depends on the board's compiler may be less there than for all compilers.
-    assert all(answer >= want for answer, want in zip(answers, wanted, strict=True))
-    assert library != STAND_IN or answers == wanted
+    for values in map(geometry, SHAPES):
+        calls += size_calls(values)
+        answers += [planned.ask(question, values) for question in TWINS]
+    expected = [one.result for one in firmware(board, library).run(calls)]
+    # A size that depends on the board's compiler may be smaller on the board.
+    assert all(answer >= want for answer, want in zip(answers, expected, strict=True))
+    assert library != STAND_IN or answers == expected
     assert len(set(answers)) > 10
 
 
 def changed_copy(folder, old, new):
-    """The stand-in in another version of its own."""
+    """Makes a changed copy of the stand-in."""
     shutil.copytree(STAND_IN, folder)
     (path,) = folder.rglob("*get_buffer_sizes_s8.c")
     text = path.read_text()
@@ -157,7 +158,7 @@ def changed_copy(folder, old, new):
 
 
 def conv_scratch(library, board="cortex-m55"):
-    """The scratch that the planner gives to a convolution of 3x3x5 taps, and the target's digest."""
+    """Returns the planner's scratch for a convolution of 3x3x5 taps, and the target's digest."""
     target = load_target(board, {"cmsis_nn": library})
     net = NetBuilder(1)
     graph = net.graph([net.conv(net.input((1, 8, 8, 5)), 4, kernel=(3, 3))])
@@ -165,14 +166,14 @@ def conv_scratch(library, board="cortex-m55"):
 
 
 def test_a_version_that_wants_more_gets_more_and_is_another_target(tmp_path):
-    """Version 6 of the library rounds the taps up to 16, where version 5 did to 8."""
-    known = conv_scratch(STAND_IN)
+    """Version 6 of the library rounds the taps up to a multiple of 16, version 5 to one of 8."""
+    unchanged = conv_scratch(STAND_IN)
     older = conv_scratch(changed_copy(tmp_path / "older", "((taps + 15) / 16) * 16", "((taps + 7) / 8) * 8"))
     newer = conv_scratch(changed_copy(tmp_path / "newer", "((taps + 15) / 16) * 16", "taps + 1000"))
-    assert (older[0], known[0], newer[0]) == (4 * 48, 4 * 48, 4 * 45 + 1000)
-    assert len({known[1], older[1], newer[1]}) == 3
-    moved = shutil.copytree(STAND_IN, tmp_path / "moved")
-    assert conv_scratch(str(moved)) == known
+    assert (older[0], unchanged[0], newer[0]) == (4 * 48, 4 * 48, 4 * 45 + 1000)
+    assert len({unchanged[1], older[1], newer[1]}) == 3
+    copy = shutil.copytree(STAND_IN, tmp_path / "moved")
+    assert conv_scratch(str(copy)) == unchanged
 
 
 def test_what_the_library_reads_is_a_dependency_of_what_is_emitted(tmp_path):
@@ -186,7 +187,7 @@ def test_what_the_library_reads_is_a_dependency_of_what_is_emitted(tmp_path):
 
 
 def rows_of_one(count, seed):
-    """One image of a single row and the convolutions of it that a library may do in its own way."""
+    """A network of convolutions on images of one row, for which a library may have its own kernels."""
     rng, net = random.Random(seed), NetBuilder(seed)
     outputs = []
     for _ in range(count):
@@ -211,7 +212,7 @@ def padded_row():
 @pytest.mark.parametrize("library", LIBRARIES)
 @pytest.mark.parametrize("board", BOARDS)
 def test_images_of_one_row_are_exact(library, board, tmp_path):
-    """The library's kernel for them makes one row, whatever is asked, and cannot do every padding."""
+    """The library's kernel for them always computes one row, and does not support every padding."""
     for graph in (rows_of_one(40, 5), padded_row()):
         model = tmp_path / "rows.tflite"
         model.write_bytes(write_model(graph))
@@ -220,28 +221,28 @@ def test_images_of_one_row_are_exact(library, board, tmp_path):
 
 def test_a_library_that_cannot_be_asked_is_an_error(tmp_path):
     copy = Path(changed_copy(tmp_path / "broken", "static int is_1x1", "static int is_1x1 nonsense"))
-    with pytest.raises(ToolError, match="what CMSIS-NN says of its scratch does not compile") as caught:
+    with pytest.raises(ToolError, match="CMSIS-NN's code for scratch sizes does not compile") as caught:
         conv_scratch(str(copy))
     assert caught.value.path == str(copy)
     (path,) = copy.rglob("*get_buffer_sizes_s8.c")
     path.unlink()
-    with pytest.raises(UsageError, match="has no functions for its scratch") as caught:
+    with pytest.raises(UsageError, match="has no functions for scratch sizes") as caught:
         conv_scratch(str(copy))
     assert "5.0.0" in caught.value.hint
 
 
 @pytest.mark.slow
 def test_a_library_that_changes_behind_a_plan_stops_with_what_was_wanted(tmp_path, monkeypatch):
-    """Code that was emitted for one version, compiled with another: never a store beyond the scratch."""
+    """Code emitted for one version and compiled with another never stores beyond the scratch."""
     copy = shutil.copytree(STAND_IN, tmp_path / "copy")
     model = tmp_path / "conv.tflite"
     net = NetBuilder(1)
     model.write_bytes(write_model(net.graph([net.conv(net.input((1, 8, 8, 5)), 4, kernel=(3, 3))])))
-    asked = sizes(copy, (copy / "Include",), mve=True)
+    functions = sizes(copy, (copy / "Include",), mve=True)
     (path,) = copy.rglob("*get_buffer_sizes_s8.c")
     path.write_text(path.read_text().replace("((taps + 15) / 16) * 16", "taps + 1000"))
-    monkeypatch.setattr("buildtool_plugins.cortex_m.cmsis_nn.sizes", lambda *_, **__: asked)
-    monkeypatch.setattr("buildtool_plugins.cortex_m.cmsis_nn._answer", lambda *_: 192)
+    monkeypatch.setattr("buildtool_plugins.cortex_m.cmsis_nn.sizes", lambda *_, **__: functions)
+    monkeypatch.setattr("buildtool_plugins.cortex_m.cmsis_nn._run_size_function", lambda *_: 192)
     with pytest.raises(ToolError) as caught:
         validate(model, "cortex-m55", str(copy))
     assert "bytes of scratch of CMSIS-NN: 1180 wanted, 192 given" in caught.value.text
@@ -254,13 +255,13 @@ def test_a_library_that_changes_behind_a_plan_stops_with_what_was_wanted(tmp_pat
 
 def test_only_cores_with_adapters_take_it():
     for name in ("host", "qemu-virt-rv32v", "xcore"):
-        with pytest.raises(UsageError, match=f"board '{name}' can use no library 'cmsis_nn'"):
+        with pytest.raises(UsageError, match=f"board '{name}' cannot use a library 'cmsis_nn'"):
             load_target(name, {"cmsis_nn": STAND_IN})
     board = load_board("cortex-m4")
     bare = dataclasses.replace(board, core=dataclasses.replace(board.core, families=("reference",)))
     with pytest.raises(UsageError, match="CMSIS-NN has no kernels for the core of 'cortex-m4'"):
         make_target(bare, {"cmsis_nn": STAND_IN})
-    with pytest.raises(UsageError, match="can use no library 'cmsis'") as caught:
+    with pytest.raises(UsageError, match="cannot use a library 'cmsis'") as caught:
         load_target("cortex-m4", {"cmsis": STAND_IN})
     assert caught.value.hint == "did you mean 'cmsis_nn'?"
 
@@ -290,8 +291,8 @@ def test_sources_of_other_types_are_left_alone(tmp_path):
         (tmp_path / name).touch()
     target = load_target("cortex-m4", {"cmsis_nn": str(tmp_path)})
     tools = toolchain(target, "")
-    taken = {name for name in names if str(tmp_path / "Source" / name) in tools.objects}
-    assert taken == {name for name, wanted in names.items() if wanted}
+    compiled = {name for name in names if str(tmp_path / "Source" / name) in tools.objects}
+    assert compiled == {name for name, wanted in names.items() if wanted}
     plain = toolchain(load_target("cortex-m4"), "")
     assert tools.objects[: len(plain.objects)] == plain.objects
     assert str(tmp_path / "Include") in tools.cflags and str(tmp_path / "Include") not in plain.cflags
@@ -309,7 +310,7 @@ def test_the_target_s_kernels_come_before_all_others_and_its_digest_tells_it_apa
 
 @pytest.mark.slow
 def test_what_computes_whole_tensors_only_is_in_no_streamed_region(tmp_path):
-    """The others may be: here a convolution in groups, a table and a mean."""
+    """The others may be in one: here a convolution with groups, a table and a mean."""
     net = NetBuilder(3)
     x = net.pool(OpKind.MAX_POOL_2D, net.input((1, 32, 32, 2)), (2, 2), (2, 2))
     x = net.conv(x, 32, kernel=(3, 3), same=True, groups=2)

@@ -1,8 +1,8 @@
-"""The catalogues' costs predict what whole plans execute, and how many cycles, on every family of kernels.
+"""The catalogues' costs predict the instructions and cycles of whole plans, for every family of kernels.
 
-Not the networks that formulas are fitted to: those are single operators (benchmarks/fit_costs.py). Formulas
-in cycles are held against what `profile` estimates by the same model of the core; the same plan's cost by
-formulas in instructions against what was counted.
+The formulas were fitted to other networks, of single operators (benchmarks/fit_costs.py). Costs in cycles are
+compared with the estimate of `profile`, which uses the same model of the core. Costs in instructions are
+compared with counted instructions.
 """
 
 import dataclasses
@@ -22,17 +22,17 @@ from buildtool.plan.summary.summary import summarize
 from buildtool.target.registry import load_board, make_target
 from buildtool.zoo.drawn import NetBuilder
 
-COMPILER = "clang 22."  # the catalogues' counts are of its code
+COMPILER = "clang 22."  # the catalogues' counts are for its code
 BOARDS = ("cortex-m4", "cortex-m55", "qemu-virt-rv32", "qemu-virt-rv32v", "qemu-virt-rv32v256")
 FE310 = str(ROOT / "tests/support/boards/fe310-large.toml")
 FAST = {("qemu-virt-rv32v", "ds_cnn")}
 WITHIN = 0.05  # relative
-IN_CYCLES = 0.06  # what the formula of the worst predicted kernel is off by on average, by layer
+IN_CYCLES = 0.06  # the mean error per layer of the kernel with the worst formula
 LAYERWISE = {"strategy": "layerwise"}
 slow = pytest.mark.slow
 
 
-SESSION = Session()  # of all requests: a network is read once
+SESSION = Session()  # for all requests, so that a network is read once
 
 
 def predicted(board, model, options):
@@ -41,12 +41,12 @@ def predicted(board, model, options):
 
 
 def in_instructions(board, plan):
-    """A plan's cost by the formulas for cores without cycles."""
+    """Returns a plan's cost by the formulas in instructions."""
     target = make_target(dataclasses.replace(load_board(board), pipeline=None))
-    made = from_bytes(plan["plan"])
+    decoded = from_bytes(plan["plan"])
     graph = load_network(plan["model"], SESSION).graph
-    kernels = target.named(made.kernels)
-    regions = summarize(made, graph, kernels, target.costs, SESSION).regions
+    kernels = target.named(decoded.kernels)
+    regions = summarize(decoded, graph, kernels, target.costs, SESSION).regions
     return sum(region.work.cost for region in regions)
 
 
@@ -73,7 +73,7 @@ def check(board, model, options):
             for board in BOARDS
             for model in ("ds_cnn", "mcunet_vww5")
         ),
-        # a core that waits for its flash, and one whose catalogue serves cores without a model as well
+        # a core that waits for its flash, and one whose catalogue is also for cores without a model
         pytest.param("stm32f746g-disco", "ds_cnn", marks=slow),
         pytest.param(FE310, "ds_cnn", marks=slow, id="fe310-large-ds_cnn"),
     ],
@@ -92,8 +92,8 @@ def additions_that_lack_channels():
     net = NetBuilder(1, "widened")
     x = net.input((1, 24, 24, 24))
     for channels, before in ((32, 0), (48, 0), (60, 8), (96, 0)):
-        behind = channels - net.shape(x)[3] - before
-        wide = net.pad(x, ((0, 0), (0, 0), (0, 0), (before, behind)))
+        after = channels - net.shape(x)[3] - before
+        wide = net.pad(x, ((0, 0), (0, 0), (0, 0), (before, after)))
         x = net.elementwise(OpKind.ADD, net.input(net.shape(wide)), wide)
     return net.graph([x])
 
@@ -116,13 +116,13 @@ def convolutions_over_time():
     ],
 )
 def test_what_networks_take_that_are_no_plain_image_classifiers_is_predicted(tmp_path, board, network):
-    """Shortcuts with fewer channels, as face detectors have; one dimension, as keyword spotters have."""
+    """Shortcuts with fewer channels, as in face detectors; one dimension, as in keyword spotters."""
     path = tmp_path / "network.tflite"
     path.write_bytes(write_model(network()))
     check(board, str(path), LAYERWISE)
 
 
-# (pixels of a hand-off, F at most): whole rows where there are more pixels than in any row
+# (pixels of a hand-off, largest F): a hand-off of more pixels than a row has is whole rows
 PLANS = ((1, 1.1), (4, 1.0), (8, 1.1), (1 << 16, 1.0), (1, 1.0), (4, 1.1), (8, 1.0), (1 << 16, 1.1))
 
 

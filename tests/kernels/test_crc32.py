@@ -1,4 +1,4 @@
-"""The CRC of the runtime: zlib's on any data, in any pieces, with and without scratch."""
+"""The runtime's CRC equals zlib's for any data, in any pieces, with and without scratch."""
 
 import ctypes
 import random
@@ -15,12 +15,12 @@ from paths import ROOT as ROOT_OF_ALL
 from probe import ROOT, link, load_board, one_set, run
 
 SCRATCH = 1200
-BYTES = 1 << 16  # of the data on a board
+BYTES = 1 << 16  # data on a board
 
 
 @pytest.mark.parametrize("tool", ["gcc", pytest.param("clang", marks=pytest.mark.slow)])
 def test_it_is_zlib_s(tool):
-    """Lengths around the words that stay (300) and the limit (900 words); data that begins anywhere."""
+    """Lengths around the words that are not folded (300) and the limit (900 words), at any alignment."""
     library, draw = runtime(tool), random.Random(5)
     lengths = [0, 1, 3, 4, 15, 64, 1199, *range(3598, 3605), 4180, 4444, 20_001]
     for length in lengths:
@@ -30,18 +30,18 @@ def test_it_is_zlib_s(tool):
             before = draw.choice((0, 1, 0xFFFFFFFF, draw.getrandbits(32)))
             for scratch in (None, bytes(SCRATCH), b"\xa5" * SCRATCH):
                 ring = scratch and ctypes.create_string_buffer(scratch, SCRATCH)
-                found = library.nn_crc32(before, ctypes.byref(place, head), length, ring)
-                assert found == zlib.crc32(data[head:], before), (length, head, before)
+                crc = library.nn_crc32(before, ctypes.byref(place, head), length, ring)
+                assert crc == zlib.crc32(data[head:], before), (length, head, before)
 
 
 def test_every_word_of_long_data_counts():
-    """A single bit, anywhere in data that is folded: another CRC, and the right one."""
+    """A single bit anywhere in folded data changes the CRC to the right value."""
     library, ring = runtime("gcc"), ctypes.create_string_buffer(SCRATCH)
     for bit in range(0, 8 * 6000, 1009):
         data = bytearray(6000)
         data[bit // 8] = 1 << bit % 8
-        found = library.nn_crc32(0, bytes(data), len(data), ring)
-        assert found == zlib.crc32(data) != zlib.crc32(bytes(6000))
+        crc = library.nn_crc32(0, bytes(data), len(data), ring)
+        assert crc == zlib.crc32(data) != zlib.crc32(bytes(6000))
 
 
 def test_pieces_are_joined():
@@ -52,7 +52,7 @@ def test_pieces_are_joined():
     assert crc == zlib.crc32(data)
 
 
-# The CRC unit of an STM32F4 as its reference manual has it: words, most significant bit first, no reversal.
+# The CRC unit of an STM32F4, after its reference manual: words, most significant bit first, no reversal.
 UNIT = """\
 #include <stdint.h>
 struct Unit {
@@ -96,7 +96,7 @@ def test_the_page_s_function_for_a_chip_s_unit_is_right_in_a_model_of_it(tmp_pat
 
 @pytest.mark.slow
 def test_a_function_of_the_application_takes_the_place_of_ours(tmp_path):
-    """As a linker sees it that takes the runtime from an archive."""
+    """The order of objects does not matter, as with a runtime in an archive."""
     (tmp_path / "app.c").write_text("""\
 #include "nn_image.h"
 uint32_t nn_crc32(uint32_t crc, const void *data, uint32_t bytes, void *scratch) {
@@ -123,7 +123,7 @@ int main(void) {
     [("cortex-m4", "gcc", 3.5), ("cortex-m55", "clang", 1.2), ("qemu-virt-rv32", "clang", 3.4)],
 )
 def test_on_a_core_it_costs_what_the_page_says(board, tool, most, tmp_path):
-    """Executed instructions a byte, with scratch; without it 9 to 16 (docs/images.md)."""
+    """Executed instructions per byte, with scratch; without it 9 to 16 (docs/images.md)."""
     sources = [TESTS / "kernels/crc_board/crc_on_board.c", KERNELS / "runtime/nn_crc32.c"]
     elf = link(load_board(board), tool, [*sources, ROOT / "probe_weights.S"], (), tmp_path)
     result = run(board, elf, one_set("echo"), count=True)

@@ -1,6 +1,6 @@
-"""Sums that fill an int32, and sums that leave it: LiteRT, the reference and the plain kernels agree.
+"""Sums at the limits of int32, and beyond: LiteRT, the reference and the plain kernels agree.
 
-The plain kernels trap on signed overflow here. What int32 does not hold for sure is refused.
+The plain kernels trap on signed overflow here. Layers whose sums may not fit in int32 are refused.
 """
 
 import ctypes
@@ -35,28 +35,28 @@ def transposed(channels):
     return Case(net.graph([y]), (np.zeros((1, 1, 2, channels), np.int8),))
 
 
-def from_zero_point(made, zero_point):
-    tensors = list(made.graph.tensors)
+def from_zero_point(case, zero_point):
+    tensors = list(case.graph.tensors)
     tensors[0] = dataclasses.replace(tensors[0], quant=quant(tensors[0].quant.scale, zero_point))
-    return dataclasses.replace(made, graph=dataclasses.replace(made.graph, tensors=tuple(tensors)))
+    return dataclasses.replace(case, graph=dataclasses.replace(case.graph, tensors=tuple(tensors)))
 
 
 def one(kind, attrs, shape, out, values, dtype=INT8, **more):
     return unary(kind, attrs, shape, values, out=out, dtype=dtype, **more)
 
 
-def check(made):
-    """The reference and the plain kernel give what LiteRT gives."""
-    check_op(made.graph, made.op)
-    values = [np.ascontiguousarray(value) for value in made.inputs]
-    wanted = run_graph(made.graph, values)[made.op.outputs[0]]
-    np.testing.assert_array_equal(execute(made.graph, values)[made.op.outputs[0]], wanted)
-    np.testing.assert_array_equal(run_plain(made.graph, values[0]), wanted)
+def check(case):
+    """Checks that the reference and the plain kernel give LiteRT's result."""
+    check_op(case.graph, case.op)
+    values = [np.ascontiguousarray(value) for value in case.inputs]
+    expected = run_graph(case.graph, values)[case.op.outputs[0]]
+    np.testing.assert_array_equal(execute(case.graph, values)[case.op.outputs[0]], expected)
+    np.testing.assert_array_equal(run_plain(case.graph, values[0]), expected)
 
 
-def refused(made, words):
+def refused(case, words):
     with pytest.raises(UnsupportedError, match=words):
-        check_op(made.graph, made.op)
+        check_op(case.graph, case.op)
 
 
 MOST = {
@@ -70,11 +70,13 @@ MOST = {
 @pytest.mark.parametrize("kind", sorted(MOST))
 @pytest.mark.parametrize("zero_point", [-128, 127])
 def test_as_many_products_as_are_accepted(kind, zero_point):
-    """Up to 255 * 128 each, more than an int32 holds: LiteRT's sum wraps around, and so do ours."""
-    made = from_zero_point(extreme(MOST[kind](), -128, -128 if zero_point == 127 else 127), zero_point)
-    wanted = run_graph(made.graph, made.inputs)[made.op.outputs[0]]
-    np.testing.assert_array_equal(execute(made.graph, list(made.inputs))[made.op.outputs[0]], wanted)
-    np.testing.assert_array_equal(run_whole(made), wanted)
+    """The sum of products up to 255 * 128 exceeds an int32: LiteRT's sum wraps around, and so do ours."""
+    edge_case = from_zero_point(extreme(MOST[kind](), -128, -128 if zero_point == 127 else 127), zero_point)
+    expected = run_graph(edge_case.graph, edge_case.inputs)[edge_case.op.outputs[0]]
+    np.testing.assert_array_equal(
+        execute(edge_case.graph, list(edge_case.inputs))[edge_case.op.outputs[0]], expected
+    )
+    np.testing.assert_array_equal(run_whole(edge_case), expected)
 
 
 FAMILIES = {
@@ -88,17 +90,19 @@ FAMILIES = {
 @pytest.mark.slow
 @pytest.mark.parametrize("family", sorted(FAMILIES))
 def test_the_same_of_families_that_compile_here(family):
-    """Their C, with undefined behaviour trapped, equals the plain kernels."""
+    """Their C code, with traps for undefined behaviour, equals the plain kernels."""
     most = {
         **MOST,
         "depthwise": lambda: depthwise((18724, 9), 4, (18724, 7)),
         "taps": lambda: conv((1, 4), 9, 4),
     }
-    del most["transposed"]  # which the plain kernel serves
+    del most["transposed"]  # only the plain kernel computes it
     for kind, zero_point in itertools.product(sorted(most), (-128, 127)):
-        made = from_zero_point(extreme(most[kind](), -128, -128 if zero_point == 127 else 127), zero_point)
+        edge_case = from_zero_point(
+            extreme(most[kind](), -128, -128 if zero_point == 127 else 127), zero_point
+        )
         with on_host(FAMILIES[family], family):
-            run_whole(made)
+            run_whole(edge_case)
 
 
 @pytest.mark.parametrize("side", [(256, 255), (256, 256), (300, 300), (1, 70000)])
@@ -111,19 +115,19 @@ def test_a_mean_of_any_number_of_int16(side, value):
     by_parts(full)
 
 
-def by_parts(made):
-    """The same mean where rows come one by one: nn_accumulate_s16, then nn_mean_sums_s16."""
-    (values,) = made.inputs
+def by_parts(case):
+    """Computes the same mean row by row: nn_accumulate_s16, then nn_mean_sums_s16."""
+    (values,) = case.inputs
     _, rows, columns, _ = values.shape
     row, out, sums = np.ascontiguousarray(values[0, :1]), np.zeros(1, np.int16), np.zeros(1, np.int32)
     view = View(row.ctypes.data, columns * 2, 2, 1, columns, 0, rows, columns, 1)
     for y in range(rows):
         window = (ctypes.c_int32 * 4)(y, y + 1, 0, columns)
         call("nn_accumulate_s16", byref(view), byref(window), c_void_p(sums.ctypes.data))
-    kernel = select(load_target("host"), made.graph, made.op)
-    block = packed(made.graph, made.op, kernel).ctypes.data
+    kernel = select(load_target("host"), case.graph, case.op)
+    block = packed(case.graph, case.op, kernel).ctypes.data
     call("nn_mean_sums_s16", c_void_p(block), c_void_p(sums.ctypes.data), 1, c_void_p(out.ctypes.data))
-    assert out[0] == run_graph(made.graph, [np.ascontiguousarray(values)])[1].item()
+    assert out[0] == run_graph(case.graph, [np.ascontiguousarray(values)])[1].item()
 
 
 def test_a_mean_of_as_many_int8_as_are_accepted():

@@ -1,4 +1,4 @@
-"""On emulated boards each family's kernels leave the bytes of the plain ones: from rings, over inputs."""
+"""On emulated boards each family's kernels give the plain kernels' bytes, in every placement."""
 
 import dataclasses
 import functools
@@ -64,8 +64,8 @@ KINDS = {
         kind: strategy for kind, strategy in STRATEGIES.items() if kind not in ("table", "spread depthwise")
     },
 }
-# Every core and every compiler; one core from both, because the cores' instructions are the same. Vector
-# kernels run on vector registers of either size.
+# Every core and every compiler; only one core has both, because the cores' instructions are the same. Vector
+# kernels run with both sizes of vector registers.
 IMAGES = {
     "cortex_m_dsp": (
         *(("cortex-m4", "clang"), ("cortex-m4", "gcc")),
@@ -82,7 +82,7 @@ IMAGES = {
 @pytest.mark.parametrize("part", range(3))
 @pytest.mark.parametrize("family", KINDS)
 def test_every_placement_leaves_the_same_bytes(family, part):
-    """Also a convolution's scratch is what its twin and the catalogue say."""
+    """A convolution's scratch also equals that of its size function and of the catalogue."""
     with recording(family) as recorder:
         for kind in sorted(KINDS[family])[part::3]:
             assert record(recorder, KINDS[family][kind], 60) > 10, kind
@@ -93,12 +93,12 @@ def test_every_placement_leaves_the_same_bytes(family, part):
 
 @functools.cache
 def mean_calls(family):
-    """Means over any axes, which take whole tensors."""
-    target, made = load_target(BOARDS[family]), []
-    collect(means(), 60, lambda case: made.append(whole_call(target, case.graph, case.inputs, len(made))))
-    found = [call for call in made if call.kernel.sources[0].startswith(family + "/")]
-    assert len(found) > 40
-    return found
+    """Returns calls for means over any axes, which read whole tensors."""
+    target, calls = load_target(BOARDS[family]), []
+    collect(means(), 60, lambda case: calls.append(whole_call(target, case.graph, case.inputs, len(calls))))
+    family_calls = [call for call in calls if call.kernel.sources[0].startswith(family + "/")]
+    assert len(family_calls) > 40
+    return family_calls
 
 
 @pytest.mark.parametrize(
@@ -114,16 +114,16 @@ def mean_calls(family):
 def test_means_over_any_axes(family, board, toolchain):
     with recording(family) as recorder:
         firmware = recorder.firmware(toolchain, board)
-    done = firmware.run([made.call for made in mean_calls(family)])
-    for made, left in zip(mean_calls(family), done, strict=True):
-        assert made.left(left) == made.wanted
-        ((first, end),) = made.written
-        changed = left.changed()
+    results = firmware.run([whole.call for whole in mean_calls(family)])
+    for whole, result in zip(mean_calls(family), results, strict=True):
+        assert whole.left(result) == whole.wanted
+        ((first, end),) = whole.written
+        changed = result.changed()
         assert np.all((changed >= first) & (changed < end))
 
 
 def test_a_wrong_byte_is_noticed():
-    """So the tests above can fail: the recorded calls really run on the board."""
+    """The tests above can fail, because the recorded calls really run on the board."""
     with recording("cortex_m_mve") as recorder:
         record(recorder, small["convolution"], 3)
     first = recorder.recorded[0]

@@ -1,6 +1,6 @@
-"""Values that random cases seldom have: sums around every half, clamps, all pairs of bytes, even rows.
+"""Values that are rare in random cases: sums around every half, clamps, all pairs of bytes, equal rows.
 
-Families' kernels leave what the plain kernels leave, here or on an emulated board.
+Families' kernels give the plain kernels' results, on this machine or on an emulated board.
 """
 
 import itertools
@@ -27,38 +27,39 @@ from buildtool.target.catalogue import select
 slow = pytest.mark.slow
 DSP, MVE, XCORE = "cortex_m_dsp", "cortex_m_mve", "xcore_vpu"
 ON_MVE = [pytest.param(MVE, "clang"), pytest.param(MVE, "gcc", marks=slow)]
-ON_XCORE = pytest.param(XCORE, "", marks=slow)  # it compiles the family for several threads
+ON_XCORE = pytest.param(XCORE, "", marks=slow)  # compiles the family for several threads
 everywhere = pytest.mark.parametrize(
     ("family", "toolchain"),
     [pytest.param(DSP, "clang"), pytest.param(DSP, "gcc", marks=slow), *ON_MVE, ON_XCORE],
 )
 
 
-# ---- poolings: quotients by multiplying, of every count and around every half ----------------------------
+# ---- poolings: quotients computed by multiplying, for every count and around every half ------------------
 
-MAX_SHORT = 185  # elements, as in the kernels: windows up to there are divided in 16 bits
+MAX_SHORT = 185  # elements of the largest window that the kernels divide in 16 bits
 COUNTS = [1, 2, 3, 4, 7, 9, 16, 25, 49, 64, MAX_SHORT - 1, MAX_SHORT, MAX_SHORT + 1, 280]
-XCORE_COUNTS = (  # those that the unit divides by multiplying, and larger ones
+XCORE_COUNTS = (  # counts that the unit divides by multiplying, and larger ones
     *(*range(1, 27), 36, 49, 63, 64, 65, 81),
     *(100, 127, 128, 169, 196, 225, 255, 256, 289),
 )
 
 
 def sums(count, family):
-    """What lies on and beside the halves, from the least sum to the largest."""
+    """Returns the sums at and next to every half, from the smallest to the largest."""
     near = [value * count + count // 2 + off for value in range(-128, 128) for off in (-1, 0, 1)]
     ends = [-128 * count, 127 * count]
-    found = np.unique(np.clip([*near, *ends], *ends))
-    return np.resize(found, len(found) // 4 * 4) if family == XCORE else found  # channels that the unit takes
+    values = np.unique(np.clip([*near, *ends], *ends))
+    # The vector unit needs a multiple of four channels.
+    return np.resize(values, len(values) // 4 * 4) if family == XCORE else values
 
 
-def pooled(wanted, count, rows=1):
-    """A pool of `count` pixels in so many rows; each channel has a sum of its own."""
-    low, more = np.divmod(wanted, count)
+def pooled(totals, count, rows=1):
+    """A pool of `count` pixels in `rows` rows; each channel has a sum of its own."""
+    low, more = np.divmod(totals, count)
     values = np.where(np.arange(count)[:, None] < more, low + 1, low).astype(np.int8)
-    shape = (1, rows, count // rows, len(wanted))
+    shape = (1, rows, count // rows, len(totals))
     attrs = PoolAttrs((rows, count // rows), (1, 1), Pad(), Activation.NONE)
-    more = {"out": (1, 1, 1, len(wanted)), "scales": (0.5, 0.5), "points": (3, 3)}
+    more = {"out": (1, 1, 1, len(totals)), "scales": (0.5, 0.5), "points": (3, 3)}
     return unary(OpKind.AVERAGE_POOL_2D, attrs, shape, values.reshape(shape), **more)
 
 
@@ -66,9 +67,9 @@ def check_sums(family, toolchain, counts):
     with comparing(family) as compared:
         for count, rows in [*((count, 1) for count in counts), (4, 2)]:
             total = sums(count, family)
-            found = run_whole(pooled(total, count, rows)).reshape(-1).astype(int)
+            outputs = run_whole(pooled(total, count, rows)).reshape(-1).astype(int)
             halves = np.abs(total) + count // 2
-            np.testing.assert_array_equal(found, np.sign(total) * (halves // count))
+            np.testing.assert_array_equal(outputs, np.sign(total) * (halves // count))
     assert compared.kernels.total() == len(counts) + 1
     compared.check(toolchain)
 
@@ -86,7 +87,7 @@ def test_every_count(family, first):
 
 
 def clamped(kind, kernel, channels):
-    """A pool whose clamps lie well within int8 on either side."""
+    """A pool whose clamps are well inside the range of int8."""
     rng = np.random.default_rng((*kernel, channels))
     shape = (1, kernel[0] + 2, kernel[1] + 2, channels)
     attrs = PoolAttrs(kernel, (1, 1), Pad(), Activation.RELU_N1_TO_1)
@@ -103,8 +104,8 @@ def test_clamps_on_every_path(family, toolchain):
         cases = [(kind, kernel, {5: 32, 16: 36, 33: 68}[count]) for kind, kernel, count in cases]
     with comparing(family) as compared:
         for case in cases:
-            found = run_whole(clamped(*case))
-            assert (found.min(), found.max()) == (5 - 16, 5 + 16)
+            outputs = run_whole(clamped(*case))
+            assert (outputs.min(), outputs.max()) == (5 - 16, 5 + 16)
     assert family != XCORE or compared.kernels.total() == len(cases)
     compared.check(toolchain)
 
@@ -112,14 +113,14 @@ def test_clamps_on_every_path(family, toolchain):
 # ---- two operands: all pairs of bytes ---------------------------------------------------------------------
 
 NONE, RELU, RELU6 = Activation.NONE, Activation.RELU, Activation.RELU6
-# Scales of both operands and of the output, zero points; whether the packing finds a linear form for a plain
-# sum, for one with RELU, and for one whose second operand has a single channel.
+# Scales of both operands and of the output; zero points; whether the packing finds a linear form for a plain
+# sum, for a sum with RELU, and for a sum whose second operand has a single channel.
 MVE_SUMS = [
     ((0.021, 0.034, 0.047), (-128, 3, -5), (1, 1, 1)),
     ((0.013, 0.0041, 0.0087), (-128, -128, -128), (1, 1, 1)),
     # Halves are rounded away from zero; below it they are clamped away.
     ((0.5, 0.5, 1.0), (0, 0, 0), (0, 1, 0)),
-    ((0.5, 0.004, 0.002), (0, 0, 0), (0, 0, 0)),  # a slope that 32 bits do not hold
+    ((0.5, 0.004, 0.002), (0, 0, 0), (0, 0, 0)),  # a slope that does not fit in 32 bits
 ]
 XCORE_SUMS = [
     ((0.05, 0.05, 0.1), (0, 0, 0), NONE),  # halves everywhere
@@ -130,7 +131,7 @@ XCORE_SUMS = [
 
 
 def sums_of_pairs(family, kind):
-    """Cases, and whether each is computed by a linear form."""
+    """Returns cases, and whether each is computed by a linear form."""
     if family == XCORE:
         return [(every_pair(kind, *row), 1) for row in XCORE_SUMS]
     return [
@@ -179,7 +180,7 @@ def test_every_pair_of_values_and_dense_operands_into_a_part_of_wider_pixels(fam
 
 
 def edge_scales(seed):
-    """Scales whose ratio is a hair below a power of two: a factor's part is 2^15, or one or two less."""
+    """Scales whose ratio is just below a power of two, so that a factor's part is 2^15, or 1 or 2 less."""
     rng = np.random.default_rng(seed)
     below = (rng.uniform(2e-6, 1.2e-5), rng.uniform(3.4e-5, 6e-5))[seed % 2]
     near = 2.0 ** rng.integers(-1, 2) * (1 - below)
@@ -188,18 +189,18 @@ def edge_scales(seed):
 
 @slow
 def test_sums_at_the_edges_of_their_factors_are_litert_s():
-    linear = 0  # by the vector unit, with a part at the edge
+    linear = 0  # cases on the vector unit with a part at the edge
     for seed in range(24):
         kind = (OpKind.ADD, OpKind.SUB)[seed // 2 % 2]
         points = tuple(np.random.default_rng(seed).integers(-128, 128, 3).tolist())
-        made = every_pair(kind, edge_scales(seed), points, (NONE, RELU, RELU6)[seed % 3], (1, 1, 16384, 4))
-        block = pack(made.graph, made.op, select(load_target("xcore"), made.graph, made.op))
+        pair = every_pair(kind, edge_scales(seed), points, (NONE, RELU, RELU6)[seed % 3], (1, 1, 16384, 4))
+        block = pack(pair.graph, pair.op, select(load_target("xcore"), pair.graph, pair.op))
         linear += np.abs(np.frombuffer(block, "<i2", 8, 60).astype(int)).max() > 32_700
         with on_host("xcore", XCORE) as family:
-            found = run_whole(made)
+            outputs = run_whole(pair)
         assert family.kernels.total() == 1
-        wanted = run_graph(made.graph, made.inputs)[made.op.outputs[0]]
-        np.testing.assert_array_equal(found.reshape(-1), wanted.reshape(-1))
+        expected = run_graph(pair.graph, pair.inputs)[pair.op.outputs[0]]
+        np.testing.assert_array_equal(outputs.reshape(-1), expected.reshape(-1))
     assert linear > 1
 
 
@@ -211,7 +212,7 @@ SCALES = ((1 / 32, 1 / 4, 105, 0), (1 / 4, 1 / 2, -90, 4), (1 / 16, 1 / 32, -23,
 
 
 def leaky(alpha, scales, dtype):
-    """Every value that there is, as one tensor."""
+    """A LEAKY_RELU of every value of the type, as one tensor."""
     limits = np.iinfo(dtype.value)
     values = np.arange(limits.min, limits.max + 1).astype(dtype.value).reshape(1, 1, -1, 256)
     points, attrs = scales[2:] if dtype is DType.INT8 else (0, 0), LeakyReluAttrs(float(np.float32(alpha)))
@@ -222,15 +223,15 @@ def leaky(alpha, scales, dtype):
 @pytest.mark.parametrize("dtype", [DType.INT16, DType.INT8])
 def test_every_value_of_a_negative_slope_is_rounded_as_litert_rounds_it(dtype):
     for alpha, scales in itertools.product(ALPHAS, SCALES):
-        made = leaky(alpha, scales, dtype)
-        wanted = run_graph(made.graph, made.inputs)[1]
-        assert len(np.unique(wanted)) > 3
-        for result in (execute(made.graph, made.inputs)[1], run_plain(made.graph, made.inputs[0])):
-            np.testing.assert_array_equal(result, wanted, err_msg=f"{alpha} {scales}")
+        layer = leaky(alpha, scales, dtype)
+        expected = run_graph(layer.graph, layer.inputs)[1]
+        assert len(np.unique(expected)) > 3
+        for result in (execute(layer.graph, layer.inputs)[1], run_plain(layer.graph, layer.inputs[0])):
+            np.testing.assert_array_equal(result, expected, err_msg=f"{alpha} {scales}")
 
 
 def even_row(classes, last=5):
-    """A softmax of equal elements but for the last one."""
+    """A softmax of elements that are equal, except for the last one."""
     values = np.full((1, 1, 1, classes), 5)
     values[..., -1] = last
     scales, points = (1 / 16, 1 / 256), (0, -128)
@@ -250,7 +251,7 @@ def test_the_last_row_that_litert_accepts_is_rounded_up():
 
 
 def test_softmaxes_whose_probabilities_vanish_on_helium():
-    """From 512 even ones on; from 4,096 on the plain kernel computes them."""
+    """They vanish from 512 equal inputs on; from 4,096 on the plain kernel computes them."""
     with comparing(MVE) as compared:
         for classes in (511, 512, 600, 4095, 4096):
             run_whole(even_row(classes, 22))

@@ -1,4 +1,4 @@
-"""The kernels' sources: no warnings, nothing needed but the runtime, one public function a file."""
+"""The kernels' sources: no warnings, no dependency but the runtime, one public function per file."""
 
 import re
 import subprocess
@@ -27,8 +27,8 @@ RUNTIME = {
     | {f"__{word}di3" for word in ("mul", "umulsi", "ashl", "lshr", "ashr")}
     | {f"__{word}si3" for word in ("div", "mod", "udiv", "umod")},
 }
-# Every core and every compiler appear in the slow tier; their product does not: what the front ends warn of
-# and what loops become depends on one of both at a time.
+# The slow tier has every core and every compiler, but not every combination: warnings and the code of loops
+# depend on one of both at a time.
 BOARDS = [
     pytest.param("reference", "cortex-m4", "clang"),
     pytest.param("reference", "cortex-m4", "gcc", marks=slow),
@@ -42,7 +42,7 @@ BOARDS = [
     pytest.param("riscv_v", "qemu-virt-rv32v", ""),
     pytest.param("xtensa_lx106", "esp8266", "", marks=slow),
 ]
-# Cores that no emulated board has, and levels that are not the boards'.
+# Cores that no emulated board has, and optimisation levels that boards do not use.
 ELSEWHERE = [
     pytest.param("reference", "gcc", ("-O2",), id="gcc host"),
     pytest.param("reference", "clang", ("-O2",), id="clang host"),
@@ -62,10 +62,13 @@ ELSEWHERE = [
 
 
 def check(family, objects):
-    """What a kernel needs beyond the files that its entry lists is of the runtime; none has variables."""
-    found = {source: symbols(made) for source, made in zip(family_files(family), objects, strict=True)}
-    assert not [source.name for source, each in found.items() if each.variables]
-    assert needed_outside(family, found) <= RUNTIME[family]
+    """Checks that kernels need only their listed files and the runtime, and that they have no variables."""
+    symbols_of = {
+        source: symbols(object_file)
+        for source, object_file in zip(family_files(family), objects, strict=True)
+    }
+    assert not [source.name for source, each in symbols_of.items() if each.variables]
+    assert needed_outside(family, symbols_of) <= RUNTIME[family]
 
 
 @pytest.mark.parametrize(("family", "board", "tool"), BOARDS)
@@ -80,8 +83,8 @@ def test_nor_on_other_cores_and_at_other_levels(family, compiler, flags, tmp_pat
     files, select = family_files(family), ("-mthumb",) if compiler.startswith("arm-") else ()
     words = (*select, *WARNINGS, "-Wa,--fatal-warnings", *flags, f"-I{KERNELS / 'include'}", "-c")
     command = [needs_tool(compiler), *words, *map(str, files)]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    process = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert process.returncode == 0, process.stderr
     if "-O2" not in flags:
         check(family, [tmp_path / f"{source.stem}.o" for source in files])
 
@@ -95,23 +98,25 @@ def test_every_file_is_listed(family):
 def test_a_file_holds_one_public_function_and_its_scratch_twin(family):
     pattern = re.compile(r"^(?!static|__attribute__|NN_)\w[\w *]* \*?(nn_\w+)\(", re.MULTILINE)
     for source in (KERNELS / family).glob("*.c"):
-        public = set(pattern.findall(source.read_text()))  # of some once for the core, once for its model
+        public = set(pattern.findall(source.read_text()))  # some appear for the core and for its model
         assert public - {f"{source.stem}_scratch_bytes"} == {source.stem}, source.name
 
 
 def test_assembly_names_the_functions_that_it_holds_and_their_sizes(tmp_path):
-    """So that frames are read from the code, and a linker drops what nobody calls."""
+    """So stack frames can be read from the code, and a linker can drop unused functions."""
     assembly = sorted((KERNELS / "cortex_m_mve").glob("*.S"))
-    for source, made in zip(assembly, kernel_objects("cortex-m55", "clang", assembly, tmp_path), strict=True):
+    for source, object_file in zip(
+        assembly, kernel_objects("cortex-m55", "clang", assembly, tmp_path), strict=True
+    ):
         text = source.read_text()
         begun, ended = (set(re.findall(rf"^ +{word} +(nn_\w+)$", text, re.M)) for word in ("function", "end"))
-        found = symbols(made)
-        assert found.functions == begun, source.name
+        own_symbols = symbols(object_file)
+        assert own_symbols.functions == begun, source.name
         assert begun <= ended, source.name
         assert all(name.startswith("nn_mve_") for name in begun)
 
 
-# ---- inputs are const: a view is read through, and only an output's becomes an address to write to -------
+# ---- inputs are const: only the view of an output becomes an address to write to --------------------------
 
 FILES = [*(ROOT / "kernels").rglob("*.[ch]"), *(ROOT / "examples" / "third_party_target").rglob("*.c")]
 
@@ -119,13 +124,13 @@ FILES = [*(ROOT / "kernels").rglob("*.[ch]"), *(ROOT / "examples" / "third_party
 def test_only_outputs_become_writable():
     asked_for = re.compile(r"\bnn_out_(?:data|row|pixel)\(([^,)]*)")
     of_an_output = re.compile(r"(?:const nn_view \*|&?(?:\w+->)?)out")
-    asked = {(path.name, view) for path in FILES for view in asked_for.findall(path.read_text())}
-    assert len(asked) > 40
-    assert not {(name, view) for name, view in asked if not of_an_output.fullmatch(view)}
+    uses = {(path.name, view) for path in FILES for view in asked_for.findall(path.read_text())}
+    assert len(uses) > 40
+    assert not {(name, view) for name, view in uses if not of_an_output.fullmatch(view)}
 
 
 def test_no_kernel_casts_the_const_of_a_view_away():
-    """nn_out_data holds the one cast from a view's data to an address that may be written to."""
+    """nn_out_data has the only cast from a view's data to a writable address."""
     cast = re.compile(r"\(int(?:8|16|32)_t \*\)(?:\(\w+ \*\))*\w*->data|\(u?int\w+ \*\)nn_(?:row|pixel)\(")
     assert [path.name for path in FILES if cast.search(path.read_text())] == []
     assert (KERNELS / "include" / "nn.h").read_text().count("(int8_t *)(uintptr_t)out->data") == 1

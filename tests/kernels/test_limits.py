@@ -1,4 +1,4 @@
-"""Every family at the limits of its kernels and beyond: exact, served by another kernel, or refused."""
+"""Every family at the limits of its kernels and beyond: exact, computed by another kernel, or refused."""
 
 import numpy as np
 import placement
@@ -23,12 +23,12 @@ MORE_THAN_16_BITS = 65600
 
 
 def check(family, cases):
-    """Whole tensors: plain kernels against LiteRT, and the board's against the plain ones."""
+    """Compares plain kernels with LiteRT, and the board's kernels with the plain ones, on whole tensors."""
     with recording(family) as recorder:
         for name, make in cases.items():
             case = make()
-            wanted = run_graph(case.graph, case.inputs)[case.op.outputs[0]]
-            np.testing.assert_array_equal(run_whole(case), wanted, err_msg=name)
+            expected = run_graph(case.graph, case.inputs)[case.op.outputs[0]]
+            np.testing.assert_array_equal(run_whole(case), expected, err_msg=name)
     recorder.check("")
     return recorder
 
@@ -55,7 +55,7 @@ def test_long_sums_and_large_steps_are_exact(family):
 @slow
 @families
 def test_narrow_views_of_wide_tensors_are_exact(family, monkeypatch):
-    """The output of a small layer may be a part of a joined tensor whose pixels lie far apart."""
+    """The output of a small layer may be a part of a joined tensor whose pixels are far apart."""
     monkeypatch.setattr(placement, "MARGINS", (MORE_THAN_16_BITS,))
     cases = (
         conv((2, 3), 3, 7),
@@ -74,7 +74,7 @@ def test_narrow_views_of_wide_tensors_are_exact(family, monkeypatch):
     recorder.check("")
 
 
-LONE = {  # of what the vector unit serves; it is a model in C here, and undefined behaviour traps
+LONE = {  # layers for the vector unit, which is a C model here that traps undefined behaviour
     **{f"{kind} of 65544": (kind, (1, 2), 65544, None) for kind in ("average", "max")},
     **{
         f"{kind} of {rows} x {columns} times {value}": (kind, (rows, columns), 36, value)
@@ -96,14 +96,14 @@ def test_poolings_of_the_vector_unit_at_its_limits():
 @slow
 @pytest.mark.parametrize("family", ["xcore_vpu", "xtensa_lx106"])
 def test_the_same_on_the_vector_unit_and_the_lx106(family):
-    """A few of them: the others take long in the unit's model."""
+    """Only a few of them, because the unit's model is slow."""
     cases = [LONG["conv of 512 products, -128"], LONG["conv of all products"], LONG["dense of all products"]]
     cases.append(lambda: elementwise(OpKind.ADD, (1, 2), 65544, 65544))
     if family == "xcore_vpu":
-        with on_host("xcore", family) as served:
+        with on_host("xcore", family) as on_unit:
             for make in cases:
                 run_whole(make())
-        assert served.kernels.total() == len(cases)
+        assert on_unit.kernels.total() == len(cases)
         return
     averages = [LONG[f"average of 90000 times {value}"] for value in (-128, 127)]
     with recording(family) as recorder:
@@ -114,7 +114,7 @@ def test_the_same_on_the_vector_unit_and_the_lx106(family):
 
 
 def wide_layers():
-    """Of int16, means and layers with state: channels, outputs, taps and steps beyond 16 bits."""
+    """Yields int16 layers, means and layers with state: channels, outputs, taps and steps above 16 bits."""
 
     def int16(shape, make):
         net = WideNetBuilder(1)
@@ -149,13 +149,13 @@ def wide_layers():
 def test_wide_layers_of_other_kinds_are_exact(family):
     target, calls = load_target(BOARDS[family]), []
     for graph, inputs in wide_layers():
-        made = whole_call(target, graph, inputs)
-        calls += [made] if made.kernel.sources[0].startswith(family + "/") else []
-    assert len(calls) == 11  # the depthwise kernel of 512 taps is plain C: its sums may not fit 32 bits
+        whole = whole_call(target, graph, inputs)
+        calls += [whole] if whole.kernel.sources[0].startswith(family + "/") else []
+    assert len(calls) == 11  # the depthwise layer of 512 taps uses plain C: its sums may not fit in 32 bits
     with recording(family) as recorder:
         firmware = recorder.firmware("")
-    for made, done in zip(calls, firmware.run([made.call for made in calls]), strict=True):
-        assert made.left(done) == made.wanted, made.kernel.name
+    for whole, result in zip(calls, firmware.run([whole.call for whole in calls]), strict=True):
+        assert whole.left(result) == whole.wanted, whole.kernel.name
 
 
 PLAIN = "depthwise_conv2d_reference"

@@ -15,7 +15,7 @@ BOXES = [
     *[(7, 24, 24, 28, first, 0) for first in (24, 25, 28, 40)],  # over its input, from above
     *[(9, 16, 16, 48, first, 0) for first in (288, 289, 300)],
     (6, 32, 32, 32, 8, 0),
-    (6, 32, 32, 32, 0, 8),  # up: the plain kernel's
+    (6, 32, 32, 32, 0, 8),  # upwards: the plain kernel computes it
     (3, 20, 20, 40, 0, 10),
     (1, 200, 200, 200, 3, 0),
     (1, 77, 77, 77, 0, 300),
@@ -25,7 +25,7 @@ BYTES = 1024
 
 
 def left(before, box):
-    """The bytes after the copy: lines ascending, each as if it were read whole before it is written."""
+    """Returns the bytes after the copy of lines in ascending order, each read before it is written."""
     lines, count, in_stride, out_stride, source, sink = box
     after = before.copy()
     for i in range(lines):
@@ -46,8 +46,8 @@ def test_lines_from_anywhere_to_anywhere(family):
         ends = [type(places[-1])(places[-1].offset + first) for first in (source, sink)]
         calls.append(Call(SYMBOLS[family], (geometry, *ends), memory))
     with recording(family) as recorder:
-        done = recorder.firmware("clang").run(calls)
-    for box, place, one in zip(BOXES, places, done, strict=True):
-        np.testing.assert_array_equal(one.array(place, (BYTES,)), left(before, box), str(box))
-        changed = one.changed()
+        results = recorder.firmware("clang").run(calls)
+    for box, place, result in zip(BOXES, places, results, strict=True):
+        np.testing.assert_array_equal(result.array(place, (BYTES,)), left(before, box), str(box))
+        changed = result.changed()
         assert np.all((changed >= place.offset) & (changed < place.offset + BYTES)), box

@@ -1,4 +1,4 @@
-"""What the Helium kernels do in their own way: roundings, factors of any size."""
+"""Properties of the Helium kernels: roundings, factors of any size."""
 
 import functools
 import struct
@@ -28,28 +28,28 @@ slow = pytest.mark.slow
 compilers = pytest.mark.parametrize("toolchain", ["clang", pytest.param("gcc", marks=slow)])
 
 
-# ---- layers whose sums requantise to halves, where roundings differ: weights are 0, biases are the sums ---
+# ---- sums that requantise to halves, where roundings differ: weights are 0, the biases are the sums -------
 
 CHANNELS = 240
 ZERO_POINT = 3  # of the output
-SCALE = 1 / 3  # of the input: so that factors need all their bits
+SCALE = 1 / 3  # of the input, so that factors need all their bits
 
 
 def zero_weights(kind, scales, bias, activation):
     cin, points = CHANNELS if kind is OpKind.DEPTHWISE_CONV_2D else 1, (0, ZERO_POINT)
     rng = np.random.default_rng(0)
-    made = kernelcases.layer(
+    base = kernelcases.layer(
         rng, kind, kernelcases.Axis(1), kernelcases.Axis(1), cin, CHANNELS, activation, points=points
     )
-    nothing, values = (np.zeros(data.shape, np.int8) for data in (made.graph.tensors[1], made.inputs[0]))
-    return kernelcases.changed(made, nothing, bias, scales, steps=(SCALE, 1.0), values=values)
+    nothing, values = (np.zeros(data.shape, np.int8) for data in (base.graph.tensors[1], base.inputs[0]))
+    return kernelcases.changed(base, nothing, bias, scales, steps=(SCALE, 1.0), values=values)
 
 
 def layer(kind, seed, exponents, activation, greatest=INT32_MAX):
-    """A layer with factors of 2^exponents, and how many of its sums a VRSHL alone would round wrongly.
+    """Returns a layer with factors of 2^exponents, and the number of sums that VRSHL alone rounds wrongly.
 
-    Half of the sums are the least that make a quotient end in a half, or one beside; the other half are
-    anything, up to the greatest.
+    Half of the sums are the smallest ones whose quotient ends in a half, or next to these. The other half are
+    random, up to `greatest`.
     """
     rng = np.random.default_rng(seed)
     scales = (2.0 ** rng.uniform(*exponents, CHANNELS)).astype(np.float32)
@@ -61,18 +61,18 @@ def layer(kind, seed, exponents, activation, greatest=INT32_MAX):
     bias = np.clip(bias + rng.choice([0, 0, -1, 1], CHANNELS), INT32_MIN, INT32_MAX)
     anything = rng.integers(INT32_MIN, INT32_MAX, CHANNELS, endpoint=True) >> rng.integers(0, 32, CHANNELS)
     bias = np.clip(np.where(rng.random(CHANNELS) < 0.5, bias, anything), ~greatest, greatest)
-    made = zero_weights(kind, scales, bias, activation)
+    case = zero_weights(kind, scales, bias, activation)
     wrong = 0
     if kind is not OpKind.FULLY_CONNECTED:
         high = saturating_rounding_doubling_high_mul(bias << np.maximum(factors[:, 1], 0), multipliers)
         up = (high + ((np.int64(1) << right) >> 1)) >> right
-        wanted = multiply_by_quantized_multiplier(bias, multipliers, factors[:, 1])
-        wrong = int(np.sum((up != wanted) & (np.abs(wanted) < 120)))
-    return made, wrong
+        expected = multiply_by_quantized_multiplier(bias, multipliers, factors[:, 1])
+        wrong = int(np.sum((up != expected) & (np.abs(expected) < 120)))
+    return case, wrong
 
 
 def fixed_point(case):
-    """What fixed-point arithmetic says, without any kernel; for convolutions."""
+    """Computes a convolution's outputs by fixed-point arithmetic, without a kernel."""
     graph, op = case.graph, case.op
     factors = np.array(channel_factors(graph, op), np.int64)
     bias = graph.tensors[op.inputs[2]].data
@@ -83,7 +83,7 @@ def fixed_point(case):
 
 @compilers
 def test_halves_are_rounded_as_the_reference_rounds_them(toolchain):
-    """Also proven to matter: many of these sums come out wrong when halves are rounded up."""
+    """This matters: many of these sums would be wrong if halves were rounded up."""
     modes, wrong = set(), 0
     with recording(FAMILY) as recorder:
         for seed in range(6):
@@ -95,14 +95,14 @@ def test_halves_are_rounded_as_the_reference_rounds_them(toolchain):
                     np.testing.assert_array_equal(run_whole(case).reshape(-1), fixed_point(case))
                     modes.add((kind, mode_of(recorder, case)))
     assert wrong > 150
-    kinds = {kind: {mode for known, mode in modes if known is kind} for kind, _ in modes}
+    kinds = {kind: {mode for other, mode in modes if other is kind} for kind, _ in modes}
     assert kinds == {OpKind.CONV_2D: {PLAIN, ODD, GENERAL}, OpKind.DEPTHWISE_CONV_2D: {PLAIN, GENERAL}}
     recorder.check(toolchain)
 
 
 @compilers
 def test_depthwise_factors_below_2_need_no_path_of_their_own(toolchain):
-    """Tiles of columns and single columns, of one to four vectors a channel."""
+    """Tiles of columns and single columns, with one to four vectors per channel."""
     with recording(FAMILY) as recorder:
         for seed in range(12):
             activation = Activation.RELU if seed % 3 == 0 else Activation.NONE
@@ -119,21 +119,21 @@ def test_depthwise_factors_below_2_need_no_path_of_their_own(toolchain):
 
 
 def steep(seed, kernel, columns, activation):
-    """A depthwise layer on small numbers, with factors below and above 1 side by side."""
+    """A depthwise layer with small values, and with factors both below and above 1."""
     rng, channels = np.random.default_rng(seed), 36
     axes = (kernelcases.Axis.same(size, kernel, 1) for size in (5, columns))
-    made = kernelcases.layer(
+    base = kernelcases.layer(
         *(rng, OpKind.DEPTHWISE_CONV_2D, *axes, channels, channels, activation), points=(0, -7)
     )
     weights = rng.integers(-3, 4, (1, kernel, kernel, channels)).astype(np.int8)
     bias, scales = rng.integers(-30, 30, channels), 2.0 ** rng.uniform(-4, 1, channels)
-    values = rng.integers(-5, 6, made.inputs[0].shape).astype(np.int8)
-    return kernelcases.changed(made, weights, bias, scales, steps=(1.0, 1.0), values=values)
+    values = rng.integers(-5, 6, base.inputs[0].shape).astype(np.int8)
+    return kernelcases.changed(base, weights, bias, scales, steps=(1.0, 1.0), values=values)
 
 
 @functools.cache
 def dense_layers():
-    """Recorded calls of dense layers with factors of all sizes; packing takes the time."""
+    """Records calls of dense layers with factors of all sizes; cached because packing is slow."""
     modes = set()
     with recording(FAMILY) as recorder:
         for exponents in ((-16.0, -12.0), (-11.0, -7.0), (-3.0, 4.0), (-31.0, -20.0)):
@@ -153,14 +153,14 @@ PLAIN, ODD, GENERAL = range(3)  # as in nn_mve.h
 
 
 def mode_of(recorder, case):
-    """NN_MVE_* of a packed layer."""
+    """Returns the mode (NN_MVE_*) of a packed layer."""
     kernel = select(recorder.target, case.graph, case.op)
     return struct.unpack_from("<5i", packed(case.graph, case.op, kernel))[4]
 
 
 @compilers
 def test_means_of_many_extremes(toolchain):
-    """More of them than a sum of 16 bits holds."""
+    """Their sum does not fit in 16 bits."""
     with recording(FAMILY) as recorder:
         firmware = recorder.firmware(toolchain)
     for value in (-128, 127):
@@ -168,13 +168,13 @@ def test_means_of_many_extremes(toolchain):
         geometry = memory.words(1, 1, *six([9]), *six([1]), *six([600]), *six([9]))
         constants = memory.words(0, 0, 1 << 30, -9)  # a sum over 1024
         x, out = memory.put(np.full((600, 9), value, np.int8), align=1), memory.room(9, align=1)
-        (done,) = firmware.run([Call("nn_mean_s8_mve", (geometry, constants, x, out), memory)])
-        assert set(done.array(out, (9,)).tolist()) == {round(value * 600 / 1024)}
+        (result,) = firmware.run([Call("nn_mean_s8_mve", (geometry, constants, x, out), memory)])
+        assert set(result.array(out, (9,)).tolist()) == {round(value * 600 / 1024)}
 
 
 @compilers
 def test_convolutions_leave_the_stack_of_a_network_below_the_library_s(toolchain):
-    """CMSIS-NN's networks take 920 bytes and more (docs/helium.md), up to 170 of them above a kernel."""
+    """CMSIS-NN's networks need at least 920 bytes (docs/helium.md), up to 170 of them outside kernels."""
     with recording(FAMILY) as recorder:
         stacks = Stacks(open_elf(recorder.firmware(toolchain).image().read_bytes()))
     assert stacks.need("nn_conv2d_s8_mve") <= 790

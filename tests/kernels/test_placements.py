@@ -1,8 +1,8 @@
-"""Kernels leave the same bytes in every placement: whole, in pieces from rings, as parts, over their input.
+"""Kernels give the same bytes in every placement: whole, in ring buffers, as parts, over their input.
 
-The plain kernels equal LiteRT to the bit, families that compile on this machine the plain kernels: their
-instructions have a model in C, and undefined behaviour traps. Emulators repeat a part of it with the
-instructions themselves (test_emulated_families.py).
+The plain kernels equal LiteRT exactly. Families that compile on this machine equal the plain kernels: their
+instructions have a model in C, and undefined behaviour traps. test_emulated_families.py repeats a part of
+this with the real instructions, in emulators.
 """
 
 from collections import Counter
@@ -34,7 +34,7 @@ SLOW = {"resize", "transpose_convolution", "prelu", "normalisation"}
 
 @pytest.mark.parametrize("kind", [pytest.param(k, marks=[slow] if k in SLOW else []) for k in sorted(PLAIN)])
 def test_plain_kernels_give_litert_s_bytes(kind):
-    """Whatever lies around in memory; nothing is written but the output."""
+    """The memory around does not matter, and only the output is written."""
     ways = Counter()
 
     def run(drawn):
@@ -47,7 +47,7 @@ def test_plain_kernels_give_litert_s_bytes(kind):
 
 
 def test_an_output_put_right_on_its_input_goes_wrong_where_a_distance_is_due():
-    """So the tests here can fail: they really run kernels over their inputs."""
+    """The tests here can fail, because they really run kernels over their inputs."""
     wrong = 0
 
     def count(case):
@@ -65,9 +65,9 @@ def of(cases: Mapping[str, st.SearchStrategy[Case]], word: str, names: str) -> d
 
 @dataclass(frozen=True)
 class Modelled:
-    """A board's kernels of a family, whose calls so many threads share; `fast`: kinds of the fast tier.
+    """A board's kernels of a family, whose calls `threads` threads share; `fast`: kinds of the fast tier.
 
-    `least`: calls of the family's kernels that there are at least, where it is not a third of the examples.
+    `least`: the smallest number of kernel calls, by kind; the default is a third of the examples.
     """
 
     board: str
@@ -135,7 +135,7 @@ EVERY = [
 
 @pytest.mark.parametrize(("name", "kind"), EVERY)
 def test_families_give_the_plain_kernels_bytes(name, kind):
-    modelled, used = MODELLED[name], Counter()
+    modelled, kernels = MODELLED[name], Counter()
 
     def run(drawn):
         case, how, seed = drawn
@@ -143,9 +143,9 @@ def test_families_give_the_plain_kernels_bytes(name, kind):
         with on_host(modelled.board, modelled.family, modelled.threads) as family:
             contract = select(family.target, case.graph, case.op).overlap
             np.testing.assert_array_equal(run_placed(case, how, seed, contract), expected)
-        used.update(family.kernels)
+        kernels.update(family.kernels)
 
     collect(
         st.tuples(modelled.kinds[kind], st.sampled_from(WAYS), st.integers(0, 999)), modelled.examples, run
     )
-    assert used.total() > modelled.least.get(kind, modelled.examples // 3)
+    assert kernels.total() > modelled.least.get(kind, modelled.examples // 3)

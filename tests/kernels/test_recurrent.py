@@ -1,4 +1,4 @@
-"""SVDF and LSTM, plain and with the DSP extension (a model of it): each step equals the reference."""
+"""SVDF and LSTM, plain and with a model of the DSP extension: each step equals the reference."""
 
 import functools
 from ctypes import CDLL, byref, c_void_p
@@ -17,7 +17,7 @@ from buildtool.graph.reference import execute, initially, next_held
 from buildtool.graph.types import Graph
 from buildtool.target.catalogue import scratch_bytes, select
 
-GUARD = 64  # bytes behind everything that a kernel writes
+GUARD = 64  # bytes after everything that a kernel writes
 BOARDS = {"host": ("reference", ""), "cortex-m4": ("cortex_m_dsp", "_dsp")}
 
 
@@ -27,7 +27,7 @@ def _library(family: str, ending: str) -> CDLL:
 
 
 def _room(size: int) -> np.ndarray:
-    """Aligned to 16 bytes, with a guard behind it."""
+    """Returns memory that is aligned to 16 bytes, with a guard after it."""
     return constants(bytes([0x55]) * (size + GUARD))
 
 
@@ -36,7 +36,7 @@ def _address(array: np.ndarray) -> c_void_p:
 
 
 def _steps_equal(board: str, graph: Graph, seed: int) -> bool:
-    """Compares four steps; whether the board's family serves the operator."""
+    """Compares four steps; returns whether the board's family has a kernel for the operator."""
     op = graph.ops[0]
     variant = select(load_target(board), graph, op)
     family, ending = BOARDS[board]
@@ -45,19 +45,19 @@ def _steps_equal(board: str, graph: Graph, seed: int) -> bool:
     kernel = getattr(_library(family, ending), variant.symbol)
     kernel.restype = None
     block, scratch = constants(pack(graph, op, variant)), _room(scratch_bytes(variant, graph, op))
-    held = initially(graph)
-    states = [_room(value.nbytes) for value in held]
-    for state, value in zip(states, held, strict=True):
+    state_values = initially(graph)
+    states = [_room(value.nbytes) for value in state_values]
+    for state, value in zip(states, state_values, strict=True):
         state[:-GUARD] = value.reshape(-1).view(np.uint8)
     result = graph.tensors[op.outputs[0]]
     for value in inputs_for_steps(graph, 4, seed):
-        values = execute(graph, [value], held)
-        held, out = next_held(graph, values), _room(result.size)
+        values = execute(graph, [value], state_values)
+        state_values, out = next_held(graph, values), _room(result.size)
         arguments = [byref(geometry(graph, op)), *map(_address, (block, value, *states, out))]
         kernel(*arguments, *([_address(scratch)] if variant.scratch != "0" else []))
         np.testing.assert_array_equal(out[: result.size].view(np.int8), values[op.outputs[0]].reshape(-1))
-        for state, wanted in zip(states, held, strict=True):
-            np.testing.assert_array_equal(state[:-GUARD], wanted.reshape(-1).view(np.uint8))
+        for state, expected in zip(states, state_values, strict=True):
+            np.testing.assert_array_equal(state[:-GUARD], expected.reshape(-1).view(np.uint8))
         for memory in (out, scratch, *states):
             assert (memory[-GUARD:] == 0x55).all()
     return True

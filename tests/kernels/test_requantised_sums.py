@@ -1,6 +1,6 @@
-"""Every sum of channels drawn where bounds are tight gives LiteRT's output: a slice of the benchmark.
+"""Every sum of channels with tight bounds gives LiteRT's output.
 
-Full size: `python benchmarks/requantisation.py`.
+This is a part of `python benchmarks/requantisation.py`.
 """
 
 import itertools
@@ -14,7 +14,7 @@ from requantisers import CONV, DENSE, DEPTHWISE, REQUANTISERS, drawn, wrong
 
 pytestmark = pytest.mark.slow  # the quick C takes long to compile
 CHANNELS = 64
-SEEDS = (29, 32, 60)  # among whose layers are channels that the vector unit once had wrong
+SEEDS = (29, 32, 60)  # their layers have channels that the vector unit once computed wrongly
 KINDS = {
     "cortex_m_dsp": (CONV, DENSE),
     "cortex_m_mve": (CONV, DEPTHWISE, DENSE),
@@ -33,8 +33,8 @@ def layers(kind, seed, count, pixels=1):
 def test_every_sum_gives_the_same_output(requantiser):
     compared = 0
     for seed in SEEDS:
-        for made in layers(requantiser.kind, seed, 2):
-            sums, faults = wrong(requantiser, made)
+        for layer in layers(requantiser.kind, seed, 2):
+            sums, faults = wrong(requantiser, layer)
             assert not faults, (seed, faults)
             compared += sums
     assert compared > 2_000_000
@@ -42,11 +42,11 @@ def test_every_sum_gives_the_same_output(requantiser):
 
 @pytest.mark.parametrize("family", KINDS)
 def test_whole_kernels_agree_with_what_stands_for_them(family):
-    """The same layers, with inputs that bring channels from the least to the greatest sum."""
+    """The same layers, with inputs whose sums go from the smallest to the largest."""
     with comparing(family) as compared:
         for kind, seed in itertools.product(KINDS[family], SEEDS):
-            for made in layers(kind, seed, 2, pixels=200):
-                wanted = run_graph(made.graph, made.inputs)[made.op.outputs[0]]
-                np.testing.assert_array_equal(run_whole(made), wanted.reshape(made.out_shape))
+            for layer in layers(kind, seed, 2, pixels=200):
+                expected = run_graph(layer.graph, layer.inputs)[layer.op.outputs[0]]
+                np.testing.assert_array_equal(run_whole(layer), expected.reshape(layer.out_shape))
     assert compared.kernels.total() == 2 * len(KINDS[family]) * len(SEEDS)
     compared.check("" if family == "xtensa_lx106" else "clang")

@@ -1,7 +1,7 @@
-"""Slots of weight images: which one is run after any cut of the power, any damage, any order of numbers.
+"""Slots of weight images: the one that runs after a power cut, after damage, and with any sequence numbers.
 
-The flash is modelled: an erase empties a block, a program clears bits of an empty unit. A cut ends an
-operation before, after or in the middle; each bit that was being written is then old or new.
+The flash is a model: an erase empties a block, a program clears bits of an empty unit. A power cut may come
+before, after or during an operation; during a write, each bit then has its old or its new value.
 """
 
 import ctypes
@@ -36,7 +36,7 @@ class Kind(ctypes.Structure):
 
     @classmethod
     def of(cls, layout):
-        """The kind of the images that `image` makes."""
+        """Returns the kind of the weight images that `image` makes."""
         return cls((ctypes.c_uint8 * 16)(*layout), PAYLOAD, 1, 1)
 
 
@@ -56,7 +56,7 @@ class Slots(ctypes.Structure):
 
 
 def image(seed, sequence=0, layout=MINE):
-    """An image as docs/images.md describes it."""
+    """Makes a weight image as docs/images.md describes it."""
     payload = random.Random(seed).randbytes(PAYLOAD)
     numbers = (2, 64, PAYLOAD, zlib.crc32(payload), 1, 1, sequence)
     head = struct.pack("<4s7I16s12x", b"NTWI", *numbers, layout)
@@ -64,7 +64,7 @@ def image(seed, sequence=0, layout=MINE):
 
 
 def resealed(data, place, change):
-    """An image with one word of its header changed, and a right CRC."""
+    """Returns a weight image with one word of its header changed, and a right CRC."""
     head = bytearray(data[:60])
     struct.pack_into("<I", head, place, struct.unpack_from("<I", head, place)[0] ^ change)
     return bytes(head) + struct.pack("<I", zlib.crc32(head)) + data[64:]
@@ -72,7 +72,7 @@ def resealed(data, place, change):
 
 @dataclasses.dataclass(frozen=True)
 class Chip:
-    """The sizes of a flash. `in_place`: it can be read by address; `memory`: bytes for the functions."""
+    """The sizes of a flash. `in_place`: it can be read by address. `memory`: bytes for the functions."""
 
     program: int = 16
     erase: int = 512
@@ -83,7 +83,7 @@ class Chip:
 
 
 class Flash:
-    """A flash and the functions on it; after `left` operations the power is cut."""
+    """A flash and the functions that use it; the power is cut after `left` operations."""
 
     def __init__(self, chip, library, content=b""):
         self.chip, self.library = chip, library
@@ -107,18 +107,18 @@ class Flash:
     def content(self):
         return ctypes.string_at(self.start, self.chip.slots * self.chip.slot)
 
-    def _spend(self, at, wanted):
-        """One operation, whole or torn; none without power."""
+    def _spend(self, at, content):
+        """Performs one operation, completely or in part; none without power."""
         if self.left <= 0:
             return 1
         self.left -= 1
         self.done += 1
         if self.left == 0 and self.torn is not None:
-            before = ctypes.string_at(self.start + at, len(wanted))
-            # every bit that was to change has, or has not
-            pairs = zip(before, wanted, strict=True)
-            wanted = bytes(b ^ ((b ^ w) & self.torn.getrandbits(8)) for b, w in pairs)
-        ctypes.memmove(self.start + at, wanted, len(wanted))
+            before = ctypes.string_at(self.start + at, len(content))
+            # each bit that should change has its old or its new value
+            pairs = zip(before, content, strict=True)
+            content = bytes(b ^ ((b ^ w) & self.torn.getrandbits(8)) for b, w in pairs)
+        ctypes.memmove(self.start + at, content, len(content))
         return 0
 
     def _erase(self, _context, at):
@@ -130,30 +130,30 @@ class Flash:
         assert at % unit == 0
         empty = ctypes.string_at(self.start + at, unit) == b"\xff" * unit
         assert empty or self.left <= 0, "programmed twice"
-        wanted = ctypes.string_at(data, unit)
+        content = ctypes.string_at(data, unit)
         if at <= self.stuck < at + unit:
-            wanted = wanted[: self.stuck - at] + b"\xff" + wanted[self.stuck - at + 1 :]
-        return self._spend(at, wanted)
+            content = content[: self.stuck - at] + b"\xff" + content[self.stuck - at + 1 :]
+        return self._spend(at, content)
 
     def _read(self, _context, at, to, count):
         ctypes.memmove(to, self.start + at, count)
         return 0
 
     def picked(self, layout=MINE):
-        """Status, and the payload that is run."""
+        """Returns the status, and the payload of the weight image that runs."""
         slot = c_uint32(99)
         status = self.library.nn_slots_pick(byref(self.description), byref(Kind.of(layout)), byref(slot))
         start = slot.value * self.chip.slot + 64
         return status, self.content()[start : start + PAYLOAD] if status == OK else b""
 
     def runs(self, seed):
-        """Whether `image(seed)` is the one that is run."""
+        """Whether `image(seed)` is the one that runs."""
         return self.picked() == (OK, image(seed)[64:])
 
     def update(self, data, pieces=100, layout=MINE):
-        """An update as an application does it, to the first error."""
-        state, wanted = (ctypes.c_uint8 * 128)(), Kind.of(layout)
-        status = self.library.nn_slots_begin(state, byref(self.description), byref(wanted))
+        """Updates as an application does, up to the first error; returns the status."""
+        state, kind = (ctypes.c_uint8 * 128)(), Kind.of(layout)
+        status = self.library.nn_slots_begin(state, byref(self.description), byref(kind))
         for begin in range(0, len(data), pieces):
             if status == OK:
                 part = data[begin : begin + pieces]
@@ -170,7 +170,7 @@ CHIPS = (
 )
 
 
-BESIDE = {  # the image in the other slot: an older one, newer ones that firmware of this network may not run
+BESIDE = {  # the image in the other slot: an older one, or newer ones that this firmware must not run
     "older": image(3, 7),
     "of other inputs": resealed(image(3, 9), 20, 1),
     "of a later version": resealed(image(3, 9), 48, 1),
@@ -182,7 +182,7 @@ BESIDE = {  # the image in the other slot: an older one, newer ones that firmwar
     "chip", [CHIPS[0], *(pytest.param(chip, marks=pytest.mark.slow) for chip in CHIPS[1:])], ids=str
 )
 def test_a_cut_anywhere_leaves_a_network_that_runs(chip, beside):
-    """Before, after and in every operation; then the update is done again."""
+    """The cut is before, after or during every operation; then the update is repeated."""
     library = runtime("clang" if chip.program > 16 else "gcc")
     content = BESIDE[beside].ljust(chip.slot, b"\0") + image(1, 8).ljust(chip.slot, b"\0")
     whole = Flash(chip, library, content)
@@ -191,7 +191,7 @@ def test_a_cut_anywhere_leaves_a_network_that_runs(chip, beside):
     assert whole.runs(2)
     total = whole.done
     assert total > chip.slot // chip.erase + PAYLOAD // chip.program
-    step = max(1, total // 25)  # of a few bytes at a time, not every one of a thousand
+    step = max(1, total // 25)  # only some of the cuts where there are thousands of small operations
     cuts = {*range(0, total + 1, step), *range(max(0, total - 66), total + 1)}
     for cut in sorted(cuts):
         for torn in (False, True):
@@ -208,7 +208,7 @@ def test_a_cut_anywhere_leaves_a_network_that_runs(chip, beside):
 def test_damage_of_the_newest_image_brings_the_one_before_back():
     chip, library = Chip(slots=3), runtime("gcc")
     content = b"".join(image(n, n).ljust(chip.slot, b"\xff") for n in (5, 6, 7))
-    for at in [*range(64), 64, 700, 64 + PAYLOAD - 1]:  # anywhere in the header, and in the payload
+    for at in [*range(64), 64, 700, 64 + PAYLOAD - 1]:  # in the header and in the payload
         damaged = bytearray(content)
         damaged[2 * chip.slot + at] ^= 1 << at % 8
         assert Flash(chip, library, bytes(damaged)).runs(6)
@@ -226,7 +226,7 @@ WORDS = {
 
 
 def flash_with_one(behind=b""):
-    """A flash with an image in its first slot, and something behind it."""
+    """Returns a flash with a weight image in its first slot, and `behind` after it."""
     chip = Chip()
     return Flash(chip, runtime("gcc"), image(1, 1).ljust(chip.slot, b"\xff") + behind)
 
@@ -241,7 +241,7 @@ def test_a_sealed_header_that_says_something_else_neither_runs_nor_is_written(ch
         before = flash.content()
         assert flash.update(strange) == status
         assert (flash.content(), flash.done) == (before, 0)
-        assert flash.update(image(4)) == OK  # over the strange one
+        assert flash.update(image(4)) == OK  # replaces the strange one
         assert flash.runs(4)
         assert flash.content()[:64] == image(1, 1)[:64]
 
@@ -299,7 +299,7 @@ def broken(at, data=image(3)):  # noqa: B008
     ],
 )
 def test_a_wrong_image_is_no_update(data, status, is_written):
-    """One with a wrong header changes nothing."""
+    """One with a wrong header does not change the flash."""
     flash = flash_with_one()
     before = flash.content()
     assert flash.update(data) == status
@@ -321,10 +321,14 @@ WRONG = {"slots": (1, 17), "slot": (1024, 1540), "program": (24, 0), "erase": (0
 @pytest.mark.parametrize(("name", "value"), [(name, value) for name in WRONG for value in WRONG[name]])
 def test_slots_that_cannot_be_are_refused(name, value):
     flash = Flash(Chip(), runtime("gcc"), image(1))
-    made = dataclasses.replace(Chip(), **{name: value})
-    found = flash.description
-    found.slots, found.slot_bytes = made.slots, made.slot
-    found.erase_bytes, found.program_bytes, found.memory_bytes = made.erase, made.program, made.memory
+    chip = dataclasses.replace(Chip(), **{name: value})
+    description = flash.description
+    description.slots, description.slot_bytes = chip.slots, chip.slot
+    description.erase_bytes, description.program_bytes, description.memory_bytes = (
+        chip.erase,
+        chip.program,
+        chip.memory,
+    )
     assert flash.picked() == (SLOTS, b"")
     assert flash.update(image(2)) == SLOTS
     assert flash.done == 0
@@ -347,12 +351,12 @@ nn_status net_init(void *, size_t, const void *), start(void), update(void);
 
 
 def test_newest_goes_from_slot_to_slot():
-    """For an application whose init checks the contents: each slot with a header of ours, once."""
+    """For applications whose init checks the contents: returns each slot with a valid header once."""
     chip, library = Chip(slots=3), runtime("gcc")
     content = b"".join(image(n, n).ljust(chip.slot, b"\xff") for n in (6, 8, 7))
     flash = Flash(chip, library, content)
-    tried, slot, found = c_uint32(0), c_uint32(0), []
+    tried, slot, slots = c_uint32(0), c_uint32(0), []
     library.nn_slots_newest.argtypes = [c_void_p, c_void_p, POINTER(c_uint32), POINTER(c_uint32)]
     while library.nn_slots_newest(byref(flash.description), byref(Kind.of(MINE)), tried, slot) == OK:
-        found.append(slot.value)
-    assert found == [1, 2, 0]
+        slots.append(slot.value)
+    assert slots == [1, 2, 0]

@@ -1,4 +1,4 @@
-"""Calls and networks that threads share are exact, without a race; an application may share them itself."""
+"""Calls and networks on several threads are exact and have no races; an application may use its own hook."""
 
 import shutil
 import subprocess
@@ -17,14 +17,14 @@ from buildtool.zoo.drawn import NetBuilder
 slow = pytest.mark.slow
 FAMILY = "reference_threads"
 DRIVER = Path(__file__).with_name("threads_driver.c")
-# No piece is too small to be shared.
+# Even the smallest piece gets a thread of its own.
 WATCHED = ("-fsanitize=thread", "-g1", "-O1", "-DNN_FORK_ISSUES=1")
 PARTS = ("conv2d", "depthwise_conv2d", "add")
 
 
 @pytest.fixture
 def driver(tmp_path):
-    """A function that builds the driver with ThreadSanitizer, and runs it: (exit status, what it said)."""
+    """A function that builds and runs the driver with ThreadSanitizer: returns exit status and output."""
 
     def run(*flags):
         sources = [DRIVER, KERNELS / "runtime/nn_parallel.c"]
@@ -35,27 +35,27 @@ def driver(tmp_path):
         words = (*WATCHED, "-std=gnu99", *flags, *folders, *sources)
         command = [needs_tool("clang"), *words, "-o", program]
         subprocess.run(command, check=True, capture_output=True)
-        done = subprocess.run([program], capture_output=True, text=True, timeout=120)
-        return done.returncode, done.stdout + done.stderr
+        process = subprocess.run([program], capture_output=True, text=True, timeout=120)
+        return process.returncode, process.stdout + process.stderr
 
     return run
 
 
 @slow
 def test_kernels_over_their_input_have_no_races(driver):
-    status, said = driver("-DNN_THREADS=5")
-    assert status == 0, said
+    status, output = driver("-DNN_THREADS=5")
+    assert status == 0, output
 
 
 @slow
 def test_a_race_would_be_found(driver, tmp_path):
-    """With pieces that are cut as if the output lay over no input."""
+    """Pieces are cut as if the output did not overlap an input."""
     text = (KERNELS / "include/nn_split.h").read_text()
     blind = text.replace("nn_clear(call, call->in) && nn_clear(call, call->in2)", "1")
     assert blind != text
     (tmp_path / "nn_split.h").write_text(blind)
-    status, said = driver("-DNN_THREADS=5", f"-I{tmp_path}")
-    assert status == 66 and "data race" in said
+    status, output = driver("-DNN_THREADS=5", f"-I{tmp_path}")
+    assert status == 66 and "data race" in output
 
 
 HOOK = """
@@ -72,7 +72,7 @@ void nn_parallel(nn_job *job, const void *context, int32_t pieces) {
 
 @pytest.mark.parametrize("library", [True, False], ids=["archive", "objects"])
 def test_an_application_s_own_hook_is_taken(tmp_path, library):
-    """In whatever order it computes the pieces; ours may be an object beside it."""
+    """It may compute the pieces in any order; buildtool's own hook may be linked as an object, too."""
     main = "int32_t sum; void add(const void *c, int32_t p) { (void)c; sum += p; } extern int forks;\n"
     main += "int main(void) { nn_parallel(add, 0, 4); return forks == 1 && sum == 6 ? 0 : 1; }\n"
     (tmp_path / "own.c").write_text(HOOK)
@@ -91,7 +91,7 @@ def test_an_application_s_own_hook_is_taken(tmp_path, library):
 
 @pytest.fixture(scope="module")
 def residual(tmp_path_factory):
-    """A network with depthwise layers and sums over their input, poolings, a mean and a dense layer."""
+    """A network with depthwise layers and sums that overwrite their input, poolings, mean and dense layer."""
     net = NetBuilder(4)
     x = net.conv(net.input((1, 22, 18, 3)), 16, kernel=(3, 3), stride=(2, 2), same=True)
     for _ in range(2):
@@ -114,11 +114,11 @@ def test_a_network_is_exact_and_has_no_races(residual, options, monkeypatch):
 
 
 def test_the_plan_counts_each_thread_s_scratch(residual):
-    """So that the pieces' scratch is apart, and inside it."""
-    found = {}
+    """So each piece has scratch of its own."""
+    sizes = {}
     for threads in (1, 2, 5):
         request = {"kind": "plan", "model": str(residual), "board": "xcore", "threads": threads}
         buffers = handle({**request, "options": {"strategy": "layerwise"}})["buffers"]
-        found[threads] = [buffer["size"] for buffer in buffers if buffer["kind"] == "scratch"]
-    assert found[1] and found[2] == [2 * size for size in found[1]]
-    assert found[5] == [5 * size for size in found[1]]
+        sizes[threads] = [buffer["size"] for buffer in buffers if buffer["kind"] == "scratch"]
+    assert sizes[1] and sizes[2] == [2 * size for size in sizes[1]]
+    assert sizes[5] == [5 * size for size in sizes[1]]

@@ -1,4 +1,4 @@
-"""Issues of convolutions and dense layers, counted in the model of the vector unit."""
+"""Issues of convolutions and dense layers, which the model of the vector unit counts."""
 
 import ctypes
 import functools
@@ -16,11 +16,11 @@ from buildtool.base.expression import evaluate
 from buildtool.graph.types import Activation
 from buildtool.target.catalogue import features
 
-pytestmark = pytest.mark.slow  # of all: they compile the kernels once more
+pytestmark = pytest.mark.slow  # all tests: they compile the kernels again
 BOARD, FAMILY = "xcore", "xcore_vpu"
 LANES, CHUNK = 16, 32  # accumulators; inputs of an issue
-LIMIT = 32  # multiply-accumulates an issue
-READY = 13 + 11  # issues before the pixels of a call: constants of sums with lower bits, without signs
+LIMIT = 32  # multiply-accumulates per issue
+READY = 13 + 11  # issues before the pixels of a call, for constants with lower bits and without signs
 
 
 def convolution(size, inputs, outputs, kernel, stride=1, zero_point=-128, activation=Activation.RELU):
@@ -44,7 +44,7 @@ def dense(inputs, outputs):
 
 
 class Counts(NamedTuple):
-    """Of one call, of one thread: VPU issues, those of them in loops that multiply, and all others."""
+    """Issues of one call on one thread: VPU issues, those of them in loops that multiply, all others."""
 
     vpu: int
     mac: int
@@ -58,13 +58,13 @@ class CountsInC(ctypes.Structure):
 @functools.cache
 def counting_library():
     files = [*sorted((ckernels.KERNELS / FAMILY).glob("*.c")), *ckernels.sources()]
-    made = ckernels.compile_library(files, ["-DNN_VPU_COUNT"])
-    made.nn_vpu_counted.restype = CountsInC
-    return made
+    library = ckernels.compile_library(files, ["-DNN_VPU_COUNT"])
+    library.nn_vpu_counted.restype = CountsInC
+    return library
 
 
 def counts(case):
-    """The issues of a case's whole output in one call."""
+    """Counts the issues of a call for a case's whole output."""
     with pytest.MonkeyPatch.context() as patch, on_host(BOARD, FAMILY) as family:
         patch.setattr(hostfamily, "library", lambda *_: counting_library())
         before = counting_library().nn_vpu_counted()
@@ -89,23 +89,23 @@ def macs(case):
     ids=["1x1", "3x3", "3x3 by 2", "1x1 deep"],
 )
 def test_multiplying_takes_at_most_1_3_times_what_the_unit_could(case):
-    """One issue a 32 products is the unit's limit: for whole chunks of inputs and groups of outputs."""
-    found = counts(case)
-    assert 10 * LIMIT * found.mac <= 13 * macs(case)
-    assert found.mac * LIMIT >= macs(case)
-    # exactly: of each 32 inputs one load, and 16 products with a row
-    assert found.mac == macs(case) // (CHUNK * LANES) * (1 + LANES)
+    """The unit's limit is 32 products per issue, for whole chunks of inputs and groups of outputs."""
+    issues = counts(case)
+    assert 10 * LIMIT * issues.mac <= 13 * macs(case)
+    assert issues.mac * LIMIT >= macs(case)
+    # exactly: for each 32 inputs one load, and 16 products with a row
+    assert issues.mac == macs(case) // (CHUNK * LANES) * (1 + LANES)
 
 
 def test_requantisation_takes_no_more_than_was_said():
-    """Of 16 outputs, VPU issues beside the multiplying: biases and type 3, requantisation, stores."""
+    """VPU issues for 16 outputs without products: 3 for biases and type, then requantisation, stores."""
     case = convolution(8, 64, 64, 1)
-    found, groups = counts(case), 4
-    assert found.vpu - found.mac - 1 <= 8 * 8 * groups * (3 + 13 + 2) + groups * READY
+    issues, groups = counts(case), 4
+    assert issues.vpu - issues.mac - 1 <= 8 * 8 * groups * (3 + 13 + 2) + groups * READY
     case = depthwise(8, 64, 3)
-    found = counts(case)
-    assert found.mac == 8 * 8 * groups * 2 * 9
-    assert found.vpu - found.mac <= 8 * 8 * groups * (3 + 13 + 9) + groups * READY
+    issues = counts(case)
+    assert issues.mac == 8 * 8 * groups * 2 * 9
+    assert issues.vpu - issues.mac <= 8 * 8 * groups * (3 + 13 + 9) + groups * READY
 
 
 @pytest.mark.parametrize(
@@ -119,10 +119,10 @@ def test_requantisation_takes_no_more_than_was_said():
     ids=["1x1 of 160", "signed, of 192", "signed, of 320", "3x3 of 64"],
 )
 def test_a_convolution_takes_at_most_1_3_times_what_the_unit_could(case):
-    """With all that the unit does, and padding counted as products."""
-    found, pixels = counts(case), features(case.graph, case.op)
+    """All the unit's issues count, and padding counts as products."""
+    issues, pixels = counts(case), features(case.graph, case.op)
     products = pixels["oh"] * pixels["ow"] * pixels["cout"] * pixels["kh"] * pixels["kw"] * pixels["cin"]
-    assert 10 * LIMIT * found.vpu <= 13 * products
+    assert 10 * LIMIT * issues.vpu <= 13 * products
 
 
 @pytest.mark.parametrize(
@@ -139,10 +139,10 @@ def test_a_convolution_takes_at_most_1_3_times_what_the_unit_could(case):
     ids=["1x1", "1x1 with a rest", "3x3", "first layer", "depthwise 3x3", "depthwise 5x5", "dense"],
 )
 def test_costs_are_the_issues_that_are_counted(case, within):
-    """The formulas are for sums that need more than 16 bits; those of fewer take 4 issues less a group."""
+    """The formulas are for sums of more than 16 bits; smaller sums need 4 issues less per group."""
     with on_host(BOARD, FAMILY) as family:
         variant = family.select(case.graph, case.op)
-    own, found = family.target.board.core.threads, counts(case)
+    own, issues = family.target.board.core.threads, counts(case)
     assert f"({own} > 1)" in variant.cost
     formula = variant.cost.replace(f" {own})", " 1)").replace(f"({own} > 1)", "0")  # of a single thread
-    assert abs(evaluate(formula, features(case.graph, case.op)) / (found.vpu + found.scalar) - 1) <= within
+    assert abs(evaluate(formula, features(case.graph, case.op)) / (issues.vpu + issues.scalar) - 1) <= within

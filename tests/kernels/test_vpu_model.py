@@ -1,6 +1,6 @@
-"""The model of XMOS's vector unit does what an independent description of its instructions says.
+"""The model of XMOS's vector unit equals an independent description of its instructions.
 
-The description computes with Python's integers on lists of elements; nothing in it is taken from the model.
+The description computes with Python integers on lists of elements, and shares no code with the model.
 """
 
 import ctypes
@@ -34,9 +34,9 @@ class Registers(ctypes.Structure):
 
 @functools.cache
 def model():
-    found = compile_library([DRIVER]).vpu_driver
-    found.restype = None
-    return found
+    function = compile_library([DRIVER]).vpu_driver
+    function.restype = None
+    return function
 
 
 def split(data, bits):
@@ -55,25 +55,25 @@ def bounded(value, bits):
 
 
 def nearest(value):
-    """Halves go up."""
+    """Rounds to the nearest integer, halves up."""
     return floor(Fraction(value) + Fraction(1, 2))
 
 
 def sums(r, d, bits):
-    """The accumulators."""
+    """Returns the accumulators in vR and vD."""
     if bits == 32:
         return [h * 2**32 + low % 2**32 for h, low in zip(split(d, 32), split(r, 32), strict=True)]
     return [h * 2**16 + low % 2**16 for h, low in zip(split(d, 16), split(r, 16), strict=True)]
 
 
 def stored(values, bits):
-    """(vR, vD) of accumulators."""
+    """Returns (vR, vD) for accumulators."""
     half = 32 if bits == 32 else 16
     return joined(values, half), joined([value >> half for value in values], half)
 
 
 def total(value, bits):
-    """An accumulator that was added to."""
+    """Saturates an accumulator after an addition."""
     return bounded(value, 40 if bits == 32 else 32)
 
 
@@ -82,7 +82,7 @@ def product(a, b, bits):
 
 
 def described(name, bits, r, d, c, memory, argument):
-    """(vR, vD, vC, memory) after one operation."""
+    """Returns (vR, vD, vC, memory) after one operation."""
     x, m, w = split(r, bits), split(memory, bits), split(c, bits)
     one = 2 ** (bits - 2)
     elementwise = {
@@ -96,8 +96,8 @@ def described(name, bits, r, d, c, memory, argument):
     if name in elementwise:
         return joined([bounded(value, bits) for value in elementwise[name]()], bits), d, c, memory
     if name in ("vldr", "vldd", "vldc"):
-        kept = [memory if name[-1] == own else old for own, old in zip("rdc", (r, d, c), strict=True)]
-        return *kept, memory
+        registers = [memory if name[-1] == own else old for own, old in zip("rdc", (r, d, c), strict=True)]
+        return *registers, memory
     if name in ("vstr", "vstd", "vstc"):
         return r, d, c, {"r": r, "d": d, "c": c}[name[-1]]
     if name == "vstrpv":
@@ -129,7 +129,7 @@ def described(name, bits, r, d, c, memory, argument):
 
 
 def register(rng, bits):
-    """Random bytes, extremes, small numbers, or a mixture."""
+    """Draws random bytes, extremes, small numbers, or a mixture."""
     style = rng.randrange(4)
     if style == 0:
         return rng.randbytes(32)
@@ -144,7 +144,7 @@ def register(rng, bits):
 
 def check(name, bits, rng):
     r, d, c, memory = (register(rng, bits) for _ in range(4))
-    if bits == 32 and name in ("vlmacc", "vlmaccr", "vlsat", "vadddr"):  # 40 bits, of which vD has 8
+    if bits == 32 and name in ("vlmacc", "vlmaccr", "vlsat", "vadddr"):  # of the 40 bits, vD has 8
         d = joined([rng.choice([-128, -1, 0, 127, rng.randrange(-128, 128)]) for _ in range(8)], 32)
     if name == "vlsat":
         width = max(bits, 16)
@@ -161,8 +161,8 @@ def check(name, bits, rng):
     )
     room = (ctypes.c_uint32 * 8).from_buffer_copy(memory)
     model()(OPERATIONS.index(name), ctypes.byref(state), room, argument)
-    found = bytes(state.r), bytes(state.d), bytes(state.c), bytes(room)
-    assert found == described(name, bits, r, d, c, memory, argument), (name, bits, argument)
+    result = bytes(state.r), bytes(state.d), bytes(state.c), bytes(room)
+    assert result == described(name, bits, r, d, c, memory, argument), (name, bits, argument)
 
 
 @pytest.mark.parametrize("bits", TYPES)
@@ -174,7 +174,7 @@ def test_every_operation_does_what_its_description_says(bits):
 
 
 def after(name, bits, values, memory=(), argument=0, other=()):
-    """vR's elements after an operation on elements `values`."""
+    """Returns vR's elements after an operation on the elements `values`."""
     state = Registers(*((ctypes.c_uint8 * 32)(*joined(v, bits)) for v in (values, other, other)), TYPES[bits])
     room = (ctypes.c_uint32 * 8).from_buffer_copy(joined(memory, max(bits, 16) if name == "vlsat" else bits))
     model()(OPERATIONS.index(name), ctypes.byref(state), room, argument)
@@ -182,7 +182,7 @@ def after(name, bits, values, memory=(), argument=0, other=()):
 
 
 def test_what_was_seen_on_the_chip():
-    """Facts of the vendor's tests that run on the chip, in which its simulator differs."""
+    """Results of the vendor's tests on the chip, where its simulator gives other results."""
     assert after("vlashr", 16, [], [-8], 4)[0] == -1  # it rounds down
     assert after("vlashr", 16, [], [-32768], 0)[0] == -32767
     assert after("vlsat", 16, [-8], [4], other=[-1])[0] == 0  # halves up
@@ -217,5 +217,5 @@ for name in ("vstd", "vlmaccr", "vstrpv"):
 def test_an_address_between_words_stops_the_program(tmp_path):
     folders = [str(Path(__file__).parent), str(ROOT / "tests" / "support")]
     command = [sys.executable, "-c", FAULTS, *folders]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["False", "True", "True", "True"] * 3
+    process = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert process.stdout.split() == ["False", "True", "True", "True"] * 3

@@ -1,4 +1,4 @@
-"""Requantisation on the vector unit: equal at every sum where an output steps, rarely left to scalar code."""
+"""Requantisation on the vector unit: exact at every sum where an output steps, and seldom by scalar code."""
 
 import numpy as np
 import pytest
@@ -16,34 +16,34 @@ from buildtool.target.catalogue import select
 from buildtool.target.kernels import kernels_root
 
 BOARD, FAMILY = "xcore", "xcore_vpu"
-TAPS, CHANNELS = 25, 40  # inputs of a sum, one of weight 1, others of 127; a pair of groups and a half
+TAPS, CHANNELS = 25, 40  # inputs of a sum, one with weight 1, others with 127; a pair of groups and a half
 WIDE, SIGNED, SCALAR = 1, 2, 4  # bits of a record's mode
 HEAD, RECORD = 16, 224
-MOST = 400_000  # of a sum
+MOST = 400_000  # the largest sum
 FORMS = {
     "relu": (CONV, Activation.RELU, -128),
     "linear": (CONV, Activation.NONE, 11),
     "bounded": (CONV, Activation.RELU6, -40),
     "dense": (DENSE, Activation.NONE, -7),
 }
-# log2 of factors: sums that fit 16 bits where they matter, that do not, and steps a sum or less apart
+# log2 of factors: relevant sums fit in 16 bits; do not fit; and steps are at most one sum apart
 FACTORS = {"narrow": (-7.0, -4.0), "wide": (-11.0, -8.0), "mixed": (-12.0, -4.0), "coarse": (-3.0, 1.0)}
-FACE_SCALES = (0.03125, 0.005231001880019903, 0.05012499913573265)  # of input, weights and output,
-FACE_FACTOR = (1792876400, -8)  # which are this
+FACE_SCALES = (0.03125, 0.005231001880019903, 0.05012499913573265)  # of input, weights and output
+FACE_FACTOR = (1792876400, -8)  # their factor
 
 
 def sum_layer(kind, pixels, points, bias, scales, activation=Activation.NONE, **more):
-    """A layer whose sums can be any integers: of each sum one weight is 1, the others are 127."""
+    """A layer whose sums can be any integers: one weight of each sum is 1, the others are 127."""
     rows, columns = (Axis(pixels), Axis(1)) if kind is DENSE else (Axis(1), Axis(pixels))
     rng = np.random.default_rng(0)
-    made = random_layer(rng, kind, rows, columns, TAPS, len(scales), activation, points=points)
-    weights = np.full(made.graph.tensors[1].shape, 127, np.int8)
+    base = random_layer(rng, kind, rows, columns, TAPS, len(scales), activation, points=points)
+    weights = np.full(base.graph.tensors[1].shape, 127, np.int8)
     weights[..., 0] = 1
-    return changed(made, weights, bias, scales, **more)
+    return changed(base, weights, bias, scales, **more)
 
 
 def layer(form, factors, seed, pixels, values=None):
-    """Of random factors; its inputs are `values`."""
+    """A layer with random factors; its inputs are `values`."""
     (kind, activation, zero_point), rng = FORMS[form], np.random.default_rng(seed)
     scales = 2.0 ** rng.uniform(*FACTORS[factors], CHANNELS)
     bias = rng.integers(-9999, 9999, CHANNELS)
@@ -52,7 +52,7 @@ def layer(form, factors, seed, pixels, values=None):
 
 
 def outputs(row, sums):
-    """The reference's outputs without zero point and bounds."""
+    """Returns the reference's outputs without zero point and bounds."""
     if len(row) == 3:
         return multiply_by_quantized_multiplier(sums, row[1], row[2])
     real = ((int(row[1]) << 16) + int(row[3])) / 2.0 ** (47 - int(row[2]))
@@ -60,38 +60,38 @@ def outputs(row, sums):
 
 
 def steps(row):
-    """The least sums with outputs of -256 to 256: where a channel's output is another than one sum before."""
-    wanted = np.arange(-256, 257)
-    low, high = np.full(len(wanted), -MOST), np.full(len(wanted), MOST)
+    """Returns the smallest sums with outputs from -256 to 256, where a channel's output steps."""
+    targets = np.arange(-256, 257)
+    low, high = np.full(len(targets), -MOST), np.full(len(targets), MOST)
     while (high - low > 1).any():
         middle = (low + high) // 2
-        reached = outputs(row, middle) >= wanted
+        reached = outputs(row, middle) >= targets
         low, high = np.where(reached, low, middle), np.where(reached, middle, high)
     return high
 
 
 def inputs(wanted, bias):
-    """For each wanted sum the inputs that make it."""
+    """Returns the inputs that give each of the `wanted` sums."""
     rest = np.clip(wanted - bias, -127 * 128 * (TAPS - 1), 127 * 127 * (TAPS - 1))
     whole = np.rint(rest / 127).astype(np.int64)
-    found = np.zeros((len(wanted), TAPS), np.int64)
-    found[:, 0] = rest - 127 * whole
+    values = np.zeros((len(wanted), TAPS), np.int64)
+    values[:, 0] = rest - 127 * whole
     each = whole // (TAPS - 1)
-    found[:, 1:] = each[:, None]
-    found[:, 1:] += np.arange(TAPS - 1) < (whole - each * (TAPS - 1))[:, None]
-    return found.astype(np.int8)
+    values[:, 1:] = each[:, None]
+    values[:, 1:] += np.arange(TAPS - 1) < (whole - each * (TAPS - 1))[:, None]
+    return values.astype(np.int8)
 
 
 def checked(case):
-    """The output, in which the plain kernel and the family's agree, and the constants."""
+    """Runs the plain kernel and the family's, which must agree; returns the output and the constants."""
     with on_host(BOARD, FAMILY) as family:
-        found = run_whole(case)
+        output = run_whole(case)
     assert family.kernels.total() == 1
-    return found, packed(case.graph, case.op, select(family.target, case.graph, case.op))
+    return output, packed(case.graph, case.op, select(family.target, case.graph, case.op))
 
 
 def modes(block, count):
-    """The modes of a block's groups."""
+    """Returns the modes of a block's groups."""
     return [int(block[HEAD + i * RECORD]) for i in range(count)]
 
 
@@ -105,24 +105,24 @@ CASES = (
 @pytest.mark.parametrize("case", CASES, ids="-".join)
 def test_outputs_are_equal_at_every_step(case):
     (form, factors), seed = case, CASES.index(case)
-    wanted = []
+    needed = []
     for row in channel_numbers(layer(form, factors, seed, 1))[1]:
         at = steps(row)
-        wanted.append(inputs(np.concatenate((at, at - 1)), int(row[0])))
-    values = np.unique(np.concatenate(wanted), axis=0)
+        needed.append(inputs(np.concatenate((at, at - 1)), int(row[0])))
+    values = np.unique(np.concatenate(needed), axis=0)
     shape = (len(values), TAPS) if form == "dense" else (1, 1, len(values), TAPS)
     case = layer(form, factors, seed, len(values), values.reshape(shape))
     assert len(values) > 1000 or factors == "coarse"
     kinds = modes(checked(case)[1], 3)
-    taken = [kind for kind in kinds if not kind & SCALAR]
-    assert len(taken) >= 2 or factors == "coarse"  # by the unit, but for unlucky groups
-    assert factors in ("mixed", "coarse") or {bool(kind & WIDE) for kind in taken} == {factors == "wide"}
-    assert factors == "coarse" or {bool(kind & SIGNED) for kind in taken} == {form == "linear"}
+    on_unit = [kind for kind in kinds if not kind & SCALAR]
+    assert len(on_unit) >= 2 or factors == "coarse"  # on the unit, except for unlucky groups
+    assert factors in ("mixed", "coarse") or {bool(kind & WIDE) for kind in on_unit} == {factors == "wide"}
+    assert factors == "coarse" or {bool(kind & SIGNED) for kind in on_unit} == {form == "linear"}
 
 
 @pytest.mark.slow
 def test_outputs_are_equal_at_the_ends_of_the_sums():
-    """With one weight of 1 all sums are met; the least and the greatest are on a step or between two."""
+    """With one weight of 1 all sums occur; the smallest and the largest are at a step or between two."""
     rng, count = np.random.default_rng(0), 960
     case = random_layer(rng, CONV, Axis(1), Axis(256), 1, count, points=(5, 11))
     bias, scales = rng.integers(-200, 200, count), 2.0 ** rng.uniform(-6, 0, count)
@@ -131,34 +131,34 @@ def test_outputs_are_equal_at_the_ends_of_the_sums():
 
 
 def face_layer():
-    """Forty times a channel of a public face detector: sums from -3060 on, outputs -10 to 127, no zero point.
+    """Forty copies of a channel of a public face detector: sums from -3060, outputs -10 to 127, zero point 0.
 
-    A sum's upper part above 0 adds 4096 for the jump beside 0 and takes little for the factor's last bits,
-    so that its greatest value lies beside 0 and not at an end.
+    A sum's upper part above 0 adds 4096 for the jump near 0 and loses little for the factor's last bits. So
+    its largest value is near 0 and not at an end.
     """
-    seen = np.arange(-2932, 38790)  # what the inputs can make, to the last step
+    sums = np.arange(-2932, 38790)  # the possible sums, up to the last step
     bias = 128 * (1 + 127 * (TAPS - 1)) - 3060
     scales, biases = np.full(CHANNELS, FACE_SCALES[1]), np.full(CHANNELS, bias)
-    more = {"steps": FACE_SCALES[::2], "values": inputs(seen, bias).reshape(1, 1, -1, TAPS)}
-    return sum_layer(CONV, len(seen), (0, 0), biases, scales, **more), seen
+    more = {"steps": FACE_SCALES[::2], "values": inputs(sums, bias).reshape(1, 1, -1, TAPS)}
+    return sum_layer(CONV, len(sums), (0, 0), biases, scales, **more), sums
 
 
 @pytest.mark.slow
 def test_outputs_are_equal_where_a_jump_makes_the_lower_half_largest():
-    case, seen = face_layer()
+    case, sums = face_layer()
     row = channel_numbers(case)[1][0]
     assert tuple(row[1:]) == FACE_FACTOR
     expected, block = checked(case)
-    np.testing.assert_array_equal(expected.reshape(len(seen), -1)[:, 0], outputs(row, seen).clip(-128, 127))
+    np.testing.assert_array_equal(expected.reshape(len(sums), -1)[:, 0], outputs(row, sums).clip(-128, 127))
     assert modes(block, 3) == [WIDE + SIGNED + 16, WIDE + SIGNED + 16, WIDE + SIGNED]
 
 
 def test_constants_that_pass_the_lower_half_beside_0_are_refused():
-    """Those that were once taken for this channel: sums 154 and 156 gave 0, and 155 gave 1 as it should."""
+    """An earlier version used them for this channel: sums 154 and 156 gave 0, and 155 gave the right 1."""
     packing, sums = load_packing(kernels_root() / FAMILY / "packing.py"), np.arange(-3060, 38790)
     table, whole = np.array([(0, *FACE_FACTOR)], np.int32), np.ones(1, bool)
     channels = packing._Channels((0, 0, -128, 127), table, sums[:1], sums[-1:])
-    taken = packing._Fit(*np.array((0, 1, 13679, -7186, 2048, -4062, 13, 0)).reshape(8, 1))
-    wrong = packing._outputs(taken, sums[None], whole)[0] != outputs(table[0], sums).clip(-128, 127)
+    fit = packing._Fit(*np.array((0, 1, 13679, -7186, 2048, -4062, 13, 0)).reshape(8, 1))
+    wrong = packing._outputs(fit, sums[None], whole)[0] != outputs(table[0], sums).clip(-128, 127)
     assert sums[wrong].tolist() == [154, 156]
-    assert not packing._good(channels, packing._conv_steps(channels), taken, whole)[0]
+    assert not packing._is_exact(channels, packing._conv_steps(channels), fit, whole)[0]

@@ -1,4 +1,4 @@
-"""Slices of 1x1 convolutions on the vector unit equal the whole, with the slice's own constants alone."""
+"""Slices of 1x1 convolutions on the vector unit equal the whole output; a call has only its own constants."""
 
 import itertools
 from ctypes import byref, c_int32, c_void_p
@@ -21,25 +21,26 @@ slow = pytest.mark.slow  # they compile the family
 BOARD, FAMILY = "xcore", "xcore_vpu"
 HEAD, RECORD, LINE = 16, 224, 16
 SCALAR, ON16 = 4, 8  # bits of a record's mode
-UNIT = (-12.0, -10.0)  # log2 of factors that the unit has constants for, on 16 bits as well,
-NEAR = (-8.0, -1.0)  # that jumps at 0 of many sizes go with,
-COARSE = (0.1, 1.9)  # that it has none for,
-APART = (-18.0, -1.5)  # that are too far apart for 16 bits,
-LARGE = (-5.0, -4.0)  # and that shift up on 16 bits, where UNIT's do not
-NONE = Margin(0, 0)  # of other channels beside the output's
+# log2 of factors
+UNIT = (-12.0, -10.0)  # the unit has constants for them, also in 16 bits
+NEAR = (-8.0, -1.0)  # with jumps of many sizes at 0
+COARSE = (0.1, 1.9)  # the unit has no constants for them
+APART = (-18.0, -1.5)  # too far apart for 16 bits
+LARGE = (-5.0, -4.0)  # they shift up in 16 bits, UNIT's do not
+NONE = Margin(0, 0)  # no other channels beside the output's
 ACTIVATIONS = {"linear": (Activation.NONE, 11), "relu": (Activation.RELU, -40)}
 
 
 def layer(seed, inputs, channels, activation, even=UNIT, odd=UNIT, stride=1, mixed=0.0):
-    """Seven by five outputs; the even channels' factors and the odd ones', but for a share of others."""
+    """A layer of 7 x 5 outputs with these factors in even and odd channels; `mixed`: the share of others."""
     rng = np.random.default_rng(seed)
-    chosen, zero_point = ACTIVATIONS[activation]
+    function, zero_point = ACTIVATIONS[activation]
     rows, columns = (Axis(size * stride, 1, stride) for size in (7, 5))
-    case = random_layer(rng, CONV, rows, columns, inputs, channels, chosen, points=(5, zero_point))
+    case = random_layer(rng, CONV, rows, columns, inputs, channels, function, points=(5, zero_point))
     is_odd = np.arange(channels) % 2 > 0
     logs = np.where(is_odd, rng.uniform(*odd, channels), rng.uniform(*even, channels))
     logs = np.where(rng.random(channels) < mixed, rng.uniform(*UNIT, channels), logs)
-    # such that outputs are seldom the ends of their range
+    # so that outputs are seldom at the limits of their range
     most = np.where(logs > NEAR[0], 1, 127)[:, None, None, None]
     weights = rng.integers(-most, most + 1, (channels, 1, 1, inputs)).astype(np.int8)
     bias = rng.integers(-8 * most, 8 * most).ravel()
@@ -51,7 +52,7 @@ def lines(size):
 
 
 def slice_of(block, cut, channels, first, count):
-    """The constants of some channels, in memory whose end is the slice's: head, factors, weights."""
+    """Returns the constants of some channels (head, factors, weights) at the end of mapped memory."""
     together = first // cut.group * cut.group
     factors = cut.factors * -(-(first - together + count) // cut.group) * cut.group
     own = np.zeros(lines(HEAD + factors) + lines(cut.weights * count + cut.tail), np.int8)
@@ -63,7 +64,7 @@ def slice_of(block, cut, channels, first, count):
 
 
 def in_slices(case, variant, width, threads=1, margin=NONE):
-    """The output, made by calls for `width` channels each."""
+    """Computes the output by calls for `width` channels each."""
     block, cut = (
         packed(case.graph, case.op, variant).view(np.int8),
         channel_bytes(variant, case.graph, case.op),
@@ -77,8 +78,8 @@ def in_slices(case, variant, width, threads=1, margin=NONE):
     for first in range(0, channels, width):
         count = min(width, channels - first)
         own = slice_of(block, cut, channels, first, count)
-        beside = Margin(margin.before + first, margin.behind + channels - first - count)
-        out, _ = part_view(pixels, beside, 0, rows, columns)
+        outer = Margin(margin.before + first, margin.behind + channels - first - count)
+        out, _ = part_view(pixels, outer, 0, rows, columns)
         views, window = map(byref, (source, out)), byref((c_int32 * 4)(0, rows, 0, columns))
         geometry = byref(ckernels.geometry(case.graph, case.op))
         function(geometry, c_void_p(own.ctypes.data), *views, window, None, first)
@@ -88,7 +89,7 @@ def in_slices(case, variant, width, threads=1, margin=NONE):
 
 
 def modes(case, variant):
-    """The modes of the first pair of groups."""
+    """Returns the modes of the first pair of groups."""
     block = packed(case.graph, case.op, variant)
     return [int(block[HEAD + i * RECORD]) for i in range(2)]
 
@@ -124,8 +125,8 @@ def test_threads_share_slices():
     case = CASES["one kind"]
     with on_host(BOARD, FAMILY) as family:
         variant = family.select(case.graph, case.op)
-    made = in_slices(case, variant, 8, threads=5)
-    np.testing.assert_array_equal(made, run_whole(case).reshape(case.out_shape[1:]))
+    output = in_slices(case, variant, 8, threads=5)
+    np.testing.assert_array_equal(output, run_whole(case).reshape(case.out_shape[1:]))
 
 
 @slow
@@ -141,7 +142,7 @@ def test_threads_share_slices():
     ids=["both on 16 bits", "even ones", "odd ones", "odd ones shift up", "even ones shift up"],
 )
 def test_slices_on_16_bits_are_the_whole(even, odd, on_16):
-    """Not the plain kernel's outputs, but those of a call for all channels: that has its own proofs."""
+    """Compared with a call for all channels, which other tests cover, and not with the plain kernel."""
     case = layer(13, 576, 64, "linear", even, odd)
     target = make_target(load_board(BOARD), requantise=Requantise.VPU16)
     with on_host(BOARD, FAMILY, target=target) as family:
@@ -154,7 +155,7 @@ def test_slices_on_16_bits_are_the_whole(even, odd, on_16):
 
 
 def test_where_blocks_are_cut():
-    """At 8 channels where groups come in pairs throughout, otherwise at 32."""
+    """Every 8 channels if all groups are in pairs, otherwise every 32."""
     steps = {}
     for channels in (32, 96, 16, 48, 72):
         case = layer(8, 32, channels, "linear")

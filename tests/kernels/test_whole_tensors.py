@@ -1,4 +1,4 @@
-"""What is called with addresses and numbers: means, mirrored padding, copies, fills, concatenations."""
+"""Kernels with addresses and numbers as arguments: means, mirror padding, copies, fills, concatenations."""
 
 import ctypes
 from ctypes import byref, c_int32, c_void_p
@@ -52,7 +52,7 @@ def test_mirrored_padding(case):
 
 @st.composite
 def boxes(draw):
-    """(shape of a tensor, a box cut out of it with steps, the order its dimensions are written in)."""
+    """Draws the shape of a tensor, a box in it with steps, and the order in which dimensions are written."""
     rank = draw(st.integers(1, RANK))
     shape = [draw(st.integers(1, 4)) for _ in range(rank)]
     slices = []
@@ -70,21 +70,21 @@ def boxes(draw):
 def test_a_box_copied_between_any_two_layouts(box):
     shape, slices, order = box
     source = np.random.default_rng(0).integers(-128, 128, shape, dtype=np.int8)
-    wanted = source[slices].transpose(order)
+    expected = source[slices].transpose(order)
     # The output's own layout is that of `wanted`; its strides in the box's order:
-    strides = [wanted[0:0].size] * len(shape)
+    strides = [expected[0:0].size] * len(shape)
     step = 1
     for d in reversed(range(len(shape))):
         strides[order[d]] = step
-        step *= wanted.shape[d]
+        step *= expected.shape[d]
     view = source[slices]
     offset = view.ctypes.data - source.ctypes.data
     walk = numbers(len(shape), *six(view.shape), *six(view.strides), *six(strides))
-    room = room_for(wanted.shape)
+    room = room_for(expected.shape)
     ends = (c_void_p(source.ctypes.data + offset), c_void_p(room.middle.ctypes.data))
     call("nn_copy_s8", byref(walk), *ends)
     room.check_guards()
-    np.testing.assert_array_equal(room.middle.reshape(wanted.shape), wanted)
+    np.testing.assert_array_equal(room.middle.reshape(expected.shape), expected)
 
 
 @EXAMPLES
@@ -98,7 +98,7 @@ def test_a_fill_writes_every_byte_and_no_other(value, size):
 
 
 def ring(array, shape):
-    """A view of `array`, which holds a part of a tensor of `shape`."""
+    """Returns a view of `array`, a ring buffer with a part of a tensor of `shape`."""
     rows, columns, channels = array.shape
     return View(array.ctypes.data, columns * channels, channels, rows, columns, 0, *shape)
 
@@ -113,13 +113,13 @@ def test_a_part_goes_to_its_channels(data):
     y0, x0, channel = draw(0, height - 1), draw(0, width - 1), draw(0, all_channels - channels)
     y1, x1 = draw(y0 + 1, height), draw(x0 + 1, width)
     random = np.random.default_rng(draw(0, 99))
-    held = [(draw(y1 - y0, height), draw(x1 - x0, width), n) for n in (channels, all_channels)]
-    source, result = (random.integers(-128, 128, shape, dtype=np.int8) for shape in held)
-    wanted = result.copy()
+    sizes = [(draw(y1 - y0, height), draw(x1 - x0, width), n) for n in (channels, all_channels)]
+    source, result = (random.integers(-128, 128, shape, dtype=np.int8) for shape in sizes)
+    expected = result.copy()
     for y in range(y0, y1):
         for x in range(x0, x1):
-            pixel = source[y % held[0][0], x % held[0][1]]
-            wanted[y % held[1][0], x % held[1][1], channel : channel + channels] = pixel
+            pixel = source[y % sizes[0][0], x % sizes[0][1]]
+            expected[y % sizes[1][0], x % sizes[1][1], channel : channel + channels] = pixel
     views = ring(source, (height, width, channels)), ring(result, (height, width, all_channels))
     call("nn_concat_s8", *map(byref, views), byref(numbers(y0, y1, x0, x1)), c_int32(channel))
-    np.testing.assert_array_equal(result, wanted)
+    np.testing.assert_array_equal(result, expected)

@@ -1,4 +1,4 @@
-"""Means on xcore's vector unit, by five threads, and inputs that nothing lies behind."""
+"""Means on xcore's vector unit with five threads, and inputs at the end of mapped memory."""
 
 from collections import Counter
 from ctypes import byref, c_void_p
@@ -25,9 +25,9 @@ BOARD, FAMILY, THREADS = "xcore", "xcore_vpu", 5
 
 def mean(rng, sizes, axes):
     scale = float(rng.uniform(0.01, 0.1))
-    kept = tuple(size for axis, size in enumerate(sizes) if axis not in axes)
+    out = tuple(size for axis, size in enumerate(sizes) if axis not in axes)
     scales = (scale, scale * float(rng.choice([1, rng.uniform(0.3, 2)])))
-    more = {"out": kept, "scales": scales, "points": rng.integers(-128, 128, 2)}
+    more = {"out": out, "scales": scales, "points": rng.integers(-128, 128, 2)}
     return kernelcases.unary(
         OpKind.MEAN, MeanAttrs(axes, False), sizes, rng.integers(-128, 128, sizes), **more
     )
@@ -47,22 +47,22 @@ def test_means_over_any_axes():
         function.restype = None
         function(byref(geometry), *(c_void_p(array.ctypes.data) for array in (block, x, room.middle)))
         room.check_guards()
-        wanted = execute(case.graph, [case.inputs[0]])[case.op.outputs[0]]
-        np.testing.assert_array_equal(room.middle.reshape(case.out_shape), wanted)
+        expected = execute(case.graph, [case.inputs[0]])[case.op.outputs[0]]
+        np.testing.assert_array_equal(room.middle.reshape(case.out_shape), expected)
         linear += int(np.frombuffer(block[16:20].tobytes(), "<i4")[0])
     assert linear > 30
 
 
 def test_nothing_is_read_behind_an_input():
     """The unit loads 32 bytes at a time."""
-    used = Counter()
+    kernels_used = Counter()
     loading = [large[kind] for kind in ("convolution", "depthwise", "dense", "elementwise", "pool")]
 
     def check(case):
         guarded = kernelcases.Case(case.graph, tuple(before_nothing(values) for values in case.inputs))
         with on_host(BOARD, FAMILY) as family:
             run_whole(guarded)
-        used.update(family.kernels)
+        kernels_used.update(family.kernels)
 
     for strategy in (*loading, kernelcases.windowed["table"], grouped()):
         collect(strategy, 12, check)
@@ -73,4 +73,4 @@ def test_nothing_is_read_behind_an_input():
     check(pool(OpKind.MAX_POOL_2D, (3, 5), 36))
     check(pool(OpKind.AVERAGE_POOL_2D, (3, 5), 20))
     kernels = {v.name for v in load_target(BOARD).kernels if v.sources[0].endswith("_vpu.c")}
-    assert kernels - used.keys() <= {"mean_vpu"}, "which takes addresses"
+    assert kernels - kernels_used.keys() <= {"mean_vpu"}, "which takes addresses"

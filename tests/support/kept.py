@@ -97,7 +97,7 @@ def made_once(make: Make) -> Make:
 
     @functools.cache
     def families() -> frozenset[str]:
-        return frozenset(registry._folders(own().values()))
+        return frozenset(registry._collect_folders(own().values()))
 
     @functools.wraps(make)
     def make_target(

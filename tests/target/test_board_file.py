@@ -142,7 +142,7 @@ title = "A board" | title = "A | not a TOML file
 title = "A board" | extends = 3\ntitle = "A" | extends: must be a board's name or a path
 title = "A board" | extends = "cortex-m44" | extends: unknown board 'cortex-m44' | 'cortex-m4'
 title = "A board" | extends = "none.toml" | cannot read the board file
-cflags = ["-mcpu=cortex-m4"] | cflags = ["--version"] | with '--version' the compiler makes no | leave it out
+cflags = ["-mcpu=cortex-m4"] | cflags = ["--version"] | with '--version' the compiler makes no | remove it
 cflags = ["-mcpu=cortex-m4"] | cflags = ["-O1", "-E"] | with '-E' the compiler makes no object
 cflags = ["-mcpu=cortex-m4"] | cflags = ["-###"] | with '-###' the compiler makes no object
 defines = ["X=1"] | vector_bits = 65537 | core.vector_bits: must be 0 or a power of two from 32 to 65536
@@ -220,14 +220,14 @@ def test_merge_replaces_lists_and_lays_tables_over_each_other():
 
 
 IMAGES = {
-    'slots = 2\nslot_bytes = "8K"': "slots behind the firmware have no place of their own",
-    "slots = 2": "2 slots need their size",
+    'slots = 2\nslot_bytes = "8K"': "slots after the firmware need a fixed place",
+    "slots = 2": "2 slots need a size",
     "slots = 17": "must be from 1 to 16, not 17",
     'weights_start = "70K"': "70K is inside an erase block",
     'weights_start = "0K"': "the firmware lies there",
-    'weights_start = "4M"': "4M is behind memory 'flash'",
+    'weights_start = "4M"': "4M is after the end of memory 'flash'",
     'code_start = "20K"': "20K is inside an erase block",
-    'weights_start = "128K"\nslots = 2\nslot_bytes = "64K"': "64K are not a whole number of erase blocks",
+    'weights_start = "128K"\nslots = 2\nslot_bytes = "64K"': "64K is not a whole number of erase blocks",
     'weights_start = "896K"\nslots = 2\nslot_bytes = "128K"': "do not fit in memory 'flash'",
     'code_start = "64K"\nweights_start = "16K"\nslots = 4\nslot_bytes = "16K"': "do not fit in memory",
     "uf2_family = 4294967296": "has more than 32 bits",
@@ -245,20 +245,20 @@ BLOCKS = {
     '["3K"]': "blocks are powers of two",
     '["16K", "64K"]': "blocks are powers of two, at multiples of their size",
 }
-PLACES = [(f"[image]\n{text}\n", told) for text, told in IMAGES.items()]
-PLACES += [(f"[memory.flash]\nerase_blocks = {text}", told) for text, told in BLOCKS.items()]
+PLACES = [(f"[image]\n{text}\n", message) for text, message in IMAGES.items()]
+PLACES += [(f"[memory.flash]\nerase_blocks = {text}", message) for text, message in BLOCKS.items()]
 
 
-@pytest.mark.parametrize(("text", "told"), PLACES)
-def test_a_place_in_flash_that_cannot_be_is_refused(tmp_path, text, told):
+@pytest.mark.parametrize(("text", "message"), PLACES)
+def test_a_place_in_flash_that_cannot_be_is_refused(tmp_path, text, message):
     with pytest.raises(TargetError) as caught:
         load_board(own_board(tmp_path, text, "nucleo-f412zg"))
-    assert told in str(caught.value)
+    assert message in str(caught.value)
     assert caught.value.path.endswith("mine.toml")
 
 
 def test_a_memory_that_begins_inside_an_erase_block_is_refused(tmp_path):
-    """Its blocks count from its base, and the linker aligns addresses."""
+    """Erase blocks are counted from the memory's base, but the linker aligns addresses."""
     text = '[memory.flash]\nbase = 0x08008000\nsize = "512K"'
     with pytest.raises(TargetError, match="0x8008000 is inside an erase block of 128K") as caught:
         load_board(own_board(tmp_path, text, "nucleo-f412zg"))
@@ -297,14 +297,14 @@ op = { a = { b = 1 } }
 def keys(value, before=""):
     if not isinstance(value, dict):
         return []
-    named = [(f"{before}{key}", inner) for key, inner in value.items()]
-    return [key for name, inner in named for key in (name, *keys(inner, f"{name}."))]
+    entries = [(f"{before}{key}", inner) for key, inner in value.items()]
+    return [key for name, inner in entries for key in (name, *keys(inner, f"{name}."))]
 
 
 def test_every_key_is_found_where_it_stands():
     lines = TEXT.splitlines()
-    found = {key: place(TEXT, key) for key in keys(tomllib.loads(TEXT))}
-    assert {key: lines[line - 1][column - 1 :].split()[0] for key, (line, column) in found.items()} == {
+    places = {key: place(TEXT, key) for key in keys(tomllib.loads(TEXT))}
+    assert {key: lines[line - 1][column - 1 :].split()[0] for key, (line, column) in places.items()} == {
         "title": "title",
         "quoted key": '"quoted',
         "list": "list",

@@ -1,4 +1,4 @@
-"""How fast a board's file says its core and memories are."""
+"""The speeds of cores and memories in board files, and memories for the arena."""
 
 import pytest
 from loaded import own_board
@@ -67,9 +67,9 @@ bus_bits = 16 | bus_bits = 24 | memory.sdram.bus_bits: must be a power of two fr
 bus_bits = 16 | cache = "l1" | memory.sdram.cache: there is no cache 'l1'
 flash = 0, | flsh = 0, | unknown key 'emulator.bases.flsh'
 flash = 0, | flash = 0x20010000, | emulator.bases.flash:
-flash = 0, | flash = 0xFFFFFFF0, | emulator.bases.flash: 0xfffffff0 leaves no 32-bit
+flash = 0, | flash = 0xFFFFFFF0, | bytes at 0xfffffff0 are not a 32-bit
 [emulator] | [cache.l1]\nline_bytes = 24\n[emulator] | cache.l1.line_bytes: must be a power
-[emulator] | [cache.l1]\nline_bytes = 32\ndata_bytes = 96\nways = 4\n[emulator] | data_bytes: 96 are not
+[emulator] | [cache.l1]\nline_bytes = 32\ndata_bytes = 96\nways = 4\n[emulator] | data_bytes: 96 is not
 [emulator] | [pipeline]\nmodel = 3\n[emulator] | pipeline.model: must be a string
 [emulator] | [pipeline]\ntaken_branch_cycles = -1\n[emulator] | pipeline.taken_branch_cycles
 """
@@ -84,9 +84,9 @@ def test_a_speed_that_cannot_be_is_refused(tmp_path, old, new, says, hint):
 
 
 def test_a_board_that_names_a_model_says_by_whose_word_its_branches_are_counted():
-    named = [board for board in map(load_board, board_names()) if board.pipeline]
-    assert len(named) > 6
-    for board in named:
+    boards = [board for board in map(load_board, board_names()) if board.pipeline]
+    assert len(boards) > 6
+    for board in boards:
         assert board.pipeline is not None
         assert board.pipeline.source
         assert board.core.isa.startswith(("armv7e-m", "armv8", "rv32"))
@@ -140,32 +140,32 @@ def test_what_is_reserved_stays_in_the_memory_that_the_file_names(tmp_path):
 
 
 def test_the_order_of_memories_and_their_number_make_another_target():
-    asked = ["psram", "sram", "psram,sram", "sram,psram"]
-    targets = [load_target(TargetChoice("mps2-an500", arena_in=names)) for names in asked]
-    assert len({planning_digest(target) for target in targets}) == len(asked)
+    choices = ["psram", "sram", "psram,sram", "sram,psram"]
+    targets = [load_target(TargetChoice("mps2-an500", arena_in=names)) for names in choices]
+    assert len({planning_digest(target) for target in targets}) == len(choices)
     assert planning_digest(targets[0]) == planning_digest(load_target(TargetChoice("mps2-an500")))
 
 
 @pytest.mark.parametrize(
     ("board", "names", "why"),
     [
-        ("mps2-an500", "dtcm", "memory 'dtcm' is none of board 'mps2-an500'"),
-        ("mps2-an500", "", "memory '' is none of board 'mps2-an500'"),
-        ("mps2-an500", "flash", "memory 'flash' cannot hold the arena: programs do not write it"),
-        ("mps2-an500", "sram,weights", "memory 'weights' cannot hold the arena: programs do not write it"),
-        ("mps2-an500", "sram,sram", "names 2 memories; one, or two that differ"),
-        ("cortex-m55", "sram,dtcm,sram", "names 3 memories; one, or two that differ"),
-        ("xcore", "tile1", "memory 'tile1' cannot hold the arena: it is reached by a loader"),
-        ("esp8266", "iram", "memory 'iram' cannot hold the arena: the board's file does not name it"),
+        ("mps2-an500", "dtcm", "memory 'dtcm' does not exist on board 'mps2-an500'"),
+        ("mps2-an500", "", "memory '' does not exist on board 'mps2-an500'"),
+        ("mps2-an500", "flash", "memory 'flash' cannot hold the arena: programs cannot write it"),
+        ("mps2-an500", "sram,weights", "memory 'weights' cannot hold the arena: programs cannot write it"),
+        ("mps2-an500", "sram,sram", "names 2 memories; it must name one"),
+        ("cortex-m55", "sram,dtcm,sram", "names 3 memories; it must name one"),
+        ("xcore", "tile1", "memory 'tile1' cannot hold the arena: only a loader can access it"),
+        ("esp8266", "iram", "memory 'iram' cannot hold the arena: it is not in 'arenas'"),
     ],
 )
 def test_what_cannot_hold_an_arena_is_refused_and_the_others_are_named(board, names, why):
-    known = load_board(board)
-    error = refusal(known, names)
+    loaded = load_board(board)
+    error = refusal(loaded, names)
     assert why in error.text
-    told = [dict(hint.settings)["arena_in"] for hint in error.hints]
-    assert None in told
-    assert {name for name in told if name} <= set(arena_memories(known)) - {known.arena}
+    suggested = [dict(hint.settings)["arena_in"] for hint in error.hints]
+    assert None in suggested
+    assert {name for name in suggested if name} <= set(arena_memories(loaded)) - {loaded.arena}
 
 
 def test_of_an_arena_that_is_too_large_the_memories_with_room_are_named(tmp_path):
@@ -184,9 +184,9 @@ def test_of_an_arena_that_is_too_large_the_memories_with_room_are_named(tmp_path
 @pytest.mark.parametrize(
     ("value", "why"),
     [
-        ('["psram", "flash"]', "'flash' is no RAM that programs write"),
+        ('["psram", "flash"]', "'flash' is not a RAM that programs can write"),
         ('["psram", "psram"]', "names a memory twice"),
-        ('["sram"]', "has to name the arena's memory 'psram'"),
+        ('["sram"]', "must also name the arena's memory 'psram'"),
         ("7", "must be a list of strings"),
     ],
 )

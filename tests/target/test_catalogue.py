@@ -50,7 +50,7 @@ def load(tmp_path, text):
 
 
 def one_op(kind, x, weights, y, attrs):
-    """A graph of one operator, by its shapes."""
+    """Returns a graph of one operator with these shapes, and the operator."""
     tensors = [Tensor("x", x, DType.INT8), Tensor("y", y, DType.INT8)]
     inputs = [0]
     if weights is not None:
@@ -114,17 +114,17 @@ def test_a_mistake_in_a_catalogue_is_told_with_file_and_key(tmp_path, old, new, 
 
 
 def test_names_stand_for_what_formulas_repeat(tmp_path):
-    """Those of the file and of the kernel, one made of another; a sum in a product has its parentheses."""
+    """Names of the file and of the kernel may use each other; a sum in a product gets parentheses."""
     shared = "[let]\nquads = 'ceil_div(cout, 4)'\nmore = 'cin + 1'\n"
     own = 'let.both = "2 * more"\nwhen = "quads > 1"\ncost = """\n  3 * both\n  + quads * more\n"""'
-    made = load(
+    catalogue = load(
         tmp_path,
         shared + ENTRY.replace('when = "cin % 4 == 0"', own).replace('cost = "100 + 3 * outputs"\n', ""),
     )
-    (add, _) = made.kernels
+    (add, _) = catalogue.kernels
     assert add.when == "ceil_div(cout, 4) > 1"
     assert add.cost == "3 * (2 * (cin + 1)) + ceil_div(cout, 4) * (cin + 1)"
-    assert made.names["add_fast"] == {
+    assert catalogue.names["add_fast"] == {
         "quads": "ceil_div(cout, 4)",
         "more": "(cin + 1)",
         "both": "(2 * (cin + 1))",
@@ -161,9 +161,9 @@ def test_a_kernel_s_file_is_called_as_its_function_unless_another_is_named(tmp_p
 
 
 def test_a_class_of_operators_stands_for_its_members(tmp_path):
-    named = load(tmp_path, ENTRY.replace('["ADD", "SUB"]', '["ADD", "@comparison"]')).kernels
+    by_class = load(tmp_path, ENTRY.replace('["ADD", "SUB"]', '["ADD", "@comparison"]')).kernels
     listed = '["ADD", "EQUAL", "NOT_EQUAL", "LESS", "LESS_EQUAL", "GREATER", "GREATER_EQUAL"]'
-    assert named == load(tmp_path, ENTRY.replace('["ADD", "SUB"]', listed)).kernels
+    assert by_class == load(tmp_path, ENTRY.replace('["ADD", "SUB"]', listed)).kernels
 
 
 def test_a_catalogue_that_is_not_there_is_an_error(tmp_path):
@@ -268,10 +268,10 @@ PLAIN = one_op(OpKind.TANH, (1, 12), None, (1, 12), Attrs())
     ids=["conv", "depthwise", "dense", "pool", "plain"],
 )
 def test_features_are_the_operator_s_geometry(graph_op, expected):
-    found = features(*graph_op)
-    wanted = {name: int(value) for name, value in (pair.split("=") for pair in expected.split())}
-    assert found == STATELESS | WHOLE | wanted
-    assert found.keys() == VARIABLES.keys()
+    values = features(*graph_op)
+    numbers = {name: int(value) for name, value in (pair.split("=") for pair in expected.split())}
+    assert values == STATELESS | WHOLE | numbers
+    assert values.keys() == VARIABLES.keys()
 
 
 @pytest.mark.parametrize(
@@ -284,8 +284,8 @@ def test_features_are_the_operator_s_geometry(graph_op, expected):
     ids=["widened", "cut", "stepped"],
 )
 def test_features_say_what_is_computed_or_copied_in_pieces(graph_op, expected):
-    found = features(*one_op(*graph_op))
-    assert {name: found[name] for name in expected} == expected
+    values = features(*one_op(*graph_op))
+    assert {name: values[name] for name in expected} == expected
 
 
 def test_features_of_operators_with_state_name_what_they_keep():

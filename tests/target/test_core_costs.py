@@ -1,4 +1,4 @@
-"""What costs and kernels know of a core: vector registers, windows in the input, threads."""
+"""How costs and kernels depend on a core: vector registers, windows in the input, threads."""
 
 import dataclasses
 
@@ -100,7 +100,7 @@ def test_the_option_takes_no_more_than_the_board_has():
     assert few.core.threads == 2 and few.core.defines == ("NN_THREADS=2",)
     assert board.estimate and few.estimate
     assert few.estimate.macs_per_second == board.estimate.macs_per_second * 2 // 5
-    with pytest.raises(UsageError, match="6 threads are asked for, and board 'xcore' has 5"):
+    with pytest.raises(UsageError, match="board 'xcore' has 5 threads, not 6"):
         with_threads(board, 6)
     with pytest.raises(UsageError, match="whose core has one thread") as caught:
         handle({"kind": "plan", "model": "ds_cnn", "board": "host", "threads": 2})
@@ -117,14 +117,14 @@ def test_formulas_of_kernels_see_the_number():
     kernel = KernelVariant(
         "ADD", "k", "f", ("x/k.c",), when="threads > 1", scratch="threads * cin", cost="oh // threads"
     )
-    (found,) = for_core([kernel], load_board("host").core.with_threads(4))
-    assert (found.when, found.scratch, found.cost) == ("4 > 1", "4 * cin", "oh // 4")
+    (result,) = for_core([kernel], load_board("host").core.with_threads(4))
+    assert (result.when, result.scratch, result.cost) == ("4 > 1", "4 * cin", "oh // 4")
 
 
 def test_a_build_s_commands_name_the_number_that_was_asked_for():
-    asked = {"kind": "describe", "board": "xcore", "model": "ds_cnn"}
-    words = handle({**asked, "threads": 2})["commands"]["validate"]
+    request = {"kind": "describe", "board": "xcore", "model": "ds_cnn"}
+    words = handle({**request, "threads": 2})["commands"]["validate"]
     assert words[words.index("--threads") + 1] == "2"
-    assert "--threads" not in handle(asked)["commands"]["validate"]
-    compiled = [place["file"]["path"] for g in handle(asked)["groups"] for place in g["sources"]]
+    assert "--threads" not in handle(request)["commands"]["validate"]
+    compiled = [place["file"]["path"] for g in handle(request)["groups"] for place in g["sources"]]
     assert any(path.endswith("runtime/nn_parallel.c") for path in compiled)

@@ -1,4 +1,4 @@
-"""Costs are in cycles where a family has formulas for the core's pipeline, and never in two units at once."""
+"""Costs are in cycles where a family has formulas for the core's pipeline; two units are never mixed."""
 
 import dataclasses
 import re
@@ -33,21 +33,21 @@ PIPELINE = Pipeline("cortex-m4")
 
 
 def family(folder, text=FILE, names=("add_fast", "mul_fast")):
-    """The catalogue of a family with kernels of these names, and a file of costs for PIPELINE."""
+    """Returns a catalogue with kernels of these names, and writes a file of costs for PIPELINE."""
     (folder / "costs").mkdir(parents=True)
     (folder / "costs" / "cortex-m4.toml").write_text(text, encoding="utf-8")
     return Catalogue(KernelFamily(folder.name, folder), names={name: {} for name in names})
 
 
 def test_what_has_no_formula_is_converted(tmp_path):
-    made = converter(PIPELINE, [family(tmp_path / "fast")])
-    assert made is not None
-    assert [kernel.cost for kernel in made.kernels("fast", [ADD, MUL])] == [
+    costs_converter = converter(PIPELINE, [family(tmp_path / "fast")])
+    assert costs_converter is not None
+    assert [kernel.cost for kernel in costs_converter.kernels("fast", [ADD, MUL])] == [
         "7 * outputs",
         "1.5 * (3 + outputs)",
     ]
-    assert made.by_ratio("fast", [ADD, MUL]) == {"mul_fast"}
-    costs = made.costs(Costs(call="10", move="bytes"))
+    assert costs_converter.by_ratio("fast", [ADD, MUL]) == {"mul_fast"}
+    costs = costs_converter.costs(Costs(call="10", move="bytes"))
     assert (costs.call, costs.move) == ("1.5 * (10)", "8 + bytes")
 
 
@@ -55,10 +55,10 @@ def test_a_family_without_a_file_has_the_ratio_of_the_first_that_has_one(tmp_pat
     fast, plain = (
         family(tmp_path / name, FILE.replace("1.5", r)) for name, r in (("fast", "2"), ("plain", "4"))
     )
-    made = converter(PIPELINE, [Catalogue(KernelFamily("library", tmp_path)), fast, plain])
-    assert made is not None
-    assert [made.ratio(name) for name in ("library", "fast", "plain")] == [2, 2, 4]
-    assert [kernel.cost for kernel in made.kernels("library", [MUL])] == ["2 * (3 + outputs)"]
+    costs_converter = converter(PIPELINE, [Catalogue(KernelFamily("library", tmp_path)), fast, plain])
+    assert costs_converter is not None
+    assert [costs_converter.ratio(name) for name in ("library", "fast", "plain")] == [2, 2, 4]
+    assert [kernel.cost for kernel in costs_converter.kernels("library", [MUL])] == ["2 * (3 + outputs)"]
 
 
 @pytest.mark.parametrize("model", ["", "cortex-m7", "../costs/cortex-m4", "nothing/cortex-m4"])
@@ -84,17 +84,17 @@ def test_other_models_have_no_cycles(tmp_path, model):
     ],
 )
 def test_a_mistake_is_told_with_its_place(tmp_path, text, words, line):
-    with pytest.raises(TargetError) as told:
+    with pytest.raises(TargetError) as caught:
         converter(PIPELINE, [family(tmp_path / "fast", text, ["add_fast"])])
-    message = str(told.value).replace("\n", " ")
+    message = str(caught.value).replace("\n", " ")
     assert re.search(words, message), message
     assert "cortex-m4.toml" in message
-    assert told.value.line == line
+    assert caught.value.line == line
 
 
 @pytest.mark.parametrize("name", board_names())
 def test_all_costs_of_a_board_are_in_one_unit(name):
-    """Each formula in cycles is one of a file for the core's model, or the catalogue's, converted."""
+    """Each formula in cycles comes from a file for the core's model, or is the catalogue's, converted."""
     target = load_target(name)
     without = make_target(dataclasses.replace(target.board, pipeline=None))
     assert without.cost_unit is not CostUnit.CYCLES
@@ -114,32 +114,32 @@ def test_all_costs_of_a_board_are_in_one_unit(name):
 
 
 def test_plans_by_other_formulas_are_others():
-    """What is kept by the digest is in one unit, by one set of formulas."""
+    """All costs under one digest have one unit and come from one set of formulas."""
     target = make_target(M4)
     same_text = dataclasses.replace(target, cost_unit=CostUnit.INSTRUCTIONS)
     in_instructions = make_target(dataclasses.replace(M4, pipeline=None))
-    assert len({planning_digest(one) for one in (target, same_text, in_instructions)}) == 3
+    assert len({planning_digest(each) for each in (target, same_text, in_instructions)}) == 3
 
 
 def reading(size, speed, cache_bytes):
-    """What constants of so many bytes, read ten times in a call, add to its cost."""
+    """Returns what constants of `size` bytes, read ten times in a call, add to its cost."""
     memories = [dataclasses.replace(m, speed=speed) if m.name == M4.weights else m for m in M4.memories]
     cache = Cache("c", 32, data_bytes=cache_bytes)
     board = dataclasses.replace(M4, memories=tuple(memories), caches=(cache,))
     kernel = dataclasses.replace(ADD, cost="0", constants=str(size), passes="10")
-    (made,) = waiting([kernel], board)
-    return float(evaluate(made.cost, {}))
+    (slower,) = waiting([kernel], board)
+    return float(evaluate(slower.cost, {}))
 
 
 def test_constants_in_slow_flash_are_waited_for():
-    """By the board's data: a line of 32 bytes waits 7 cycles and 3 more for each of 3 beats."""
+    """By the board's data, a line of 32 bytes waits 7 cycles, and 3 more for each of 3 beats."""
     assert reading(1000, None, 0) == 0
     assert reading(1000, Speed(0, bus_bits=128), 0) == 0
     cached = Speed(7, bus_bits=64, beat_cycles=3, cache="c")
     line = 7 + 3 * 3
-    assert reading(1024, cached, 4096) == 1024 / 32 * line  # once: the cache keeps them
-    assert reading(8192, cached, 4096) == 10 * 8192 / 32 * line  # with every pass
-    assert reading(1024, Speed(7), 4096) == 10 * 1024 / 4 * 7  # word by word, and nothing is kept
+    assert reading(1024, cached, 4096) == 1024 / 32 * line  # once, because the cache holds them
+    assert reading(8192, cached, 4096) == 10 * 8192 / 32 * line  # in every pass
+    assert reading(1024, Speed(7), 4096) == 10 * 1024 / 4 * 7  # word by word, without a cache
 
 
 @pytest.mark.parametrize("figure", ["taken_branch_cycles", "words_per_cycle"])

@@ -1,4 +1,4 @@
-"""Each step's digest changes with what the step reads and nothing else; it is the same in every process."""
+"""A step's digest changes only with data that the step reads; it is the same in every process."""
 
 import dataclasses
 import subprocess
@@ -20,7 +20,7 @@ STEPS = {
 
 
 def kernel(**fields):
-    """The target with its first kernel changed."""
+    """Returns the target with its first kernel changed."""
     first, *others = TARGET.kernels
     return dataclasses.replace(TARGET, kernels=(dataclasses.replace(first, **fields), *others))
 
@@ -83,13 +83,15 @@ CHANGES = {
 @pytest.mark.parametrize("what", CHANGES)
 def test_a_step_s_digest_changes_with_what_the_step_reads_and_with_nothing_else(what):
     changed, steps = CHANGES[what]
-    assert {step for step, made in STEPS.items() if made(changed) != made(TARGET)} == set(steps.split())
+    assert {step for step, digest_of in STEPS.items() if digest_of(changed) != digest_of(TARGET)} == set(
+        steps.split()
+    )
 
 
 def test_the_steps_have_digests_of_their_own_and_the_stack_counts_beside_the_arena():
-    assert len({made(TARGET) for made in STEPS.values()}) == len(STEPS)
-    beside = board(data=TARGET.board.arena)
-    assert digest.planning_digest(beside) != digest.planning_digest(TARGET)
+    assert len({digest_of(TARGET) for digest_of in STEPS.values()}) == len(STEPS)
+    stack_in_arena = board(data=TARGET.board.arena)
+    assert digest.planning_digest(stack_in_arena) != digest.planning_digest(TARGET)
 
 
 def test_digests_are_the_same_in_every_process():
@@ -99,7 +101,7 @@ def test_digests_are_the_same_in_every_process():
     )
     for seed in ("1", "2"):
         environment = {"PYTHONPATH": str(ROOT), "PYTHONHASHSEED": seed}
-        done = subprocess.run(
+        process = subprocess.run(
             [sys.executable, "-c", code], env=environment, check=True, capture_output=True, text=True
         )
-        assert done.stdout.split() == [made(TARGET) for made in STEPS.values()]
+        assert process.stdout.split() == [digest_of(TARGET) for digest_of in STEPS.values()]

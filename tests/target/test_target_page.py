@@ -1,4 +1,4 @@
-"""The reference of board files and catalogues is what their readers accept, and nothing more."""
+"""The reference of board files and catalogues has exactly the keys that their readers accept."""
 
 import pytest
 from paths import ROOT

@@ -20,7 +20,7 @@ OWN = {"cortex-m55": 2 + 2 * 10, "qemu-virt-rv32v": 4, "qemu-virt-rv32v256": 4}
 
 @pytest.mark.parametrize(("board", "tool"), [*ARM, *RISCV, ("qemu-virt-rv32v256", "clang"), *XTENSA])
 def test_counts_are_those_of_the_hand_written_assembly(board, tool):
-    """The numbers are read off tests/targets/probe/probe.c: markers do not count, skipped instructions do."""
+    """The numbers follow from tests/targets/probe/probe.c: markers do not count, skipped instructions do."""
     result = run(board, probe(board, tool), one_set("count"), count=True)
     loop = 1 + 2 * 100  # movs, then 100 times subs and bne
     expected = {70: loop + 1, 4095: 4} | ({3: OWN[board]} if board in OWN else {})
@@ -61,7 +61,7 @@ def test_the_host_does_not_count():
 
 
 def test_the_counting_plugin_is_compiled_once_and_no_altered_one_is_loaded(tmp_path, monkeypatch):
-    """It is a level of the cache, as compiled objects are."""
+    """It has a cache namespace, as compiled objects have."""
     commands = []
     run = programs.subprocess.run
 
@@ -92,7 +92,7 @@ def test_the_counting_plugin_is_compiled_once_and_no_altered_one_is_loaded(tmp_p
     [("arm", ["--target=arm-none-eabi", "-mcpu=cortex-m4"]), ("riscv", ["--target=riscv32", "-mno-relax"])],
 )
 def test_markers_are_decoded_on_every_architecture(isa, flags, tmp_path):
-    """The plugin compiled for this machine, run over assembled markers without QEMU."""
+    """The plugin runs on this machine over assembled markers, without QEMU."""
     clang = find_clang().path
     code, driver = tmp_path / "code.o", tmp_path / "driver"
     markers = [*flags, "-O1", f"-I{kernels_root() / 'include'}", "-c", ROOT / "markers.c"]
@@ -116,8 +116,8 @@ def test_a_damaged_list_of_counts_is_an_error(text):
 # ---- blocks of code ----------------------------------------------------------------------------------
 
 
-LOOP = 50  # of multiplies
-PASSES, WORDS = 2, 64  # of operator 2
+LOOP = 50  # multiplies
+PASSES, WORDS = 2, 64  # in operator 2
 SLOW = """
 extends = "cortex-m4"
 [memory.psram]
@@ -132,7 +132,7 @@ def counted(board, tool, action, elf=None):
 
 
 def timed_blocks(board="cortex-m4"):
-    """What the timed action of the probe runs; `board`: a file for the same image."""
+    """Returns what the probe's timed action executed; `board` may be a file for the same firmware image."""
     return counted(board, "clang", "timed", probe("cortex-m4", "clang")).executed
 
 
@@ -145,10 +145,10 @@ def test_instructions_are_those_that_the_plain_counter_counts(board, tool):
 
 
 def test_blocks_add_up_to_the_instructions():
-    found = timed_blocks()
-    sizes = [thumb_instructions(code) for code in found.blocks]
+    executed = timed_blocks()
+    sizes = [thumb_instructions(code) for code in executed.blocks]
     for who, instructions in [(0, 1 + LOOP * 6), (1, 1 + 10 * 3), (2, 1 + PASSES * (1 + 3 * WORDS + 2))]:
-        assert sum(ran.times * sizes[ran.block] for ran in found.work[who].ran) == instructions
+        assert sum(ran.times * sizes[ran.block] for ran in executed.work[who].ran) == instructions
 
 
 def thumb_instructions(code):
@@ -190,11 +190,11 @@ def test_cycles_are_those_of_the_cores_manual():
         ("", {1: 10 * 4 * 6, 2: PASSES * WORDS * 6}),
         # A bus of 16 bits: a word is two beats.
         ("bus_bits = 16\nbeat_cycles = 3", {1: 40 * 9, 2: PASSES * WORDS * 9}),
-        # A line is four beats. Eight lines hold half of it: the first is there already, then none is.
+        # A line is four beats. Eight lines hold half of the data: only the first line is cached already.
         ('cache = "small"\n[cache.small]\nline_bytes = 16\ndata_bytes = 128', {1: 9, 2: (15 + 16) * 9}),
-        # In sixteen lines all of it is there the second time.
+        # Sixteen lines hold all the data, which is cached in the second pass.
         ('cache = "l"\n[cache.l]\nline_bytes = 16\ndata_bytes = 256\nways = 4', {1: 9, 2: 15 * 9}),
-        # A cache for code alone holds no data.
+        # A cache for code holds no data.
         ('cache = "l"\n[cache.l]\nline_bytes = 16\ncode_bytes = 256', {1: 240, 2: PASSES * WORDS * 6}),
     ],
 )
@@ -207,13 +207,13 @@ def test_waiting_for_data_is_what_the_model_of_the_memory_says(tmp_path, more, w
 
 
 def test_code_is_fetched_by_words_of_the_bus_or_once_by_lines(tmp_path):
-    path, found = tmp_path / "slow.toml", []
+    path, waits = tmp_path / "slow.toml", []
     for more in ("", 'cache = "l"\n[cache.l]\nline_bytes = 16\ncode_bytes = "1K"'):
         path.write_text(SLOW.replace("psram", "flash") + more)
         (wait,) = timed_blocks(str(path)).work[0].waited
         assert (wait.memory, wait.data) == ("flash", 0)
-        found.append(wait.code)
-    by_words, by_lines = found
+        waits.append(wait.code)
+    by_words, by_lines = waits
     loop = 4 * 4 + 2 * 2  # bytes: a MUL of two bytes or four, SUBS and BNE
     assert LOOP * 6 * (loop // 2 // 4) <= by_words <= LOOP * 6 * (loop // 4 + 2)
     assert by_lines in (9, 2 * 9, 3 * 9)
@@ -247,14 +247,14 @@ ran -1 1 2 0
 
 
 def test_blocks_that_run_only_together_are_one():
-    """The third is entered from elsewhere, too; the fourth did not run in an invoke."""
-    found = counting.parse_blocks(TEXT, load_board("cortex-m4"))
-    assert found.blocks == (bytes.fromhex("00bf00bf00bf"), bytes.fromhex("fee7"))
-    assert found.work == {
+    """The third block is also entered from elsewhere; the fourth did not run in an invoke."""
+    executed = counting.parse_blocks(TEXT, load_board("cortex-m4"))
+    assert executed.blocks == (bytes.fromhex("00bf00bf00bf"), bytes.fromhex("fee7"))
+    assert executed.work == {
         OUTSIDE: Work((Ran(0, 2, 0), Ran(1, 1, 0))),
         0: Work((Ran(0, 6, 0), Ran(1, 7, 3))),
     }
-    assert found.invokes == 2
+    assert executed.invokes == 2
 
 
 @pytest.mark.parametrize("line", [b"block 4 12 0x\n", b"ran 0 1 2\n", b"reads 0 0 1 1 1\n"])

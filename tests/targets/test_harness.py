@@ -35,9 +35,9 @@ def test_outputs_count_as_written_even_where_they_equal_the_paint():
 def test_stack_high_water_grows_by_the_bytes_that_are_written(board, tool):
     elf = probe(board, tool)
     small, large = (report(run(board, elf, one_set("stack", n)))["stack_high_water"] for n in (400, 1400))
-    # The frame of 4096 bytes is written from its top down: the measure sees what was written.
+    # The frame of 4096 bytes is written from its top down, and only written bytes are measured.
     assert large - small == 1000
-    # What lies above: the frames and saved registers of two calls, and the host's trampoline.
+    # Above them are the frames and saved registers of two calls, and the host's trampoline.
     assert 400 <= small <= 400 + 200
 
 
@@ -55,7 +55,7 @@ def test_a_sanitizer_sees_a_write_outside_the_arena():
     elf = probe("host", "gcc", "-fsanitize=address")
     with pytest.raises(ToolError, match="use-after-poison"):
         run("host", elf, one_set("touch", 4096))
-    result = run("host", elf, one_set("echo"))  # results are the same, and the stack is not known
+    result = run("host", elf, one_set("echo"))  # the results are the same, but the stack is not measured
     assert result.files["output.bin"] == ECHOED
     assert report(result)["stack_high_water"] == 0
 
@@ -79,11 +79,11 @@ def test_what_ends_a_run_is_told(board, tool, inputs, timeout, says):
 def test_a_trace_build_hands_over_every_tensor_in_order(board, tool):
     choice, elf = one_set("echo")[:8], probe(board, tool, "-DNN_TRACE")
     result = run(board, elf, one_set("echo"), one_set("echo"), extra=("trace.bin",))
-    one = struct.pack("<III", 7, 0, 8) + choice + struct.pack("<III", 9, 0, 16) + ECHOED
-    assert result.files["trace.bin"] == 2 * one
+    trace = struct.pack("<III", 7, 0, 8) + choice + struct.pack("<III", 9, 0, 16) + ECHOED
+    assert result.files["trace.bin"] == 2 * trace
 
 
-# What the probe does, the exit code, and what is said of it.
+# The probe's action and its argument, the exit code, and the message.
 ARM_FAULTS = [
     ("wild_store", 0xF0000000, r"10\d", r"\w+ at pc=0x0000[0-9a-f]{4} .* address=0xf0000000"),
     ("undefined", 0, r"10\d", r"UsageFault at pc=0x0000[0-9a-f]{4} .* cfsr=0x00010000"),

@@ -1,4 +1,4 @@
-"""Functions of the bare-metal targets that compilers call, compiled for this machine under other names."""
+"""Functions that compilers call on the bare-metal targets, compiled for this machine under other names."""
 
 import ctypes
 import itertools
@@ -50,7 +50,7 @@ def signed(value):
 
 
 def compiled(folder, names, sources, *flags):
-    """A library of sources in which these names have "test" before them."""
+    """Returns a library of the sources in which `names` have the prefix "test"."""
     path = folder / "functions.so"
     renamed = [f"-D{name}=test{name}" for name in names]
     command = ["gcc", "-std=gnu99", "-O3", "-shared", "-fPIC", *flags, *renamed, *sources, "-o", path]
@@ -60,29 +60,29 @@ def compiled(folder, names, sources, *flags):
 
 @pytest.fixture(scope="module")
 def helpers(tmp_path_factory):
-    """Those of the RISC-V cores."""
+    """The helper functions of the RISC-V cores."""
     names = (*HELPERS, *SHIFTS, *FLOATS, *COMPARISONS, *CONVERSIONS)
     return compiled(tmp_path_factory.mktemp("helpers"), names, baremetal.ARITHMETIC)
 
 
 @pytest.fixture(scope="module")
 def products(tmp_path_factory):
-    """Those of the LX106."""
+    """The helper functions of the LX106."""
     return compiled(tmp_path_factory.mktemp("products"), PRODUCTS, [PRODUCTS_C])
 
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory):
-    """memcpy and its like."""
+    """memcpy, memset and similar functions."""
     flags = ["-fno-builtin", "-Wall", "-Wextra", "-Werror", "-isystem", baremetal.ROOT / "include"]
     return compiled(tmp_path_factory.mktemp("memory"), MEMORY, [baremetal.ROOT / "memory.c"], *flags)
 
 
 def function(library, name, result, *kinds):
-    """A function of a library, with the types of its result and arguments."""
-    found = getattr(library, "test" + name)
-    found.restype, found.argtypes = result, kinds
-    return found
+    """Returns a function of a library, with the types of its result and arguments set."""
+    helper = getattr(library, "test" + name)
+    helper.restype, helper.argtypes = result, kinds
+    return helper
 
 
 @pytest.mark.parametrize("name", HELPERS)
@@ -101,7 +101,7 @@ def test_shifts_of_64_bits(helpers, name):
 
 
 def float_pairs():
-    """Any bit patterns; neighbours, whose difference cancels; every special value with every other."""
+    """Random bit patterns; neighbours, whose difference cancels; all pairs of special values."""
     rng = np.random.default_rng(7)
     wild = rng.integers(0, 2**32, (3000, 2), dtype=np.uint32)
     near = np.column_stack((wild[:, 0], wild[:, 0] ^ rng.integers(0, 2**25, 3000, dtype=np.uint32)))
@@ -162,7 +162,7 @@ def test_products_and_quotients(products):
 
 
 def spans(count):
-    """Offsets and lengths, with all alignments and the lengths around a word and a block."""
+    """Yields offsets and lengths, with all alignments and the lengths around a word and a block."""
     rng = random.Random(1)
     for length in [*range(40), *[rng.randrange(40, 120) for _ in range(count)]]:
         yield rng.randrange(SIZE - 120), rng.randrange(SIZE - 120), length

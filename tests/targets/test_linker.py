@@ -19,7 +19,7 @@ from buildtool.zoo.drawn import NetBuilder
 
 
 def shrunk(board, name, size):
-    """`board` with one memory of another size."""
+    """Returns `board` with another size for one memory."""
     memories = tuple(dataclasses.replace(m, size=size) if m.name == name else m for m in board.memories)
     return dataclasses.replace(board, memories=memories)
 
@@ -39,14 +39,14 @@ def test_every_section_lies_in_the_memory_of_its_role(board, tool):
             ".nn_arena": "arena", ".nn_weights": "weights",
         }  # fmt: skip
         for section, role in roles.items():
-            found = elf.get_section_by_name(section)
-            assert found is not None, section
-            assert found["sh_size"] > 0, section
-            assert inside(target, role, found["sh_addr"], found["sh_size"]), section
+            header = elf.get_section_by_name(section)
+            assert header is not None, section
+            assert header["sh_size"] > 0, section
+            assert inside(target, role, header["sh_addr"], header["sh_size"]), section
         assert elf.get_section_by_name(".stack")["sh_size"] == target.stack_bytes + 256
         assert elf.get_section_by_name(".nn_weights").data()[:16] == bytes(range(16))
         loaded = [s for s in elf.iter_segments() if s["p_type"] == "PT_LOAD" and s["p_memsz"]]
-        # What is loaded goes to code or weights: globals are copied from there at start-up.
+        # Loaded segments lie in code or weights: start-up code copies globals from there.
         for segment in loaded:
             place = segment["p_paddr"], segment["p_filesz"]
             assert any(inside(target, role, *place) for role in ("code", "weights"))
@@ -78,7 +78,7 @@ def test_other_linker_errors_are_not_explained():
 
 @pytest.mark.parametrize("tool", ["clang", "gcc"])
 def test_a_board_with_one_flash_and_one_ram_links_and_runs(tool, tmp_path):
-    """Roles may share memories, as on an ordinary microcontroller."""
+    """Roles may share a memory, as on an ordinary microcontroller."""
     sizes = 'stack_bytes = "4K"\n[memory.sram]\nsize = "16K"\n[memory.flash]\nsize = "32K"\n'
     path = own_board(tmp_path, f'{sizes}[roles]\narena = "sram"\nweights = "flash"')
     elf = link(load_board(path), tool, [ROOT / "probe.c", ROOT / "probe_weights.S"], (), tmp_path)
@@ -86,7 +86,7 @@ def test_a_board_with_one_flash_and_one_ram_links_and_runs(tool, tmp_path):
     assert result.files["output.bin"] == bytes(2 * i for i in range(16))
 
 
-# ---- images of boards --------------------------------------------------------------------------------
+# ---- firmware images of boards -----------------------------------------------------------------------
 
 
 def test_the_stack_is_measured_to_a_word_and_globals_lie_in_the_chips_memories():
@@ -98,7 +98,7 @@ def test_the_stack_is_measured_to_a_word_and_globals_lie_in_the_chips_memories()
         elf = ELFFile(file)
         code = elf.get_section_by_name(".text")
         assert elf["e_machine"] == "EM_XTENSA"
-        assert elf["e_entry"] == code["sh_addr"] == 0x40200000  # where the emulator is told to begin
+        assert elf["e_entry"] == code["sh_addr"] == 0x40200000  # where the emulator starts
         assert elf.get_section_by_name(".bss")["sh_addr"] >= 0x3FFE8000
 
 
@@ -110,21 +110,21 @@ def test_without_espressifs_gcc_the_esp32_is_planned_and_emitted_and_a_build_say
         assert cli.run(["emit", "ds_cnn", "--board", board, "--out", str(tmp_path / board)]) == 0
     assert (tmp_path / "esp32-s3/ds_cnn.c").is_file()
     assert cli.run(["build", "ds_cnn", "--board", "esp32-s3", "--out", str(tmp_path / "built")]) == 1
-    said = capsys.readouterr().err
-    assert "the compiler xtensa-esp32s3-elf-gcc was not found" in said
-    assert "crosstool-NG" in said
+    errors = capsys.readouterr().err
+    assert "the compiler xtensa-esp32s3-elf-gcc was not found" in errors
+    assert "crosstool-NG" in errors
     assert not (tmp_path / "built").exists()
 
 
 @pytest.mark.slow
 def test_with_a_stand_in_for_espressifs_gcc_an_image_is_built_and_not_run(tmp_path, monkeypatch):
-    """The LX106's compiler under the other's name: it shows what is called, not what comes out of it."""
-    named = tmp_path / "bin/xtensa-esp32-elf-gcc"
-    named.parent.mkdir()
+    """The LX106's compiler has the other's name: this tests the commands, not what they produce."""
+    compiler = tmp_path / "bin/xtensa-esp32-elf-gcc"
+    compiler.parent.mkdir()
     for tool in ("gcc", "ar"):
         real = needs_tool(GCC["xtensa"]).removesuffix("gcc") + tool
-        script(named.with_name(f"xtensa-esp32-elf-{tool}"), f'exec {real} "$@"')
-    monkeypatch.setenv("PATH", f"{named.parent}{os.pathsep}{os.environ['PATH']}")
+        script(compiler.with_name(f"xtensa-esp32-elf-{tool}"), f'exec {real} "$@"')
+    monkeypatch.setenv("PATH", f"{compiler.parent}{os.pathsep}{os.environ['PATH']}")
     built_and_not_run("esp32", "gcc", "EM_XTENSA", {".text": "irom", ".nn_weights": "drom", ".bss": "dram"})
 
 
@@ -134,8 +134,8 @@ def built_and_not_run(name, tool, machine, sections):
         image = ELFFile(file)
         assert image["e_machine"] == machine
         for section, memory in sections.items():
-            found, there = image.get_section_by_name(section), board.memory(memory)
-            assert there.base <= found["sh_addr"] < there.base + there.size
+            header, place = image.get_section_by_name(section), board.memory(memory)
+            assert place.base <= header["sh_addr"] < place.base + place.size
     with pytest.raises(ToolError, match=f"board '{name}' has no emulator"):
         plugin(board).run(board, elf, RunRequest({}, ()))
 
@@ -154,7 +154,7 @@ def test_another_compiler_is_refused():
     ("base", "kernel"), [("cortex-m55", "conv2d_mve"), pytest.param("qemu-virt-rv32", "conv2d_riscv")]
 )
 def test_a_stack_that_is_too_small_names_the_operator_and_its_kernel(base, kernel, tmp_path, monkeypatch):
-    """Where code cannot be read for its frames, the overflow is found by running it."""
+    """Where stack frames cannot be read from the code, running it finds the overflow."""
     monkeypatch.setattr(execute, "refuse_unless_enough", lambda *args: None)
     net = NetBuilder(1)
     x = net.conv(net.input((1, 10, 10, 4)), 8, kernel=(3, 3))

@@ -1,4 +1,4 @@
-"""LLVM's models of cores: blocks as text, llvm-mca's answers, and what a version of it lacks."""
+"""LLVM's models of cores: blocks as text, llvm-mca's reports, and older versions of it."""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -25,11 +25,11 @@ LE = bytes.fromhex("0ff005c8")  # le lr, some label before
 @pytest.fixture(scope="module")
 def timer_of():
     def find_one(board):
-        found = find_timer(load_board(board))
-        if isinstance(found, str):
-            pytest.skip(f"needs llvm-mca: {found}")
-        assert isinstance(found, llvm.LlvmMca)
-        return found
+        timer = find_timer(load_board(board))
+        if isinstance(timer, str):
+            pytest.skip(f"needs llvm-mca: {timer}")
+        assert isinstance(timer, llvm.LlvmMca)
+        return timer
 
     return find_one
 
@@ -60,7 +60,7 @@ def test_loads_and_stores_of_several_words_are_told_apart(timer_of):
     ],
 )
 def test_words_of_an_instruction(text, words):
-    assert llvm._words(text) == words
+    assert llvm._moved_words(text) == words
 
 
 def test_a_condition_whose_instruction_is_not_in_the_block_is_left_out(timer_of):
@@ -70,7 +70,7 @@ def test_a_condition_whose_instruction_is_not_in_the_block_is_left_out(timer_of)
 
 @pytest.mark.parametrize("flags", [(llvm.SKIP,), ()], ids=["skips by itself", "older"])
 def test_an_instruction_without_a_model_takes_no_time_and_is_named(timer_of, flags):
-    """Versions before 20 know no flag for that: the instruction is taken out of the text."""
+    """Versions before 20 have no flag for that: the instruction is removed from the text."""
     timer = replace(timer_of("cortex-m55"), skips=flags)
     assert timer.time([NOP * 4 + LE, NOP * 4, LE]) == [
         BlockTime(Fraction(4), ("le",)),
@@ -97,11 +97,11 @@ def test_bytes_that_are_no_instruction_take_no_time_and_disturb_no_other_block(t
 def test_reports_of_several_versions_are_read():
     old = "\n[0] Code Region - b3\n\nIterations:        20\nInstructions:      20\nTotal Cycles:      21\n"
     new = old.replace("b3", "b14").replace("21", "22") + "Total uOps:        20\n\nDispatch Width:    1\n"
-    assert llvm._parse(old + new) == {3: 21, 14: 22}
+    assert llvm._parse_report(old + new) == {3: 21, 14: 22}
 
 
 def fake_clang(folder, number, monkeypatch):
-    """A PATH that holds a clang alone."""
+    """Sets a PATH with nothing but a clang."""
     script(folder / f"clang-{number}", f"echo 'clang version {number}.1.0'")
     monkeypatch.setenv("PATH", str(folder))
     monkeypatch.delenv(find.CLANG_VARIABLE, raising=False)
@@ -120,11 +120,11 @@ def test_llvm_mca_is_the_one_of_clangs_number(tmp_path, monkeypatch, number, ski
     fake_clang(tmp_path, number, monkeypatch)
     for name in ("llvm-mca-16", f"llvm-mca-{number}", f"llvm-mc-{number}"):
         script(tmp_path / name, "")
-    found = find_timer(load_board("cortex-m4"))
-    assert isinstance(found, llvm.LlvmMca)
-    assert found.mca == str(tmp_path / f"llvm-mca-{number}")
-    assert found.skips == skips
-    assert found.identity == f"llvm-mca {number}.1.0, -mcpu=cortex-m4"
+    timer = find_timer(load_board("cortex-m4"))
+    assert isinstance(timer, llvm.LlvmMca)
+    assert timer.mca == str(tmp_path / f"llvm-mca-{number}")
+    assert timer.skips == skips
+    assert timer.identity == f"llvm-mca {number}.1.0, -mcpu=cortex-m4"
 
 
 def test_what_llvm_mca_refuses_is_said(timer_of):

@@ -22,7 +22,7 @@ from buildtool.target.types import RunRequest, RunResult
 
 @pytest.fixture
 def bare_machine(tmp_path, monkeypatch):
-    """A PATH with nothing on it."""
+    """A PATH without programs."""
     for name in ("BUILDTOOL_CLANG", "BUILDTOOL_GCC"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -34,26 +34,26 @@ def program(folder, name, says):
 
 
 def test_another_compiler_behind_an_unchanged_script_is_asked_what_it_is(bare_machine):
-    """Also by a process that lives on, as the daemon does."""
-    behind = bare_machine / "behind"
-    script(bare_machine / "clang-30", f". {behind}")
+    """Also in a long-running process such as the daemon."""
+    included = bare_machine / "behind"
+    script(bare_machine / "clang-30", f". {included}")
     for version in ("22.1.8", "21.1.1"):
-        behind.write_text(f"echo clang version {version}\n")
+        included.write_text(f"echo clang version {version}\n")
         assert find_clang().identity == f"clang {version}"
 
 
 def tools(board, name):
-    found = load_board(board)
-    return plugin(found).toolchain(found, name)
+    target_board = load_board(board)
+    return plugin(target_board).toolchain(target_board, name)
 
 
 def emulated(board, _name):
-    found = load_board(board)
-    plugin(found).run(found, Path("x.elf"), RunRequest({}, ()))
+    target_board = load_board(board)
+    plugin(target_board).run(target_board, Path("x.elf"), RunRequest({}, ()))
 
 
 @pytest.mark.parametrize(
-    ("ask", "board", "tool", "said", "hint"),
+    ("ask", "board", "tool", "message", "hint"),
     [
         (tools, "cortex-m4", "clang", "found", "apt-get install clang-22 lld-22"),
         (tools, "cortex-m4", "", "found", "apt-get install clang-22 lld-22"),
@@ -64,8 +64,8 @@ def emulated(board, _name):
         (emulated, "cortex-m4", "", "qemu-system-arm was not found", "apt-get install qemu-system-arm"),
     ],
 )
-def test_what_is_missing_is_named_with_what_helps(bare_machine, ask, board, tool, said, hint):
-    with pytest.raises(ToolError, match=said) as caught:
+def test_what_is_missing_is_named_with_what_helps(bare_machine, ask, board, tool, message, hint):
+    with pytest.raises(ToolError, match=message) as caught:
         ask(board, tool)
     assert hint in caught.value.hint
 
@@ -131,19 +131,19 @@ def test_the_oldest_clang_is_the_same_everywhere():
     [(name, tool) for name in ("cortex-m4", "cortex-m55", "host") for tool in load_board(name).toolchains],
 )
 def test_every_build_forbids_contraction_of_floating_point(name, tool):
-    found = tools(name, tool)
-    assert "-ffp-contract=off" in found.cflags
-    assert re.fullmatch(r"[a-z-]+ \d+\.\d+\.\d+", found.identity)
+    toolchain = tools(name, tool)
+    assert "-ffp-contract=off" in toolchain.cflags
+    assert re.fullmatch(r"[a-z-]+ \d+\.\d+\.\d+", toolchain.identity)
 
 
 def test_the_linker_script_comes_as_bytes_and_is_written_by_who_links(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    found = tools("cortex-m4", "")
+    toolchain = tools("cortex-m4", "")
     assert list(tmp_path.iterdir()) == []
-    assert not any(".ld" in flag for flag in found.ldflags)
-    assert f"-T{tmp_path}/cortex-m4.ld" in link_flags(found, tmp_path)
-    assert (tmp_path / "cortex-m4.ld").read_bytes() == found.script.data
-    assert b"MEMORY" in found.script.data
+    assert not any(".ld" in flag for flag in toolchain.ldflags)
+    assert f"-T{tmp_path}/cortex-m4.ld" in link_flags(toolchain, tmp_path)
+    assert (tmp_path / "cortex-m4.ld").read_bytes() == toolchain.script.data
+    assert b"MEMORY" in toolchain.script.data
 
 
 # ---- mistakes of plugins -----------------------------------------------------------------------------
@@ -156,14 +156,14 @@ def failing(*_words):
 def test_a_method_that_fails_or_gives_something_else_is_named():
     with pytest.raises(TargetError, match=r"plugin 'acme' failed in run: KeyError: 'x' \(.*tools.py, "):
         ask_plugin("acme", "run", failing, RunResult)
-    with pytest.raises(TargetError, match="plugin 'acme': run gives None"):
+    with pytest.raises(TargetError, match="plugin 'acme': run returns None"):
         ask_plugin("acme", "run", lambda: None, RunResult)
-    with pytest.raises(KeyError):  # of ours it is an internal error, which is to be reported
+    with pytest.raises(KeyError):  # in buildtool's own plugins it is an internal error
         ask_plugin("host", "run", failing, RunResult)
 
 
 @pytest.mark.parametrize(
-    ("build", "says"), [(failing, "failed: KeyError: 'x' "), (lambda *_: "abc", "made no bytes but 'str'")]
+    ("build", "says"), [(failing, "failed: KeyError: 'x' "), (lambda *_: "abc", "returned 'str', not bytes")]
 )
 def test_a_packing_that_fails_or_makes_no_bytes_is_named(tmp_path, monkeypatch, build, says):
     graph = network(OpKind.CONV_2D, 3, among=False)
@@ -175,17 +175,17 @@ def test_a_packing_that_fails_or_makes_no_bytes_is_named(tmp_path, monkeypatch, 
 
 
 def test_a_packing_of_ours_that_fails_is_an_internal_error(monkeypatch, capsys):
-    """Which is to be reported, with the operator and the trace: the command ends with 70, and not with 1."""
+    """The message has the operator and the traceback; the exit status is 70, and not 1."""
 
     def overflows(*_words):
         return blocks.words(1 << 31)
 
     monkeypatch.setattr(packing, "packings", lambda _file: {"conv_plain": overflows})
     assert cli.run(["emit", "ds_cnn", "--board", "host", "--out", "unused"]) == cli.INTERNAL
-    said = capsys.readouterr().err
-    assert "internal error: OverflowError" in said
-    assert "please report it" in said
-    assert "#0 CONV_2D" in said
+    errors = capsys.readouterr().err
+    assert "internal error: OverflowError" in errors
+    assert "please report it" in errors
+    assert "#0 CONV_2D" in errors
 
 
 def test_a_source_that_is_not_there_is_named(tmp_path):
@@ -194,7 +194,7 @@ def test_a_source_that_is_not_there_is_named(tmp_path):
 
 
 def test_boards_without_kernels_of_the_plugin_are_not_equal(monkeypatch):
-    made = check.registry.make_target
-    monkeypatch.setattr(check.registry, "make_target", lambda board: replace(made(board), kernels=()))
-    with pytest.raises(UsageError, match="no kernels from its own families"):
+    make_target = check.registry.make_target
+    monkeypatch.setattr(check.registry, "make_target", lambda board: replace(make_target(board), kernels=()))
+    with pytest.raises(UsageError, match="no kernels of a family of its own"):
         handle({"kind": "target", "plugin": "xtensa"})

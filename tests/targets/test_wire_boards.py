@@ -1,4 +1,4 @@
-"""Networks on emulated boards over their UARTs: to the bit, whatever the wire does in between."""
+"""Networks on emulated boards over their UARTs: outputs are exact, whatever the link does to the bytes."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ from buildtool.target.types import Board, Desk, RunRequest
 NET = "ds_cnn"
 WHAT = "the board"
 PROBE = '[probe]\nopenocd = ["-f", "mine.cfg"]'
-EXITED = "echo 'semihosting: *** application exited"  # what OpenOCD says
-# STM32F405 as QEMU has it: no clock control, but the USART of STM32F4.
+EXITED = "echo 'semihosting: *** application exited"  # what OpenOCD prints
+# STM32F405 as QEMU emulates it: no clock control, but the USART of STM32F4.
 F405 = """
 title = "STM32F405, emulated"
 [memory.ram]
@@ -54,7 +54,7 @@ clock_hz = 84000000
 
 @dataclass
 class Built:
-    """An image that answers over a wire, its inputs, and the outputs that it has to give."""
+    """A firmware image that answers over a link, its inputs, and its expected outputs."""
 
     board: Board
     image: Path
@@ -62,54 +62,56 @@ class Built:
     outputs: bytes
 
     def run(self, opened):
-        """Handshake and run; the outputs are compared."""
+        """Begins a session, runs the network and compares the outputs."""
         connection = link.Link(opened, WHAT)
         firmware = talk.read_hello(connection.hello(talk.HELLO_SECONDS), WHAT)
         expected = talk.identity(self.image, desk._read_only(self.board))
         talk.check_identity(firmware, expected, WHAT)
         talk.check_memory(connection, expected, WHAT)
         request = RunRequest({"input.bin": self.inputs}, ("output.bin", "report.txt"), timeout=60.0)
-        told = talk.run(connection, firmware, request, WHAT)
-        assert told.files["output.bin"] == self.outputs
+        result = talk.run(connection, firmware, request, WHAT)
+        assert result.files["output.bin"] == self.outputs
         self.again = connection.again
-        return told
+        return result
 
 
 @contextmanager
 def firmware(board, wire="serial", **options):
     request = parse({"kind": "flash", "model": NET, "board": board, "wire": wire, "options": options})
-    made, sources = subject(request, Session())
-    inputs = draw_inputs(made.graph, 2, 7)
-    want = [referrer(Reference.NUMPY, b"", made.source, made.graph)(one, False) for one in inputs]
-    outputs = b"".join(np.ascontiguousarray(one[t]).tobytes() for one in want for t in made.graph.outputs)
-    with built(made, sources) as image:
-        yield Built(made.target.board, image.elf, input_file(made.graph, inputs), outputs)
+    network, sources = subject(request, Session())
+    inputs = draw_inputs(network.graph, 2, 7)
+    want = [referrer(Reference.NUMPY, b"", network.source, network.graph)(values, False) for values in inputs]
+    outputs = b"".join(
+        np.ascontiguousarray(values[t]).tobytes() for values in want for t in network.graph.outputs
+    )
+    with built(network, sources) as image:
+        yield Built(network.target.board, image.elf, input_file(network.graph, inputs), outputs)
 
 
 @contextmanager
-def machine(one, folder):
-    """QEMU with the image: the name of its UART's pseudo-terminal, and its monitor."""
-    words = [word for word in command(one.board, one.image) if word != "-no-reboot"]
+def machine(image, folder):
+    """Runs the firmware image in QEMU; yields its UART's pseudo-terminal, and a function for its monitor."""
+    words = [word for word in command(image.board, image.image) if word != "-no-reboot"]
     at, path = words.index("-monitor"), folder / "monitor"
     words[at + 1] = f"unix:{path},server=on,wait=off"
-    said = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
-    process = subprocess.Popen(desk._with_uart(words), stdin=subprocess.DEVNULL, **said)
+    output = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    process = subprocess.Popen(desk._with_uart(words), stdin=subprocess.DEVNULL, **output)
     try:
-        found = None
-        while found is None:
+        match = None
+        while match is None:
             line = process.stdout.readline()
             assert line, "QEMU ended"
-            found = re.search(rb"redirected to (\S+)", line)
+            match = re.search(rb"redirected to (\S+)", line)
         with socket.socket(socket.AF_UNIX) as monitor:
             monitor.connect(str(path))
-            yield found[1].decode(), lambda text: monitor.sendall(f"{text}\n".encode())
+            yield match[1].decode(), lambda text: monitor.sendall(f"{text}\n".encode())
     finally:
         process.kill()
         process.wait()
 
 
 class Bad:
-    """A wire that changes, loses and adds bytes, in both directions; `every`: one of so many."""
+    """A link that changes, loses or adds one of `every` bytes, in both directions."""
 
     def __init__(self, inner, every, seed):
         self.name, self._inner, self._every, self._chance = inner.name, inner, every, random.Random(seed)
@@ -140,44 +142,44 @@ class Bad:
 @pytest.mark.slow
 def test_a_bad_wire_a_reset_and_another_build_on_one_emulated_board(tmp_path, monkeypatch):
     monkeypatch.setattr(link, "AGAIN_SECONDS", 0.05)
-    with firmware("cortex-m4") as one, machine(one, tmp_path) as (port, monitor):
+    with firmware("cortex-m4") as image, machine(image, tmp_path) as (port, monitor):
         with closing(SerialPort(port, 115200)) as opened:
-            told = one.run(opened)
-            assert told.total_cycles == 0 and "no cycle counter" in told.no_cycles
-            assert 0 < int(re.search(rb"stack_high_water=(\d+)", told.files["report.txt"])[1]) < 2048
-            one.run(Bad(opened, 400, 3))  # a byte of some 400: every third frame is hurt
-            assert one.again > 5
-            # A host that was ended in the middle of a frame, and another one after it.
+            result = image.run(opened)
+            assert result.total_cycles == 0 and "no cycle counter" in result.no_cycles
+            assert 0 < int(re.search(rb"stack_high_water=(\d+)", result.files["report.txt"])[1]) < 2048
+            image.run(Bad(opened, 400, 3))  # about every third frame is damaged
+            assert image.again > 5
+            # One host stops in the middle of a frame, and another one follows.
             opened.write(b"\0\x05W\1")
-            one.run(opened)
+            image.run(opened)
             reset = Bad(opened, 0, 0)
             reset.on_write = lambda count: monitor("system_reset") if count == 9 else None
             with pytest.raises(ToolError, match="was reset in the middle of the run"):
-                one.run(reset)
-            one.run(opened)
-        found = talk.identity(one.image, desk._read_only(one.board))
-        other_plan = talk.Identity("0" * 32, found.layout, found.stored)
-        stored = tuple((at, data[:-1] + b"?") for at, data in found.stored)
-        changed = talk.Identity(found.plan, found.layout, stored)
-        request = RunRequest({"input.bin": one.inputs}, ("output.bin", "report.txt"))
-        for wrong, said in ((other_plan, "is of another plan"), (changed, "holds another build")):
-            with pytest.raises(ToolError, match=said):
-                desk._run(one.board, request, port, wrong)
+                image.run(reset)
+            image.run(opened)
+        identity = talk.identity(image.image, desk._read_only(image.board))
+        other_plan = talk.Identity("0" * 32, identity.layout, identity.stored)
+        stored = tuple((at, data[:-1] + b"?") for at, data in identity.stored)
+        changed = talk.Identity(identity.plan, identity.layout, stored)
+        request = RunRequest({"input.bin": image.inputs}, ("output.bin", "report.txt"))
+        for wrong, message in ((other_plan, "has another plan"), (changed, "has another build")):
+            with pytest.raises(ToolError, match=message):
+                desk._run_on_port(image.board, request, port, wrong)
 
 
 @pytest.mark.slow
 def test_every_tensor_and_rows_come_over_the_wire_as_a_request_asks():
-    asked = {"kind": "validate", "model": NET, "board": "cortex-m4", "wire": "serial"}
-    answer = handle({**asked, "tensors": True})
+    request = {"kind": "validate", "model": NET, "board": "cortex-m4", "wire": "serial"}
+    answer = handle({**request, "tensors": True})
     assert answer["exact"] and answer["tensors_compared"] > 8
-    answer = handle({**asked, "options": {"image": "stream"}})
+    answer = handle({**request, "options": {"image": "stream"}})
     assert answer["exact"] and answer["tensors_compared"] == 1
     assert (answer["level"], answer["level_text"]) == ("emulator", "emulated board over its UART")
 
 
 @pytest.mark.slow
 def test_a_profile_over_a_uart_counts_no_cycles_of_an_emulators():
-    """mcycle runs in QEMU, by the host's clock; the counter of Cortex-M is not there."""
+    """In QEMU, mcycle follows the host's clock, and Cortex-M has no counter."""
     for board, why in (("hifive1", "an emulator counts no cycles"), ("mps2-an505", "no cycle counter")):
         answer = handle({"kind": "profile", "model": NET, "board": board, "wire": "serial"})
         assert answer["exact"] and answer["level"] == "emulator"
@@ -188,28 +190,32 @@ def test_a_profile_over_a_uart_counts_no_cycles_of_an_emulators():
 @pytest.mark.slow
 def test_the_usart_driver_of_stm32f4_answers_on_an_emulated_one(tmp_path):
     board = own_board(tmp_path, F405, "nucleo-f412zg")
-    with firmware(board) as one, machine(one, tmp_path) as (port, _), closing(SerialPort(port, 9600)) as wire:
-        one.run(wire)
+    with (
+        firmware(board) as image,
+        machine(image, tmp_path) as (port, _),
+        closing(SerialPort(port, 9600)) as wire,
+    ):
+        image.run(wire)
 
 
 @pytest.mark.slow
 def test_a_run_on_a_board_flashes_it_and_checks_what_its_memory_holds(tmp_path, monkeypatch):
-    """The tool that flashes is a stub, which writes down how it was called; the image runs already."""
+    """The tool that flashes is a stub that records its arguments; the firmware image runs already."""
     board, stub = own_board(tmp_path, PROBE), tmp_path / "openocd"
     script(stub, f'printf "%s\\n" "$@" > {tmp_path}/called')
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
-    asked = {"model": NET, "board": board, "on": "board"}
-    with firmware(board) as one, machine(one, tmp_path) as (port, _):
-        answer = handle({"kind": "validate", **asked, "wire": f"serial:{port}"})
-        assert answer["exact"] and answer["level"] == "emulator"  # behind this port there is a program
+    request = {"model": NET, "board": board, "on": "board"}
+    with firmware(board) as image, machine(image, tmp_path) as (port, _):
+        answer = handle({"kind": "validate", **request, "wire": f"serial:{port}"})
+        assert answer["exact"] and answer["level"] == "emulator"  # behind this port is a program
         assert (tmp_path / "called").read_text().splitlines()[:3] == ["-f", "mine.cfg", "-c"]
         script(stub, "echo Error: open failed; exit 1")
         with pytest.raises(ToolError, match="openocd ended with exit status 1:\n    Error: open failed"):
-            handle({"kind": "validate", **asked, "wire": f"serial:{port}"})
-        profile = handle({"kind": "profile", **asked, "wire": f"serial:{port}", "flashed": True})
+            handle({"kind": "validate", **request, "wire": f"serial:{port}"})
+        profile = handle({"kind": "profile", **request, "wire": f"serial:{port}", "flashed": True})
         assert profile["exact"] and profile["cycles"] is None
-        other = {**asked, "flashed": True, "options": {"image": "resident"}}
-        with pytest.raises(ToolError, match="is of another plan"):
+        other = {**request, "flashed": True, "options": {"image": "resident"}}
+        with pytest.raises(ToolError, match="has another plan"):
             handle({"kind": "validate", **other, "wire": f"serial:{port}"})
 
 
@@ -224,23 +230,23 @@ def test_a_fault_comes_over_the_wire_with_its_operator(tmp_path, monkeypatch):
 
 def test_firmware_that_writes_no_cycles_is_told_as_such(tmp_path):
     (tmp_path / "net.elf").write_bytes(b"another build")
-    with pytest.raises(ToolError, match="writes no cycles") as caught:
+    with pytest.raises(ToolError, match="does not write cycles") as caught:
         semihosted.run(load_board("cortex-m4"), tmp_path / "net.elf", RunRequest({}, ()), Desk("semihosting"))
     assert "--wire semihosting" in caught.value.hint
 
 
 @pytest.mark.slow
 def test_files_and_cycles_come_through_a_debugger(tmp_path, monkeypatch):
-    """OpenOCD is a stub that begins QEMU: what is tried is all but the probe."""
+    """OpenOCD is a stub that starts QEMU: the test covers everything but the debug probe."""
     board, stub = own_board(tmp_path, PROBE), tmp_path / "openocd"
-    asked = {"kind": "profile", "model": NET, "board": board, "wire": "semihosting"}
-    emulated = handle(asked)
+    request = {"kind": "profile", "model": NET, "board": board, "wire": "semihosting"}
+    emulated = handle(request)
     assert emulated["exact"] and emulated["level"] == "emulator"
     assert emulated["cycles"] is None and "no cycle counter" in emulated["no_cycles"]
-    on_desk = {**asked, "on": "board", "flashed": True}
+    on_desk = {**request, "on": "board", "flashed": True}
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
-    with firmware(board, "semihosting") as one:
-        line = shlex.join(command(one.board, one.image))
+    with firmware(board, "semihosting") as image:
+        line = shlex.join(command(image.board, image.image))
         script(stub, f"echo $@ > {tmp_path}/called\n{line}\n{EXITED} normally ***'\nsleep 60")
         answer = handle(on_desk)
     assert answer["exact"] and answer["level_text"] == "on the board, through its debugger"
@@ -255,28 +261,28 @@ def test_files_and_cycles_come_through_a_debugger(tmp_path, monkeypatch):
 
 @pytest.mark.slow
 def test_a_network_answers_over_rtt_through_a_probe():
-    """The probe is QEMU's server for debuggers, which stops the core for every look at its memory."""
-    with firmware("cortex-m4", "rtt") as one:
+    """The probe is QEMU's GDB server, which stops the core for every memory access."""
+    with firmware("cortex-m4", "rtt") as image:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
-        words = [*command(one.board, one.image), "-S", "-gdb", f"tcp:127.0.0.1:{port}"]
+        words = [*command(image.board, image.image), "-S", "-gdb", f"tcp:127.0.0.1:{port}"]
         process = subprocess.Popen(words, stdin=subprocess.DEVNULL)
         try:
             eventually(lambda: listens(port))
-            with attached(port, one.image) as probe:
-                one.run(Socket("RTT", probe))
+            with attached(port, image.image) as probe:
+                image.run(Socket("RTT", probe))
         finally:
             process.kill()
             process.wait()
 
 
 def listens(port):
-    """Whether somebody has the port; QEMU takes one connection, so none is made."""
-    with socket.socket() as tried:
-        tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    """Whether a program listens on the port. It is not connected: QEMU takes only one connection."""
+    with socket.socket() as probe_socket:
+        probe_socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            tried.bind(("127.0.0.1", port))
+            probe_socket.bind(("127.0.0.1", port))
         except OSError:
             return True
     return False

@@ -1,4 +1,4 @@
-"""The host's side of a board on the desk: what is wrong at the other end of the wire is told."""
+"""The host's side of an attached board: errors at the board's end of the link are reported."""
 
 import os
 import random
@@ -37,7 +37,7 @@ def _soon(monkeypatch):
 
 def run(board, request=INPUTS, expected=IDENTITY):
     with on_a_port(board) as port:
-        return desk._run(BOARD, request, port, expected)
+        return desk._run_on_port(BOARD, request, port, expected)
 
 
 def failure(board, **more):
@@ -60,7 +60,7 @@ def test_a_board_gives_outputs_and_cycles_and_the_level_is_the_connections(monke
     assert on_the_desk.cycles == {0: 10, 1: 1 << 33, 2: 30}
     assert on_the_desk.total_cycles == (1 << 33) + 45
     still = run(FakeBoard(counter=2))
-    assert still.total_cycles is None and "stands still" in still.no_cycles
+    assert still.total_cycles is None and "does not count" in still.no_cycles
     with pytest.raises(ToolError, match=r"runs at 16,000,000 Hz, and its file says 216,000,000"):
         run(FakeBoard(core_hz=16_000_000))
 
@@ -73,11 +73,11 @@ def test_firmware_that_is_not_the_images_is_refused_with_both_named():
     error = failure(FakeBoard(crc=5), expected=stored)
     assert "4 bytes at 0x08000000 have CRC-32 00000005" in error.text and "flash" in error.hint
     three = RunRequest({"input.bin": bytes(3)}, INPUTS.outputs)
-    assert "takes 8 bytes a set, and was given 3" in failure(FakeBoard(), request=three).text
+    assert "has 8 bytes; input.bin has 3 bytes" in failure(FakeBoard(), request=three).text
 
 
 def answering(kind, *frame):
-    """A board that answers one kind of request by this kind of frame with this payload."""
+    """A board that answers requests of one kind with `frame`, a kind and a payload."""
     plain, (letter, payload) = FakeBoard(), frame
 
     def serve(request):
@@ -89,14 +89,14 @@ def answering(kind, *frame):
     return FakeBoard(serve=serve)
 
 
-def silent(monkeypatch, said):
-    """A board that says no more than this once the network has run; from then on nobody is patient."""
+def silent(monkeypatch, answer):
+    """A board that sends no more than `answer` once the network has run; then timeouts are short."""
     plain = FakeBoard()
 
     def serve(request):
         if request.kind == "I":
             monkeypatch.setattr(talk, "ANSWER_SECONDS", 0.1)
-        return said if request.kind == "O" else plain.answer(request)
+        return answer if request.kind == "O" else plain.answer(request)
 
     return FakeBoard(serve=serve)
 
@@ -109,29 +109,29 @@ def test_a_board_that_ends_resets_or_falls_silent_in_the_middle_is_told(monkeypa
         assert "was reset in the middle of the run" in failure(answering("O", *reset)).text
     with monkeypatch.context() as patience:
         error = failure(silent(patience, None))
-    assert "stopped answering: nothing came on /dev/pts/" in error.text and "cable" in error.hint
+    assert "stopped answering: nothing arrived on /dev/pts/" in error.text and "cable" in error.hint
     with monkeypatch.context() as patience:
         error = failure(silent(patience, b"\0\1\2\3\0"))
-    assert "no answer that is whole within 0.1 s" in error.text and "baud" in error.hint
+    assert "sent no complete answer within 0.1 s" in error.text and "baud" in error.hint
     assert "does not understand the request 'W'" in failure(answering("W", "e", b"\2")).text
     status = struct.pack("<iIIIIQ", -3, 0, 0, 0, 0, 0)
-    assert "invoke gave status -3" in failure(answering("I", "i", status)).text
+    assert "invoke returned status -3" in failure(answering("I", "i", status)).text
 
 
 def test_answers_that_come_late_or_twice_do_no_harm():
-    plain, kept = FakeBoard(), list[bytes]()
+    plain, answers = FakeBoard(), list[bytes]()
 
     def late(request):
-        """The answer of the request before, twice, and then its own."""
-        kept.append(plain.answer(request) or b"")
-        return b"".join([*kept[-2:-1] * 2, kept[-1]])
+        """Returns the previous request's answer twice, and then this request's."""
+        answers.append(plain.answer(request) or b"")
+        return b"".join([*answers[-2:-1] * 2, answers[-1]])
 
     assert run(FakeBoard(serve=late)).files["output.bin"] == plain.output * 2
 
 
 @pytest.fixture
 def port():
-    """The other end of a pseudo-terminal, and its name."""
+    """A pseudo-terminal: the file of the board's end, and the name of the host's end."""
     ours, theirs = os.openpty()
     tty.setraw(theirs)
     yield ours, os.ttyname(theirs)
@@ -140,17 +140,17 @@ def port():
 
 
 @pytest.mark.parametrize(
-    ("said", "expected", "hint"),
+    ("data", "expected", "hint"),
     [
-        (b"", "does not answer: nothing came", "power"),
-        (b"Hello from Zephyr\r\n", "speaks, but not as the test firmware: 'Hello from Zephyr'", "flash"),
-        (bytes(range(128, 256)), "128 bytes came that are not a frame", "baud"),
+        (b"", "does not answer: nothing arrived", "power"),
+        (b"Hello from Zephyr\r\n", "data, but not from the test firmware: 'Hello from Zephyr'", "flash"),
+        (bytes(range(128, 256)), "128 bytes are not a frame", "baud"),
     ],
 )
-def test_who_speaks_otherwise_is_no_test_firmware(port, said, expected, hint):
+def test_who_speaks_otherwise_is_no_test_firmware(port, data, expected, hint):
     ours, name = port
     with closing(SerialPort(name, 115200)) as opened:
-        os.write(ours, said)
+        os.write(ours, data)
         with pytest.raises(ToolError) as caught:
             link.Link(opened, WHAT).hello(0.1)
     assert expected in caught.value.text and hint in caught.value.hint
@@ -160,17 +160,17 @@ def test_ports_that_cannot_be_had_are_told(port, tmp_path):
     _, name = port
     (tmp_path / "file").touch()
     with closing(SerialPort(name, 115200)):
-        for other, said in (
-            (name, "another program has the port"),
+        for other, message in (
+            (name, "another program uses the port"),
             ("/dev/ttyNONE", "there is no such port"),
             (str(tmp_path / "file"), "not a serial port"),
         ):
-            with pytest.raises(ToolError, match=said):
+            with pytest.raises(ToolError, match=message):
                 SerialPort(other, 115200)
     with pytest.raises(ToolError, match=r"cannot connect to the RTT server at 127\.0\.0\.1:1"):
         ports.Socket("127.0.0.1:1")
     for place in ("localhost", ":9090", "localhost:99999", "localhost:x"):
-        with pytest.raises(ToolError, match=f"'{place}' is not a server's place"):
+        with pytest.raises(ToolError, match=f"'{place}' is not a server's address"):
             ports.Socket(place)
 
 
@@ -182,9 +182,12 @@ def test_without_pyserial_its_line_is_said(monkeypatch):
 
 
 def test_the_port_that_is_meant_is_the_only_one_there_is(monkeypatch):
-    for found, said in (([], "no serial port of a board"), (["/dev/a", "/dev/b"], "2 serial ports: /dev/a")):
+    for found, message in (
+        ([], "no serial port of a board"),
+        (["/dev/a", "/dev/b"], "2 serial ports: /dev/a"),
+    ):
         monkeypatch.setattr(ports, "serial_ports", lambda found=found: found)
-        with pytest.raises(ToolError, match=said):
+        with pytest.raises(ToolError, match=message):
             ports.only_port()
     monkeypatch.setattr(ports, "serial_ports", lambda: ["/dev/a"])
     assert ports.only_port() == "/dev/a"
@@ -196,7 +199,7 @@ def test_a_port_that_goes_away_is_told():
     with closing(SerialPort(os.ttyname(theirs), 115200)) as opened:
         os.close(theirs)
         os.close(ours)
-        with pytest.raises(ToolError, match="the connection broke off"):
+        with pytest.raises(ToolError, match="the connection broke"):
             for _ in range(3):
                 opened.write(b"x")
                 opened.read(0.05)
@@ -217,10 +220,10 @@ frames = st.builds(Frame, st.sampled_from("HWabz"), st.integers(0, 255), st.inte
 @given(st.lists(st.tuples(frames, st.binary(max_size=20)), max_size=6), st.integers(1, 50))
 def test_frames_come_out_of_a_stream_with_rubbish_between_them(sent, piece):
     stream = b"".join(rubbish + frame.encode() for frame, rubbish in sent)
-    decoder, found = Decoder(), list[Frame]()
+    decoder, received = Decoder(), list[Frame]()
     for at in range(0, len(stream), piece):
-        found += decoder.feed(stream[at : at + piece])
-    assert [frame for frame in found if frame in [one for one, _ in sent]] == [frame for frame, _ in sent]
+        received += decoder.feed(stream[at : at + piece])
+    assert [frame for frame in received if frame in [one for one, _ in sent]] == [frame for frame, _ in sent]
 
 
 @settings(derandomize=True, deadline=None, max_examples=40)
@@ -245,18 +248,18 @@ def firmware(tmp_path_factory):
     return program
 
 
-def said(firmware, stream):
-    done = subprocess.run([firmware], input=stream, capture_output=True, check=True, timeout=60)
-    return Decoder().feed(done.stdout)
+def answers_to(firmware, stream):
+    process = subprocess.run([firmware], input=stream, capture_output=True, check=True, timeout=60)
+    return Decoder().feed(process.stdout)
 
 
 @pytest.mark.slow
 def test_the_firmware_answers_each_request_of_its_session_once(firmware):
-    """Twice the same is answered twice alike, what another session sends is refused, a hello begins anew."""
+    """A repeated request gets the same answer, other sessions are refused, a hello begins a new session."""
     hello, other = Frame("H", 1, 7), Frame("W", 9, 8, b"abc")
     work = [Frame("W", n % 256, 7, bytes([n % 256, 0]) * (n % 121)) for n in range(2, 300)]
     stream = [Frame("W", 5, 0, b"x"), hello, *work, work[-1], other, work[-1], Frame("H", 3, 8), other]
-    answers = said(firmware, b"".join(frame.encode() for frame in stream))
+    answers = answers_to(firmware, b"".join(frame.encode() for frame in stream))
     turned = [Frame("w", one.sequence, 7, one.payload[::-1]) for one in work]
     expected = [Frame("e", 5, 0, b"\1"), Frame("h", 1, 7), *turned, turned[-1], Frame("e", 9, 7, b"\1")]
     assert answers[: len(expected)] == expected
@@ -265,7 +268,7 @@ def test_the_firmware_answers_each_request_of_its_session_once(firmware):
 
 @pytest.mark.slow
 def test_the_firmware_stands_whatever_comes(firmware):
-    """Rubbish, half frames, frames that are too long: the next whole request is answered all the same."""
+    """After rubbish, half frames and frames that are too long, the next whole request is answered."""
     chance = random.Random(4)
     for _ in range(12):
         stream = b""
@@ -276,5 +279,5 @@ def test_the_firmware_stands_whatever_comes(firmware):
             stream += chance.choice(rubbish)
         last = Frame("W", 201, 7, bytes(range(240)))
         stream += b"\0" + Frame("H", 200, 7).encode() + last.encode()
-        wanted = [Frame("h", 200, 7), Frame("w", 201, 7, last.payload[::-1])]
-        assert said(firmware, stream)[-2:] == wanted
+        expected = [Frame("h", 200, 7), Frame("w", 201, 7, last.payload[::-1])]
+        assert answers_to(firmware, stream)[-2:] == expected

@@ -1,5 +1,4 @@
-"""Issues counted in the model of the vector unit: the counting firmware on programs of known counts, and what
-a profile says of them."""
+"""Issues counted in the model of the vector unit: for programs with known counts, and in profiles."""
 
 import json
 import random
@@ -27,11 +26,11 @@ from buildtool.zoo.drawn import NetBuilder
 
 ROOT = kernels_root()
 NETWORK = "mobilenetv2:size=32,alpha=0.35,classes=10"
-SHORT = "mobilenetv1_025_96"  # half as many operators
+SHORT = "mobilenetv1_025_96"  # has half as many operators
 MODEL = "models/mobilenetv2_160.tflite"  # in ../shared
 # xcore-opt 1.4.2 on MobileNetV2-160, weights loaded from flash into the arena.
 XCORE_OPT = {"0-14x10": 286928, "0-6x8,7-14x4,15-26x2": 255144, "0-6x20,7-14x10,15-22x4": 234728}
-SESSION = Session()  # of all requests: plans share what was computed for others
+SESSION = Session()  # for all requests, which share computed plans
 LAYERWISE = {"strategy": "layerwise"}
 STRIPS = {"strategy": "xcore-strips"}
 LEAST_RAM = {"strategy": "layerwise", "objective": "ram"}
@@ -44,7 +43,7 @@ def ask(kind, **fields):
 
 
 def exact(**fields):
-    """The answer to a validation whose outputs, or tensors, are those of the reference."""
+    """Returns the answer to a validation; asserts that outputs, or tensors, equal the reference."""
     answer = ask("validate", **fields)
     assert answer["exact"], answer["first_difference"]
     return answer
@@ -82,7 +81,7 @@ int main(void) {{
 
 
 def operators(seed):
-    """Operator -> its calls: outer scalar issues, then pieces of (accumulations, other issues)."""
+    """Maps an operator to its calls: outer scalar issues, then pieces of (accumulations, other issues)."""
     chance = random.Random(seed)
     numbers = chance.sample(range(200), 6)
     return {
@@ -94,9 +93,9 @@ def operators(seed):
     }
 
 
-def as_c(wanted):
+def as_c(calls_of):
     lines = []
-    for number, calls in wanted.items():
+    for number, calls in calls_of.items():
         lines.append(f"NN_MARK_BEGIN({number});")
         for outside, pieces in calls:
             macs, others = ("{" + ", ".join(str(p[i]) for p in pieces) + "}" for i in (0, 1))
@@ -123,16 +122,16 @@ def expected(calls):
 
 @pytest.mark.parametrize("seed", [1, pytest.param(2, marks=slow)])
 def test_the_firmware_counts_what_the_threads_of_every_operator_issue(tmp_path, seed):
-    wanted = operators(seed)
+    calls_of = operators(seed)
     source = tmp_path / "program.c"
-    source.write_text(as_c(wanted))
+    source.write_text(as_c(calls_of))
     includes = [f"-I{ROOT / 'include'}", f"-I{ROOT / 'xcore_vpu'}"]
     flags = ("-std=gnu99", "-Wall", "-Werror", *ISSUES_FLAGS, "-DNN_THREADS=5", *includes)
     command = [needs_tool("gcc"), *flags, ISSUES_SOURCE, source, "-o", tmp_path / "program"]
     subprocess.run(command, check=True)
     subprocess.run([tmp_path / "program"], cwd=tmp_path, check=True)
-    found = parse_issues((tmp_path / "issues.txt").read_bytes())
-    assert found == {number: expected(calls) for number, calls in wanted.items()}
+    issues = parse_issues((tmp_path / "issues.txt").read_bytes())
+    assert issues == {number: expected(calls) for number, calls in calls_of.items()}
 
 
 @pytest.mark.parametrize(
@@ -147,9 +146,9 @@ def test_counts_that_are_cut_off_are_refused(text):
 def test_a_profile_counts_operators_of_the_vector_unit_and_says_why_others_are_not():
     answer = ask("profile", options=LAYERWISE)
     assert answer["exact"] and answer["level"] == "model"
-    found, board = answer["issues"], load_board("xcore")
-    assert found["source"] == "counted in a model of the VPU" and found["limit_per_mac"] == 1 / 32
-    assert (found["cycles_per_issue"], found["clock_hz"], found["threads"]) == (5, board.clock_hz, 5)
+    issues, board = answer["issues"], load_board("xcore")
+    assert issues["source"] == "counted in a model of the VPU" and issues["limit_per_mac"] == 1 / 32
+    assert (issues["cycles_per_issue"], issues["clock_hz"], issues["threads"]) == (5, board.clock_hz, 5)
     rows = answer["per_operator"]
     for row in rows:
         assert (row["issues"] is None) == bool(row["uncounted"])
@@ -158,11 +157,11 @@ def test_a_profile_counts_operators_of_the_vector_unit_and_says_why_others_are_n
             assert own["slowest"] <= own["vpu"] + own["scalar"] <= 5 * own["slowest"]
             assert own["seconds"] == own["slowest"] * 5 / board.clock_hz
             assert row["macs"] == 0 or own["vpu_per_mac"] >= 1 / 32
-    assert found["operators"] == sum(row["issues"] is not None for row in rows)
+    assert issues["operators"] == sum(row["issues"] is not None for row in rows)
     text = report.text(answer)
     assert "issues are counted in a model of the VPU" in text
-    some = 0 < found["operators"] < found["all_operators"]
-    assert ("not counted: #" in text) == some and ("x limit" in text) == (found["operators"] > 0)
+    some = 0 < issues["operators"] < issues["all_operators"]
+    assert ("not counted: #" in text) == some and ("x limit" in text) == (issues["operators"] > 0)
 
 
 @slow
@@ -173,32 +172,32 @@ def test_other_boards_count_no_issues():
 
 
 def test_a_published_profile_stands_beside_the_network_it_is_of_and_no_other():
-    known = load_board("xcore").published
-    assert known.milliseconds == 169.86
-    # The note's lines do not add up to its total: the rest is not said.
-    assert 0 < known.milliseconds - sum(part.milliseconds for part in known.parts) < 0.5
+    published = load_board("xcore").published
+    assert published.milliseconds == 169.86
+    # The note's lines do not add up to its total: the rest is not message.
+    assert 0 < published.milliseconds - sum(part.milliseconds for part in published.parts) < 0.5
     rows = [
         {"operator": "CONV_2D", "macs": 2_150_000, "issues": {"seconds": 0.25}},
         {"operator": "CONV_2D", "macs": 2_150_000, "issues": {"seconds": 0.5}},
         {"operator": "MEAN", "macs": 0, "issues": None},
     ]
-    plan = SimpleNamespace(macs_layerwise=known.macs)
-    made = SimpleNamespace(target=SimpleNamespace(board=load_board("xcore")), plan=plan)
+    plan = SimpleNamespace(macs_layerwise=published.macs)
+    network = SimpleNamespace(target=SimpleNamespace(board=load_board("xcore")), plan=plan)
     estimate = {"macs_per_second": 2_150_000_000, "load_seconds": 0.125, "total_seconds": 1.0}
-    found = beside_published(made, rows, estimate)
-    lines = {line["name"]: line for line in found["lines"]}
+    comparison = beside_published(network, rows, estimate)
+    lines = {line["name"]: line for line in comparison["lines"]}
     assert lines["convolutions"]["counted"] == 0.75 and lines["convolutions"]["estimated"] == 0.002
     assert lines["loading weights"]["estimated"] == 0.125 and lines["mean"]["counted"] is None
-    text = "\n".join(report._published_rows(found))
-    assert "not in this plan: padding, padding of 3 channels to 4, add" in text
+    text = "\n".join(report._published_rows(comparison))
+    assert "there is none in this plan: padding, padding of 3 channels to 4, add" in text
     assert re.search(r"convolutions +91\.34 +2\.00 +750\.00\n", text)
     assert re.search(r"all +169\.86 +1000\.00", text)
-    made.plan.macs_layerwise += 1
-    assert beside_published(made, rows, estimate) is None
+    network.plan.macs_layerwise += 1
+    assert beside_published(network, rows, estimate) is None
 
 
 @pytest.mark.parametrize(
-    ("lines", "said"),
+    ("lines", "message"),
     [
         ("[vector_unit]\nmacs = 0", "vector_unit.macs: must be a number above 0, not 0"),
         ("[vector_unit]\ncycles = 2.5", "vector_unit.cycles: must be a whole number, not 2.5"),
@@ -209,8 +208,8 @@ def test_a_published_profile_stands_beside_the_network_it_is_of_and_no_other():
         ("[[published.part]]\nname = 'x'\noperators = 'ADD'\nmilliseconds = 1", "published.part.operators"),
     ],
 )
-def test_mistakes_in_a_boards_file_are_named(tmp_path, lines, said):
-    with pytest.raises(TargetError, match=re.escape(said)):
+def test_mistakes_in_a_boards_file_are_named(tmp_path, lines, message):
+    with pytest.raises(TargetError, match=re.escape(message)):
         load_board(own_board(tmp_path, lines, "xcore"))
 
 
@@ -257,8 +256,8 @@ def test_slices_give_the_same_bytes_in_any_arena(slack):
 
 
 def test_a_limit_below_the_least_says_what_is_needed():
-    for ram, said in ((least() - 16, "the arena requires"), (10000, "10000 are allowed")):
-        with pytest.raises(PlanError, match=said):
+    for ram, message in ((least() - 16, "the arena requires"), (10000, "10000 are allowed")):
+        with pytest.raises(PlanError, match=message):
             ask("plan", options={**LEAST_RAM, "ram": ram})
 
 
@@ -323,15 +322,15 @@ def test_the_trained_network_fits_with_its_weights_and_without_repeated_work(ima
 @slow
 @pytest.mark.parametrize("requantise", ["exact", "vpu16"])
 def test_narrow_slices_give_the_same_bytes(requantise, tmp_path):
-    """Of layers that bind, slices of fewer channels than a pair of the unit's groups has."""
+    """Slices of the largest layers have fewer channels than two groups of the unit."""
     net = NetBuilder(3)
     x = net.conv(net.input((1, 9, 7, 24)), 64)
     path = tmp_path / "narrow.tflite"
     path.write_bytes(write_model(net.graph([net.conv(net.conv(x, 96), 32)])))
-    asked = {"model": str(path), "requantise": requantise, "options": LEAST_RAM}
-    answer = ask("plan", **asked)
+    request = {"model": str(path), "requantise": requantise, "options": LEAST_RAM}
+    answer = ask("plan", **request)
     assert {load["channels"] for load in answer["loads"]} & {8, 16}
-    answer = ask("validate", inputs=2, tensors=True, **asked)
+    answer = ask("validate", inputs=2, tensors=True, **request)
     assert answer["exact"] or (requantise == "vpu16" and answer["within_bounds"])
 
 
@@ -344,7 +343,7 @@ def test_the_trained_network_in_the_least_memory_equals_the_reference():
 
 @slow
 def test_an_arena_smaller_than_the_image_s_header_is_enough(tmp_path):
-    """The header is read to be checked, and needs no room in the arena."""
+    """The header is checked as it is read, and needs no room in the arena."""
     net = NetBuilder(1)
     path = tmp_path / "tiny.tflite"
     path.write_bytes(write_model(net.graph([net.mean(net.input((1, 2, 2, 3)))])))

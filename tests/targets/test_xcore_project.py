@@ -1,5 +1,7 @@
-"""The project for XMOS's XTC tools: its command lines against a stub of the tools, its program against stub
-headers, and that nothing is ever taken for a program of the chip that is none."""
+"""The project for XMOS's XTC tools: its commands run stubs of the tools, its program uses stub headers.
+
+A file that is not a program for the chip is never accepted.
+"""
 
 import json
 import random
@@ -29,23 +31,23 @@ REQUEST = {"kind": "build", "model": NET, "board": "xcore", "options": {"strateg
 @pytest.fixture(scope="module")
 def built(tmp_path_factory):
     """A build without XTC, written to a folder."""
-    folder = tmp_path_factory.mktemp("xcore") / "out put"  # whoever has spaces in paths builds as well
+    folder = tmp_path_factory.mktemp("xcore") / "out put"  # paths may have spaces
     answer = handle(REQUEST)
     write_files(answer["files"], folder)
     return answer, folder
 
 
-def said_by(command, environment, **more):
+def run_captured(command, environment, **more):
     return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, **more)
 
 
 @pytest.fixture(scope="module")
 def calls(built, tmp_path_factory):
-    """What the project's build runs of a stub of XTC."""
+    """The calls of XTC's tools (stubs) by the project's build."""
     stubs = stub_tools(tmp_path_factory.mktemp("stub") / "bin")
     for line in (["cmake", "-G", "Unix Makefiles", "-B", "build"], ["xmake", "-C", "build"]):
-        done = said_by(line, environment(stubs), cwd=built[1] / f"{NET}_xtc")
-        assert done.returncode == 0, done.stdout + done.stderr
+        process = run_captured(line, environment(stubs), cwd=built[1] / f"{NET}_xtc")
+        assert process.returncode == 0, process.stdout + process.stderr
     return recorded(stubs)
 
 
@@ -57,8 +59,8 @@ def test_without_xtc_everything_up_to_the_compiler_is_made_and_the_level_says_so
     assert described["loads"] and described["buffers"]
     container = (folder / f"{NET}_xmos_flash.bin").read_bytes()
     assert len(container) == 36 + 16 + 4 + len((folder / f"{NET}_weights.bin").read_bytes())
-    there = {path.name for path in (folder / f"{NET}_xtc").iterdir()}
-    assert there == {"CMakeLists.txt", "xs3.cmake", "config.xscope", "main.c"}
+    names = {path.name for path in (folder / f"{NET}_xtc").iterdir()}
+    assert names == {"CMakeLists.txt", "xs3.cmake", "config.xscope", "main.c"}
     assert "NOT TRIED" in (folder / f"{NET}_xtc/main.c").read_text()
     assert "@" not in (folder / f"{NET}_xtc/CMakeLists.txt").read_text()
 
@@ -68,10 +70,10 @@ def test_xtc_gets_every_source_once_with_folders_that_are_there(built, calls):
     folder = built[1]
     compiled = [words for name, _, *words in calls if name == "xcc" and "-c" in words]
     sources = [words[words.index("-c") + 1] for words in compiled]
-    used = list((folder / "kernels").rglob("*.c"))
-    wanted = {str(folder / f"{NET}_xtc/main.c"), str(folder / f"{NET}.c"), *map(str, used)}
+    kernel_sources = list((folder / "kernels").rglob("*.c"))
+    expected = {str(folder / f"{NET}_xtc/main.c"), str(folder / f"{NET}.c"), *map(str, kernel_sources)}
     resolved = [str((folder / f"{NET}_xtc" / source).resolve()) for source in sources]
-    assert sorted(resolved) == sorted(wanted) and len(used) >= 4
+    assert sorted(resolved) == sorted(expected) and len(kernel_sources) >= 4
     for words in compiled:
         assert {"-target=XK-EVK-XU316", "-O3", "-DNN_THREADS=5"} <= set(words)
     (link,) = [words for name, _, *words in calls if name == "xcc" and "-c" not in words]
@@ -88,17 +90,17 @@ def test_the_application_with_the_vendors_functions_played_by_stubs_gives_the_re
     program = tmp_path / "app"
     replayed(calls, needs_tool("gcc"), folder / f"{NET}_xtc", program)
     flash = folder / f"{NET}_weights.bin"
-    done = said_by([program], environment() | {"STUB_FLASH": str(flash)})
-    assert done.returncode == 0, done.stdout
+    process = run_captured([program], environment() | {"STUB_FLASH": str(flash)})
+    assert process.returncode == 0, process.stdout
     expected = zeros_through_the_reference()
-    assert f"largest output [{expected.argmax()}] {expected.max()}," in done.stdout
+    assert f"largest output [{expected.argmax()}] {expected.max()}," in process.stdout
     damaged = tmp_path / "damaged.bin"
     data = bytearray(flash.read_bytes())
     data[100] ^= 1
     damaged.write_bytes(data)
-    for name, said in ((damaged, "init gives status 5"), (tmp_path / "none", "the flash does not answer")):
-        failed = said_by([program], environment() | {"STUB_FLASH": str(name)})
-        assert failed.returncode == 1 and said in failed.stdout
+    for name, message in ((damaged, "init gives status 5"), (tmp_path / "none", "the flash does not answer")):
+        failed = run_captured([program], environment() | {"STUB_FLASH": str(name)})
+        assert failed.returncode == 1 and message in failed.stdout
 
 
 def zeros_through_the_reference():
@@ -109,17 +111,17 @@ def zeros_through_the_reference():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("leaves", "said"), [(b"", "made no app.xe"), (b"STUB", "that is not a program")])
-def test_what_is_no_program_of_the_chip_never_becomes_a_result(built, tmp_path, monkeypatch, leaves, said):
-    """The stub's xcc makes nothing, or a file that is no .xe."""
+@pytest.mark.parametrize(("leaves", "message"), [(b"", "made no app.xe"), (b"STUB", "that is not a program")])
+def test_what_is_no_program_of_the_chip_never_becomes_a_result(built, tmp_path, monkeypatch, leaves, message):
+    """The stub of xcc writes no file, or a file that is not an .xe."""
     stubs = stub_tools(tmp_path / "bin", leaves=leaves)
     monkeypatch.setenv("PATH", environment(stubs)["PATH"])
     copy = tmp_path / "out"
     shutil.copytree(built[1], copy, ignore=shutil.ignore_patterns("build"))
-    told = []
-    with pytest.raises(ToolError, match=said):
-        compile_project(NET, copy, told.append)
-    assert [line.partition(" ")[0] for line in told] == ["cmake", "xmake"]
+    progress = []
+    with pytest.raises(ToolError, match=message):
+        compile_project(NET, copy, progress.append)
+    assert [line.partition(" ")[0] for line in progress] == ["cmake", "xmake"]
     assert [words for tool, _, *words in recorded(stubs) if tool == "xmake"] == [["-C", "build"]]
 
 
@@ -160,8 +162,10 @@ def test_what_is_asked_of_the_kit_itself_is_answered_with_the_lines_to_run(built
     for request in ({"kind": "flash"}, {"kind": "validate", "on": "board"}):
         with pytest.raises(ToolError, match="XTC tools make the chip's program") as raised:
             handle({**REQUEST, **request})
-        said = str(raised.value)
-        assert "xflash --target XK-EVK-XU316 --data ../" in said and "xrun --xscope build/app.xe" in said
+        message = str(raised.value)
+        assert (
+            "xflash --target XK-EVK-XU316 --data ../" in message and "xrun --xscope build/app.xe" in message
+        )
     # The project's own comment has the same lines.
     comment = (built[1] / f"{NET}_xtc/CMakeLists.txt").read_text()
     assert all(f"#     {line.format(net=NET)}\n" in comment for line in LINES)
@@ -171,7 +175,7 @@ def test_what_is_asked_of_the_kit_itself_is_answered_with_the_lines_to_run(built
 
 
 class Damaged(Exception):
-    """What the file's reader refuses."""
+    """Raised for a damaged container."""
 
 
 def nibbles(data):
@@ -179,7 +183,7 @@ def nibbles(data):
 
 
 def parts_of(data):
-    """Every network of a container's file: its model and what begins behind that, by the offsets alone."""
+    """Returns the parts of every network in a container's file, found by the offsets alone."""
     memory = nibbles(data)
     pattern = b"\xff\0" + b"\x0f" * 6 + b"\xff\0" * 4 + b"\x31\xf7\xce\x08" * 2 + b"\x9c\x63" * 4
     if memory[:36] != pattern + b"\x01\x02\xfe\xfd":
@@ -193,15 +197,15 @@ def parts_of(data):
         raise Damaged("the first offset")
     table = [struct.unpack_from("<4I", memory, 36 + 16 * i) for i in range(count)]
     ends = [*(offsets[0] for offsets in table[1:]), len(memory)]
-    found = []
+    parts = []
     for (model, params, operators, xip), end in zip(table, ends, strict=True):
         if not model + 4 <= params <= operators <= xip <= end:
             raise Damaged("offsets that do not ascend")
         if struct.unpack_from("<I", memory, model)[0] != params - model - 4:
             raise Damaged("the model's length")
         cuts = (model + 4, params, operators, xip, end)
-        found.append(tuple(memory[begin:stop] for begin, stop in pairwise(cuts)))
-    return found
+        parts.append(tuple(memory[begin:stop] for begin, stop in pairwise(cuts)))
+    return parts
 
 
 def as_parts(entry):
@@ -234,4 +238,4 @@ def test_a_damaged_file_is_refused_or_gives_other_parts(place):
     try:
         assert parts_of(bytes(data)) != [as_parts(entry)]
     except (Damaged, struct.error):
-        assert place != -1, "the last byte is of the parameters, which have no checksum"
+        assert place != -1, "the last byte belongs to the parameters, which have no checksum"

@@ -1,7 +1,7 @@
-"""C run-time support for targets without an operating system: its sources."""
+"""C run-time support for targets without an operating system: the paths of its sources."""
 
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent
-# What compilers call for wide integers and floats on a core without them.
+# Functions that compilers call for 64-bit integers and floats, on a core without instructions for them.
 ARITHMETIC = tuple(str(ROOT / file) for file in ("integers.c", "floats.c"))

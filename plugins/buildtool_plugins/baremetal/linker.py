@@ -8,7 +8,7 @@ from buildtool.target import partitions
 from buildtool.target.hardware import MemoryKind
 from buildtool.target.types import Board
 
-STACK_GUARD_BYTES = 256  # below the stack; the Cortex-M start-up code knows the size
+STACK_GUARD_BYTES = 256  # below the stack; the Cortex-M start-up code has the same size
 
 
 _SCRIPT = """\
@@ -93,8 +93,11 @@ _ARENA = """\
 """
 
 
-def _place(board: Board) -> str:
-    """Weights that follow the firmware begin with an erase block: its place in a linker script."""
+def _weights_start(board: Board) -> str:
+    """Returns the start of .nn_weights in linker script syntax, if they follow the firmware in flash.
+
+    They begin at an erase block after the firmware; "" where their memory has no erase blocks.
+    """
     memory = board.memory(board.weights)
     if partitions.weights_start(board) is not None or not memory.erase:
         return ""
@@ -106,13 +109,13 @@ def _place(board: Board) -> str:
 
 
 def linker_script(board: Board, *, guard_bytes: int = STACK_GUARD_BYTES) -> str:
-    """The script of a board: one region for each memory, sections by the board's roles.
+    """Returns the linker script of a board: one region for each memory, sections by the board's roles.
 
-    `guard_bytes`: aligned bytes below the stack, a power of two, or 0 where an overflow leaves the memory
-    anyway. The stack lies at the low end of `data`, so that an overflow leaves the memory instead of
-    overwriting globals; cores that can forbid access to the guard do. Xtensa's .literal lies before its code.
-    Weights begin at the boundary of an erase block. .nn_state is a network's state between invokes. Sections
-    without contents are in no segment, so that a loader leaves them alone.
+    The stack lies at the low end of `data`, so that an overflow leaves the memory and does not overwrite
+    globals. Below it is a guard of `guard_bytes` (a power of two, or 0), aligned to its size; cores that can
+    forbid access to the guard do so. Xtensa's .literal lies before its code. Weights begin at the boundary of
+    an erase block. .nn_state is a network's state between invokes. Sections without contents are not in a
+    segment, so that a loader does not write them.
     """
     regions = (
         f"    {region.name} ({'rwx' if region.memory.kind is MemoryKind.RAM else 'rx'}) :"
@@ -122,17 +125,18 @@ def linker_script(board: Board, *, guard_bytes: int = STACK_GUARD_BYTES) -> str:
     sections = zip(("nn_arena", "nn_second_arena"), board.holders, strict=False)
     alignment = max(board.alignment, 16)
     arenas = (
-        _filled(_ARENA, section=section, memory=memory, alignment=alignment) for section, memory in sections
+        _fill_template(_ARENA, section=section, memory=memory, alignment=alignment)
+        for section, memory in sections
     )
-    return _filled(
+    return _fill_template(
         _SCRIPT,
-        # The title does not end the comment, and is UTF-8 whatever a file's name is.
+        # The title must not end the comment, and must be valid UTF-8 for any file name.
         title=f"{board.name}: {board.title}".replace("*/", "* /").encode("utf-8", "replace").decode(),
         regions="\n".join(regions),
         code=board.code,
         data=board.data,
         weights=partitions.weights_region(board).name,
-        place=_place(board),
+        place=_weights_start(board),
         arenas="".join(arenas),
         stack_alignment=max(guard_bytes, 16),
         guard_bytes=guard_bytes,
@@ -140,6 +144,6 @@ def linker_script(board: Board, *, guard_bytes: int = STACK_GUARD_BYTES) -> str:
     )
 
 
-def _filled(template: str, **values: str | int) -> str:
-    """A template with its @words@ replaced, once."""
+def _fill_template(template: str, **values: str | int) -> str:
+    """Returns the template with its @words@ replaced by `values`."""
     return re.sub(r"@(\w+)@", lambda word: str(values[word[1]]), template)

@@ -1,4 +1,4 @@
-"""What families of bare-metal boards have in common: compilers and flags, linker script, harness, QEMU."""
+"""The base class of bare-metal families: compilers and flags, linker script, harness, QEMU."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 CFLAGS = (
     *("-std=gnu99", "-O3"),
-    "-ffp-contract=off",  # fused multiply-adds would round otherwise than the reference
+    "-ffp-contract=off",  # a fused multiply-add would round differently from the reference
     *("-ffunction-sections", "-fdata-sections", "-fno-common"),
     *("-fno-unwind-tables", "-fno-asynchronous-unwind-tables"),
 )
@@ -39,7 +39,7 @@ LDFLAGS = (
     "-nostdlib",
     "-static",
     "-Wl,--gc-sections",
-    "-Wl,-z,max-page-size=16",  # segments lie as close in the file, and at load, as the script puts them
+    "-Wl,-z,max-page-size=16",  # no padding between segments
     "-Wl,-z,noexecstack",
     "-Wl,--build-id=none",
 )
@@ -47,7 +47,7 @@ LDFLAGS = (
 
 @dataclass(frozen=True)
 class Tools:
-    """A compiler with the flags that make it one for the family."""
+    """A compiler, with the flags by which it compiles and links for the family."""
 
     compiler: Compiler
     cflags: tuple[str, ...]
@@ -55,9 +55,9 @@ class Tools:
 
 
 def clang(target: str) -> Tools:
-    """Clang with its lld for a target triple.
+    """Returns clang and its lld for a target triple.
 
-    No C library, whatever is installed: baremetal/include/ has what freestanding code may use.
+    Headers of an installed C library are not used: baremetal/include/ has the freestanding ones.
     """
     from buildtool_plugins.tools.find import find_clang, find_lld
 
@@ -67,9 +67,9 @@ def clang(target: str) -> Tools:
 
 
 def gcc(program: str, hint: str, variable: str = "BUILDTOOL_GCC") -> Tools:
-    """The gcc called `program`, with its own run-time support; see `find_gcc`.
+    """Returns the gcc called `program`, with its own run-time support; see `find_gcc`.
 
-    -ffreestanding: its <stdint.h> asks for the library's otherwise; -fbuiltin: memcpy is inlined still.
+    Without -ffreestanding its <stdint.h> includes the C library's; with -fbuiltin it still inlines memcpy.
     """
     from buildtool_plugins.tools.find import find_gcc
 
@@ -78,10 +78,12 @@ def gcc(program: str, hint: str, variable: str = "BUILDTOOL_GCC") -> Tools:
 
 
 class BaremetalPlugin(Family):
-    """See `Family`; what is a firmware of every board of such a family.
+    """A family of bare-metal boards; see `Family`.
 
-    `cflags`: of the family, for every compiler; `startup`: its sources in `root` that every firmware has;
-    `memory`: the file of memcpy and its like; `debuggers`: that know its cores.
+    `cflags`: the family's flags for every compiler.
+    `startup`: sources of every firmware, paths relative to `root`.
+    `memory`: the source of memcpy, memset and similar functions.
+    `debuggers`: the programs that can debug its cores.
     """
 
     cflags: tuple[str, ...]
@@ -91,22 +93,22 @@ class BaremetalPlugin(Family):
 
     @abstractmethod
     def cross(self, board: Board) -> str:
-        """What the names of GNU tools for the board's core begin with, such as an archiver's."""
+        """The prefix of the names of GNU tools for the board's core."""
 
     @abstractmethod
     def tools(self, name: str, board: Board) -> Tools:
-        """The compiler of a toolchain that the family knows; ToolError where it is not installed."""
+        """Returns the compiler of one of the family's toolchains; raises ToolError if it is not installed."""
 
     def core_flags(self, board: Board, compiler: Compiler) -> tuple[str, ...]:
-        """The flags that select the board's core, as the compiler knows them."""
+        """The flags by which this compiler selects the board's core."""
         return board.core.cflags
 
     def isa(self, board: Board) -> Isa | None:
-        """How LLVM is told the core's instruction set; None where it has no model of such cores."""
+        """The core's instruction set for LLVM; None where LLVM has no model of such cores."""
         return None
 
     def timer(self, board: Board) -> Timer:
-        """LLVM's model of the core, of the version of the clang in use."""
+        """Returns LLVM's model of the core, in the version of the clang in use."""
         from buildtool_plugins.tools.llvm_mca import llvm_mca
 
         isa = self.isa(board)
@@ -115,16 +117,16 @@ class BaremetalPlugin(Family):
         return llvm_mca(board.pipeline.model, isa)
 
     def guard_bytes(self, board: Board) -> int:
-        """Bytes below the stack that nothing may touch."""
+        """The size of the guard below the stack, in bytes."""
         return STACK_GUARD_BYTES
 
     def toolchain(self, board: Board, name: str) -> Toolchain:
-        """The compiler `name` ("" for the board's default), with the board's linker script."""
+        """Returns the toolchain `name` ("": the board's default), with the board's linker script."""
         from buildtool_plugins.tools.find import find_ar
 
-        known = self.find_toolchains(board, name)
-        chosen = name or known[0]
-        tools = self.tools(chosen, board)
+        names = self.find_toolchains(board, name)
+        selected = name or names[0]
+        tools = self.tools(selected, board)
         script = linker_script(board, guard_bytes=self.guard_bytes(board)).encode()
         chip = chip_code(board, self.root / "chips")
         include = ("-isystem", str(baremetal.ROOT / "include"))
@@ -132,7 +134,7 @@ class BaremetalPlugin(Family):
         core = self.core_flags(board, tools.compiler)
         shared = (self.memory, baremetal.ROOT / "semihosting.c")
         return Toolchain(
-            name=chosen,
+            name=selected,
             identity=tools.compiler.identity,
             cc=tools.compiler.path,
             cflags=(*tools.cflags, *CFLAGS, *self.cflags, *include, *core, *defines, *chip.cflags),
@@ -144,36 +146,36 @@ class BaremetalPlugin(Family):
         )
 
     def harness(self, board: Board) -> Harness:
-        """The test firmware's sources; files and text go through semihosting."""
+        """The test firmware's sources. It reads and writes files and text by semihosting."""
         return Harness(
             sources=(harness.ROOT / "harness.c", baremetal.ROOT / "harness_io.c"),
             includes=(harness.ROOT, baremetal.ROOT),
         )
 
     def wiring(self, board: Board, wire: str) -> Wiring:
-        """What makes the test firmware one that answers over `wire`; UsageError where the board has none."""
+        """Returns what test firmware needs to answer over `wire`; UsageError for a link it does not have."""
         return wiring(board, wire)
 
     def run_on_board(self, board: Board, image: Path, request: RunRequest, desk: Desk) -> RunResult:
-        """Runs the image that is in the board's flash, over its wire; ToolError, ProgramError."""
+        """Runs the firmware image in an attached board's flash. Raises ToolError, ProgramError."""
         from buildtool_plugins.wire.desk import run
 
         return run(board, image, request, desk)
 
     def flashing(self, board: Board, image: Path, tool: str) -> Flashing:
-        """How the image comes into the board's flash; UsageError where its file names no tool."""
+        """Returns how the image is flashed; raises UsageError where the board's file names no tool."""
         from buildtool_plugins.baremetal.probe import flashing
 
         return flashing(board, image, tool)
 
     def debug_server(self, board: Board, port: int) -> DebugServer:
-        """QEMU's, or the one that the board's file names for its probe."""
+        """Returns QEMU's debug server, or the one that the board's file names for its probe."""
         from buildtool_plugins.baremetal.probe import debug_server
 
         return debug_server(board, port, self.debuggers)
 
     def run(self, board: Board, image: Path, request: RunRequest) -> RunResult:
-        """Runs the image in QEMU; raises ToolError if it is missing or if the firmware fails."""
+        """Runs the firmware image in QEMU; raises ToolError if QEMU is missing or the firmware fails."""
         from buildtool_plugins.qemu.runner import run
 
         return run(board, image, request)

@@ -1,4 +1,4 @@
-"""How programs reach a board: the tools of its file that flash it, and what serves it to a debugger."""
+"""The tools that flash a board, and the debug servers that give a debugger access to it."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ INSTALL = {
 
 
 def flashing(board: Board, image: Path, tool: str = "") -> Flashing:
-    """How `image` is flashed: by `tool`, or by the first installed tool of the board's file, or its first.
+    """Returns how `image` is flashed.
 
-    Raises UsageError where the file does not name it.
+    `tool`: "" is the first installed tool of the board's file, or else its first. Raises UsageError.
     """
     tools = board.probe.tools if board.probe is not None else ()
     if not tools:
-        what = f"the file of board '{board.name}' names no tool that flashes it"
-        raise UsageError(what, hint=f"a .toml file that extends it, with\n    {_LINES}")
-    names = [one.name for one in tools]
+        message = f"the file of board '{board.name}' names no tool that flashes it"
+        raise UsageError(message, hint=f"a .toml file that extends it, with\n    {_LINES}")
+    names = [each.name for each in tools]
     if tool and tool not in names:
-        text = f"the file of board '{board.name}' does not say how '{tool}' reaches it"
+        text = f"the file of board '{board.name}' has no options for '{tool}'"
         raise UsageError(text, option="tool", hint=did_you_mean(tool, names))
-    wanted = [one for one in tools if tool in ("", one.name)]
-    chosen = next((one for one in wanted if shutil.which(one.name)), wanted[0])
-    name, options, program = chosen.name, chosen.options, shutil.which(chosen.name)
+    candidates = [each for each in tools if tool in ("", each.name)]
+    selected = next((each for each in candidates if shutil.which(each.name)), candidates[0])
+    name, options, program = selected.name, selected.options, shutil.which(selected.name)
     words: tuple[str, ...]
     match name:
-        case "openocd":  # braces: the path is a word of Tcl, whatever is in it
+        case "openocd":  # braces make any path one word of Tcl
             words = (*options, "-c", f"program {{{image}}} verify reset exit")
         case "pyocd":
             words = ("load", "--no-wait", *options, "--format", "elf", str(image))
@@ -52,13 +52,13 @@ def flashing(board: Board, image: Path, tool: str = "") -> Flashing:
 
 # ---- debuggers --------------------------------------------------------------------------------------
 
-HERE = "127.0.0.1"  # nobody else may connect
+HERE = "127.0.0.1"  # other machines cannot connect
 _PROBE = """[probe]
     openocd = ["-f", "board/NAME.cfg"]"""
 
 
 def debug_server(board: Board, port: int, debuggers: tuple[str, ...]) -> DebugServer:
-    """The server of a board; TargetError where neither an emulator nor a probe is known, ToolError."""
+    """Returns a board's debug server; TargetError where it has neither emulator nor probe, ToolError."""
     if board.own_emulator is not None:
         *line, kernel, _ = command(board, Path("image"))
         words = (*line, "-S", "-gdb", f"tcp:{HERE}:{port}", kernel, "")
@@ -69,16 +69,16 @@ def debug_server(board: Board, port: int, debuggers: tuple[str, ...]) -> DebugSe
     serving = [tool for tool in board.probe.tools if tool.name in SERVERS]
     if not serving:
         hint = f"in the board's file:\n    {_PROBE}"
-        raise ToolError("no tool of the board's file serves debuggers", hint=hint)
+        raise ToolError("the board's file names no debug server", hint=hint)
     tool = next((tool for tool in serving if shutil.which(tool.name)), serving[0])
     program = shutil.which(tool.name)
     if program is None:
         hints = [Hint(INSTALL[tool.name]) for tool in serving]
         raise ToolError(f"the probe's server {tool.name} was not found", hint=hints)
-    # The debugger loads the image, and files come by semihosting.
+    # The debugger loads the firmware image; the firmware reads and writes files by semihosting.
     if tool.name == "pyocd":
         words = ("gdbserver", "--port", str(port), "--semihosting", *tool.options)
         return DebugServer((program, *words), -1, debuggers, ("monitor reset halt", "load"))
     words = (*tool.options, "-c", f"bindto {HERE}", "-c", f"gdb_port {port}")
-    said = ("monitor reset halt", "monitor arm semihosting enable", "load")
-    return DebugServer((program, *words), -1, debuggers, said)
+    first_commands = ("monitor reset halt", "monitor arm semihosting enable", "load")
+    return DebugServer((program, *words), -1, debuggers, first_commands)

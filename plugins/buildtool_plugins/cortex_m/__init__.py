@@ -27,14 +27,14 @@ class CortexMPlugin(BaremetalPlugin):
     libraries = ("cmsis_nn",)
 
     def library(self, board: Board, name: str, path: str) -> Library:
-        """CMSIS-NN, of which the user has a checkout at `path`."""
-        from buildtool_plugins.cortex_m.cmsis_nn import cmsis_nn  # it runs compilers, which few boards need
+        """CMSIS-NN, from the user's checkout at `path`."""
+        from buildtool_plugins.cortex_m.cmsis_nn import cmsis_nn  # imported only where it is used
 
         assert name == "cmsis_nn"
         return cmsis_nn(board, path)
 
     def isa(self, board: Board) -> Isa:
-        """Thumb of the core's version, of which no kernel has `udf #165`."""
+        """Thumb of the core's version; its mark is `udf #165`, which no kernel contains."""
         from buildtool_plugins.tools.llvm_mca import Isa
 
         versions = {"armv7e-m": "7em", "armv8-m.main": "8m.main", "armv8.1-m.main": "8.1m.main"}
@@ -43,7 +43,7 @@ class CortexMPlugin(BaremetalPlugin):
         return Isa(f"thumbv{version}-none-eabi", bytes.fromhex("a5de"), "udf #165", options)
 
     def cross(self, board: Board) -> str:
-        """Of the tools for every Arm core."""
+        """The prefix of the tools for every Arm core."""
         return "arm-none-eabi-"
 
     def tools(self, name: str, board: Board) -> Tools:

@@ -1,11 +1,11 @@
 """CMSIS-NN in place of the project's own kernels, where the user has a checkout of it.
 
-Nothing of the library is part of this project: kernel families of adapters come before the core's other
-kernels, and the library's int8 sources are compiled from where they are. It is asked how much scratch it
-wants, by a program that is compiled here: the library offers its sizes as functions for each kind of core
-that any compiler takes, and they change from version to version. They are compiled together with the
-adapters' own description of a layer (kernels/cortex_m_cmsis_nn/nn_cmsis_nn_ask.h), once for a library; each
-geometry is one run of the program.
+This project contains no source of the library. Kernel families of adapters precede the core's other kernels,
+and the library's int8 sources are compiled in the checkout.
+
+The library computes its scratch sizes in C functions, which differ from version to version. They are compiled
+once for this machine, with the adapters' description of a layer (nn_cmsis_nn_ask.h in
+kernels/cortex_m_cmsis_nn). Each geometry is one run of that program.
 """
 
 from __future__ import annotations
@@ -31,32 +31,32 @@ _NOT = re.compile(r"_(f16|f32|flt)\b|/(LSTM|SVDF)Functions/")
 SOURCE = Path(__file__).resolve().with_name("ask_cmsis_nn.c")
 VALUES = ("kh", "kw", "sh", "sw", "dh", "dw", "pt", "pl", "ih", "iw", "cin", "oh", "ow", "cout")
 FLAGS = ("-std=gnu99", "-O1", "-w")
-SECONDS = 60.0  # that an answer may take
+SECONDS = 60.0  # time limit for one run of the program
 _SIZES = "*get_buffer_size*_s8.c"
 _FOLDERS = ("ConvolutionFunctions", "PoolingFunctions")
 
 
 def cmsis_nn(board: Board, path: str) -> Library:
-    """The checkout at `path` for the board's core; UsageError for other cores, or if there is none."""
+    """Returns the library of the checkout at `path`; UsageError for other cores, or if it is not one."""
     adapters = tuple(FAMILIES[family] for family in board.core.families if family in FAMILIES)
     if not adapters:
         raise UsageError(f"CMSIS-NN has no kernels for the core of '{board.name}'", hint="drop cmsis-nn")
     root = Path(path)
     missing = [name for name in HEADERS if not (root / name).is_file()]
-    # The files that some int8 operator may need; what is not used is not linked.
+    # All files that an int8 operator may need; the linker drops unused functions.
     files = sorted((root.resolve() / "Source").rglob("*.c"))
     names = ((path, f"/{path.relative_to(root.resolve()).as_posix()}") for path in files)
     sources = [path for path, name in names if _INT8.search(name) and not _NOT.search(name)]
     if missing or not sources:
         what = f"has no {missing[0]}" if missing else "has no sources in Source/"
         text = f"this is not a checkout of CMSIS-NN: it {what}"
-        raise UsageError(text, path=path, hint="the folder that has Include/ and Source/ in it")
+        raise UsageError(text, path=path, hint="name the folder with Include/ and Source/ in it")
     includes = (root.resolve() / "Include", root.resolve() / "Include" / "Internal")
     folders = tuple(folder for folder in includes if folder.is_dir())
     flags = tuple(word for folder in folders for word in ("-isystem", str(folder)))
-    asked = sizes(root.resolve(), folders, mve=FAMILIES["cortex_m_mve"] in adapters)
-    reads = (*asked.sources, *asked.headers)
-    return Library(NAME, adapters, asked.digest, flags, tuple(map(str, sources)), asked.ask, reads)
+    functions = sizes(root.resolve(), folders, mve=FAMILIES["cortex_m_mve"] in adapters)
+    reads = (*functions.sources, *functions.headers)
+    return Library(NAME, adapters, functions.digest, flags, tuple(map(str, sources)), functions.ask, reads)
 
 
 # ---- scratch ----------------------------------------------------------------------------------------
@@ -64,9 +64,9 @@ def cmsis_nn(board: Board, path: str) -> Library:
 
 @dataclass(frozen=True)
 class Sizes:
-    """A library's size functions, for cores with Helium (`mve`) or with the DSP extension.
+    """A library's scratch size functions, for cores with Helium (`mve`) or with the DSP extension.
 
-    `sources` and `headers` are the files that decide the answers, `includes` where headers are found.
+    The sizes depend on the files `sources` and `headers`; `includes` are the folders of headers.
     """
 
     root: Path
@@ -77,16 +77,16 @@ class Sizes:
     digest: str
 
     def ask(self, question: str, geometry: Mapping[str, int]) -> int:
-        """Bytes of scratch; `question` is conv, depthwise or avg_pool. ToolError where none is given."""
-        return _answer(self, question, tuple(geometry[name] for name in VALUES))
+        """Returns the scratch in bytes; `question` is conv, depthwise or avg_pool. Raises ToolError."""
+        return _run_size_function(self, question, tuple(geometry[name] for name in VALUES))
 
 
 def sizes(root: Path, includes: tuple[Path, ...], mve: bool) -> Sizes:
-    """The size functions of the library at `root`; UsageError if there are none."""
+    """Returns the scratch size functions of the library at `root`; UsageError if it has none."""
     sources = sorted(path for name in _FOLDERS for path in (root / "Source" / name).glob(_SIZES))
     headers = sorted((root / "Include").rglob("*.h"))
     if not sources:
-        text = f"this CMSIS-NN has no functions for its scratch: no {_SIZES} in Source/{_FOLDERS[0]}"
+        text = f"this CMSIS-NN has no functions for scratch sizes: no {_SIZES} in Source/{_FOLDERS[0]}"
         raise UsageError(text, path=str(root), hint="version 5.0.0 or later has them")
     digest = hashlib.sha256()
     for path in (*sources, *headers):
@@ -100,25 +100,25 @@ def sizes(root: Path, includes: tuple[Path, ...], mve: bool) -> Sizes:
 
 
 @lru_cache(maxsize=4096)
-def _answer(asked: Sizes, question: str, values: tuple[int, ...]) -> int:
+def _run_size_function(functions: Sizes, question: str, values: tuple[int, ...]) -> int:
     from buildtool_plugins.tools.find import find_host_compiler
 
-    folders = (kernels_root() / "cortex_m_cmsis_nn", kernels_root() / "include", *asked.includes)
+    folders = (kernels_root() / "cortex_m_cmsis_nn", kernels_root() / "include", *functions.includes)
     includes = (word for folder in folders for word in ("-I", str(folder)))
-    flags = (*FLAGS, f"-DNN_CMSIS_NN_MVE={int(asked.mve)}", *includes)
-    hint = "version 5.0.0 or later of the library, unchanged, compiles"
-    cc, sources, what = find_host_compiler(), (SOURCE, *asked.sources), "what CMSIS-NN says of its scratch"
-    path = program(cc, "ask", sources, flags, what, asked.root, hint)
+    flags = (*FLAGS, f"-DNN_CMSIS_NN_MVE={int(functions.mve)}", *includes)
+    hint = "use version 5.0.0 or later of the library, without changes"
+    cc, sources = find_host_compiler(), (SOURCE, *functions.sources)
+    path = program(cc, "ask", sources, flags, "CMSIS-NN's code for scratch sizes", functions.root, hint)
     command = [str(path), question, *map(str, values)]
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             command, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=SECONDS, check=False
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise ToolError(f"CMSIS-NN cannot be asked for its scratch: {error}", path=command[0]) from None
-    if done.returncode or not done.stdout.strip().isdecimal():
+        raise ToolError(f"cannot run CMSIS-NN's scratch size functions: {error}", path=command[0]) from None
+    if process.returncode or not process.stdout.strip().isdecimal():
         shape = " ".join(f"{name}={value}" for name, value in zip(VALUES, values, strict=True))
-        answer = done.stdout.strip() or f"nothing (exit status {done.returncode})"
-        text = f"CMSIS-NN was asked for the scratch of {question} {shape}, and answered {answer}"
-        raise ToolError(text, path=str(asked.root))
-    return int(done.stdout)
+        answer = process.stdout.strip() or f"nothing (exit status {process.returncode})"
+        text = f"CMSIS-NN's scratch size for {question} {shape} is not a number: {answer}"
+        raise ToolError(text, path=str(functions.root))
+    return int(process.stdout)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parent
 APT = "apt-get install clang, or apt-get install gcc"
-# -ffp-contract=off: fused multiply-adds would round otherwise than the reference.
+# -ffp-contract=off: a fused multiply-add would round differently from the reference.
 CFLAGS = ("-std=gnu99", "-O3", "-ffp-contract=off", "-ffunction-sections", "-fdata-sections")
 
 
@@ -30,7 +30,7 @@ class HostPlugin(Family):
     toolchains = ("clang", "gcc")
 
     def toolchain(self, board: Board, name: str) -> Toolchain:
-        """The compiler `name`: "clang", "gcc", or "" for whichever is there."""
+        """Returns the toolchain "clang" or "gcc"; "": the first that is installed."""
         from buildtool_plugins.tools.find import find_ar
 
         compiler = self._compiler(board, name)
@@ -44,11 +44,11 @@ class HostPlugin(Family):
         )
 
     def harness(self, board: Board) -> Harness:
-        """The test program's sources; files and text go through the C library."""
+        """The test program's sources. It reads and writes files and text by the C library."""
         return Harness(sources=(harness.ROOT / "harness.c", ROOT / "harness_io.c"), includes=(harness.ROOT,))
 
     def debug_server(self, board: Board, port: int) -> DebugServer:
-        """None: a debugger of this machine starts the program itself."""
+        """Returns no server: a debugger on this machine starts the program itself."""
         return DebugServer((), -1, ("gdb", "lldb"))
 
     def run(self, board: Board, image: Path, request: RunRequest) -> RunResult:
@@ -64,12 +64,12 @@ class HostPlugin(Family):
     def _compiler(self, board: Board, name: str) -> Compiler:
         from buildtool_plugins.tools.find import find_clang, find_gcc, is_chosen
 
-        known = self.find_toolchains(board, name)
-        for candidate in (name,) if name else known:
+        names = self.find_toolchains(board, name)
+        for candidate in (name,) if name else names:
             try:
                 return find_clang() if candidate == "clang" else find_gcc("gcc", APT)
             except ToolError:
-                if name or is_chosen(candidate):  # what somebody asked for is not replaced by another one
+                if name or is_chosen(candidate):  # another compiler must not replace the user's choice
                     raise
         raise ToolError("no C compiler was found", hint=APT)
 

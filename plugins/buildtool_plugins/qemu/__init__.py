@@ -1,1 +1,1 @@
-"""Running images in QEMU's system emulators, and counting instructions there."""
+"""Runs firmware images in QEMU's system emulators, and counts their instructions."""

@@ -1,6 +1,6 @@
-"""QEMU plugins that count what runs: compiled on first use and kept, their results parsed.
+"""QEMU plugins that count what a firmware runs: compiles them once, and parses their results.
 
-count.c counts instructions, blocks.c blocks of code as well, and waiting for memories.
+count.c counts instructions. blocks.c also counts blocks of code, and waits for memories.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ SOURCE = Path(__file__).resolve().parent / "count.c"
 BLOCKS_SOURCE = SOURCE.with_name("blocks.c")
 FLAGS = ("-std=gnu99", "-O2", "-shared", "-fPIC", "-fvisibility=hidden")
 OUTPUT = "counts.txt"  # in the run's folder
-LINES = ("block", "ran", "reads")  # what the plugin's own lines begin with
-_SIZES = (1, 2, 4, 8, 16)  # bytes of an access past a cache
+LINES = ("block", "ran", "reads")  # the first words of the lines that only blocks.c writes
+_SIZES = (1, 2, 4, 8, 16)  # bytes of an uncached access
 _LINE = re.compile(
     r"block (?P<block>\d+) (?P<start>\d+) (?P<code>(?:[0-9a-f]{2})+)"
     r"|ran (?P<ran>-1|\d+) (?P<what>\d+) (?P<times>\d+) (?P<taken>\d+)"
@@ -31,19 +31,19 @@ _LINE = re.compile(
 
 
 def counting_plugin(source: Path = SOURCE) -> Path:
-    """A plugin's shared object; raises ToolError when no host compiler is found or it fails."""
+    """Returns the plugin's shared object; raises ToolError where it cannot be compiled."""
     cc = find_host_compiler()
     return program(cc, f"{source.stem}.so", (source,), FLAGS, "QEMU's counting plugin", source)
 
 
 def parse_running(text: bytes) -> int | None:
-    """The operator in the middle of which the run ended; None if it ended elsewhere."""
+    """Returns the operator that was running when the run ended; None if none was running."""
     match = re.search(rb"^running (\d+)$", text, re.MULTILINE)
     return int(match[1]) if match else None
 
 
 def parse_counts(text: bytes) -> tuple[dict[int, int], int]:
-    """Instructions by operator, and of all invokes; raises ToolError."""
+    """Returns the instructions by operator, and those of all invokes; raises ToolError."""
     numbers: dict[str, int] = {}
     for line in text.decode("ascii", "replace").splitlines():
         key, _, number = line.partition(" ")
@@ -53,23 +53,23 @@ def parse_counts(text: bytes) -> tuple[dict[int, int], int]:
             raise ToolError(f"QEMU's counting plugin wrote '{line}'")
         numbers[key] = int(number)
     if not numbers.get("invokes"):
-        hint = "the image holds no network of buildtool's, or it ended before the first invoke"
+        hint = "the firmware image holds no network of buildtool's, or it ended before the first invoke"
         raise ToolError("no invoke was counted", hint=hint)
     counts = {int(key): number for key, number in numbers.items() if key.isdecimal()}
     return counts, numbers.get("total", 0)
 
 
-def _slow(board: Board) -> list[Memory]:
-    """The memories for which the core waits, by the board's data."""
+def _slow_memories(board: Board) -> list[Memory]:
+    """Returns the board's memories for which the core waits."""
     return [m for m in board.memories if m.speed and (m.speed.access(WORD) or m.speed.cache)]
 
 
 def arguments(board: Board) -> list[str]:
-    """The plugin's arguments: caches, and the memories for which the core waits, where they are emulated."""
+    """Returns the plugin's arguments: caches, and memories with waits at their emulated addresses."""
     bases = dict(board.emulator.bases) if board.emulator else {}
     names = [cache.name for cache in board.caches]
     words = [f"cache={c.line_bytes}:{c.code_bytes}:{c.data_bytes}:{c.ways}" for c in board.caches]
-    for memory in _slow(board):
+    for memory in _slow_memories(board):
         assert memory.speed is not None
         cache = names.index(memory.speed.cache) if memory.speed.cache else -1
         base = bases.get(memory.name, memory.base)
@@ -78,9 +78,9 @@ def arguments(board: Board) -> list[str]:
 
 
 def parse_blocks(text: bytes, board: Board) -> Executed:
-    """What the plugin wrote of a run; raises ToolError."""
-    found = _Found()
-    memories, invokes = _slow(board), 0
+    """Parses what the plugin wrote in a run; raises ToolError."""
+    counted = _BlockCounts()
+    memories, invokes = _slow_memories(board), 0
     for line in text.decode("ascii", "replace").splitlines():
         kind, _, rest = line.partition(" ")
         if kind == "invokes":
@@ -91,25 +91,25 @@ def parse_blocks(text: bytes, board: Board) -> Executed:
         if match is None:
             raise ToolError(f"QEMU's counting plugin wrote '{line}'")
         if match["block"]:
-            found.blocks[int(match["block"])] = _Block(int(match["start"]), bytes.fromhex(match["code"]))
+            counted.blocks[int(match["block"])] = _Block(int(match["start"]), bytes.fromhex(match["code"]))
         elif match["ran"]:
             times = int(match["times"]), int(match["taken"])
-            found.ran.setdefault(int(match["ran"]), {})[int(match["what"])] = times
+            counted.ran.setdefault(int(match["ran"]), {})[int(match["what"])] = times
         else:
             memory = memories[int(match["memory"])]
             speed, cache = memory.speed, board.cache_of(memory)
             assert speed is not None
-            # Cycles of what was fetched as code, and of data: lines of a cache, and accesses past one.
+            # Cycles for code that was fetched, and for data: cache lines and uncached accesses.
             line_cycles = speed.access(cache.line_bytes) if cache else 0
             each = line_cycles if cache and cache.code_bytes else speed.access(max(1, speed.bus_bits // 8))
             numbers = map(int, match["sizes"].split(" "))
-            past = sum(n * speed.access(size) for n, size in zip(numbers, _SIZES, strict=True))
-            data = int(match["lines"]) * line_cycles + past
+            uncached = sum(n * speed.access(size) for n, size in zip(numbers, _SIZES, strict=True))
+            data = int(match["lines"]) * line_cycles + uncached
             waited = Waited(memory.name, int(match["fetched"]) * each, data)
-            found.waited.setdefault(int(match["reads"]), []).append(waited)
-    if sorted(found.blocks) != list(range(len(found.blocks))):
-        raise ToolError("what QEMU's counting plugin wrote is cut off")
-    return found.executed(invokes)
+            counted.waited.setdefault(int(match["reads"]), []).append(waited)
+    if sorted(counted.blocks) != list(range(len(counted.blocks))):
+        raise ToolError("the output of QEMU's counting plugin is cut off")
+    return counted.executed(invokes)
 
 
 @dataclass(frozen=True)
@@ -123,17 +123,17 @@ class _Block:
 
 
 @dataclass
-class _Found:
-    """What was read: blocks by number, and by operator how often each ran (and branched), and waits."""
+class _BlockCounts:
+    """The plugin's output: blocks by number; by operator, how often each block ran and branched; waits."""
 
     blocks: dict[int, _Block] = field(default_factory=dict)
     ran: dict[int, dict[int, tuple[int, int]]] = field(default_factory=dict)
     waited: dict[int, list[Waited]] = field(default_factory=dict)
 
     def executed(self, invokes: int) -> Executed:
-        """The run, with what QEMU cut put together again."""
-        seen = {number for times in self.ran.values() for number in times}
-        self.blocks = {number: block for number, block in self.blocks.items() if number in seen}
+        """Returns what ran; blocks that QEMU divided are joined again."""
+        used = {number for times in self.ran.values() for number in times}
+        self.blocks = {number: block for number, block in self.blocks.items() if number in used}
         self._join()
         numbers = {number: place for place, number in enumerate(sorted(self.blocks))}
         work = {
@@ -146,11 +146,11 @@ class _Found:
         return Executed(tuple(self.blocks[number].code for number in numbers), work, invokes)
 
     def _join(self) -> None:
-        """Joins blocks that always run one after the other: QEMU ends some without a branch, as at pages."""
+        """Joins blocks that always run in sequence: QEMU ends some without a branch, for example at pages."""
         starts: dict[int, list[int]] = {}
         for number, block in self.blocks.items():
             starts.setdefault(block.start, []).append(number)
-        for number in sorted(self.blocks, key=lambda n: -self.blocks[n].start):  # from the last on
+        for number in sorted(self.blocks, key=lambda n: -self.blocks[n].start):  # from the last block
             block = self.blocks[number]
             followers = starts.get(block.end, [])
             if len(followers) == 1 and self._is_one(number, followers[0]):
@@ -161,7 +161,7 @@ class _Found:
                         times[number] = times.pop(followers[0])
 
     def _is_one(self, first: int, second: int) -> bool:
-        """Whether the second of two neighbours runs after the first always, and after nothing else."""
+        """Whether the second block always runs after the first, and only after the first."""
         return first != second and all(
             times.get(first, (0, 0))[1] == 0 and times.get(first, (0, 0))[0] == times.get(second, (0, 0))[0]
             for times in self.ran.values()

@@ -1,4 +1,4 @@
-"""Runs a board's image in QEMU: files by semihosting, instructions counted on request."""
+"""Runs a board's firmware image in QEMU: files by semihosting; counts instructions on request."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from buildtool.target.types import Board, RunRequest, RunResult
 from buildtool_plugins.qemu import counting
 from buildtool_plugins.tools.sandbox import run_program, what_is_left
 
-# Text and files of the firmware go through semihosting; nothing listens anywhere.
+# The firmware's text and files go through semihosting; QEMU opens no ports.
 OPTIONS = (
     *("-semihosting-config", "enable=on,target=native"),
     *("-display", "none", "-monitor", "none", "-serial", "none", "-parallel", "none", "-nic", "none"),
@@ -29,10 +29,10 @@ _APT = {
 
 
 def command(board: Board, image: Path) -> list[str]:
-    """The command line that runs `image` on the board's emulator; raises ToolError."""
+    """Returns the command line that runs `image` on the board's emulator; raises ToolError."""
     emulator = board.emulator
     if emulator is None or not emulator.kind.startswith("qemu-system-"):
-        hints = [suggest("on the desk", on="board"), Hint("or choose an emulated board")]
+        hints = [suggest("on the attached board", on="board"), Hint("or choose an emulated board")]
         raise ToolError(f"board '{board.name}' has no emulator", hint=hints)
     kind, program = emulator.kind, shutil.which(emulator.kind)
     if program is None:
@@ -41,55 +41,55 @@ def command(board: Board, image: Path) -> list[str]:
 
 
 def run(board: Board, image: Path, request: RunRequest) -> RunResult:
-    """Runs `image` in a fresh folder; counts are summed over every invoke of the run.
+    """Runs `image` in an empty folder; counts are the sums over all invokes of the run.
 
-    Raises ToolError: no emulator, the time limit, a missing output file; ProgramError: a fault, a non-zero
-    exit.
+    Raises ToolError for a missing emulator or output file and at the time limit; ProgramError for a fault or
+    a non-zero exit code.
     """
     what = f"the firmware on {board.name}"
     line = command(board, image)
     try:
         if not request.count:
-            files, text = run_program(line, request, what=what, clean=_own_text)
+            files, text = run_program(line, request, what=what, clean=_remove_qemu_warning)
             return RunResult(files=files, text=text)
-        more = counting.arguments(board) if request.blocks else []
+        plugin_arguments = counting.arguments(board) if request.blocks else []
         plugin = counting.counting_plugin(counting.BLOCKS_SOURCE if request.blocks else counting.SOURCE)
-        counted, outputs = with_plugin(line, plugin, more), (counting.OUTPUT,)
+        counting_line, outputs = with_plugin(line, plugin, plugin_arguments), (counting.OUTPUT,)
         files, text = run_program(
-            counted, request, what=what, links=(plugin,), optional=outputs, clean=_own_text
+            counting_line, request, what=what, links=(plugin,), optional=outputs, clean=_remove_qemu_warning
         )
     except ProgramError as error:
-        error.running = _running(line, request)
+        error.running = _find_failing_operator(line, request)
         raise
     if counting.OUTPUT not in files:
         hint = "QEMU 4.2 to 8.2 have plugins of version 1"
         raise ToolError("QEMU ran, but its counting plugin did not", hint=hint)
-    said = files.pop(counting.OUTPUT)
-    counts, total = counting.parse_counts(said)
-    executed = counting.parse_blocks(said, board) if request.blocks else None
+    counts_text = files.pop(counting.OUTPUT)
+    counts, total = counting.parse_counts(counts_text)
+    executed = counting.parse_blocks(counts_text, board) if request.blocks else None
     return RunResult(files=files, text=text, counts=counts, total_instructions=total, executed=executed)
 
 
-def _own_text(text: str) -> str:
-    """The firmware's text, without QEMU's remark that its network device is not connected."""
+def _remove_qemu_warning(text: str) -> str:
+    """Returns the firmware's text, without QEMU's warning that its network device is not connected."""
     remark = re.compile(r"qemu-system-\w+: warning: nic .* has no peer")
     return "".join(line for line in text.splitlines(keepends=True) if not remark.match(line))
 
 
 def with_plugin(line: list[str], plugin: Path, more: Sequence[str] = ()) -> list[str]:
-    """The command line with a counting plugin, which is to lie in the run's folder; `more`: its arguments."""
+    """Adds a counting plugin, which must lie in the run's folder, and its arguments `more` to `line`."""
     isa = next((isa for isa in ("riscv", "xtensa") if isa in Path(line[0]).name), "arm")
-    # By its name in the run's folder: a comma in the path of the cache would end the argument.
+    # A path in the run's folder: a comma in the path of the cache would end the argument.
     arguments = ",".join([f"./{plugin.name}", f"isa={isa}", f"out={counting.OUTPUT}", *more])
     return [line[0], "-plugin", arguments, *line[1:]]
 
 
-def _running(line: list[str], request: RunRequest) -> int | None:
-    """The operator in which a run fails, found by running it once more; None where that cannot be known."""
+def _find_failing_operator(line: list[str], request: RunRequest) -> int | None:
+    """Runs a failing run again, and returns the operator in which it fails; None where that is unknown."""
     try:
         plugin = counting.counting_plugin()
         again = dataclasses.replace(request, outputs=(counting.OUTPUT,))
-        left = what_is_left(with_plugin(line, plugin), again, (plugin,))
-    except ToolError:  # no compiler for the plugin, or a QEMU without plugins: it is an extra
+        files = what_is_left(with_plugin(line, plugin), again, (plugin,))
+    except ToolError:  # no compiler for the plugin, or a QEMU without plugins
         return None
-    return counting.parse_running(left.get(counting.OUTPUT, b""))
+    return counting.parse_running(files.get(counting.OUTPUT, b""))

@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from buildtool_plugins.tools.find import Compiler
     from buildtool_plugins.tools.llvm_mca import Isa
 
-# A page that physical memory protection forbids. Memories smaller than this limit can spare none;
-# there the stack lies at the memory's low end, and what is below does not answer.
+# A page that physical memory protection forbids. A memory below the limit is too small for a guard. There the
+# stack lies at the memory's low end, and an access below it faults.
 GUARD_BYTES, GUARD_LIMIT = 4096, 1 << 20
-FIRST_WITH_ZICSR = (17,)  # of clang
+FIRST_WITH_ZICSR = (17,)  # version of clang
 
 
 class RiscvPlugin(BaremetalPlugin):
@@ -25,30 +25,27 @@ class RiscvPlugin(BaremetalPlugin):
     name = "riscv"
     root = Path(__file__).resolve().parent
     toolchains = ("clang",)
-    cflags = ("-msmall-data-limit=0",)  # no sections of their own for small globals: nothing sets gp
+    cflags = ("-msmall-data-limit=0",)  # no separate sections for small globals, because no code sets gp
     startup = ("startup.c", "semihosting_call.S", *ARITHMETIC)
     kernels = ("riscv", "riscv_v")
     debuggers = ("gdb-multiarch", "riscv64-unknown-elf-gdb", "riscv32-unknown-elf-gdb")
 
     def isa(self, board: Board) -> Isa:
-        """RV32, of which no kernel has `ecall`."""
+        """RV32; its mark is `ecall`, which no kernel contains."""
         from buildtool_plugins.tools.llvm_mca import Isa
 
         return Isa("riscv32-unknown-elf", bytes.fromhex("73000000"), "ecall")
 
     def cross(self, board: Board) -> str:
-        """Of the tools for every RISC-V core."""
+        """The prefix of the tools for every RISC-V core."""
         return "riscv64-unknown-elf-"
 
     def tools(self, name: str, board: Board) -> Tools:
-        """Clang alone."""
+        """Clang, the only toolchain."""
         return clang("riscv32-unknown-elf")
 
     def core_flags(self, board: Board, compiler: Compiler) -> tuple[str, ...]:
-        """Without Zicsr for old compilers.
-
-        Clang before 17 has the instructions of Zicsr in its base instruction set, and knows no such name.
-        """
+        """The core's flags; clang before 17 does not know the name Zicsr, and always has its instructions."""
         if compiler.version >= FIRST_WITH_ZICSR:
             return board.core.cflags
         return tuple(flag.replace("_zicsr", "") for flag in board.core.cflags)

@@ -1,1 +1,1 @@
-"""What several target families share to find compilers and to run programs."""
+"""Finds compilers and runs programs, for several target families."""

@@ -1,4 +1,4 @@
-"""Compilers on this machine: which is used, its identity, and what to install when there is none."""
+"""Finds compilers on this machine: the one to use, its identity, and what to install where it is missing."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from pathlib import Path
 
 from buildtool.base.errors import ToolError
 
-NEWEST_CLANG, OLDEST_CLANG = 30, 16  # ./dev has the same two
+NEWEST_CLANG, OLDEST_CLANG = 30, 16  # ./dev has the same two numbers
 CLANG_VARIABLE = "BUILDTOOL_CLANG"
-APT_CLANG = "apt-get install clang-22 lld-22 (or the newest there is: clang-19 lld-19, clang-18 lld-18)"
+APT_CLANG = "apt-get install clang-22 lld-22 (or the newest available: clang-19 lld-19, clang-18 lld-18)"
 APT_GCC_ARM = "apt-get install gcc-arm-none-eabi"
 
 
@@ -34,20 +34,21 @@ class Compiler:
 
 
 def find_clang() -> Compiler:
-    """The newest clang, or the one that BUILDTOOL_CLANG names; raises ToolError."""
-    chosen = os.environ.get(CLANG_VARIABLE)
-    if chosen:
-        named = _override(CLANG_VARIABLE, chosen, "clang")
-        if named.version[0] < OLDEST_CLANG:
+    """Returns the newest clang, or the one that BUILDTOOL_CLANG names; raises ToolError."""
+    override = os.environ.get(CLANG_VARIABLE)
+    if override:
+        compiler = _find_override(CLANG_VARIABLE, override, "clang")
+        if compiler.version[0] < OLDEST_CLANG:
             raise ToolError(
-                f"{CLANG_VARIABLE}: '{chosen}' is {named.identity}; clang {OLDEST_CLANG} or newer is needed",
+                f"{CLANG_VARIABLE}: '{override}' is {compiler.identity};"
+                f" clang {OLDEST_CLANG} or newer is needed",
                 hint=f"unset {CLANG_VARIABLE}, or name a newer clang",
             )
-        return named
+        return compiler
     for name in (*(f"clang-{n}" for n in range(NEWEST_CLANG, OLDEST_CLANG - 1, -1)), "clang"):
-        compiler = _find_named(name, "clang")
-        if compiler and compiler.version[0] >= OLDEST_CLANG:
-            return compiler
+        candidate = _find_named(name, "clang")
+        if candidate and candidate.version[0] >= OLDEST_CLANG:
+            return candidate
     raise ToolError(f"clang {OLDEST_CLANG} or newer was not found", hint=APT_CLANG)
 
 
@@ -57,20 +58,20 @@ def is_chosen(kind: str) -> bool:
 
 
 def find_lld(clang: Compiler) -> str:
-    """The ld.lld that belongs to `clang`: of its version, beside it, or any; raises ToolError."""
+    """Returns the ld.lld of clang's version, or the one beside it, or any; raises ToolError."""
     version = clang.version[0]
-    beside = Path(clang.path).resolve().parent / "ld.lld"
-    if path := _first(f"ld.lld-{version}", str(beside), "ld.lld"):
+    sibling = Path(clang.path).resolve().parent / "ld.lld"
+    if path := _first_installed(f"ld.lld-{version}", str(sibling), "ld.lld"):
         return path
     hint = f"apt-get install lld-{version}"
     raise ToolError(f"the linker ld.lld-{version} for clang {version} was not found", hint=hint)
 
 
 def find_gcc(program: str, hint: str, variable: str = "BUILDTOOL_GCC") -> Compiler:
-    """The gcc called `program`, or the one that `variable` names if `program` is a cross compiler."""
-    chosen = os.environ.get(variable) if program != "gcc" else None
-    if chosen:
-        return replace(_override(variable, chosen, "gcc"), name=program)
+    """Returns the gcc called `program`; for a cross compiler, the one that `variable` names if it is set."""
+    override = os.environ.get(variable) if program != "gcc" else None
+    if override:
+        return replace(_find_override(variable, override, "gcc"), name=program)
     compiler = _find_named(program, "gcc")
     if compiler is None:
         raise ToolError(f"the compiler {program} was not found", hint=hint)
@@ -78,8 +79,8 @@ def find_gcc(program: str, hint: str, variable: str = "BUILDTOOL_GCC") -> Compil
 
 
 def find_host_compiler() -> str:
-    """A compiler for this machine, for what runs here: cc, gcc or clang; raises ToolError."""
-    if path := _first("cc", "gcc"):
+    """Returns a compiler that builds programs for this machine: cc, gcc or clang; raises ToolError."""
+    if path := _first_installed("cc", "gcc"):
         return path
     try:
         return find_clang().path
@@ -88,65 +89,66 @@ def find_host_compiler() -> str:
 
 
 def find_ar(compiler: Compiler, cross: str = "") -> str:
-    """An archiver for the compiler's objects; GNU ar and llvm-ar read each other's."""
+    """Returns an archiver for the compiler's objects; GNU ar and llvm-ar can read each other's archives."""
     folder = Path(compiler.path).resolve().parent
     version = compiler.version[0]
     names: tuple[str, ...] = (str(folder / f"{cross}ar"), f"{cross}ar")
     if compiler.kind == "clang":
         names = (f"llvm-ar-{version}", str(folder / "llvm-ar"), "llvm-ar", f"{cross}ar", "ar")
-    if path := _first(*names):
+    if path := _first_installed(*names):
         return path
     raise ToolError(f"no archiver (ar) was found for {compiler.identity}", hint="apt-get install binutils")
 
 
-def _first(*names: str) -> str:
-    """The path of the first of these programs that is there; "" where none is."""
+def _first_installed(*names: str) -> str:
+    """Returns the path of the first of these programs that is installed; "" where none is."""
     return next((path for path in map(shutil.which, names) if path), "")
 
 
-def _override(variable: str, value: str, kind: str) -> Compiler:
+def _find_override(variable: str, value: str, kind: str) -> Compiler:
     hint = f"unset {variable}, or correct it"
     if not shutil.which(value):
         raise ToolError(f"{variable}: there is no program '{value}'", hint=hint)
     compiler = _find_named(value, kind)
     if compiler is None:
-        text = f"{variable}: '{value}' is not a {kind} that runs: it does not answer to --version as one"
+        text = f"{variable}: '{value}' is not a {kind} that runs: its --version does not say so"
         raise ToolError(text, hint=hint)
     return compiler
 
 
 def _find_named(name: str, kind: str) -> Compiler | None:
-    """The compiler `name` if it is on the PATH, runs, and is of `kind`."""
+    """Returns the compiler `name` if it is in PATH, runs, and is a `kind`; else None."""
     path = shutil.which(name)
-    version = _version(path, kind) if path else None
+    version = _find_version(path, kind) if path else None
     return Compiler(kind, kind, path, version) if path and version else None
 
 
-def _version(path: str, kind: str) -> tuple[int, ...] | None:
-    """What the program says; it is asked again where another one is there now, as after an upgrade.
+def _find_version(path: str, kind: str) -> tuple[int, ...] | None:
+    """Returns the version of the program at `path`; None where it is not a `kind`.
 
-    A script is asked each time: another compiler may run behind it.
+    It runs again only if the file has changed. A script runs each time, because it may call another compiler.
     """
     try:
-        there = Path(path).stat()
+        stat = Path(path).stat()
         with Path(path).open("rb") as file:
             is_script = file.read(2) == b"#!"
     except OSError:
         return None
     if is_script:
-        return _ask_version.__wrapped__(path, kind, ())
-    return _ask_version(path, kind, (there.st_size, there.st_mtime_ns, there.st_ctime_ns, there.st_ino))
+        return _run_version.__wrapped__(path, kind, ())
+    return _run_version(path, kind, (stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino))
 
 
 @cache
-def _ask_version(path: str, kind: str, _there: tuple[int, ...]) -> tuple[int, ...] | None:
+def _run_version(path: str, kind: str, _stat: tuple[int, ...]) -> tuple[int, ...] | None:
     try:
-        done = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=120, check=True)
+        process = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=120, check=True)
     except (OSError, subprocess.SubprocessError):
         return None
-    first = done.stdout.splitlines()[0] if done.stdout else ""
+    first_line = process.stdout.splitlines()[0] if process.stdout else ""
     # gcc: "arm-none-eabi-gcc (packager's words) 12.2.1 20221205".
-    match = re.search(r"clang version (\d+(?:\.\d+)*)" if kind == "clang" else r"\) (\d+(?:\.\d+)+)", first)
-    if match is None or (kind == "gcc" and "clang" in done.stdout.lower()):
+    pattern = r"clang version (\d+(?:\.\d+)*)" if kind == "clang" else r"\) (\d+(?:\.\d+)+)"
+    match = re.search(pattern, first_line)
+    if match is None or (kind == "gcc" and "clang" in process.stdout.lower()):
         return None
     return tuple(int(part) for part in match[1].split("."))

@@ -1,4 +1,4 @@
-"""Runs a program in a fresh folder: files in, files and text out, a time limit, errors as ToolError."""
+"""Runs a program in an empty folder: files in, files and text out, a time limit, errors as ToolError."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from buildtool.base.locks import scratch
 from buildtool.target.plugin import ProgramError
 from buildtool.target.types import RunRequest
 
-LOOK_SECONDS = 0.5  # between two looks at how far a program has come
-HEAD_LINES, TAIL_LINES = 8, 12  # of a failed program's output, shown with the error
+LOOK_SECONDS = 0.5  # between two checks of a program's progress
+HEAD_LINES, TAIL_LINES = 8, 12  # lines of a failed program's output that the error shows
 
 
 def run_program(
@@ -28,9 +28,9 @@ def run_program(
     optional: Sequence[str] = (),
     clean: Callable[[str], str] = str.strip,
 ) -> tuple[dict[str, bytes], str]:
-    """The output files by name, and the text (stdout and stderr), `clean` of what is not the program's.
+    """Runs `command`; returns its output files by name, and its text (stdout and stderr) after `clean`.
 
-    `what` names the program in errors; `links` are files linked into the folder; `optional` outputs may be
+    `what` names the program in errors. `links` are files to link into the folder. `optional` outputs may be
     missing. Raises ProgramError on a non-zero exit, ToolError at the time limit or for a missing output.
     """
     with scratch() as folder:
@@ -54,7 +54,7 @@ def run_program(
 
 
 def what_is_left(command: Sequence[str], request: RunRequest, links: Sequence[Path]) -> dict[str, bytes]:
-    """The request's outputs that a program wrote which is known to fail."""
+    """Runs a program that is known to fail; returns those of the request's outputs that it wrote."""
     with scratch() as folder:
         work = Path(folder)
         _prepare(work, request, links)
@@ -64,25 +64,25 @@ def what_is_left(command: Sequence[str], request: RunRequest, links: Sequence[Pa
 
 def _prepare(work: Path, request: RunRequest, links: Sequence[Path]) -> None:
     for name, content in request.files.items():
-        _inside(work, name).write_bytes(content)
+        _path_inside(work, name).write_bytes(content)
     for source in links:
         (work / source.name).symlink_to(source.resolve())
 
 
 def _read_written(work: Path, names: Sequence[str]) -> dict[str, bytes]:
-    paths = {name: _inside(work, name) for name in names}
+    paths = {name: _path_inside(work, name) for name in names}
     return {name: path.read_bytes() for name, path in paths.items() if path.is_file()}
 
 
-def _inside(work: Path, name: str) -> Path:
+def _path_inside(work: Path, name: str) -> Path:
     if Path(name).name != name:
         raise ToolError(f"'{name}' is not a plain file name")
     return work / name
 
 
 def _execute(command: Sequence[str], work: Path, request: RunRequest, what: str) -> tuple[int | None, str]:
-    """Exit code (None: ended at the time limit) and output."""
-    # To a file: a program that prints without end is ended all the same.
+    """Returns the exit code (None: ended at the time limit) and the output."""
+    # The output goes to a file, so that the time limit also holds for a program that prints without end.
     with (work / ".text").open("w+b") as text:
         try:
             with start(command, text, work) as process:
@@ -94,16 +94,16 @@ def _execute(command: Sequence[str], work: Path, request: RunRequest, what: str)
 
 @contextlib.contextmanager
 def start(
-    command: Sequence[str], said: IO[bytes], work: Path | None = None
+    command: Sequence[str], output: IO[bytes], work: Path | None = None
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """A program that runs in the folder `work` until the context ends; what it prints goes to `said`."""
+    """Starts a program in the folder `work`; kills it when the context ends. Its output goes to `output`."""
     process = subprocess.Popen(
         command,
         cwd=work,
         stdin=subprocess.DEVNULL,
-        stdout=said,
+        stdout=output,
         stderr=subprocess.STDOUT,
-        preexec_fn=_end_with_parent(),  # noqa: PLW1509 - one system call, found before the fork
+        preexec_fn=_end_with_parent(),  # noqa: PLW1509 - one system call, looked up before the fork
     )
     try:
         yield process
@@ -114,28 +114,28 @@ def start(
 
 
 def _end_with_parent() -> Callable[[], None] | None:
-    """What makes a child end with this process, even if that is killed: Linux alone has it."""
+    """Returns a function that makes a child end with this process, even if that is killed (Linux only)."""
     if not sys.platform.startswith("linux"):
         return None
     import ctypes
     import signal
 
     try:
-        prctl = ctypes.CDLL(None).prctl  # found before the fork: the child does nothing but call it
+        prctl = ctypes.CDLL(None).prctl  # looked up before the fork: the child only calls it
     except (OSError, AttributeError):
         return None
     return lambda: prctl(1, signal.SIGKILL) and None  # PR_SET_PDEATHSIG
 
 
 def _wait_for_end(process: subprocess.Popen[bytes], work: Path, request: RunRequest) -> int | None:
-    """The program's exit code, None at the time limit; meanwhile it is told how far the program has come."""
+    """Returns the program's exit code, None at the time limit; meanwhile reports its progress."""
     end = time.monotonic() + request.timeout
-    while (left := end - time.monotonic()) > 0:
+    while (seconds := end - time.monotonic()) > 0:
         if request.written is not None:
             output = work / request.outputs[0]
             request.written(output.stat().st_size if output.exists() else 0)
         with contextlib.suppress(subprocess.TimeoutExpired):
-            return process.wait(left if request.written is None else min(left, LOOK_SECONDS))
+            return process.wait(seconds if request.written is None else min(seconds, LOOK_SECONDS))
     return None
 
 

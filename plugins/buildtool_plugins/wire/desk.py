@@ -1,4 +1,4 @@
-"""Runs of test firmware on a board on the desk, or on an emulated one over its UART."""
+"""Runs test firmware on an attached board, or on an emulated board over its UART."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ _RTT_SERVER = ("127.0.0.1", 9090)
 
 
 def run(board: Board, image: Path, request: RunRequest, desk: Desk) -> RunResult:
-    """Runs a linked image that a board has in its flash; over the emulator's UART, one that is begun here.
+    """Runs the firmware image that an attached board has in its flash.
 
-    Raises ToolError, ProgramError.
+    An emulated board is started here, with the same image. Raises ToolError, ProgramError.
     """
     if desk.wire == "semihosting":
         from buildtool_plugins.wire.semihosted import run as run_by_files
@@ -43,17 +43,18 @@ def run(board: Board, image: Path, request: RunRequest, desk: Desk) -> RunResult
     expected = talk.identity(image, _read_only(board))
     if desk.is_emulated:
         with emulate_uart(board, image) as port:
-            return _run(board, request, port, expected)
+            return _run_on_port(board, request, port, expected)
     if desk.wire == "rtt":
-        return _run(board, request, desk.port or _rtt_server(board, image), expected, over_rtt=True)
-    return _run(board, request, desk.port or only_port(), expected)
+        port = desk.port or _find_rtt_server(board, image)
+        return _run_on_port(board, request, port, expected, over_rtt=True)
+    return _run_on_port(board, request, desk.port or only_port(), expected)
 
 
-def _run(
+def _run_on_port(
     board: Board, request: RunRequest, port: str, expected: talk.Identity, over_rtt: bool = False
 ) -> RunResult:
     what = f"board '{board.name}'"
-    baud = board.uart.baud if board.uart is not None else 0  # the image was built with its driver
+    baud = board.uart.baud if board.uart is not None else 0
     transport: Transport = Socket(port) if over_rtt else SerialPort(port, baud)
     reality = reality_of(port, over_rtt)
     with closing(transport):
@@ -65,22 +66,25 @@ def _run(
     return talk.settled(result, board, reality, firmware.core_hz)
 
 
-def _rtt_server(board: Board, image: Path) -> str:
-    """Where the RTT server has to be that nobody named; ToolError with the line that begins one."""
-    with socket.socket() as tried:
-        if tried.connect_ex(_RTT_SERVER) == 0:
+def _find_rtt_server(board: Board, image: Path) -> str:
+    """Returns the default address of the RTT server.
+
+    Raises ToolError where no server listens there; its hint is the command that starts one.
+    """
+    with socket.socket() as connection:
+        if connection.connect_ex(_RTT_SERVER) == 0:
             return f"{_RTT_SERVER[0]}:{_RTT_SERVER[1]}"
     tools = board.probe.tools if board.probe is not None else ()
     options = next((tool.options for tool in tools if tool.name == "openocd"), ("-f", "board/NAME.cfg"))
-    find = f"rtt setup {talk.rtt_block(image):#x} 64 {{SEGGER RTT}}"
-    commands = ("init", "reset run", "sleep 500", find, "rtt start", f"rtt server start {_RTT_SERVER[1]} 0")
+    setup = f"rtt setup {talk.rtt_block(image):#x} 64 {{SEGGER RTT}}"
+    commands = ("init", "reset run", "sleep 500", setup, "rtt start", f"rtt server start {_RTT_SERVER[1]} 0")
     words = ["openocd", *options, *(word for text in commands for word in ("-c", text))]
-    what = f"RTT's server has to run: there is none at {_RTT_SERVER[0]}:{_RTT_SERVER[1]}"
+    what = f"no RTT server runs at {_RTT_SERVER[0]}:{_RTT_SERVER[1]}"
     raise ToolError(what, hint=[Hint(f"in another terminal: {shlex.join(words)}"), suggest(flashed=True)])
 
 
 def reality_of(port: str, over_rtt: bool = False) -> Reality:
-    """How real a run over this connection is: behind a pseudo-terminal there is a program."""
+    """Returns how real a run over this connection is: behind a pseudo-terminal is an emulator."""
     if over_rtt:
         return Reality(Level.BOARD, "on the board, over RTT")
     if is_pseudo(port):
@@ -90,24 +94,24 @@ def reality_of(port: str, over_rtt: bool = False) -> Reality:
 
 @contextmanager
 def emulate_uart(board: Board, image: Path) -> Iterator[str]:
-    """The pseudo-terminal of the UART of an emulated board that runs the image."""
+    """Runs the firmware image on the emulated board; yields the pseudo-terminal of its UART."""
     from buildtool_plugins.qemu.runner import command
 
     words = _with_uart(command(board, image))
     with tempfile.TemporaryFile() as output, start(words, output) as process:
         for _ in range(int(_START_SECONDS / 0.02)):
-            if found := _PTY.search(os.pread(output.fileno(), 1 << 16, 0)):
-                yield found[1].decode()
+            if match := _PTY.search(os.pread(output.fileno(), 1 << 16, 0)):
+                yield match[1].decode()
                 return
             with suppress(subprocess.TimeoutExpired):
                 process.wait(0.02)
                 break
-        said = os.pread(output.fileno(), 1 << 16, 0).decode("utf-8", "replace").strip()
-        raise ToolError(f"the emulator gave no pseudo-terminal: {said[-400:]}", path=str(process.args))
+        text = os.pread(output.fileno(), 1 << 16, 0).decode("utf-8", "replace").strip()
+        raise ToolError(f"the emulator opened no pseudo-terminal: {text[-400:]}", path=str(process.args))
 
 
 def _with_uart(words: Sequence[str]) -> list[str]:
-    """An emulator's command line whose first UART is a pseudo-terminal."""
+    """Returns an emulator's command line with its first UART on a pseudo-terminal."""
     at = words.index("-serial")
     return [*words[: at + 1], "pty", *words[at + 2 :]]
 

@@ -1,6 +1,6 @@
-"""A connection to a board's test firmware: a request is asked again until its answer comes.
+"""A connection to a board's test firmware: a request is sent again until its answer arrives.
 
-Frames (frames.h describes them) go over a stream of bytes that may lose, garble or add some.
+The stream of bytes may lose, change or add bytes. Frames (see frames.h) go over it.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from typing import Protocol
 from buildtool.base.errors import Hint, ToolError
 from buildtool.target.plugin import ProgramError
 
-AGAIN_SECONDS = 0.5  # without an answer, after which a request is asked again
-SHOWN = 60  # bytes of what somebody else sent
+AGAIN_SECONDS = 0.5  # without an answer, after which a request is sent again
+SHOWN = 60  # bytes of unknown data that an error message shows
 _NO_SESSION = 1
 MOST_PAYLOAD = 240
 _HEAD = struct.Struct("<BBH")
 _CRC = struct.Struct("<I")
-_MOST = _HEAD.size + MOST_PAYLOAD + _CRC.size + 1
+_MOST_BYTES = _HEAD.size + MOST_PAYLOAD + _CRC.size + 1
 _END = b"\0"
 
 
 @dataclass(frozen=True)
 class Frame:
-    """A request (a capital letter) or an answer: its kind, number and session, and what it carries."""
+    """A request (its kind is a capital letter) or an answer."""
 
     kind: str
     sequence: int
@@ -35,16 +35,16 @@ class Frame:
     payload: bytes = b""
 
     def encode(self) -> bytes:
-        """As it goes over the wire, zeros on both sides."""
+        """Returns the bytes that are sent, with a zero at each end."""
         content = _HEAD.pack(ord(self.kind), self.sequence, self.session) + self.payload
         content += _CRC.pack(zlib.crc32(content))
-        runs = content.split(_END)  # of 254 bytes at most, because the whole is
+        runs = content.split(_END)  # at most 254 bytes each, because a frame has no more
         return _END + b"".join(bytes([len(run) + 1]) + run for run in runs) + _END
 
 
 def decode(data: bytes) -> Frame | None:
-    """The frame between two zeros; None where it is none."""
-    if not _HEAD.size + _CRC.size < len(data) <= _MOST:
+    """Returns the frame in the bytes between two zeros; None where they are not a frame."""
+    if not _HEAD.size + _CRC.size < len(data) <= _MOST_BYTES:
         return None
     runs, at = [], 0
     while at < len(data):
@@ -63,29 +63,29 @@ def decode(data: bytes) -> Frame | None:
 
 
 class Decoder:
-    """Frames out of bytes as they come; `strange`: what came and was no frame, the latest of it."""
+    """Finds the frames in a stream of bytes. `strange`: the last bytes that were not a frame."""
 
     def __init__(self) -> None:
         self._open = b""
         self.strange = b""
 
     def feed(self, data: bytes) -> list[Frame]:
-        """The frames that are complete with `data`."""
+        """Returns the frames that `data` completes."""
         *parts, self._open = (self._open + data).split(_END)
         frames = []
         for part in filter(None, parts):
             if frame := decode(part):
                 frames.append(frame)
             else:
-                self.strange = (self.strange + part)[-_MOST:]
-        if len(self._open) > 2 * _MOST:  # frames have a zero more often
-            self.strange = self._open[-_MOST:]
+                self.strange = (self.strange + part)[-_MOST_BYTES:]
+        if len(self._open) > 2 * _MOST_BYTES:  # a frame would have ended
+            self.strange = self._open[-_MOST_BYTES:]
             self._open = b""
         return frames
 
     @property
     def rest(self) -> bytes:
-        """What came and was no frame, and what may become one."""
+        """The last bytes that were not a frame, and those of a frame that has not ended."""
         return self.strange + self._open
 
 
@@ -95,110 +95,110 @@ class Transport(Protocol):
     name: str
 
     def read(self, seconds: float) -> bytes:
-        """What has come; waits so long for a first byte. b"": none came."""
+        """Returns the bytes that have arrived; waits up to `seconds` for the first. b"": none arrived."""
 
     def write(self, data: bytes) -> None:
-        """Sends all of it."""
+        """Sends all of `data`."""
 
     def close(self) -> None:
-        """Gives the port back."""
+        """Closes the port."""
 
 
 class Link:
-    """A session with a board. `what` names the board in errors; `again`: requests that were asked again."""
+    """A session with a board. `what` names the board in errors; `again` counts requests sent again."""
 
     def __init__(self, transport: Transport, what: str) -> None:
         self._transport = transport
         self._what = what
         self._decoder = Decoder()
         self._sequence = 0
-        self._session = 1 + secrets.randbelow(0xFFFE)  # any that no session before had is good
+        self._session = 1 + secrets.randbelow(0xFFFE)  # should differ from earlier sessions
         self._received = 0  # bytes
         self.again = 0
 
     def hello(self, seconds: float) -> bytes:
-        """Begins the session; the firmware's description of itself. ToolError where nobody answers so."""
+        """Begins the session; returns the firmware's description. ToolError if no test firmware answers."""
         return self.ask("H", b"", "h", seconds).payload
 
     def ask(self, kind: str, payload: bytes, answers: str, seconds: float) -> Frame:
-        """The answer to a request, one of the kinds `answers`; ToolError, ProgramError."""
+        """Sends a request; returns its answer, of a kind in `answers`. Raises ToolError, ProgramError."""
         self._sequence = (self._sequence + 1) % 256
         data = Frame(kind, self._sequence, self._session, payload).encode()
-        end, before = time.monotonic() + seconds, self._received
+        end, received_before = time.monotonic() + seconds, self._received
         self._transport.write(data)
-        again = time.monotonic() + AGAIN_SECONDS
+        resend_at = time.monotonic() + AGAIN_SECONDS
         while True:
             now = time.monotonic()
             if now >= end:
-                raise self._silence(kind, seconds, before)
-            if now >= again:
+                raise self._silence(kind, seconds, received_before)
+            if now >= resend_at:
                 self.again += 1
                 self._transport.write(data)
-                again = now + AGAIN_SECONDS
-            received = self._transport.read(max(min(end, again) - now, 0.0))
+                resend_at = now + AGAIN_SECONDS
+            received = self._transport.read(max(min(end, resend_at) - now, 0.0))
             self._received += len(received)
             for frame in self._decoder.feed(received):
                 if self._is_answer(frame, kind) and frame.kind in answers:
                     return frame
 
     def _is_answer(self, frame: Frame, kind: str) -> bool:
-        """Whether it answers the request that is being asked; errors of the firmware's are raised."""
+        """Whether the frame answers the current request. Raises errors that the firmware reports."""
         if frame.kind == "f" and frame.session in (0, self._session):
             code, operator = struct.unpack_from("<ii", frame.payload.ljust(8, b"\0"))
             text = frame.payload[8:].decode("ascii", "replace").strip()
-            ended = ProgramError(f"the firmware on {self._what} ended with exit code {code}: {text}")
-            ended.running = operator if operator >= 0 else None
-            raise ended
+            error = ProgramError(f"the firmware on {self._what} ended with exit code {code}: {text}")
+            error.running = operator if operator >= 0 else None
+            raise error
         if kind != "H" and frame.kind == "b":
             raise self._was_reset()
         if frame.sequence != self._sequence:
-            return False  # of a request that was asked twice
+            return False  # it answers an earlier request that was sent twice
         if frame.kind == "e" and frame.payload[:1] == bytes([_NO_SESSION]):
             raise self._was_reset()
         if frame.session != self._session:
             return False
         if frame.kind == "e":
             what = f"{self._what} does not understand the request '{kind}'"
-            hint = "flash the test firmware anew: this one is of another version of buildtool"
+            hint = "flash the test firmware again: another version of buildtool made this one"
             raise ToolError(what, hint=hint)
         return True
 
     def _was_reset(self) -> ToolError:
         hint = [
-            Hint("run it again; if that comes back, look at the board's power supply and cable"),
-            Hint("let no debugger or other program reset the board meanwhile"),
+            Hint("run it again; if it happens again, check the board's power supply and cable"),
+            Hint("let no debugger or other program reset the board during the run"),
         ]
         return ToolError(f"{self._what} was reset in the middle of the run", hint=hint)
 
-    def _silence(self, kind: str, seconds: float, before: int) -> ToolError:
-        """The error for a request without an answer: what came instead decides what may be wrong."""
+    def _silence(self, kind: str, seconds: float, received_before: int) -> ToolError:
+        """Returns the error for a request without an answer; its hints depend on what arrived instead."""
         name, rest = self._transport.name, self._decoder.rest
         if kind == "H":
-            return _stranger(self._what, name, rest, seconds)
-        if not (came := self._received - before):
-            what = f"{self._what} stopped answering: nothing came on {name} for {seconds:g} s"
+            return _unknown_data_error(self._what, name, rest, seconds)
+        if not (arrived := self._received - received_before):
+            what = f"{self._what} stopped answering: nothing arrived on {name} for {seconds:g} s"
             return ToolError(what, hint="check the cable and the board's power, reset it, and run again")
-        what = f"{self._what} gave no answer that is whole within {seconds:g} s"
+        what = f"{self._what} sent no complete answer within {seconds:g} s"
         return ToolError(
-            f"{what} ({came:,} bytes came on {name})",
+            f"{what} ({arrived:,} bytes arrived on {name})",
             hint="a shorter cable, a lower baud rate in the board's file ([uart] baud)",
         )
 
 
-def _stranger(what: str, name: str, rest: bytes, seconds: float) -> ToolError:
+def _unknown_data_error(what: str, name: str, rest: bytes, seconds: float) -> ToolError:
     if not rest:
         hint = [
             Hint("check that the board has power, that this is its port, and that its pins are wired"),
             Hint("flash the test firmware (buildtool flash), and press the board's reset button"),
             Hint("after a run that was cut off, reset the board"),
         ]
-        return ToolError(f"{what} does not answer: nothing came on {name} within {seconds:g} s", hint=hint)
-    another = Hint("another firmware is on the board, or this is another port: buildtool flash")
+        return ToolError(f"{what} does not answer: nothing arrived on {name} within {seconds:g} s", hint=hint)
+    another = Hint("the board has other firmware (buildtool flash), or this is another device's port")
     shown = rest[-SHOWN:]
     printable = sum(byte in b"\t\r\n" or 32 <= byte < 127 for byte in shown) / len(shown)
     if printable > 0.9:
         words = shown.decode("ascii", "replace").strip()
-        return ToolError(f"{name} speaks, but not as the test firmware: {words!r}", hint=[another])
-    baud = Hint("check the baud rate in the board's file ([uart] baud), and the clock that it is made from")
-    text = f"{name} speaks, but not as the test firmware: {len(rest)} bytes came that are not a frame"
+        return ToolError(f"{name} sends data, but not from the test firmware: {words!r}", hint=[another])
+    baud = Hint("check the baud rate in the board's file ([uart] baud), and the clock of the UART")
+    text = f"{name} sends data, but not from the test firmware: {len(rest)} bytes are not a frame"
     return ToolError(text, hint=[baud, another])

@@ -1,4 +1,4 @@
-"""What carries bytes to a board: a serial port (pyserial), or a socket (RTT's server)."""
+"""Transports to a board: a serial port (pyserial), or a socket (an RTT server)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ RTT_SERVER = 'OpenOCD: rtt setup ADDRESS SIZE "SEGGER RTT"; rtt start; rtt serve
 WRITE_SECONDS = 10.0
 
 
-def _pyserial() -> Any:
+def _import_pyserial() -> Any:
     try:
         import serial
     except ImportError:
@@ -28,20 +28,20 @@ def _pyserial() -> Any:
 
 
 def serial_ports() -> list[str]:
-    """The ports of USB adapters and boards that are there, with what they call themselves."""
-    _pyserial()
+    """Returns the names of the serial ports of USB adapters and boards on this machine."""
+    _import_pyserial()
     from serial.tools import list_ports
 
     return [port.device for port in sorted(list_ports.comports()) if port.vid is not None]
 
 
 def is_pseudo(name: str) -> bool:
-    """Whether a port is a pseudo-terminal: behind such a one is a program, not a board."""
+    """Whether a port is a pseudo-terminal, which connects to a program and not to a board."""
     return str(Path(name).resolve()).startswith(("/dev/pts/", "/dev/ttys"))
 
 
 def only_port() -> str:
-    """The one port that there is; ToolError where there is none, or a choice."""
+    """Returns the only serial port; raises ToolError where there is none, or more than one."""
     ports = serial_ports()
     if not ports:
         hint = [Hint("connect the board by USB"), suggest("name the port", wire="serial:/dev/ttyUSB0")]
@@ -53,10 +53,10 @@ def only_port() -> str:
 
 
 class SerialPort:
-    """A serial port: 8 bits, no parity, no handshake. Nobody else may use it meanwhile."""
+    """A serial port: 8 bits, no parity, no handshake. It is locked against other programs."""
 
     def __init__(self, name: str, baud: int) -> None:
-        serial = _pyserial()
+        serial = _import_pyserial()
         self.name = name
         self._errors = (serial.SerialException, OSError)
         try:
@@ -68,24 +68,24 @@ class SerialPort:
 
     def read(self, seconds: float) -> bytes:
         """See link.Transport."""
-        with _unbroken(self.name, self._errors):
+        with _report_errors(self.name, self._errors):
             self._port.timeout = seconds
             first: bytes = self._port.read(1)
             return first + self._port.read(self._port.in_waiting) if first else b""
 
     def write(self, data: bytes) -> None:
         """See link.Transport."""
-        with _unbroken(self.name, self._errors):
+        with _report_errors(self.name, self._errors):
             self._port.write(data)
 
     def close(self) -> None:
-        """Gives the port back."""
+        """Closes the port."""
         with suppress(*self._errors):
             self._port.close()
 
 
 class Socket:
-    """A TCP connection to a server on this machine, as OpenOCD has one for RTT; or a given socket."""
+    """A TCP connection to an RTT server, such as OpenOCD's; or over `connected`, an open socket."""
 
     def __init__(self, name: str, connected: socket.socket | None = None) -> None:
         self.name = name
@@ -95,7 +95,7 @@ class Socket:
         host, _, port = name.rpartition(":")
         if not (host and port.isascii() and port.isdigit() and int(port[:6]) < 1 << 16):
             hint = suggest("HOST:PORT", wire="rtt:127.0.0.1:9090")
-            raise ToolError(f"'{name}' is not a server's place", hint=hint)
+            raise ToolError(f"'{name}' is not a server's address", hint=hint)
         try:
             self._socket = socket.create_connection((host, int(port)), timeout=WRITE_SECONDS)
         except (OSError, ValueError, OverflowError) as error:
@@ -104,7 +104,7 @@ class Socket:
 
     def read(self, seconds: float) -> bytes:
         """See link.Transport."""
-        with _unbroken(self.name, (OSError, ValueError)):
+        with _report_errors(self.name, (OSError, ValueError)):
             if not select.select([self._socket], [], [], seconds)[0]:
                 return b""
             if data := self._socket.recv(1 << 16):
@@ -113,38 +113,38 @@ class Socket:
 
     def write(self, data: bytes) -> None:
         """See link.Transport."""
-        with _unbroken(self.name, (OSError,)):
+        with _report_errors(self.name, (OSError,)):
             self._socket.sendall(data)
 
     def close(self) -> None:
-        """Ends the connection."""
+        """Closes the connection."""
         self._socket.close()
 
 
 def _open_error(name: str, error: Exception) -> ToolError:
-    number, said = getattr(error, "errno", None), str(error)
+    number, text = getattr(error, "errno", None), str(error)
     if number == errno.ENOENT or not Path(name).exists():
-        there = serial_ports()
-        hints = [suggest(wire=f"serial:{port}") for port in there] or [Hint("connect the board by USB")]
+        ports = serial_ports()
+        hints = [suggest(wire=f"serial:{port}") for port in ports] or [Hint("connect the board by USB")]
         return ToolError("there is no such port", path=name, hint=hints)
     if number in (errno.EACCES, errno.EPERM):
         groups = "be a member of the group that owns it (dialout, uucp)"
         hint = f"{groups}, or see docs/boards-on-the-desk.md (udev)"
         return ToolError("this user may not open the port", path=name, hint=hint)
-    if number in (errno.EBUSY, errno.EAGAIN, errno.EWOULDBLOCK) or "exclusively lock" in said:
-        hint = "end the terminal program or the other run that has it (lsof names it)"
-        return ToolError("another program has the port", path=name, hint=hint)
-    if number in (errno.ENOTTY, errno.EINVAL) or "configure port" in said:
+    if number in (errno.EBUSY, errno.EAGAIN, errno.EWOULDBLOCK) or "exclusively lock" in text:
+        hint = "end the terminal program or the other run that uses it (lsof names it)"
+        return ToolError("another program uses the port", path=name, hint=hint)
+    if number in (errno.ENOTTY, errno.EINVAL) or "configure port" in text:
         return ToolError("this is not a serial port", path=name)
-    return ToolError(f"the port cannot be opened: {said}", path=name)
+    return ToolError(f"the port cannot be opened: {text}", path=name)
 
 
 @contextmanager
-def _unbroken(name: str, errors: tuple[type[Exception], ...]) -> Iterator[None]:
-    """Tells errors of a connection as a ToolError."""
+def _report_errors(name: str, errors: tuple[type[Exception], ...]) -> Iterator[None]:
+    """Raises a connection's errors as a ToolError."""
     try:
         yield
     except errors as error:
-        said = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else str(error)
+        text = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else str(error)
         hint = "check the cable: the board was unplugged, lost its power, or another program reads the port"
-        raise ToolError(f"the connection broke off: {said}", path=name, hint=hint) from None
+        raise ToolError(f"the connection broke: {text}", path=name, hint=hint) from None

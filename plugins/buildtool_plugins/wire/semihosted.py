@@ -1,4 +1,4 @@
-"""Runs of test firmware that reads and writes files through a debugger, and counts its core's cycles."""
+"""Runs test firmware that reads and writes files through a debugger, and counts its core's cycles."""
 
 from __future__ import annotations
 
@@ -27,64 +27,65 @@ _LOOK_SECONDS = 0.1
 
 
 def run(board: Board, image: Path, request: RunRequest, desk: Desk) -> RunResult:
-    """Runs an image, in the emulator or by OpenOCD on the board; ToolError, ProgramError."""
+    """Runs a firmware image in the emulator, or on the board by OpenOCD. Raises ToolError, ProgramError."""
     from buildtool_plugins.qemu import runner
 
-    if CYCLES.encode() not in image.read_bytes():  # the file's name is in the firmware that writes it
+    if CYCLES.encode() not in image.read_bytes():  # firmware that writes the file contains its name
         hint = "build it with --wire semihosting"
-        raise ToolError("the image writes no cycles by semihosting", path=str(image), hint=hint)
-    wanted = dataclasses.replace(request, outputs=(*request.outputs, CYCLES), count=False)
+        text = "the firmware image does not write cycles by semihosting"
+        raise ToolError(text, path=str(image), hint=hint)
+    profiling = dataclasses.replace(request, outputs=(*request.outputs, CYCLES), count=False)
     if desk.is_emulated:
-        result, reality = runner.run(board, image, wanted), EMULATED
+        result, reality = runner.run(board, image, profiling), EMULATED
     else:
-        result, reality = _by_openocd(board, wanted), BOARD
+        result, reality = _run_by_openocd(board, profiling), BOARD
     files = dict(result.files)
     state, core_hz, total = _HEAD.unpack_from(files[CYCLES])
     counts = struct.iter_unpack("<Q", files.pop(CYCLES)[_HEAD.size :])
     cycles = {i: count for i, (count,) in enumerate(counts)}
-    counted = RunResult(files, result.text, cycles=cycles, total_cycles=total, no_cycles=reason(state))
-    return settled(counted, board, reality, core_hz)
+    with_cycles = RunResult(files, result.text, cycles=cycles, total_cycles=total, no_cycles=reason(state))
+    return settled(with_cycles, board, reality, core_hz)
 
 
-def _by_openocd(board: Board, request: RunRequest) -> RunResult:
-    """Resets the board and serves the files of its firmware until that has ended."""
+def _run_by_openocd(board: Board, request: RunRequest) -> RunResult:
+    """Resets the board, and lets OpenOCD serve the firmware's files until the firmware ends."""
     tools = board.probe.tools if board.probe is not None else ()
     options = next((tool.options for tool in tools if tool.name == "openocd"), None)
     if options is None:
-        text = f"the file of board '{board.name}' does not say how OpenOCD reaches it"
+        text = f"the file of board '{board.name}' has no options for OpenOCD"
         raise UsageError(text, option="wire", hint='[probe] openocd = ["-f", "board/NAME.cfg"]')
     program = shutil.which("openocd")
     commands = ("init", "reset halt", "arm semihosting enable", "resume")
-    words = [program or "openocd", *options, *(word for one in commands for word in ("-c", one))]
+    words = [program or "openocd", *options, *(word for command in commands for word in ("-c", command))]
     if program is None:
-        hint = f"apt-get install openocd; it would be run as: {shlex.join(words)}"
+        hint = f"apt-get install openocd; the command would be: {shlex.join(words)}"
         raise ToolError("semihosting on a board needs OpenOCD, which was not found", hint=hint)
     with scratch() as name:
         folder = Path(name)
         for file, data in request.files.items():
             (folder / file).write_bytes(data)
-        said = _run_openocd(words, folder, request.timeout, board)
+        output = _run_openocd(words, folder, request.timeout, board)
         files = {file: (folder / file).read_bytes() for file in request.outputs if (folder / file).is_file()}
     for file in request.outputs:
         if file not in files:
-            raise ToolError(f"the firmware on board '{board.name}' wrote no file '{file}':\n{said[-800:]}")
-    return RunResult(files, said)
+            raise ToolError(f"the firmware on board '{board.name}' wrote no file '{file}':\n{output[-800:]}")
+    return RunResult(files, output)
 
 
 def _run_openocd(words: list[str], folder: Path, seconds: float, board: Board) -> str:
-    """What OpenOCD said until the firmware ended; it is ended then."""
+    """Runs OpenOCD until the firmware ends; returns what OpenOCD printed."""
     what = f"the firmware on board '{board.name}'"
-    over, text, end = False, b"", time.monotonic() + seconds
-    with (folder / ".said").open("w+b") as said, start(words, said, folder) as process:
-        while not (over or _EXITED.search(text) or time.monotonic() > end):
+    has_ended, text, end = False, b"", time.monotonic() + seconds
+    with (folder / ".said").open("w+b") as output, start(words, output, folder) as process:
+        while not (has_ended or _EXITED.search(text) or time.monotonic() > end):
             time.sleep(_LOOK_SECONDS)
-            over = process.poll() is not None
+            has_ended = process.poll() is not None
             text = (folder / ".said").read_bytes()
     shown = text.decode("utf-8", "replace").strip()
-    exited = _EXITED.search(text)
-    if exited is None:
-        how = "OpenOCD ended" if over else f"it was still running after {seconds:g} s"
+    match = _EXITED.search(text)
+    if match is None:
+        how = "OpenOCD ended" if has_ended else f"it was still running after {seconds:g} s"
         raise ToolError(f"{what} did not end: {how}\n{shown[-800:]}")
-    if exited[1] != b"normally":
-        raise ProgramError(f"{what} {exited[0].decode()}:\n{shown[-800:]}")
+    if match[1] != b"normally":
+        raise ProgramError(f"{what} {match[0].decode()}:\n{shown[-800:]}")
     return shown

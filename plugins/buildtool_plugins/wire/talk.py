@@ -1,4 +1,4 @@
-"""A run of test firmware on a board, over a link: it gives the files that a run elsewhere has."""
+"""Runs test firmware on a board over a link: it returns the same files as a run in the emulator."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from buildtool_plugins.wire.link import MOST_PAYLOAD, Link
 PROTOCOL = 1
 HELLO_SECONDS = 8.0
 ANSWER_SECONDS = 5.0
-CRC_BYTES_A_SECOND = 1 << 20  # of the slowest core
+CRC_BYTES_A_SECOND = 1 << 20  # on the slowest core
 _HELLO = struct.Struct("<10I64s")
 _RESULT = struct.Struct("<iIIIIQ")
 _DIGEST_AT, _DIGEST_BYTES = 32, 16  # of the layout in a weight image's header
 _RTT_SYMBOL = "nn_rtt_control"  # drivers/rtt.c
 _FLAG_TRACE, _FLAG_ROWS = 1, 2
 NO_CYCLES = "an emulator counts no cycles"
-_FLASH = "flash it: buildtool flash, or leave --flashed out"
+_FLASH = "flash it: buildtool flash, or run without --flashed"
 _COUNTERS = {
     0: "",
     1: "the core has no cycle counter that the firmware knows",
-    2: "the core's cycle counter stands still, as an emulator's does",
+    2: "the core's cycle counter does not count, as in an emulator",
 }
 
 
 class Firmware(NamedTuple):
-    """The firmware's description of itself: the numbers of _HELLO in their order, and its plan's digest."""
+    """The firmware's description of itself: the fields of _HELLO in their order, and its plan's digest."""
 
     protocol: int
     flags: int
@@ -43,7 +43,7 @@ class Firmware(NamedTuple):
     arena_bytes: int
     operators: int
     core_hz: int  # 0: not known
-    counter: int  # see `reason`
+    counter: int  # the state of the cycle counter, see `reason`
     overhead: int
     row_bytes: int
     header: bytes
@@ -51,27 +51,27 @@ class Firmware(NamedTuple):
 
     @property
     def layout(self) -> str:
-        """The digest of its weights' layout."""
+        """The digest of the weights' layout."""
         return self.header[_DIGEST_AT : _DIGEST_AT + _DIGEST_BYTES].hex()
 
     @property
     def no_cycles(self) -> str:
-        """Why cycles are not counted."""
+        """Why cycles are not counted; "" where they are."""
         return reason(self.counter)
 
 
 def read_hello(data: bytes, what: str) -> Firmware:
-    """The firmware's description of itself; ToolError for one of another version."""
+    """Returns the firmware's description of itself; raises ToolError for another protocol version."""
     protocol = int.from_bytes(data[:4], "little")
     if protocol != PROTOCOL or len(data) < _HELLO.size:
-        text = f"{what} speaks version {protocol} of the test firmware's protocol, this is version {PROTOCOL}"
-        raise ToolError(text, hint="flash the test firmware anew: buildtool flash")
+        text = f"{what} uses version {protocol} of the test firmware's protocol, buildtool uses {PROTOCOL}"
+        raise ToolError(text, hint="flash the test firmware again: buildtool flash")
     return Firmware._make((*_HELLO.unpack_from(data), data[_HELLO.size :].decode("ascii", "replace")))
 
 
 @dataclass(frozen=True)
 class Identity:
-    """An image: digests of its plan and of its weights' layout, and its read-only memory."""
+    """A firmware image's identity: digests of plan and weights' layout, contents of read-only memory."""
 
     plan: str
     layout: str
@@ -79,52 +79,58 @@ class Identity:
 
 
 def check_identity(firmware: Firmware, expected: Identity, what: str) -> None:
-    """ToolError where the firmware on the board is of another plan, or has other weights."""
+    """Raises ToolError where the firmware on the board has another plan or other weights."""
     if firmware.plan != expected.plan:
-        text = f"the firmware on {what} is of another plan: expected {expected.plan}, found {firmware.plan}"
+        text = f"the firmware on {what} has another plan: expected {expected.plan}, found {firmware.plan}"
         raise ToolError(text, hint=_FLASH)
     if firmware.layout != expected.layout:
-        found = f"expected {expected.layout}, found {firmware.layout}"
-        raise ToolError(f"the weights on {what} have another layout: {found}", hint=_FLASH)
+        digests = f"expected {expected.layout}, found {firmware.layout}"
+        raise ToolError(f"the weights on {what} have another layout: {digests}", hint=_FLASH)
 
 
 def check_memory(link: Link, expected: Identity, what: str) -> None:
-    """ToolError where the board's memory does not hold the image's bytes: it is another build."""
+    """Raises ToolError where the board's memory differs from the firmware image: it is another build."""
     for address, data in expected.stored:
         seconds = ANSWER_SECONDS + len(data) / CRC_BYTES_A_SECOND
         answer = link.ask("K", struct.pack("<II", address, len(data)), "k", seconds)
-        found, wanted = int.from_bytes(answer.payload, "little"), zlib.crc32(data)
-        if found != wanted:
-            have = f"{len(data):,} bytes at {address:#010x} have CRC-32 {found:08x}, the image's {wanted:08x}"
-            raise ToolError(f"{what} holds another build: {have}", hint=_FLASH)
+        crc, expected_crc = int.from_bytes(answer.payload, "little"), zlib.crc32(data)
+        if crc != expected_crc:
+            difference = (
+                f"{len(data):,} bytes at {address:#010x} have CRC-32 {crc:08x}, not {expected_crc:08x}"
+            )
+            raise ToolError(f"{what} has another build: {difference}", hint=_FLASH)
 
 
 def run(link: Link, firmware: Firmware, request: RunRequest, what: str) -> RunResult:
-    """Runs every set of the request's input.bin; cycles are of the first one's invoke."""
+    """Runs every set of the request's input.bin; cycles are those of the first set's invoke."""
     inputs = request.files["input.bin"]
     sets, rest = divmod(len(inputs), firmware.input_bytes or 1)
     if rest or not sets:
-        raise ToolError(f"{what} takes {firmware.input_bytes:,} bytes a set, and was given {len(inputs):,}")
-    if ("trace.bin" in request.outputs) != bool(firmware.flags & _FLAG_TRACE):
-        raise ToolError(f"the firmware on {what} is of another build (of every tensor, or of outputs alone)")
+        size = f"{firmware.input_bytes:,} bytes"
+        raise ToolError(f"one set of inputs of {what} has {size}; input.bin has {len(inputs):,} bytes")
+    traces = bool(firmware.flags & _FLAG_TRACE)
+    if ("trace.bin" in request.outputs) != traces:
+        raise ToolError(
+            f"{what} has another build: it {'traces' if traces else 'does not trace'} every tensor"
+        )
     status, stack = struct.unpack("<iI", link.ask("S", b"", "s", ANSWER_SECONDS + request.timeout).payload)
     if status:
-        raise ToolError(f"the network on {what}: init gave status {status}")
-    outputs, trace, high = BytesIO(), BytesIO(), 0
+        raise ToolError(f"the network on {what}: init returned status {status}")
+    outputs, trace, high_water = BytesIO(), BytesIO(), 0
     cycles, total, intact = dict[int, int](), 0, True
     for number in range(sets):
-        one = inputs[number * firmware.input_bytes : (number + 1) * firmware.input_bytes]
-        result = _set(link, firmware, number, one, trace, request, what)
+        data = inputs[number * firmware.input_bytes : (number + 1) * firmware.input_bytes]
+        result = _run_set(link, firmware, number, data, trace, request, what)
         intact = not (result.below or result.above)
-        high, stack = max(high, result.arena_used), max(stack, result.stack_used)
-        outputs.write(_output(link, firmware.output_bytes))
+        high_water, stack = max(high_water, result.arena_used), max(stack, result.stack_used)
+        outputs.write(_read_output(link, firmware.output_bytes))
         if number == 0 and not firmware.no_cycles:
-            cycles, total = _cycles(link, firmware.operators), result.cycles
+            cycles, total = _read_cycles(link, firmware.operators), result.cycles
         if request.written is not None:
             request.written(outputs.tell())
         if not intact:
             break
-    report = {"sets": sets, "arena_bytes": firmware.arena_bytes, "arena_high_water": high}
+    report = {"sets": sets, "arena_bytes": firmware.arena_bytes, "arena_high_water": high_water}
     report |= {"stack_high_water": stack, "guard_ok": int(intact)}
     lines = "".join(f"{name}={value}\n" for name, value in report.items())
     files = {"output.bin": outputs.getvalue(), "report.txt": lines.encode()}
@@ -134,7 +140,7 @@ def run(link: Link, firmware: Firmware, request: RunRequest, what: str) -> RunRe
 
 
 class _Result(NamedTuple):
-    """The result of an invoke."""
+    """The firmware's report of an invoke."""
 
     status: int
     arena_used: int
@@ -144,13 +150,13 @@ class _Result(NamedTuple):
     cycles: int
 
 
-def _set(
+def _run_set(
     link: Link, firmware: Firmware, number: int, data: bytes, trace: BytesIO, request: RunRequest, what: str
 ) -> _Result:
-    """Sends a set's inputs, and runs it; rows are delivered and traces taken as the firmware asks."""
+    """Sends a set's inputs and runs it; sends rows, and appends to the trace, as the firmware asks."""
     link.ask("P", struct.pack("<I", number), "p", ANSWER_SECONDS)
     if not firmware.flags & _FLAG_ROWS:
-        for offset, part in _parts(data):
+        for offset, part in _split(data):
             link.ask("W", struct.pack("<I", offset) + part, "w", ANSWER_SECONDS)
     answer = link.ask("I", b"", "int", request.timeout)
     while answer.kind != "i":
@@ -159,47 +165,47 @@ def _set(
             answer = link.ask("A", b"", "int", request.timeout)
             continue
         row = int.from_bytes(answer.payload, "little") * firmware.row_bytes
-        for offset, part in _parts(data[row : row + firmware.row_bytes]):
+        for offset, part in _split(data[row : row + firmware.row_bytes]):
             is_last = offset + len(part) == firmware.row_bytes
-            wanted, seconds = ("int", request.timeout) if is_last else ("w", ANSWER_SECONDS)
-            answer = link.ask("W", struct.pack("<I", offset) + part, wanted, seconds)
+            kinds, seconds = ("int", request.timeout) if is_last else ("w", ANSWER_SECONDS)
+            answer = link.ask("W", struct.pack("<I", offset) + part, kinds, seconds)
     result = _Result(*_RESULT.unpack(answer.payload))
     if result.status:
-        raise ToolError(f"the network on {what}: invoke gave status {result.status}")
+        raise ToolError(f"the network on {what}: invoke returned status {result.status}")
     return result
 
 
-def _output(link: Link, size: int) -> bytes:
-    """The output of the set that ran last."""
+def _read_output(link: Link, size: int) -> bytes:
+    """Reads the output of the set that ran last, `size` bytes."""
     output = b""
     while len(output) < size:
-        wanted = struct.pack("<II", len(output), min(MOST_PAYLOAD, size - len(output)))
-        part = link.ask("O", wanted, "o", ANSWER_SECONDS).payload
+        part_request = struct.pack("<II", len(output), min(MOST_PAYLOAD, size - len(output)))
+        part = link.ask("O", part_request, "o", ANSWER_SECONDS).payload
         if not part:
-            raise ToolError(f"the board gave {len(output):,} of {size:,} bytes of output")
+            raise ToolError(f"the board sent {len(output):,} of {size:,} bytes of output")
         output += part
     return output
 
 
-def _parts(data: bytes) -> Iterator[tuple[int, bytes]]:
-    """Pieces that fit a frame behind an offset."""
+def _split(data: bytes) -> Iterator[tuple[int, bytes]]:
+    """Yields parts of the data that fit in a frame, each with its offset."""
     most = MOST_PAYLOAD - 4
     for offset in range(0, len(data), most):
         yield offset, data[offset : offset + most]
 
 
-def _cycles(link: Link, operators: int) -> dict[int, int]:
+def _read_cycles(link: Link, operators: int) -> dict[int, int]:
     cycles: list[int] = []
     while len(cycles) < operators:
         data = link.ask("C", struct.pack("<I", len(cycles)), "c", ANSWER_SECONDS).payload
         if len(data) < 8:
-            raise ToolError(f"the board told the cycles of {len(cycles)} of {operators} operators")
+            raise ToolError(f"the board sent the cycles of {len(cycles)} of {operators} operators")
         cycles += struct.unpack(f"<{len(data) // 8}Q", data)
     return dict(enumerate(cycles))
 
 
 def identity(image: Path, read_only: Callable[[int], bool]) -> Identity:
-    """What a linked image is; `read_only`: whether an address lies in memory that programs only read."""
+    """Returns a firmware image's identity; `read_only`: whether an address lies in read-only memory."""
     from elftools.common.exceptions import ELFError
     from elftools.elf.elffile import ELFFile
 
@@ -211,39 +217,39 @@ def identity(image: Path, read_only: Callable[[int], bool]) -> Identity:
             segments = [s for s in elf.iter_segments() if s["p_type"] == "PT_LOAD" and s["p_filesz"]]
             stored = tuple((int(s["p_paddr"]), bytes(s.data())) for s in segments)
     except (OSError, ELFError) as error:
-        raise ToolError(f"cannot read the image: {error}", path=str(image)) from None
+        raise ToolError(f"cannot read the firmware image: {error}", path=str(image)) from None
     words = text.replace(b"\0", b" ").decode("ascii", "replace").split()
     if "plan" not in words or "wire" not in words:
-        what = "the image does not answer over a wire"
+        what = "the firmware image does not answer over a UART or RTT"
         raise ToolError(what, path=str(image), hint="build it with --wire serial (scons on=board does)")
     plan, layout = (words[words.index(name) + 1] for name in ("plan", "layout"))
-    return Identity(plan, layout, tuple(one for one in stored if read_only(one[0])))
+    return Identity(plan, layout, tuple(segment for segment in stored if read_only(segment[0])))
 
 
 def rtt_block(image: Path) -> int:
-    """The address of RTT's control block in an image; ToolError where there is none."""
+    """Returns the address of RTT's control block in a firmware image; raises ToolError without one."""
     from elftools.elf.elffile import ELFFile
 
     with image.open("rb") as file:
         table: Any = ELFFile(file).get_section_by_name(".symtab")
-        found = table.get_symbol_by_name(_RTT_SYMBOL) if table is not None else None
-        if not found:
-            raise ToolError("the image has no RTT", path=str(image), hint="build it with --wire rtt")
-        return int(found[0]["st_value"])
+        symbols = table.get_symbol_by_name(_RTT_SYMBOL) if table is not None else None
+        if not symbols:
+            raise ToolError("the firmware image has no RTT", path=str(image), hint="build it with --wire rtt")
+        return int(symbols[0]["st_value"])
 
 
 def reason(state: int) -> str:
-    """Why the firmware counts no cycles (see cycles.h); "" where it does."""
-    return _COUNTERS.get(state, f"the firmware gave reason {state}")
+    """Why the firmware counts no cycles (see cycles.h); "" where it counts them."""
+    return _COUNTERS.get(state, f"the firmware's reason is {state}")
 
 
 def settled(result: RunResult, board: Board, reality: Reality, core_hz: int) -> RunResult:
-    """A run's result with its reality, and without cycles where the core's were not counted.
+    """Returns a run's result with its reality, and without cycles where the core's were not counted.
 
-    ToolError where the core has another clock than it should.
+    Raises ToolError where the core's clock differs from the board's file.
     """
     no_cycles = result.no_cycles
-    if reality.level is not Level.BOARD:  # a counter that runs there counts the host's time
+    if reality.level is not Level.BOARD:  # there a cycle counter counts the host's time
         no_cycles = no_cycles or NO_CYCLES
     elif board.clock_hz and core_hz and core_hz != board.clock_hz:
         clocks = f"runs at {core_hz:,} Hz, and its file says {board.clock_hz:,}"

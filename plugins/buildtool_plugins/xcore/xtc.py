@@ -1,8 +1,8 @@
 """XMOS's XTC tools: a network's project for them, the flash container of its weights, and its compilation.
 
-The project is a small application around the network, with what builds it by CMake. It is compiled where the
-tools are in PATH. It was never run with the real tools. Its command lines are those of XMOS's application
-note, and a file that does not begin as an .xe file does is refused.
+The project is a small application around the network, built by CMake. It is compiled where the tools are in
+PATH. It has never been built with the real tools: its commands follow XMOS's application note, and a result
+that does not begin as an .xe file does is refused.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from buildtool.target.hardware import MemoryKind
 from buildtool.target.plugin import Exported, VendorBuild
 
 ROOT = Path(__file__).resolve().parent / "xtc"
-APP = "app.xe"  # what the project builds, in its folder build/
+APP = "app.xe"  # the project's program, in its folder build/
 
-# What builds, flashes and runs a project by hand, in its folder.
+# The commands that build, flash and run a project by hand, in its folder.
 LINES = (
     'cmake -G "Unix Makefiles" -B build',
     "xmake -C build",
@@ -31,12 +31,12 @@ LINES = (
     "xrun --xscope build/app.xe",
 )
 COMPILER = "xcc"
-BUILD = ("xmake", "cmake")  # besides; the first comes with the compiler
+BUILD = ("xmake", "cmake")  # the first comes with the compiler
 TOOLS = (COMPILER, *BUILD)
-HINT = "source XMOS's SetEnv, which puts the XTC tools in PATH, or take them out of it"
+HINT = "source XMOS's SetEnv, which puts the XTC tools in PATH, or remove them from PATH"
 MAGIC = b"XMOS"  # how an .xe file begins
 TIMEOUT = 600.0  # seconds for one of the tools
-_SHOWN = 2000  # characters of a tool's complaint
+_SHOWN = 2000  # characters of a tool's output that an error shows
 _ROWS = """
 /* ---- the image, row by row --------------------------------------------------------------- */
 
@@ -52,14 +52,14 @@ _INPUT = "    memset(@net@_input({0}), 0, @NET@_INPUT{0}_BYTES);\n"
 
 
 def folder(net: str) -> str:
-    """Where the project lies, beside the network's files."""
+    """The project's folder, beside the network's files."""
     return f"{net}_xtc"
 
 
 def project(exported: Exported) -> dict[str, bytes]:
-    """The project's files, and the weights in the vendor's flash container.
+    """Returns the project's files, and the weights in the vendor's flash container.
 
-    Nothing for weights that are not loaded, or not from flash, which the application's loader reads.
+    Returns nothing where weights are not loaded from flash: the application's loader reads only flash.
     """
     net, board = exported.net, exported.board
     header = exported.files[f"{net}.h"].decode()
@@ -74,7 +74,7 @@ def project(exported: Exported) -> dict[str, bytes]:
         "includes": " ".join(f"${{FILES}}/kernels/{path}" for path in exported.includes),
         "defines": " ".join(exported.board.core.defines),
     }
-    words |= {"net": net, "NET": net.upper()}  # last: they stand in the others
+    words |= {"net": net, "NET": net.upper()}  # last: the other texts contain them
     files = {}
     for path in sorted(ROOT.iterdir()):
         text = path.read_text()
@@ -87,17 +87,17 @@ def project(exported: Exported) -> dict[str, bytes]:
 
 # ---- the flash container ------------------------------------------------------------------------
 #
-# Networks and their weights, as the vendor's flash reader takes them:
+# Networks and their weights, in the format of the vendor's flash reader:
 #
 #     offset      bytes
-#     0           32: a pattern by which the reader adjusts its sampling
-#     32          1, 2 and their complements: the version
-#     36 + 16 i   of network i: four offsets from the container's start: its model (the length before it),
-#                 its parameters, its operators, what is executed in place
-#     then        of each network: the model's length, model, parameters, operators, what is executed in place
+#     0           32 bytes: a pattern by which the reader adjusts its sampling
+#     32          4 bytes: the version, 1, 2 and their complements
+#     36 + 16 i   four offsets of network i from the container's start: its model's length, its parameters,
+#                 its operators, its code to execute in place
+#     then        for each network: the model's length, model, parameters, operators, code to execute in place
 #
-# Numbers have 32 bits, the lowest byte first; nothing is padded, and there is no checksum. In the file the
-# two halves of each byte are exchanged: so it lies in a flash that is read four bits at a time.
+# Numbers have 32 bits, little-endian. There is no padding and no checksum. In the file the two halves of each
+# byte are exchanged, because the flash is read four bits at a time.
 
 PATTERN = bytes.fromhex("ff000f0f0f0f0f0fff00ff00ff00ff0031f7ce0831f7ce089c639c639c639c63")
 VERSION = bytes((1, 2, 0xFE, 0xFD))
@@ -108,7 +108,7 @@ _SWAPPED = bytes((byte & 15) << 4 | byte >> 4 for byte in range(256))
 
 @dataclass(frozen=True)
 class Entry:
-    """A network in the container; the vendor's model is a file for its interpreter, which may be empty."""
+    """A network in the container. `model` is a file for the vendor's interpreter, and may be empty."""
 
     params: bytes
     model: bytes = b""
@@ -117,7 +117,7 @@ class Entry:
 
 
 def pack(entries: Sequence[Entry]) -> bytes:
-    """The container's file; ToolError where it would be larger than its offsets can say."""
+    """Returns the container's file; raises ToolError where it would not fit in 32-bit offsets."""
     head, body = bytearray(PATTERN + VERSION), bytearray()
     start = HEAD + _OFFSETS.size * len(entries)
     for entry in entries:
@@ -126,7 +126,7 @@ def pack(entries: Sequence[Entry]) -> bytes:
         operators = params + len(entry.params)
         xip = operators + len(entry.operators)
         if xip + len(entry.xip) >= 1 << 32:
-            raise ToolError("a flash container has less than 4 GB")
+            raise ToolError("a flash container must be smaller than 4 GB")
         head += _OFFSETS.pack(model, params, operators, xip)
         body += _LENGTH.pack(len(entry.model)) + entry.model + entry.params + entry.operators + entry.xip
     return bytes(head + body).translate(_SWAPPED)
@@ -141,16 +141,16 @@ def is_there() -> bool:
 
 
 def by_hand(net: str) -> ToolError:
-    """The error of a request for the kit: what to run in its place, line by line."""
+    """Returns the error for a request to run on the kit; its hints are the commands to run instead."""
     lines = ("buildtool build MODEL --board xcore --out DIR", f"cd DIR/{folder(net)}", *LINES)
     return ToolError(
-        "XMOS's XTC tools make the chip's program, flash it and run it; nothing here does that",
+        "XMOS's XTC tools make the chip's program, flash it and run it; buildtool cannot",
         hint=[Hint(line.format(net=net)) for line in lines],
     )
 
 
 def commands() -> list[list[str]]:
-    """What compiles a project, in its folder; raises ToolError where one of the programs is missing."""
+    """Returns the commands that compile a project, in its folder; raises ToolError if a tool is missing."""
     for name in TOOLS:
         if shutil.which(name) is None:
             hint = "apt-get install cmake" if name == "cmake" else HINT
@@ -159,7 +159,7 @@ def commands() -> list[list[str]]:
 
 
 def compile_project(net: str, place: Path, tell: Callable[[str], None]) -> VendorBuild | None:
-    """The .xe of the project below `place`; None without XTC or project. ToolError with what a tool said."""
+    """Makes the .xe of the project in `place`; None without XTC or project. ToolError with a tool's text."""
     where = place / folder(net)
     if not is_there() or not where.is_dir():
         return None
@@ -167,8 +167,8 @@ def compile_project(net: str, place: Path, tell: Callable[[str], None]) -> Vendo
     for line in lines:
         tell(f"{line[0]} in {where.name}, with XMOS's XTC tools")
         _run(line, where)
-    made = where / "build" / APP
-    data = made.read_bytes() if made.is_file() else b""
+    program = where / "build" / APP
+    data = program.read_bytes() if program.is_file() else b""
     if not data.startswith(MAGIC):
         what = f"a {APP} that is not a program for the chip" if data else f"no {APP}"
         raise ToolError(f"xmake ended without an error and made {what}", hint=HINT)
@@ -177,13 +177,15 @@ def compile_project(net: str, place: Path, tell: Callable[[str], None]) -> Vendo
 
 def _run(line: Sequence[str], where: Path) -> None:
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             line, cwd=where, capture_output=True, text=True, errors="replace", timeout=TIMEOUT, check=False
         )
     except subprocess.TimeoutExpired:
         raise ToolError(f"{line[0]} was still running after {TIMEOUT:g} s and was ended") from None
     except OSError as error:
         raise ToolError(f"{line[0]} cannot be started: {error.strerror}", hint=HINT) from None
-    if done.returncode:
-        said = (done.stderr + done.stdout).strip()[-_SHOWN:]
-        raise ToolError(f"'{' '.join(line)}' failed with exit status {done.returncode}:\n{said}", hint=HINT)
+    if process.returncode:
+        output = (process.stderr + process.stdout).strip()[-_SHOWN:]
+        raise ToolError(
+            f"'{' '.join(line)}' failed with exit status {process.returncode}:\n{output}", hint=HINT
+        )

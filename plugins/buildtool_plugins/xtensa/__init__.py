@@ -15,33 +15,33 @@ from buildtool_plugins.baremetal.plugin import BaremetalPlugin, Tools, gcc
 VARIABLE = "BUILDTOOL_GCC"
 APT_GCC = "apt-get install gcc-xtensa-lx106"
 ESPRESSIF = (
-    "no package of Debian's has it: install ESP-IDF's tools (install.sh, or the xtensa-esp-elf archive of"
+    "Debian has no package of it: install ESP-IDF's tools (install.sh, or the xtensa-esp-elf archive of"
     " github.com/espressif/crosstool-NG), so that it is in PATH; planning and `emit` need no compiler"
 )
 
 
 class XtensaPlugin(BaremetalPlugin):
-    """See buildtool.target.plugin.TargetPlugin. A board's compiler is called after its core."""
+    """See buildtool.target.plugin.TargetPlugin. A compiler's name contains the core's."""
 
     name = "xtensa"
     root = Path(__file__).resolve().parent
     toolchains = ("gcc",)
-    cflags = ("-fno-jump-tables",)  # jumps to computed addresses are calls alone: the stack can be told
+    cflags = ("-fno-jump-tables",)  # only calls jump to computed addresses, so that the stack can be computed
     startup = ("startup_vectors.S", "startup.c", "semihosting_call.c", "products.c", *ARITHMETIC)
     kernels = ("xtensa_lx106",)
     debuggers = ("xtensa-lx106-elf-gdb", "gdb-multiarch")
 
     def cross(self, board: Board) -> str:
-        """What the names of the tools for the board's core begin with: "xtensa-lx106-elf-"."""
+        """The prefix of the tools for the board's core, such as "xtensa-lx106-elf-"."""
         return f"xtensa-{board.core.name}-elf-"
 
     def tools(self, name: str, board: Board) -> Tools:
         """The gcc for the board's core."""
         program = f"{self.cross(board)}gcc"
         hint = APT_GCC if board.core.name == "lx106" else ESPRESSIF
-        chosen = Path(os.environ.get(VARIABLE, ""))
+        override = Path(os.environ.get(VARIABLE, ""))
         # The variable may be meant for Arm's boards.
-        return gcc(program, hint, VARIABLE if chosen.name.startswith("xtensa-") else "")
+        return gcc(program, hint, VARIABLE if override.name.startswith("xtensa-") else "")
 
 
 plugin = XtensaPlugin()

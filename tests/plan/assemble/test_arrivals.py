@@ -243,9 +243,9 @@ def test_weights_in_another_memory_of_the_board_come_at_its_bandwidth():
 
 def test_a_memory_that_cannot_hold_the_weights_is_refused():
     request = {"kind": "plan", "model": "ds_cnn", "board": "xcore", "options": {}}
-    with pytest.raises(UsageError, match="memory 'ram' cannot hold them"):
+    with pytest.raises(UsageError, match="memory 'ram' cannot hold the weights"):
         handle(request | {"weights_in": "ram"}, SESSION)
-    with pytest.raises(UsageError, match="is none of board 'xcore'") as error:
+    with pytest.raises(UsageError, match="does not exist on board 'xcore'") as error:
         handle(request | {"weights_in": "lpddr"}, SESSION)
     assert "tile1" in str(error.value.hint)
     with pytest.raises(PlanError, match="memory 'tile1' of xcore has 458,752"):
