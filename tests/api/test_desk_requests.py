@@ -67,7 +67,7 @@ def test_a_board_may_bring_its_own_driver_and_clock(tmp_path):
     with pytest.raises(TargetError, match=r"uart.driver: there is no '.*mine.c'"):
         handle(asked)
     (tmp_path / "mine.c").touch()
-    flags = handle(request)["tools"]["cflags"]
+    flags = handle(asked)["tools"]["cflags"]
     assert {"-DWIRE_BAUD=9600u", "-DA=1", "-DCHIP_START", "-DCHIP_CLOCK_HZ=100000000u"} <= set(flags)
     for wrong, words in (
         ("[uart]\nbaud = 0", "uart.baud"),
