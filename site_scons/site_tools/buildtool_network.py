@@ -232,7 +232,7 @@ def neural_network(env, model, directory=None, name=None, plan="", **planning):
         nodes = _objects(_own(env), "kernels", env["BOARD_WORK"].Dir("kernels"))
         names = [source["object"] for source in _group(answer, "kernels")["sources"]]
         for node in nodes:
-            env.Ignore(node.dir, node)  # a target that is a folder does not mean the kernels that no network calls
+            env.Ignore(node.dir, node)  # a folder as target leaves out kernels that no network calls
         env["BOARD_KERNELS"] = dict(zip(names, nodes, strict=True))
     own["NETWORK_KERNELS"] = env["BOARD_KERNELS"]
     library = _archive(own, directory.File(files["library"]), objects, emitted[files["kernels"]])
