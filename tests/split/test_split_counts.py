@@ -143,7 +143,7 @@ def test_a_grouped_convolution_falls_into_whole_groups():
 
 
 def test_a_network_that_cannot_be_split_says_which_layer_is_why():
-    with pytest.raises(UnsupportedError, match="no convolution that splitting could divide"):
+    with pytest.raises(UnsupportedError, match="no convolution that can be split"):
         find_in([Step("x", "InputLayer", (), (8,)), Step("d", "Dense", ("x",), (4,))])
     steps = grouped(1)
     why = "it normalises all channels"

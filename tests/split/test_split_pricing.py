@@ -137,7 +137,7 @@ def test_table_2_counts_against_the_original():
         ("vgg16 --data d -b cortex-m4 --max-drop -1", "is not a number of points from 0 to 100"),
         ("vgg16 --data d -b cortex-m4 --width 1e9", "a multiple of the published channels up to 16"),
         ("vgg16 --data d -b cortex-m4 --first none", "is not one of slice, full, both"),
-        ("out/split.keras --data d -b cortex-m4 -o out", "the network lies where a result will be written"),
+        ("out/split.keras --data d -b cortex-m4 -o out", "a result would overwrite the network's file"),
     ],
 )
 def test_wrong_words_are_refused_before_anything_is_loaded(words, said, capsys):

@@ -381,12 +381,12 @@ def refused(keras):
     return {
         "the model has 2 inputs": keras.Model([two.image, keras.Input((3,), name="other")], two.conv(8)),
         "twice: the layer is used in two places": shared_layer(keras, Chain(keras)),
-        "turned: it has its channels first": turned.model(),
+        "turned: its channels come first": turned.model(),
         r"input \(None, None, 3\) is not fixed": sequential(keras, keras.Input((None, None, 3))),
         "has no input shape": sequential(keras),
         "norm: .* LayerNormalization are not split": classifier(norm, "LayerNormalization", name="norm"),
         "layer soft: .* softmax reads all channels": classifier(soft, activation="softmax", name="soft"),
-        "the layers' graph of a Mine": type("Mine", (keras.Model,), {})(),
+        "Mine .* has no graph of its layers": type("Mine", (keras.Model,), {})(),
     }
 
 

@@ -129,7 +129,7 @@ X, Y = np.zeros((4, 2, 2, 3), np.uint8), np.array([0, 1, 0, 1])
         ({"x": X, "y": Y, "classes": np.array(["one"])}, "a label is 1, but there are 1 names"),
         ({"x": X[:0], "y": Y[:0]}, "there is no image"),
         ({"x": X.reshape(4, 12), "y": Y}, "the images have the shape (4, 12)"),
-        ({"x_train": X, "y_train": Y, "x_test": X[:, :1], "y_test": Y}, "images to train with are (2, 2, 3)"),
+        ({"x_train": X, "y_train": Y, "x_test": X[:, :1], "y_test": Y}, "training images are (2, 2, 3)"),
     ],
 )
 def test_arrays_that_are_no_data_set_are_refused(tmp_path, arrays, text):
@@ -160,10 +160,13 @@ def test_other_files_are_refused(tmp_path):
 @pytest.mark.parametrize(
     ("change", "text"),
     [
-        ({"train/dog/9.png": png(1)[:40]}, "train/dog/9.png: error: the file is not an image, or is damaged"),
+        (
+            {"train/dog/9.png": png(1)[:40]},
+            "train/dog/9.png: error: the file is not an image, or it is damaged",
+        ),
         ({"train/dog/9.png": png(1, (5, 5))}, "train/dog/9.png: error: the image is 5 x 5"),
         ({"train/dog/9.txt": b"notes"}, "train/dog/9.txt: error: the file is not an image"),
-        ({"lost.png": png(1)}, "lost.png: error: the image lies in no folder of a class"),
+        ({"lost.png": png(1)}, "lost.png: error: the image is not in the folder of a class"),
         ({"test/cow/0.png": png(1)}, "the class 'cow' has no image to train with"),
         ({"train/cow/0.png": png(1)}, "the class 'cow' has no image to test with"),
     ],
