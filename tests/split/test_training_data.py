@@ -122,7 +122,7 @@ X, Y = np.zeros((4, 2, 2, 3), np.uint8), np.array([0, 1, 0, 1])
     [
         ({"x": X, "labels": Y}, "the file has the arrays: x, labels"),
         ({"x": X / 255, "y": Y}, "the images are float64"),
-        ({"x": X, "y": Y, "classes": np.array(["a", None])}, "it holds objects in the place of numbers"),
+        ({"x": X, "y": Y, "classes": np.array(["a", None])}, "it contains objects instead of numbers"),
         ({"x": X, "y": Y[:3]}, "4 images have labels of shape (3,)"),
         ({"x": X, "y": Y - 1}, "the label -1 is below 0"),
         ({"x": X, "y": Y * 2}, "class 1 ('1') has no image to train with"),
@@ -149,7 +149,7 @@ def test_other_files_are_refused(tmp_path):
     for name, text in {
         "nothing": "no such file or folder",
         "text.csv": "the file is not a data set",
-        "data.npz": r"no \.npz file, or a damaged one",
+        "data.npz": r"not a \.npz file, or it is damaged",
         "empty": "there is no image",
         "cut.tar.xz": "the archive cannot be read",
     }.items():
