@@ -188,7 +188,7 @@ def _choose_within_budget(prepared: Prepared) -> Choice:
             best = _that_fits(prepared)
         except PlanError as error:
             if work.ended:
-                error.text += " (the budget for placing plans ended first: a smaller plan may exist)"
+                error.text += " (the budget for placing plans ended first: this is not proven least)"
             raise
         return replace(best, ended=work.ended)
 

@@ -55,11 +55,11 @@ def points(
     placing = _Placing(allowed, below, ram if filled else None, smallest)
     placed: list[Point] = []
     for graph in prepared.graphs[len(prepared.unsliced) :]:  # their plans usually beat the others
-        placed += _of_one_order(prepared.of(graph), placing)
+        placed += _place_one_order(prepared.of(graph), placing)
     known = tuple(placed)
     for graph in (*prepared.unsliced, *prepared.viewed):
-        placed += _of_one_order(prepared.of(graph), placing, known)
-    placed += _with_second_passes(prepared, placing, placed)
+        placed += _place_one_order(prepared.of(graph), placing, known)
+    placed += _place_second_passes(prepared, placing, placed)
     allowed_points = [p for p in placed if allowed.allow(p.plan)]
     if not allowed_points and prepared.options.max_cost is not None:
         allowed_points = [p for graph in prepared.every_graph for p in _cheapest(prepared.of(graph), allowed)]
@@ -102,8 +102,8 @@ class _Placing:
         """Whether no further point is placed: one is enough once the work budget has ended."""
         return not math.isinf(self.least) and not work.goes_on()
 
-    def placed(self, bare: Plan, alone: Prepared, live: int | None = None) -> Iterator[Point]:
-        """A plan with its constants, unless it cannot be the smallest. Takes at most half of the work left."""
+    def place(self, bare: Plan, alone: Prepared, live: int | None = None) -> Iterator[Point]:
+        """A plan with its constants, unless it cannot be the smallest. Takes at most half of the work."""
         if self.smallest and least_arena(bare, alone) > self.least:
             return
         with alone.session.work.share(0.5):
@@ -119,7 +119,7 @@ def _point_with_constants(plan: Plan, bare: Plan, alone: Prepared, live: int | N
     return point_of(plan, alone.graph, alone)
 
 
-def _of_one_order(alone: Prepared, placing: _Placing, known: Sequence[Point] = ()) -> list[Point]:
+def _place_one_order(alone: Prepared, placing: _Placing, known: Sequence[Point] = ()) -> list[Point]:
     """The placed points of one order: the plan of whole operators, and the points of the search's front.
 
     A point is not placed if its calls and loads alone cost as much as the limit, or if a `known` plan beats
@@ -133,15 +133,15 @@ def _of_one_order(alone: Prepared, placing: _Placing, known: Sequence[Point] = (
     if whole is not None and streams and placing.smallest:  # does a point of the search's front need less?
         front = search_front(alone).points
         late = bool(front) and least_arena(whole, alone) > front[0].live_bytes
-    first = [] if whole is None or late else list(placing.placed(whole, alone))
-    streamed = list(_points_by_rows(alone, placing, known)) if streams else []
+    first = [] if whole is None or late else list(placing.place(whole, alone))
+    streamed = list(_place_streamed(alone, placing, known)) if streams else []
     if whole is not None and late:
-        first += placing.placed(whole, alone)
+        first += placing.place(whole, alone)
     return first + streamed
 
 
-def _points_by_rows(alone: Prepared, placing: _Placing, known: Sequence[Point]) -> Iterator[Point]:
-    """The points of the search's front, see `_of_one_order`."""
+def _place_streamed(alone: Prepared, placing: _Placing, known: Sequence[Point]) -> Iterator[Point]:
+    """The points of the search's front, see `_place_one_order`."""
     from buildtool.plan.search.paths import Search
 
     session, front = alone.session, search_front(alone)
@@ -150,7 +150,8 @@ def _points_by_rows(alone: Prepared, placing: _Placing, known: Sequence[Point]) 
     if not math.isinf(placing.below):
         constants = least_loading_cost(alone.graph, alone.target)
         indices = front.cheaper(math.inf, Search(front.space.cost_tables), lambda: placing.below - constants)
-    quick = _at_once(front, alone, placing, known) if placing.smallest and loads(alone.target.board) else []
+    is_quick = placing.smallest and loads(alone.target.board)
+    quick = _place_at_once(front, alone, placing, known) if is_quick else []
     for index in indices:
         if _is_beaten(front.points[index], known):
             continue
@@ -158,20 +159,20 @@ def _points_by_rows(alone: Prepared, placing: _Placing, known: Sequence[Point]) 
             yield from quick
             return
         session.tell(f"placing plan {index + 1} of {len(front.points)}")
-        batch = list(placing.placed(front.plan(index), alone, front.points[index].live_bytes))
+        batch = list(placing.place(front.plan(index), alone, front.points[index].live_bytes))
         yield from batch
         if any(load.by_turns for one in batch for load in one.plan.loads) and session.work.goes_on():
             # Constants on dead rows need less than the search counts: the leanest forms may pay.
-            yield from placing.placed(front.lean(front.points[index].way), alone)
+            yield from placing.place(front.lean(front.points[index].way), alone)
     if alone.options.max_cost is not None:
         # Plans with little memory that cost less than the points although they repeat more work.
         from buildtool.plan.choose.least import smallest
 
         for plan in smallest(front, replace(alone.limits(None), objective=Objective.RAM)):
-            yield from placing.placed(plan, alone)
+            yield from placing.place(plan, alone)
 
 
-def _at_once(front: Front, alone: Prepared, placing: _Placing, known: Sequence[Point]) -> list[Point]:
+def _place_at_once(front: Front, alone: Prepared, placing: _Placing, known: Sequence[Point]) -> list[Point]:
     """Points with their constants where a first attempt places them, within most of the remaining work.
 
     They show which points may be the smallest. They are the result if the budget ends before those are
@@ -197,7 +198,7 @@ def _is_beaten(point: SearchPoint, known: Iterable[Point]) -> bool:
     return any(one.plan.arena_bytes <= point.live_bytes and one.plan.macs <= point.work for one in known)
 
 
-def _with_second_passes(prepared: Prepared, placing: _Placing, known: Sequence[Point]) -> Iterator[Point]:
+def _place_second_passes(prepared: Prepared, placing: _Placing, known: Sequence[Point]) -> Iterator[Point]:
     """The points of the networks with second passes, by memory, without those that a known point beats."""
     fronts = [search_front(prepared.of(graph)) for graph in prepared.twice]
     order = sorted(
@@ -218,7 +219,7 @@ def _with_second_passes(prepared: Prepared, placing: _Placing, known: Sequence[P
 
 
 def _cheapest(alone: Prepared, allowed: Limits) -> Iterator[Point]:
-    """The plan with the least cost of one order, if it keeps the limits; all other plans may cost too much."""
+    """The plan with the least cost of one order, if it keeps the limits: others may cost too much."""
     from buildtool.plan.choose.least import plan_within
 
     if alone.options.strategy != Strategy.BEST or tensors_written_in_place(alone.graph):

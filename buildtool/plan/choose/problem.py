@@ -310,7 +310,7 @@ def graphs_with_views(alone: Prepared) -> tuple[Graph, ...]:
 
 
 def with_fewer_views(alone: Prepared, viewed: Graph, plan: Plan) -> Graph | None:
-    """The network with fewer views than `viewed`, whose `plan` needs too much memory; None if that is useless.
+    """The network with fewer views than `viewed`, whose `plan` needs too much memory; None if that fails.
 
     A concatenation is copied if its output already waits for parts when most bytes are live.
     """
