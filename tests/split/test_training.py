@@ -124,7 +124,7 @@ def test_another_network_file_is_refused(keras, tmp_path):
     with pytest.raises(UsageError, match="there is no such file"):
         backend.load(tmp_path / "model.keras")
     (tmp_path / "model.keras").write_bytes(b"\x89HDF\r\n")
-    with pytest.raises(ModelError, match=r"this is no \.keras file") as caught:
+    with pytest.raises(ModelError, match=r"this is not a \.keras file") as caught:
         backend.load(tmp_path / "model.keras")
     assert str(tmp_path / "model.keras") in str(caught.value)
     with zipfile.ZipFile(tmp_path / "model.keras", "w") as other:
