@@ -1,4 +1,4 @@
-"""What a structure takes of a board: verdicts against goals, tables, and what the command refuses."""
+"""What a structure needs on a board: missed goals, tables, and refusals of the command."""
 
 import json
 from dataclasses import replace
@@ -41,11 +41,11 @@ IMAGE = "flash: the weight image with code takes"
         (PRICE, Goals(ram=999), "RAM: the smallest arena takes 1,000 bytes, there are 999"),
         (PRICE, Goals(flash=4999), "flash: the weight image takes 5,000 bytes, there are 4,999"),
         (PRICE, Goals(ram=1999, max_ms=8.9), "time: 9.0 ms at least, 8.9 are allowed"),
-        (PRICE, Goals(max_ms=5.9), "time: 6.0 ms at least, 5.9 are allowed"),  # no room for 3 ms
+        (PRICE, Goals(max_ms=5.9), "time: 6.0 ms at least, 5.9 are allowed"),  # 3 ms need more RAM
     ],
 )
 def test_a_verdict_says_what_is_exceeded_and_by_how_much(price, goals, why):
-    """The goal for flash counts weights and code of a plan that meets the others."""
+    """The goal for flash counts weights and code of a plan that meets the other goals."""
     assert price.missed(goals) == why
 
 
@@ -69,7 +69,7 @@ def test_a_goal_in_milliseconds_is_refused_where_costs_are_no_time():
 def test_the_cost_is_that_of_the_best_plan_with_room():
     assert PRICE.best(Goals()) == FRONT[1]
     assert PRICE.best(Goals(ram=1500)) == FRONT[0]
-    assert PRICE.best(Goals(ram=10)) == FRONT[0]  # nothing fits: the least memory
+    assert PRICE.best(Goals(ram=10)) == FRONT[0]  # nothing fits, so the plan with the least memory
 
 
 def test_a_price_survives_its_record():
@@ -117,7 +117,7 @@ def test_table_2_counts_against_the_original():
     assert [row["MACs"] for row in by_title] == [1.0, 0.25]
     assert by_title[0]["streamed"] == 1000
     assert by_title[1]["streamed"] is None
-    assert by_title[0]["flash"] is None  # no code is counted
+    assert by_title[0]["flash"] is None  # code is not counted
     coded = splitting.side_by_side([(*rows[0][:3], CODED)], it.original, {}, Goals(flash=7500))
     assert dict(zip(coded.columns, coded.rows[0], strict=True))["flash"] == 7000
     assert by_title[1]["drop"] == pytest.approx(0.3)
