@@ -336,10 +336,10 @@ def by_block(result: Found, factors: Sequence[int]) -> Table:
             rows.append((block.name, block.channels, None, *(None for _ in factors), 1))
             continue
         cells: dict[int, Cell] = {}
-        for tried in step.tried:
-            if tried.candidate is None:
-                notes.append(f"{block.name}, K = {tried.factor}: not trained, {tried.why}")
-            cells[tried.factor] = 100 * tried.candidate.accuracy if tried.candidate else "-"
+        for attempt in step.tried:
+            if attempt.candidate is None:
+                notes.append(f"{block.name}, K = {attempt.factor}: not trained, {attempt.why}")
+            cells[attempt.factor] = 100 * attempt.candidate.accuracy if attempt.candidate else "-"
         accuracies = [cells.get(factor) for factor in factors]
         rows.append((block.name, block.channels, 100 * step.baseline.accuracy, *accuracies, step.kept))
     return Table("Accuracy in % by block and splitting factor K", columns, tuple(rows), tuple(notes))

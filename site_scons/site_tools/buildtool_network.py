@@ -211,13 +211,13 @@ def neural_network(env, model, directory=None, name=None, plan="", **planning):
     if source and not source.exists() and not source.has_builder():
         what = "cannot read the model: there is no such file, and no target builds it"
         raise _mistake(UsageError(what, path=model))
-    asked = {**env["BOARD_REQUEST"], "model": source.path if source else model}
-    asked |= {"name": name} if name else {}
-    answer = _describe(env, asked)
+    query = {**env["BOARD_REQUEST"], "model": source.path if source else model}
+    query |= {"name": name} if name else {}
+    answer = _describe(env, query)
     files = _network(answer)
     own = _own(env, BOARD_ANSWER=answer)
     directory = _folder(env, directory) if directory else _folder(env, env["BOARD_WORK"], files["net"])
-    request = {key: value for key, value in asked.items() if key not in _COMPILED}
+    request = {key: value for key, value in query.items() if key not in _COMPILED}
     locked = env.fs.File(plan) if plan else None
     if locked and not locked.exists() and not locked.has_builder():
         what = "cannot read the plan: there is no such file, and no target builds it"
@@ -233,8 +233,8 @@ def neural_network(env, model, directory=None, name=None, plan="", **planning):
     reserve = functools.partial(_reserving, own, directory, emitted, objects, kernels)
     group = _group(answer, "network")
     include = [_node(own, answer, place, env.fs.Dir, emitted) for place in group["includes"]]
-    slots = {key: asked[key] for key in ("model", "board", "cmsis_nn") if key in asked}
-    return Network(answer, directory, slots, library, include, emitted, reserve, asked)
+    slots = {key: query[key] for key in ("model", "board", "cmsis_nn") if key in query}
+    return Network(answer, directory, slots, library, include, emitted, reserve, query)
 
 
 def place_weights(env, target, program, networks):
@@ -548,8 +548,8 @@ def _model_file(env, model):
     return env.fs.File(f"./{model}" if model.startswith("#") and Path(model).exists() else model)
 
 
-def _emit(env, directory, request, read):
-    """The emitted sources as targets, by name. `read`: the files that the request names."""
+def _emit(env, directory, request, inputs):
+    """The emitted sources as targets, by name. `inputs`: the files that the request names."""
     answer: answers.DescribeAnswer = env["BOARD_ANSWER"]
     files = _network(answer)
     # The request and the code that answers it are sources: if either changes, the network is emitted again.
@@ -560,7 +560,7 @@ def _emit(env, directory, request, read):
         env.NamedValue(f"the request {shown.encode('ascii', 'backslashreplace').decode()}", text),
         env.Value(f"the code of buildtool, of digest {answer['digest']}"),
     ]
-    sources += read
+    sources += inputs
     sources += [_node(env, answer, place, env.fs.File) for place in answer["depends"]]
     targets = env.Command(
         [directory.File(name) for name in files["emitted"]],

@@ -143,8 +143,8 @@ def put(answer: BundleAnswer, out: Path) -> tuple[list[str], list[str]]:
                     hint="write to an empty folder",
                 )
         changed = write_changed(files, out)
-        gone = listed - _files_of(networks)
-        return changed, [name for name in sorted(gone) if _remove(out, name)]
+        unused = listed - _files_of(networks)
+        return changed, [name for name in sorted(unused) if _remove(out, name)]
 
 
 # ---- the folder's networks ---------------------------------------------------------------------------
@@ -155,9 +155,9 @@ def _read_networks(out: Path) -> dict[str, BundledNetwork]:
     path = out / LISTING
     again = "write to another folder, or remove this one and write its networks again"
     try:
-        read: Any = json.loads(path.read_bytes())
-        networks = read["networks"]
-        schema = read["schema"]
+        listing: Any = json.loads(path.read_bytes())
+        networks = listing["networks"]
+        schema = listing["schema"]
     except (FileNotFoundError, NotADirectoryError):
         return {}
     except OSError as error:

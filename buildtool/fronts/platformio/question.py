@@ -58,10 +58,10 @@ def main() -> int:
     return 0
 
 
-def answered(given: Given, sections: Mapping[str, Given]) -> dict[str, Any]:
+def answered(settings: Given, sections: Mapping[str, Given]) -> dict[str, Any]:
     """What to compile, and the words of the commands that emit."""
-    sections_given = [{**given, "name": name, **section} for name, section in sections.items()]
-    networks = [_check_options(network) for network in sections_given or [dict(given)]]
+    merged = [{**settings, "name": name, **section} for name, section in sections.items()]
+    networks = [_check_options(network) for network in merged or [dict(settings)]]
     boards = {tuple(network.get(name) for name in _OF_DESCRIBE if name != "name") for network in networks}
     if len(boards) > 1:
         text = "all networks of an environment must be for the same board"

@@ -56,9 +56,9 @@ def points(
     placed: list[Point] = []
     for graph in prepared.graphs[len(prepared.unsliced) :]:  # their plans usually beat the others
         placed += _place_one_order(prepared.of(graph), placing)
-    known = tuple(placed)
+    earlier = tuple(placed)
     for graph in (*prepared.unsliced, *prepared.viewed):
-        placed += _place_one_order(prepared.of(graph), placing, known)
+        placed += _place_one_order(prepared.of(graph), placing, earlier)
     placed += _place_second_passes(prepared, placing, placed)
     allowed_points = [p for p in placed if allowed.allow(p.plan)]
     if not allowed_points and prepared.options.max_cost is not None:
@@ -119,10 +119,10 @@ def _point_with_constants(plan: Plan, bare: Plan, alone: Prepared, live: int | N
     return point_of(plan, alone.graph, alone)
 
 
-def _place_one_order(alone: Prepared, placing: _Placing, known: Sequence[Point] = ()) -> list[Point]:
+def _place_one_order(alone: Prepared, placing: _Placing, earlier: Sequence[Point] = ()) -> list[Point]:
     """The placed points of one order: the plan of whole operators, and the points of the search's front.
 
-    A point is not placed if its calls and loads alone cost as much as the limit, or if a `known` plan beats
+    A point is not placed if its calls and loads alone cost as much as the limit, or if a `earlier` plan beats
     it. Whole operators come last if only the smallest plan matters and a point may be smaller.
     """
     streams = alone.options.strategy == Strategy.BEST and not tensors_written_in_place(alone.graph)
@@ -134,13 +134,13 @@ def _place_one_order(alone: Prepared, placing: _Placing, known: Sequence[Point] 
         front = search_front(alone).points
         late = bool(front) and least_arena(whole, alone) > front[0].live_bytes
     first = [] if whole is None or late else list(placing.place(whole, alone))
-    streamed = list(_place_streamed(alone, placing, known)) if streams else []
+    streamed = list(_place_streamed(alone, placing, earlier)) if streams else []
     if whole is not None and late:
         first += placing.place(whole, alone)
     return first + streamed
 
 
-def _place_streamed(alone: Prepared, placing: _Placing, known: Sequence[Point]) -> Iterator[Point]:
+def _place_streamed(alone: Prepared, placing: _Placing, earlier: Sequence[Point]) -> Iterator[Point]:
     """The points of the search's front, see `_place_one_order`."""
     from buildtool.plan.search.paths import Search
 
@@ -151,9 +151,9 @@ def _place_streamed(alone: Prepared, placing: _Placing, known: Sequence[Point]) 
         constants = least_loading_cost(alone.graph, alone.target)
         indices = front.cheaper(math.inf, Search(front.space.cost_tables), lambda: placing.below - constants)
     is_quick = placing.smallest and loads(alone.target.board)
-    quick = _place_at_once(front, alone, placing, known) if is_quick else []
+    quick = _place_at_once(front, alone, placing, earlier) if is_quick else []
     for index in indices:
-        if _is_beaten(front.points[index], known):
+        if _is_beaten(front.points[index], earlier):
             continue
         if placing.leaves_out(session.work):
             yield from quick
@@ -172,7 +172,7 @@ def _place_streamed(alone: Prepared, placing: _Placing, known: Sequence[Point]) 
             yield from placing.place(plan, alone)
 
 
-def _place_at_once(front: Front, alone: Prepared, placing: _Placing, known: Sequence[Point]) -> list[Point]:
+def _place_at_once(front: Front, alone: Prepared, placing: _Placing, earlier: Sequence[Point]) -> list[Point]:
     """Points with their constants where a first attempt places them, within most of the remaining work.
 
     They show which points may be the smallest. They are the result if the budget ends before those are
@@ -183,7 +183,7 @@ def _place_at_once(front: Front, alone: Prepared, placing: _Placing, known: Sequ
         for index, point in enumerate(front.points):
             if work.left <= 0:
                 break
-            if _is_beaten(point, known):
+            if _is_beaten(point, earlier):
                 continue
             bare = front.plan(index)
             if least_arena(bare, alone) <= placing.least:
@@ -193,12 +193,12 @@ def _place_at_once(front: Front, alone: Prepared, placing: _Placing, known: Sequ
     return results
 
 
-def _is_beaten(point: SearchPoint, known: Iterable[Point]) -> bool:
+def _is_beaten(point: SearchPoint, earlier: Iterable[Point]) -> bool:
     """Whether a known plan needs at most the live bytes of a point and does at most its work."""
-    return any(one.plan.arena_bytes <= point.live_bytes and one.plan.macs <= point.work for one in known)
+    return any(one.plan.arena_bytes <= point.live_bytes and one.plan.macs <= point.work for one in earlier)
 
 
-def _place_second_passes(prepared: Prepared, placing: _Placing, known: Sequence[Point]) -> Iterator[Point]:
+def _place_second_passes(prepared: Prepared, placing: _Placing, earlier: Sequence[Point]) -> Iterator[Point]:
     """The points of the networks with second passes, by memory, without those that a known point beats."""
     fronts = [search_front(prepared.of(graph)) for graph in prepared.twice]
     order = sorted(
@@ -206,7 +206,7 @@ def _place_second_passes(prepared: Prepared, placing: _Placing, known: Sequence[
         for number, front in enumerate(fronts)
         for index, point in enumerate(front.points)
     )
-    placed = list(known)
+    placed = list(earlier)
     for live, _, number, index in order:
         front = fronts[number]
         if _is_beaten(front.points[index], placed) or not prepared.session.work.goes_on():

@@ -129,7 +129,7 @@ def _unpack(data: bytes, prepared: Prepared) -> Choice:
     """The choice in `data`, with its plan checked. Raises an exception for other data."""
     from buildtool.plan.codec import from_bytes
 
-    index, factor, ended, plan_bytes, taken = msgpack.unpackb(data)
+    index, factor, ended, plan_bytes, needs = msgpack.unpackb(data)
     if type(index) is not int or index < 0:
         raise ValueError("no such order of operators")
     is_factor = isinstance(factor, float) and factor >= 1.0
@@ -139,7 +139,7 @@ def _unpack(data: bytes, prepared: Prepared) -> Choice:
     check_plan(plan, prepared.graph_for(index, plan), prepared)
     if prepared.ram is not None and plan.arena_bytes > prepared.ram:
         raise ValueError("a plan over the limit")
-    firmware = tuple(Taken(str(memory), str(what), int(size)) for memory, what, size in taken)
+    firmware = tuple(Taken(str(memory), str(what), int(size)) for memory, what, size in needs)
     if not holds(prepared.target.with_firmware(firmware).board, plan):
         raise ValueError("a plan that does not fit")
     return Choice(index, plan, factor, firmware, ended)

@@ -146,14 +146,14 @@ def cheapest(front: Front, limits: Limits, search: Search | None = None) -> list
     return plans
 
 
-def cheaper_points(front: Front, limits: Limits, known: Sequence[Plan], search: Search) -> list[Plan]:
-    """Plans of the front's points within the limits that may cost less than the plans in `known`.
+def cheaper_points(front: Front, limits: Limits, earlier: Sequence[Plan], search: Search) -> list[Plan]:
+    """Plans of the front's points within the limits that may cost less than the plans in `earlier`.
 
     So the chosen plan is never more expensive than a point of its size. The list is empty if all points that
     may keep the limit have at most as many live bytes, and the best plan costs no more than the first result
     of `search`, the least cost within the memory. Then no point can win.
     """
-    best = limits.best(known)
+    best = limits.best(earlier)
     inside = [p.live_bytes for i, p in enumerate(front.points) if front.may_fit(i, limits.ram)]
     if max(inside, default=0) <= limits.ram and (
         search.first is None
@@ -175,7 +175,7 @@ def cheaper_points(front: Front, limits: Limits, known: Sequence[Plan], search: 
         plans.append(front.within(index, limits.ram))
         if not limits.allow(plans[-1]):
             plans.append(front.plan(index))  # the front's own plan, in the smallest arena that was found
-        best = limits.best([*plans, *known])
+        best = limits.best([*plans, *earlier])
     return plans
 
 

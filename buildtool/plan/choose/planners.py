@@ -132,11 +132,11 @@ def _every_plan(alone: Prepared, plans: Callable[..., tuple[Plan, ...]]) -> tupl
     return session.remember(options.strategy, key, lambda: plans(graph, target, *modes, session))
 
 
-def _first_kept(tried: Sequence[Plan], limits: Limits) -> Plan | None:
+def _first_kept(plans: Sequence[Plan], limits: Limits) -> Plan | None:
     """Returns the plan of least work within the limits, or of the smallest arena without a memory limit."""
     least_work = not math.isinf(limits.ram)
     return min(
-        filter(limits.allow, tried),
+        filter(limits.allow, plans),
         key=lambda p: (p.macs, p.arena_bytes) if least_work else (p.arena_bytes, p.macs),
         default=None,
     )
@@ -217,10 +217,10 @@ def _least_with_loads(alone: Prepared) -> Plan:
 def _smaller_with_loads(alone: Prepared, plans: Sequence[Plan]) -> list[Plan]:
     """Smaller plans than those in `plans`, if a limit on cost leaves no smaller point of the front."""
     smaller: list[Plan] = []
-    while alone.options.max_cost is not None and (known := [*plans, *smaller]):
+    while alone.options.max_cost is not None and (every := [*plans, *smaller]):
         if not alone.session.work.goes_on():
             break
-        below = min(plan.arena_bytes for plan in known) - 1
+        below = min(plan.arena_bytes for plan in every) - 1
         options = replace(alone.options, ram=below, objective=Objective.COST)
         plan = _cheap_with_loads(replace(alone, options=options, bounded=False))
         if plan is None:

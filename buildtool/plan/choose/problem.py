@@ -297,10 +297,10 @@ def graphs_with_views(alone: Prepared) -> tuple[Graph, ...]:
         return ()
     kernels = select_all(alone.target, graph)
     slices = possible_views(graph, kernels)
-    cut = with_views(graph, slices)
-    if streams and len(cut.consumers().get(cut.inputs[0], ())) > 1:
+    sliced = with_views(graph, slices)
+    if streams and len(sliced.consumers().get(sliced.inputs[0], ())) > 1:
         # a streamed input image keeps one reader, since each row arrives once
-        slices = tuple(position for position in slices if cut.ops[position].inputs[0] != cut.inputs[0])
+        slices = tuple(position for position in slices if sliced.ops[position].inputs[0] != sliced.inputs[0])
     choices = [slices]
     writable = possible_views(graph, kernels, joined=True)
     joined = tuple(one for one in writable if graph.ops[one].kind is OpKind.CONCATENATION)

@@ -146,22 +146,22 @@ class Blocks:
         by_rows = self.e.by_rows
         return tuple(min(self._firsts(last)) if by_rows[last] else last for last in range(self.e.count))
 
-    def work_of(self, block: Block, made: int) -> int:
-        """Multiply-accumulates of a block that computes `made` rows."""
-        if made == self.e.heights[block.last]:
+    def work_of(self, block: Block, rows: int) -> int:
+        """Multiply-accumulates of a block that computes `rows` rows."""
+        if rows == self.e.heights[block.last]:
             return block.work
         if block.section is not None:
-            return self._section_work(block.section, made)
-        return self._works(block.last, block.step, made)[block.last - block.first]
+            return self._section_work(block.section, rows)
+        return self._works(block.last, block.step, rows)[block.last - block.first]
 
     @remembered
-    def _works(self, last: int, step: int, made: int) -> list[int]:
-        """By the number of elements before `last`: the chain's multiply-accumulates for `made` rows.
+    def _works(self, last: int, step: int, rows: int) -> list[int]:
+        """By the number of elements before `last`: the chain's multiply-accumulates for `rows` rows.
 
         Steps are clipped at the borders. A global pooling outputs nothing until the end. Columns that the
         next element skips are not computed.
         """
-        ranges, columns = in_steps(made, step), self.e.widths[last]
+        ranges, columns = in_steps(rows, step), self.e.widths[last]
         work, works = 0, list[int]()
         for e in range(last, self.lowest[last] - 1, -1):
             if not self.e.accumulates[e]:
@@ -173,9 +173,9 @@ class Blocks:
                 columns = max(0, min(self.e.widths[e - 1], horizontal.high(columns)))
         return works
 
-    def _section_work(self, section: Section, made: int) -> int:
+    def _section_work(self, section: Section, height: int) -> int:
         elements = range(section.first, section.last + 1)
-        made_by = zip(elements, section.lanes.wanted(made), strict=False)
+        made_by = zip(elements, section.lanes.wanted(height), strict=False)
         return sum(self._work(e, rows * self.e.widths[e]) for e, rows in made_by)
 
     def _work(self, element: int, pixels: int) -> int:
@@ -257,20 +257,20 @@ class Blocks:
 
     # ---- costs -----------------------------------------------------------------------------------
 
-    def block_cost(self, block: Block, group: Group, made: int | None = None) -> float:
-        """The estimated cost of all steps of a block that computes `made` rows (None: all)."""
-        made = self.e.heights[block.last] if made is None else made
+    def block_cost(self, block: Block, group: Group, rows: int | None = None) -> float:
+        """The estimated cost of all steps of a block that computes `rows` rows (None: all)."""
+        rows = self.e.heights[block.last] if rows is None else rows
         if block.section is not None:
-            return self._section_cost(block.last, made)
-        return self._chain_cost(block.first, block.last, block.step, group.hand_off, made)
+            return self._section_cost(block.last, rows)
+        return self._chain_cost(block.first, block.last, block.step, group.hand_off, rows)
 
     @remembered
-    def _section_cost(self, last: int, made: int) -> float:
+    def _section_cost(self, last: int, rows: int) -> float:
         section = self.sections[last]
         assert section is not None
-        calls = branch_calls(section.lanes, self.e.widths[section.first : last + 1], made)
+        calls = branch_calls(section.lanes, self.e.widths[section.first : last + 1], rows)
         cost = sum(self.e.model.operator(position, own, True) for position, own in calls)
-        return cost + self.e.delivery(section.first, section.lanes.wanted(made)[-1])
+        return cost + self.e.delivery(section.first, section.lanes.wanted(rows)[-1])
 
     @remembered
     def _chain_cost(self, first: int, last: int, step: int, hand_off: int, made: int) -> float:

@@ -70,14 +70,14 @@ class Boundaries:
     def least_wanted(self) -> tuple[int, ...]:
         """Cut -> the fewest rows of the tensor before it that later elements of any region need."""
         e = self.e
-        wanted = [0, *e.heights]
+        needed = [0, *e.heights]
         for cut in range(e.count - 1, 0, -1):
             if e.feeds[cut - 1]:
-                wanted[cut] = min(wanted[cut], max(0, e.axes_of[cut][0].high(wanted[cut + 1])))
+                needed[cut] = min(needed[cut], max(0, e.axes_of[cut][0].high(needed[cut + 1])))
                 for section in filter(None, self.blocks.sections):
                     if section.first == cut:
-                        wanted[cut] = min(wanted[cut], section.lanes.wanted(wanted[section.last + 1])[-1])
-        return tuple(wanted)
+                        needed[cut] = min(needed[cut], section.lanes.wanted(needed[section.last + 1])[-1])
+        return tuple(needed)
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
@@ -201,14 +201,32 @@ class Boundaries:
     def element_rows(self) -> Numbers:
         """A row for each element."""
         e, rows = self.e, list[tuple[int, ...]]()
-        for k, (read, made, source) in enumerate(zip(e.main, e.makes, self.sources, strict=True)):
-            axis, fed, output = e.axes_of[k][0], e.graph.tensors[read], e.graph.tensors[made]
+        for k, (source_tensor, output_tensor, source) in enumerate(
+            zip(e.main, e.makes, self.sources, strict=True)
+        ):
+            axis, fed, output = (
+                e.axes_of[k][0],
+                e.graph.tensors[source_tensor],
+                e.graph.tensors[output_tensor],
+            )
             rows.append(
                 (
                     *(e.heights[k], source.rows, axis.kernel, axis.stride, axis.pad),
-                    *(output.nhwc[1], output.row_bytes, made, fed.row_bytes, read in e.read_whole[k]),
+                    *(
+                        output.nhwc[1],
+                        output.row_bytes,
+                        output_tensor,
+                        fed.row_bytes,
+                        source_tensor in e.read_whole[k],
+                    ),
                     *(source.tensor, source.row, source.last, source.size, source.streamed),
-                    *(e.feeds[k], e.last_read[made], self.sizes[k], self.wholes[k], e.accumulates[k]),
+                    *(
+                        e.feeds[k],
+                        e.last_read[output_tensor],
+                        self.sizes[k],
+                        self.wholes[k],
+                        e.accumulates[k],
+                    ),
                 )
             )
         return table(rows, 20)
@@ -238,9 +256,9 @@ class Boundaries:
         for section in filter(None, self.blocks.sections):
             progress = section_progress(section, self.sources[section.first].rows)
             heights = range(section.lanes.lanes[-1].height + 1)  # of the output
-            wanted = [section.lanes.wanted(height)[-1] for height in heights]  # of the input
+            needed = [section.lanes.wanted(height)[-1] for height in heights]  # of the input
             begins.append([])
-            for numbers in (wanted, *progress, section.read_from, section.read_after):
+            for numbers in (needed, *progress, section.read_from, section.read_after):
                 begins[-1].append(len(rows))
                 rows += numbers
         return table(begins, 5), np.array([*rows, 0], np.int64)

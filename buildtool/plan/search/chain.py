@@ -108,7 +108,7 @@ class Elements:
     @cached_property
     def last_read(self) -> Mapping[int, int]:
         """Root -> the last element that needs it; for outputs, one past the last element."""
-        last = {t: max(self.readers.get(t, (made,))) for t, made in self.made_at.items()}
+        last = {t: max(self.readers.get(t, (producer,))) for t, producer in self.made_at.items()}
         lasting = self.outputs | (
             frozenset(self.graph.inputs) if self.image == Image.RESIDENT else frozenset()
         )
@@ -118,8 +118,8 @@ class Elements:
     def live(self) -> tuple[frozenset[int], ...]:
         """Cut -> the roots that must lie whole there; cut c is before element c."""
         tensors: list[set[int]] = [set() for _ in range(self.count + 1)]
-        for t, made in self.made_at.items():
-            for cut in range(made + 1, self.last_read[t] + 1):
+        for t, producer in self.made_at.items():
+            for cut in range(producer + 1, self.last_read[t] + 1):
                 tensors[cut].add(t)
         return tuple(map(frozenset, tensors))
 
@@ -176,7 +176,7 @@ class Elements:
     def feeds(self) -> tuple[bool, ...]:
         """Element -> whether its output goes straight into the next element, row by row."""
         elements = zip(self.by_rows, self.accumulates, self.makes, (*self.rows_read[1:], ()), strict=True)
-        return tuple(rows and not sums and made in after for rows, sums, made, after in elements)
+        return tuple(rows and not sums and output in after for rows, sums, output, after in elements)
 
     @cached_property
     def accumulates(self) -> tuple[bool, ...]:

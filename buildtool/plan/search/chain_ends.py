@@ -108,12 +108,12 @@ class ChainEnds:
     # ---- the cost of calls ---------------------------------------------------------------------------
 
     @remembered
-    def costs(self, last: int, step: int, pixels: int, made: int) -> list[float]:
+    def costs(self, last: int, step: int, pixels: int, height: int) -> list[float]:
         """By the number of elements before the last one: the chain's cost without deliveries.
 
         The first element reads whole rows, the others read windows.
         """
-        rows, columns = self._row_parts(last, step, made), self._column_parts(last, pixels)
+        rows, columns = self._row_parts(last, step, height), self._column_parts(last, pixels)
         costs, after = list[float](), 0.0
         for i, (own, (first, later)) in enumerate(zip(rows, columns, strict=True)):
             position = self._e.positions[last - i]
@@ -123,9 +123,9 @@ class ChainEnds:
         return costs
 
     @remembered
-    def _row_parts(self, last: int, step: int, made: int) -> list[int]:
+    def _row_parts(self, last: int, step: int, height: int) -> list[int]:
         """For a chain's elements, from the last to the first: the rows of their calls (see CostModel)."""
-        ranges, parts = in_steps(made, step), list[int]()
+        ranges, parts = in_steps(height, step), list[int]()
         for e in range(last, self._lowest[last] - 1, -1):
             parts.append(self._e.model.parts(self._e.positions[e], 0, ranges.without_empty()))
             if e:
@@ -140,17 +140,17 @@ class ChainEnds:
         """
         width = self._e.widths[last]
         ends = np.arange(-self._ahead(last, pixels) * pixels, width, pixels or width) + (pixels or width)
-        ends, parts, kept, each = np.minimum(ends, width), list[tuple[int, int]](), 0, pixels
+        ends, parts, ring, each = np.minimum(ends, width), list[tuple[int, int]](), 0, pixels
         for e in range(last, self._lowest[last] - 1, -1):
             ranges, axis = column_gains(ends).without_empty(), self._e.axes_of[e][1]
             position = self._e.positions[e]
-            first = later = self._e.model.parts(position, 1, ranges, Rings(0, kept))
+            first = later = self._e.model.parts(position, 1, ranges, Rings(0, ring))
             if e:
                 each *= axis.stride
                 before = min(self._e.widths[e - 1], each + axis.kernel - axis.stride) if pixels else 0
                 if before:
-                    later = self._e.model.parts(position, 1, ranges, Rings(before, kept))
-                kept = before
+                    later = self._e.model.parts(position, 1, ranges, Rings(before, ring))
+                ring = before
                 ends = np.minimum(self._e.widths[e - 1], axis.highs(ends))
             parts.append((first, later))
         return parts

@@ -73,12 +73,12 @@ def _first_element(e: Elements, last: int) -> int | None:
         return None
     outside, whole = set(e.rows_read[last]), set(e.read_whole[last])
     for first in range(last - 1, max(-1, last - MOST_ELEMENTS), -1):
-        made, op = e.makes[first], e.ops[first]
-        if not e.by_rows[first] or accumulates(e.graph, op) or made in e.outputs:
+        output, op = e.makes[first], e.ops[first]
+        if not e.by_rows[first] or accumulates(e.graph, op) or output in e.outputs:
             return None
-        if made not in outside or made in whole or max(e.readers[made]) > last:
+        if output not in outside or output in whole or max(e.readers[output]) > last:
             return None  # it feeds something else
-        outside.remove(made)
+        outside.remove(output)
         outside.update(e.rows_read[first])
         whole.update(e.read_whole[first])
         if outside == {e.main[first]}:
@@ -109,10 +109,10 @@ def _lowest_reads(
     """Computes `Section.read_after` and `Section.read_from`."""
     height, low = lanes.lanes[-1].height, NEVER
     after, starting = [NEVER] * (height + 1), [NEVER] * height
-    for made, joins, row in reversed(reads):
-        after[made] = low = min(low, row)
+    for count, joins, row in reversed(reads):
+        after[count] = low = min(low, row)
         if joins:
-            starting[made] = low
+            starting[count] = low
     after = [*accumulate(reversed(after), min)][::-1]
     return tuple(after), tuple(map(min, starting, after[1:]))
 
@@ -123,13 +123,13 @@ def section_progress(section: Section, tall: int) -> tuple[list[int], list[int]]
     A ring is filled some rows at a time. While rows from x on arrive, it must hold all rows from the lowest
     one that is still read. Rows that the section leaves out count as read.
     """
-    progress, made, low = Progress(section.lanes), list[int](), list[int]()
+    progress, rows, low = Progress(section.lanes), list[int](), list[int]()
     while progress.made[-1] < section.lanes.lanes[-1].height:
         at = progress.made[-1], progress.lowest(INPUT, tall)
-        more = max(0, progress.ask() - len(made))
-        made += [at[0]] * more
+        more = max(0, progress.ask() - len(rows))
+        rows += [at[0]] * more
         low += [at[1]] * more
         for _ in progress.advance():
             pass
-    rest = tall - len(made)
-    return made + [progress.made[-1]] * rest, low + [tall] * rest
+    rest = tall - len(rows)
+    return rows + [progress.made[-1]] * rest, low + [tall] * rest

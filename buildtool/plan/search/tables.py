@@ -66,11 +66,11 @@ class Tables:
     def extra(self, form: Form, wanted: int) -> int:
         """Returns a block's weight beyond its elements' own, if later elements need `wanted` of its rows."""
         block, blocks = form.block, self.blocks
-        made = min(self.e.heights[block.last], -(-wanted // block.step) * block.step)
+        rows = min(self.e.heights[block.last], -(-wanted // block.step) * block.step)
         weight = self.before[block.first] - self.before[block.last + 1]
         if self.per_cost:
-            weight += self.per_cost * round(blocks.block_cost(block, form.group, made) * COST_UNITS)
-        return weight + self.per_work * blocks.work_of(block, made) if self.per_work else weight
+            weight += self.per_cost * round(blocks.block_cost(block, form.group, rows) * COST_UNITS)
+        return weight + self.per_work * blocks.work_of(block, rows) if self.per_work else weight
 
     @cached_property
     def spare(self) -> int:
@@ -158,10 +158,10 @@ class Tables:
 
     def _row(self, form: Form) -> FormRow:
         block, axis = form.block, form.block.axis
-        height, wanted = self.e.heights[block.last], self.boundaries.least_wanted[block.last + 1]
+        height, needed = self.e.heights[block.last], self.boundaries.least_wanted[block.last + 1]
         extra = least = self.extra(form, height)
-        if wanted < height:
-            least = min(least, self.extra(form, wanted))
+        if needed < height:
+            least = min(least, self.extra(form, needed))
         return FormRow(
             *(block.last - block.first, block.step, form.group.hand_off, form.window, block.sums, block.work),
             *(extra, least, form.late, axis.kernel, axis.stride, axis.pad, int(block.section is not None)),
