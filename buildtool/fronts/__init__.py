@@ -1,1 +1,1 @@
-"""Fronts for build systems other than SCons, and for editors: each writes down the answer of describe."""
+"""Fronts for the command line, for build systems other than SCons, and for editors."""

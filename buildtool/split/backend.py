@@ -1,7 +1,7 @@
-"""Keras, chosen before its import and repeatable to the bit on one machine; its networks as files.
+"""Imports Keras on a chosen backend, with bit-exact repetition on one machine, and reads and writes networks.
 
 A .keras file is written whole or not at all, with the same bytes for the same network. TensorFlow's converter
-makes an int8 .tflite file of it, whose bytes depend on the network and the calibration images alone.
+makes an int8 .tflite file from it, whose bytes depend on the network and the calibration images alone.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ EXTRA = "pip install keras tensorflow-cpu pillow h5py"
 Images = npt.NDArray[np.float32]
 _NO_MEMORY = ("RESOURCE_EXHAUSTED", "out of memory", "OOM when allocating")
 _SAVE = "save it with Keras 3: model.save('network.keras')"
-_TIME = (1980, 1, 1, 0, 0, 0)  # the earliest that a .zip file can say
+_TIME = (1980, 1, 1, 0, 0, 0)  # the earliest time that a .zip file can store
 
 
 def prepare() -> Any:
     """Keras on the backend in KERAS_BACKEND, or TensorFlow, with deterministic operators.
 
-    It is called before anything else imports Keras. Raises ToolError where a package is not installed.
+    Call it before anything else imports Keras. Raises ToolError if a package is not installed.
     """
     name = os.environ.get("KERAS_BACKEND") or BACKENDS[0]
     if name not in BACKENDS:
@@ -63,7 +63,7 @@ def prepare() -> Any:
     if keras.backend.backend() == "tensorflow":
         import tensorflow as tf
 
-        tf.get_logger().setLevel("ERROR")  # else it warns of every new network
+        tf.get_logger().setLevel("ERROR")  # no warnings for every new network
         tf.config.experimental.enable_op_determinism()  # sums are in a fixed order
     elif keras.backend.backend() == "torch":
         import torch
@@ -74,7 +74,7 @@ def prepare() -> Any:
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether a backend's error says that memory is used up; each backend has an exception of its own."""
+    """Whether a backend's error means that memory is used up; each backend has its own exception."""
     return isinstance(error, MemoryError) or any(words in str(error) for words in _NO_MEMORY)
 
 
@@ -105,7 +105,7 @@ def pack_model(model: Any) -> bytes:
         path = Path(folder) / "network.keras"
         try:
             model.save(path, include_optimizer=False)
-        except OSError as error:  # of h5py, with its own words for what the system said
+        except OSError as error:  # from h5py, whose message differs from the system's
             text = f"the network cannot be written to a temporary file: {str(error).splitlines()[0]}"
             hint = "free space there, or name another folder for temporary files (TMPDIR)"
             raise MachineError(text, path=folder, hint=hint) from None
@@ -124,23 +124,20 @@ def pack_model(model: Any) -> bytes:
 
 
 def save(model: Any, path: Path) -> None:
-    """Writes a network to a .keras file; MachineError or UsageError where that fails."""
+    """Writes a network to a .keras file. Raises MachineError or UsageError if that fails."""
     outfiles.write({path.name: pack_model(model)}, path.parent)
 
 
 def load(path: Path) -> Any:
-    """The network of a .keras file, not compiled; ModelError for another file.
-
-    Code in the file (Lambda layers) is not run: such networks are refused.
-    """
+    """Loads a .keras file's network, not compiled. Raises ModelError for Lambda layers and other files."""
     keras = prepare()
     if not path.is_file():
         raise UsageError("there is no such file", path=str(path), option="network")
     if not zipfile.is_zipfile(path):
-        raise ModelError("this is no .keras file, or a damaged one", path=str(path), hint=_SAVE)
+        raise ModelError("this is not a .keras file, or it is damaged", path=str(path), hint=_SAVE)
     try:
         return keras.saving.load_model(path, compile=False, safe_mode=True)
-    except Exception as error:  # Keras raises a dozen kinds
+    except Exception as error:  # Keras raises many kinds of errors
         if is_out_of_memory(error):
             raise
         first = (str(error).strip().splitlines() or [type(error).__name__])[0]
@@ -158,7 +155,7 @@ def _dump_config(text: str | bytes) -> bytes:
 
 
 def _renumber(value: Any, numbers: dict[int, int]) -> Any:
-    """Plain values with shared objects counted from 1; Keras names them by their address in memory."""
+    """Numbers shared objects in plain values from 1; Keras names them by their address in memory."""
     if isinstance(value, list):
         return [_renumber(one, numbers) for one in value]
     if not isinstance(value, dict):
@@ -171,7 +168,7 @@ def _renumber(value: Any, numbers: dict[int, int]) -> Any:
 
 
 def _strip_optimiser(data: bytes) -> bytes:
-    """The weights' file without the optimiser's variables, which Keras writes even when told not to."""
+    """Removes the optimiser's variables from a weights' file; Keras writes them even when told not to."""
     import h5py
 
     stream = io.BytesIO()
@@ -186,19 +183,19 @@ def _strip_optimiser(data: bytes) -> bytes:
 # ---- .tflite files ---------------------------------------------------------------------------------
 
 
-_OPERATORS = 10  # place of the field in the vtable of a subgraph: 4 + 2 * 3
+_OPERATORS = 10  # offset of the field in the vtable of a subgraph: 4 + 2 * 3
 
 
 def random_images(model: Any) -> Images:
-    """Two images of random pixels from 0 to 1 for a model: for files of which only the shape counts."""
+    """Two images of random pixels from 0 to 1, to convert models whose weights do not matter."""
     shape = [1 if n is None else int(n) for n in model.inputs[0].shape[1:]]
     return np.random.default_rng(0).random((2, *shape), dtype=np.float32)
 
 
 def int8_model(model: Any, images: Images) -> bytes:
-    """An int8 .tflite file of the model, calibrated on images [N, height, width, channels].
+    """Converts a model to an int8 .tflite file, calibrated on images [N, height, width, channels].
 
-    Raises ToolError where TensorFlow is not there, or cannot convert the model.
+    Raises ToolError if TensorFlow is not installed, or cannot convert the model.
     """
     import keras
 
@@ -214,13 +211,13 @@ def int8_model(model: Any, images: Images) -> bytes:
             converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS_INT8]
             converter.inference_input_type = converter.inference_output_type = tf.int8
             return in_order(bytes(converter.convert()))
-        except Exception as error:  # of a dozen kinds, with pages of text
+        except Exception as error:  # many kinds, with pages of text
             first = str(error).strip().partition("\n")[0]
             raise ToolError(f"TensorFlow's converter refuses the model: {first}") from error
 
 
 def _convert_in_child(model: Any, images: Images) -> bytes:
-    """The same in a child process, where Keras runs on TensorFlow: the converter knows no other backend."""
+    """Converts in a child process where Keras runs on TensorFlow: the converter supports no other backend."""
     with scratch() as folder:
         root = Path(folder)
         save(model, root / "model.keras")
@@ -230,7 +227,7 @@ def _convert_in_child(model: Any, images: Images) -> bytes:
         process = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
         file = root / "model.tflite"
         if process.returncode or not file.is_file():
-            lines = process.stderr.strip().splitlines() or ["it said nothing"]
+            lines = process.stderr.strip().splitlines() or ["it printed no error"]
             hint = f"convert on a machine that has TensorFlow: {EXTRA}"
             raise ToolError(f"TensorFlow's converter failed: {lines[-1]}", hint=hint)
         return file.read_bytes()
@@ -238,9 +235,9 @@ def _convert_in_child(model: Any, images: Images) -> bytes:
 
 @contextlib.contextmanager
 def silence() -> Iterator[None]:
-    """Sends what TensorFlow and its C++ write to standard output and error to a file that goes away.
+    """Discards what TensorFlow and its C++ code write to standard output and standard error.
 
-    It also turns off TensorFlow's warnings on speed, for good.
+    It also turns off TensorFlow's warnings about speed for the rest of the process.
     """
 
     def flush() -> None:
@@ -267,12 +264,12 @@ def silence() -> Iterator[None]:
 
 
 def in_order(data: bytes) -> bytes:
-    """A .tflite file with every operator right before the first one that needs it: branch after branch.
+    """Moves every operator of a .tflite file right before the first one that needs it: branch after branch.
 
-    TensorFlow's converter orders independent operators by their names. A plan keeps to the file's order; with
-    the first convolution of every branch at the beginning, all their outputs are in memory at once. Only the
-    offsets in the vector of operators change. A file of several subgraphs, or with operators that no output
-    depends on, is left as it is.
+    TensorFlow's converter orders independent operators by their names. A plan follows the file's order: if
+    the first convolutions of all branches come first, all their outputs are in memory at once. Only the
+    offsets in the vector of operators change. A file with several subgraphs, or with operators that no output
+    depends on, stays as it is.
     """
     model = tflite.Model.GetRootAs(data, 0)
     if model.SubgraphsLength() != 1:
@@ -294,13 +291,13 @@ def in_order(data: bytes) -> bytes:
     tables = [slot + struct.unpack_from("<I", data, slot)[0] for slot in slots]
     ordered = bytearray(data)
     for slot, index in zip(slots, order, strict=True):
-        if tables[index] <= slot:  # a file that was written the other way round
+        if tables[index] <= slot:  # the offset is unsigned, but this file has its tables before the vector
             return data
         struct.pack_into("<I", ordered, slot, tables[index] - slot)
     return bytes(ordered)
 
 
-if __name__ == "__main__":  # of `_convert_in_child`
+if __name__ == "__main__":  # the child process of `_convert_in_child`
     folder_ = Path(sys.argv[1])
     file_ = int8_model(load(folder_ / "model.keras"), np.load(folder_ / "images.npy"))
     (folder_ / "model.tflite").write_bytes(file_)

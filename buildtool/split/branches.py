@@ -1,14 +1,14 @@
-"""The blocks of a network, and the steps of the network that a choice makes of it, on records.
+"""Finds the blocks of a network, and makes the steps of the split network, on records.
 
-A cut is a place that one tensor alone crosses. Between two cuts lies a segment: one layer of a chain, or a
-residual block. A block ends behind a pooling and before a segment with strides, and has a convolution at
-least. No block has the layers before the first convolution, which prepare the input, nor the head (what
-follows the global pooling or begins with Flatten, or the last convolution where only softmax or pooling
-follows it).
+A cut is a place that only one tensor crosses. Between two cuts lies a segment: one layer of a chain, or a
+residual block. A block ends after a pooling and before a segment with strides, and has at least one
+convolution. The layers before the first convolution, which prepare the input, belong to no block. Nor does
+the head: what follows the global pooling or begins with Flatten, or the last convolution where only softmax
+or pooling follows it.
 
-A region (a block, or all blocks where nothing fuses them) has layers that stay whole, computed once, and
-layers of which every branch has a part. The region's input is whole. A branch's convolution of it reads all
-of it, or, with "slice", the branch's share of its channels.
+A region is one block, or all blocks without fusion. It has layers that stay whole, computed once, and layers
+that are divided among the branches. The region's input is whole. A branch's convolution reads all of it or,
+with "slice", the branch's share of its channels.
 """
 
 from __future__ import annotations
@@ -44,16 +44,16 @@ ENDS = frozenset(("Flatten", "Dense"))  # a chain's first layer of this kind beg
 
 
 def find_blocks(model: keras.Model) -> tuple[Block, ...]:
-    """The blocks of a Keras 3 model (functional or Sequential) in order."""
+    """Finds the blocks of a Keras 3 model (functional or Sequential), in order."""
     return find_in(steps_of(model))
 
 
 def find_in(steps: Sequence[Step]) -> tuple[Block, ...]:
-    """The blocks of a network's records in order; UnsupportedError where no block can be split."""
+    """Finds the blocks of a network's records, in order. Raises UnsupportedError if none can be split."""
     groups = _cut(_find_trunk(segments(steps)))
     if not groups:
-        text = "the network has no convolution that splitting could divide"
-        hint = "a network of convolutions, poolings and dense layers, such as vgg16"
+        text = "the network has no convolution that can be split"
+        hint = "choose a network of convolutions, poolings and dense layers, such as vgg16"
         raise UnsupportedError(text, hint=hint)
     whole = []
     for index, group in enumerate(groups):
@@ -70,14 +70,14 @@ def find_in(steps: Sequence[Step]) -> tuple[Block, ...]:
 
 
 def segments(steps: Sequence[Step]) -> list[Segment]:
-    """The steps between places that one tensor alone crosses, in order."""
+    """Divides the steps at the places that only one tensor crosses, in order."""
     last_use = {name: index for index, step in enumerate(steps) for name in step.inputs}
     complete: list[Segment] = []
     current: Segment = []
     open_until = -1
     for index, step in enumerate(steps):
         current.append(step)
-        # A tensor made before this step and read after it crosses this place as well.
+        # A tensor that was computed before this step and is read after it crosses this place as well.
         if open_until <= index:
             complete.append(current)
             current = []
@@ -94,7 +94,7 @@ def _convolves(parts: Iterable[Segment], kinds: Iterable[str] = CONVOLUTIONS) ->
 
 
 def _find_trunk(parts: list[Segment]) -> list[Segment]:
-    """The segments without those that prepare the input and without the head."""
+    """Returns the segments without those that prepare the input and without the head."""
     with_depthwise = CONVOLUTIONS | DEPTHWISE
     first = next((i for i, part in enumerate(parts) if _convolves([part], with_depthwise)), len(parts))
     while first and _is_single(parts[first - 1], PADDINGS):
@@ -112,7 +112,7 @@ def _find_trunk(parts: list[Segment]) -> list[Segment]:
 
 
 def _cut(trunk: list[Segment]) -> list[list[Segment]]:
-    """The trunk's segments by blocks, without those after the last block's end that have no convolution."""
+    """Groups the trunk's segments into blocks, without those after the last block: they do not convolve."""
     blocks: list[list[Segment]] = []
     current: list[Segment] = []
     for part in trunk:
@@ -130,10 +130,10 @@ def _cut(trunk: list[Segment]) -> list[list[Segment]]:
 
 
 def _count_kept(current: list[Segment], strided: Segment) -> int:
-    """How many segments the block before a strided segment keeps.
+    """Counts the segments that the block before a strided segment keeps.
 
-    Paddings belong to the convolution behind them. A depthwise convolution belongs to the convolution that
-    widens its input (an inverted residual), or the fusion would be as wide as that.
+    Paddings belong to the convolution after them. A depthwise convolution belongs to the convolution that
+    widens its input (an inverted residual); else the fusion would be as wide as its input.
     """
     keep = len(current)
     while _is_single(current[keep - 1], PADDINGS):
@@ -148,7 +148,7 @@ def _count_kept(current: list[Segment], strided: Segment) -> int:
 
 
 def _try_block(block: Block, blocks: Sequence[Block], steps: Sequence[Step]) -> Block:
-    """The block with its reason, where it cannot be split at all."""
+    """Returns the block; if it cannot be split at all, with the reason."""
     factors = [factor for factor in range(2, block.largest + 1) if block.allows(factor)]
     if not factors:
         mixing = [step for step in steps if step.is_mixing and step.name in block.layers]
@@ -169,13 +169,13 @@ def _try_block(block: Block, blocks: Sequence[Block], steps: Sequence[Step]) -> 
 
 
 def split_steps(steps: Sequence[Step], blocks: Sequence[Block], choice: Choice) -> tuple[Step, ...]:
-    """The steps of the split network, in an order in which they can run, one branch after the other.
+    """Returns the steps of the split network, in an order in which they can run, branch after branch.
 
-    Steps of `steps` that no split block has keep their records but for the names of their inputs.
+    Steps outside the split blocks keep their records, except for the names of their inputs.
     """
     if len(choice.factors) != len(blocks):
         text = f"{len(choice.factors)} splitting factors ({choice.text}) for {len(blocks)} blocks"
-        raise UsageError(text, hint="one factor a block; 1 leaves a block whole")
+        raise UsageError(text, hint="give one factor per block; 1 leaves a block whole")
     for block, factor in zip(blocks, choice.factors, strict=True):
         if block.allows(factor):
             continue
@@ -203,8 +203,8 @@ def split_steps(steps: Sequence[Step], blocks: Sequence[Block], choice: Choice) 
 class _Network:
     """The split network while it is built.
 
-    `original`: the steps of the original; `steps`: its own so far; `values`: for an original step, the step
-    that has all of its output.
+    `original`: the steps of the original. `steps`: its own steps so far. `values`: for an original step, the
+    step with its whole output.
     """
 
     def __init__(self, steps: Sequence[Step], choice: Choice) -> None:
@@ -213,7 +213,7 @@ class _Network:
         self.values: dict[str, str] = {}
         self._choice = choice
         self._waiting = list(steps)
-        self._raw: set[str] = set()  # steps without a convolution before them: they have the network's input
+        self._raw: set[str] = set()  # steps without a convolution before them: forms of the network's input
         for step in steps:
             if not step.is_mixing and self._raw.issuperset(step.inputs):
                 self._raw.add(step.name)
@@ -223,7 +223,7 @@ class _Network:
         return step
 
     def keep_until(self, name: str) -> None:
-        """Takes over original steps as they are, up to the one of this name ("": to the end)."""
+        """Copies original steps as they are, up to the one with this name ("": to the end)."""
         while self._waiting and self._waiting[0].name != name:
             self._keep(self._waiting.pop(0))
 
@@ -263,26 +263,26 @@ class _Network:
         self.values[last.name] = self._join(name, last, ends).name
 
     def is_sliced(self, name: str) -> bool:
-        """Whether a branch's convolution of a whole tensor reads its share of the channels only."""
+        """Whether a branch's convolution reads only its share of the channels of this whole tensor."""
         return self._choice.first == "slice" and name not in self._raw
 
-    def sliced(self, name: str, channels: Channels) -> Step:
-        """The step that takes one run of channels of an original step's whole output."""
+    def slice_channels(self, name: str, channels: Channels) -> Step:
+        """The step that slices these channels from an original step's whole output."""
         whole = self.values[name]
-        taken = f"{whole}_{channels[0]}_{channels[-1] + 1}"
+        part = f"{whole}_{channels[0]}_{channels[-1] + 1}"
         if channels[-1] - channels[0] + 1 != len(channels):
-            text = "a branch needs channels of it that do not lie side by side"
-            raise UnsupportedError(text, operator=name)
-        if taken not in self.steps:
+            raise UnsupportedError("a branch needs channels of it that are not adjacent", operator=name)
+        if part not in self.steps:
             shape = (*self.steps[whole].shape[:-1], len(channels))
-            self.add(Step(taken, "Slice", (whole,), shape, part=Part(name, None, channels)))
-        return self.steps[taken]
+            self.add(Step(part, "Slice", (whole,), shape, part=Part(name, None, channels)))
+        return self.steps[part]
 
     def _join(self, name: str, last: Step, ends: Sequence[Step]) -> Step:
-        """The concatenation of the branches' ends, and the fusion's 1x1 convolution.
+        """Adds the concatenation of the branches' ends, and the fusion's 1x1 convolution.
 
-        Each branch's end is joined to those before it as soon as it is there, so that a concatenation grows
-        over the one before it, beside one end. One of all would need memory for all ends and for itself.
+        Each branch's end is joined to those before it as soon as it is computed. So each concatenation can
+        take the place of the one before it, and only one end lies beside it. A single concatenation would
+        need memory for all ends and for itself.
         """
         joined = ends[0]
         for count, end in enumerate(ends[1:], 2):
@@ -300,7 +300,7 @@ class _Network:
 
 
 class _Branch:
-    """One branch of a region while it is built; `parts`: its parts of the original steps, by their names."""
+    """One branch of a region while it is built. `parts`: its parts of the original steps, by their names."""
 
     def __init__(self, network: _Network, factor: int, index: int) -> None:
         self._network, self._factor, self._index = network, factor, index
@@ -336,10 +336,10 @@ class _Branch:
             enough = self._network.original[source].channels >= self._factor
             if step.groups == 1 and not (enough and self._network.is_sliced(source)):
                 return None, writes, (self._network.values[source],)
-            part = self._network.sliced(source, self._share(source))
+            part = self._network.slice_channels(source, self._share(source))
         # The output channels of a grouped convolution's branch must read its own input channels.
         if step.groups > 1 and (step.groups % self._factor or part.writes != self._share(source)):
-            text = f"its {step.groups} groups do not fall into {self._factor} branches"
+            text = f"its {step.groups} groups cannot be divided among {self._factor} branches"
             raise UnsupportedError(text, operator=step.name)
         return part.writes, writes, (part.name,)
 
@@ -348,7 +348,7 @@ class _Branch:
         inputs: list[str] = []
         start = 0
         for name in step.inputs:
-            part = self.parts.get(name) or self._network.sliced(name, self._share(name))
+            part = self.parts.get(name) or self._network.slice_channels(name, self._share(name))
             writes += tuple(start + channel for channel in part.writes)
             inputs.append(part.name)
             start += self._network.original[name].channels
@@ -363,7 +363,7 @@ class _Branch:
             if part is None and self._network.original[name].channels == 1 < step.channels:
                 inputs.append(self._network.values[name])  # broadcast over the channels
                 continue
-            part = part or self._network.sliced(name, reads)
+            part = part or self._network.slice_channels(name, reads)
             if part.writes != reads:
                 raise UnsupportedError("its inputs have different channels in one branch", operator=step.name)
             inputs.append(part.name)

@@ -1,4 +1,4 @@
-"""Training data: labelled images of 8 bits, from folders, tar archives and .npz files."""
+"""Training data: labelled 8-bit images, from folders, tar archives and .npz files."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ _KEYS = "give it the arrays x_train, y_train, x_test and y_test, or x and y"
 
 @dataclass(frozen=True)
 class Data:
-    """Images, uint8 [N, height, width, channels], and their classes' numbers, int64 [N], in two parts.
+    """Images, uint8 [N, height, width, channels], and their class numbers, int64 [N], in two parts.
 
-    Nothing is chosen by the test part. `classes`: their names, in the order of numbers.
+    The test part decides nothing. `classes`: the classes' names, by number.
     """
 
     train_x: Pixels
@@ -53,7 +53,7 @@ class Data:
         return height, width, channels
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Images and labels by the names of their fields."""
+        """The images and labels, by field name."""
         return {name: getattr(self, name) for name in ("train_x", "train_y", "test_x", "test_y")}
 
     def digest(self) -> str:
@@ -67,12 +67,12 @@ class Data:
 def load(
     path: Path, *, seed: int = 0, size: tuple[int, int, int] | None = None, cache: Path | None = None
 ) -> Data:
-    """The data set at `path`: a folder or a tar archive with a folder for each class, or a .npz file.
+    """Loads the data set at `path`: a folder or tar archive with a folder for each class, or a .npz file.
 
-    Where it has no test part, a sixth of each class is taken for it, at random by `seed`. `size`: height,
-    width and channels that images are scaled to (they cover it, the rest is cut off); without it they all
-    have one size. `cache`: a folder for decoded images. Raises UsageError for data that cannot be used,
-    MachineError where it does not fit into memory.
+    If it has no test part, a sixth of each class becomes the test part, at random by `seed`. `size`: height,
+    width and channels to which images are scaled; what does not fit is cut off. Without it, all images must
+    have the same size. `cache`: a folder for decoded images. Raises UsageError for data that cannot be used,
+    MachineError if it does not fit into memory.
     """
     if not path.exists():
         raise _unusable("there is no such file or folder", path)
@@ -99,13 +99,13 @@ def load(
 
 
 def check(data: Data, inputs: Sequence[int | None], outputs: Sequence[int | None], path: str = "") -> None:
-    """UsageError where a network of these shapes, batch first, cannot be trained with the data."""
+    """Raises UsageError if a network of these shapes, batch first, cannot be trained with the data."""
     if len(inputs) != 4 or any(
         want is not None and want != have for want, have in zip(inputs[1:], data.shape, strict=True)
     ):
         need = " x ".join("any" if one is None else str(one) for one in inputs[1:])
         have = " x ".join(str(one) for one in data.shape)
-        hint = "images in files are brought to the network's size; arrays must have it"
+        hint = "image files are scaled to the network's size; arrays must have that size"
         raise _unusable(f"the images are {have}, the network takes {need}", path, hint)
     if len(outputs) != 2:
         text = f"the network's output has the shape {tuple(outputs)}; a value for each class is needed"
@@ -128,13 +128,13 @@ def _too_large(needed: int, path: Path) -> MachineError:
 
 
 def _split_parts(x: Pixels, y: Labels, seed: int) -> tuple[Labelled, Labelled]:
-    """Images for training and for the test, the same share of every class."""
+    """Divides images into a training part and a test part, with the same share of every class."""
     is_test = share_of_each(y, TEST_SHARE, np.random.default_rng(seed))
     return (x[~is_test], y[~is_test]), (x[is_test], y[is_test])
 
 
 def share_of_each(y: Labels, share: float, random: np.random.Generator) -> npt.NDArray[np.bool_]:
-    """Which images are in a random share of each class, of at least one image."""
+    """Returns a mask of the images in a random share of each class: at least one image of each."""
     is_chosen = np.zeros(len(y), bool)
     for label in np.unique(y):
         members = random.permutation(np.flatnonzero(y == label))
@@ -143,7 +143,7 @@ def share_of_each(y: Labels, share: float, random: np.random.Generator) -> npt.N
 
 
 def _make_data(train: Labelled, test: Labelled, classes: tuple[str, ...], path: Path) -> Data:
-    """The data set; UsageError where a class has no image, or a label has no class."""
+    """The data set. Raises UsageError if a class has no image, or a label has no class."""
     largest = int(max(train[1].max(initial=-1), test[1].max(initial=-1)))
     if largest >= len(classes):
         text = f"a label is {largest}, but there are {len(classes)} names of classes"
@@ -166,9 +166,9 @@ def _read_npz(path: Path, seed: int) -> Data:
             arrays = {name: archive[name] for name in archive.files}
     except MemoryError:
         raise _too_large(path.stat().st_size, path) from None
-    except Exception:  # a damaged archive makes zipfile, zlib and numpy raise a dozen kinds
-        text = "this is no .npz file, or a damaged one, or it holds objects in the place of numbers"
-        raise _unusable(text, path, "numpy.savez makes such a file") from None
+    except Exception:  # for a damaged archive zipfile, zlib and numpy raise many kinds of errors
+        text = "this is not a .npz file, or it is damaged, or it contains objects instead of numbers"
+        raise _unusable(text, path, "write the file with numpy.savez") from None
     classes = tuple(str(one) for one in arrays.pop("classes", np.array([], np.str_)))
     parts = {
         part: [arrays.get(f"{one}_{part}", arrays.get(f"{part}_{one}")) for one in "xy"]
@@ -181,14 +181,14 @@ def _read_npz(path: Path, seed: int) -> Data:
     else:
         raise _unusable(f"the file has the arrays: {', '.join(arrays) or 'none'}", path, _KEYS)
     if train[0].shape[1:] != test[0].shape[1:]:
-        text = f"images to train with are {train[0].shape[1:]}, those to test with {test[0].shape[1:]}"
+        text = f"training images are {train[0].shape[1:]}, test images are {test[0].shape[1:]}"
         raise _unusable(text, path)
     number = int(max(train[1].max(), test[1].max())) + 1
     return _make_data(train, test, classes or tuple(map(str, range(number))), path)
 
 
 def _check_arrays(x: Any, y: Any, path: Path) -> Labelled:
-    """Images and labels in the shapes of Data; UsageError for other arrays."""
+    """Returns images and labels in the shapes of Data. Raises UsageError for other arrays."""
     if x.dtype != np.uint8:
         hint = "pixels are whole numbers from 0 to 255 (uint8); they are normalised later"
         raise _unusable(f"the images are {x.dtype}", path, hint)
@@ -208,14 +208,14 @@ def _check_arrays(x: Any, y: Any, path: Path) -> Labelled:
 
 
 def _read_images(path: Path, seed: int, size: tuple[int, int, int] | None) -> Data:
-    """The data set of a folder's or an archive's images."""
+    """The data set of a folder of images, or of an archive."""
     images_by_part: dict[Part, list[tuple[Pixels, str]]] = {"": [], "train": [], "test": []}
     count, budget = 0, _free_bytes()
     first: tuple[int, ...] = ()
     for name, archive_part, shown, content in _read_files(path):
         folders = name.parent.parts
         if not folders:
-            raise UsageError("the image lies in no folder of a class", path=shown, hint=_LAYOUT)
+            raise UsageError("the image is not in the folder of a class", path=shown, hint=_LAYOUT)
         part = next((_PARTS[one.lower()] for one in folders[:-1] if one.lower() in _PARTS), archive_part)
         image = _decode(content, size, shown)
         first = first or image.shape
@@ -225,7 +225,7 @@ def _read_images(path: Path, seed: int, size: tuple[int, int, int] | None) -> Da
             text += f"{first[1]} x {first[0]} with {first[2]}"
             raise UsageError(text, path=shown, hint="bring all images to one size")
         count += 1
-        if 2 * count * image.nbytes > budget:  # lists and the arrays made of them
+        if 2 * count * image.nbytes > budget:  # the lists, and the arrays built from them
             raise _too_large(2 * count * image.nbytes, path)
         images_by_part[part].append((image, folders[-1]))
     if count == 0:
@@ -233,21 +233,21 @@ def _read_images(path: Path, seed: int, size: tuple[int, int, int] | None) -> Da
     train, test = images_by_part[""] + images_by_part["train"], images_by_part["test"]
     classes = tuple(sorted({name for _, name in train + test}))
 
-    def stacked(images: list[tuple[Pixels, str]]) -> Labelled:
+    def stack(images: list[tuple[Pixels, str]]) -> Labelled:
         return np.stack([one for one, _ in images]), np.array([classes.index(name) for _, name in images])
 
     if not train or not test:
-        return _make_data(*_split_parts(*stacked(train + test), seed), classes, path)
+        return _make_data(*_split_parts(*stack(train + test), seed), classes, path)
     train_names = {name for _, name in train}
     if different := sorted(train_names ^ {name for _, name in test}):
         missing_part = "test" if different[0] in train_names else "train"
         text = f"the class '{different[0]}' has no image to {missing_part} with"
         raise _unusable(text, path, "both parts need a folder for each class")
-    return _make_data(stacked(train), stacked(test), classes, path)
+    return _make_data(stack(train), stack(test), classes, path)
 
 
 def _decode(data: bytes, size: tuple[int, int, int] | None, name: str) -> Pixels:
-    """An image's pixels, uint8 [height, width, channels]; UsageError that names a damaged one."""
+    """Decodes an image to pixels, uint8 [height, width, channels]. Raises UsageError if it is damaged."""
     library = pillow()
     from PIL import ImageOps
 
@@ -260,14 +260,14 @@ def _decode(data: bytes, size: tuple[int, int, int] | None, name: str) -> Pixels
             pixels = np.array(image, np.uint8)
     except MemoryError:
         raise
-    except Exception:  # a damaged file makes Pillow raise a dozen kinds
+    except Exception:  # for a damaged file Pillow raises many kinds of errors
         hint = "replace the file, or leave it out"
-        raise UsageError("the file is not an image, or is damaged", path=name, hint=hint) from None
+        raise UsageError("the file is not an image, or it is damaged", path=name, hint=hint) from None
     return pixels[..., None] if pixels.ndim == 2 else pixels
 
 
 def _free_bytes() -> float:
-    """Memory that is free without swapping, in bytes; infinite where the system does not say."""
+    """The memory that is free without swapping, in bytes; infinite if the system does not report it."""
     with contextlib.suppress(OSError):
         for line in Path("/proc/meminfo").read_text().splitlines():
             if line.startswith("MemAvailable:"):
@@ -279,7 +279,7 @@ def _free_bytes() -> float:
 
 
 def _read_files(path: Path) -> Iterator[ImageFile]:
-    """The images of a folder or an archive, sorted by name; UsageError for another layout.
+    """Reads the images of a folder or an archive, sorted by name. Raises UsageError for another layout.
 
     A folder may hold two archives instead of class folders: one with "train" in its name, one with "test".
     """
@@ -309,7 +309,7 @@ def _read_files(path: Path) -> Iterator[ImageFile]:
 
 
 def _read_archive(path: Path, part: Part) -> Iterator[ImageFile]:
-    """The images of an archive, in its order; nothing is unpacked onto the disk."""
+    """Reads the images of an archive, in its order, without unpacking it onto the disk."""
     try:
         with tarfile.open(path) as archive:
             for member in archive:
@@ -326,5 +326,5 @@ def _read_archive(path: Path, part: Part) -> Iterator[ImageFile]:
 
 
 def _is_hidden(name: PurePosixPath | Path) -> bool:
-    """Whether a file or a folder above it is hidden, as systems leave them."""
+    """Whether a file is hidden, or lies in a hidden folder."""
     return any((one.startswith(".") and one not in (".", "..")) or one == "__MACOSX" for one in name.parts)

@@ -1,4 +1,4 @@
-"""Keras models as graphs of calls, with the models inside them opened, and as records."""
+"""Reads Keras models as graphs of calls, with inner models expanded, and as records."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     import keras
 
 T = TypeVar("T", bound=Hashable)
-# Activations given as layers that have no weights.
+# Layers without weights that may be the activation of another layer.
 _PLAIN_ACTIVATIONS = frozenset(("ReLU", "LeakyReLU", "ELU"))
-Source = tuple[str, int]  # a call's name, and which of its outputs
+Source = tuple[str, int]  # a call's name, and the index of its output
 
 
 def each_after(ends: Iterable[T], reads: Callable[[T], Iterable[T]]) -> list[T]:
-    """`ends` and all that they depend on, each after what it reads: branch after branch."""
+    """Returns `ends` and all that they depend on, each after those it reads: branch after branch."""
     order: list[T] = []
     seen: set[T] = set()
     waiting = [(one, False) for one in reversed(list(ends))]
@@ -37,7 +37,7 @@ def each_after(ends: Iterable[T], reads: Callable[[T], Iterable[T]]) -> list[T]:
 
 @dataclass(frozen=True)
 class Call:
-    """One use of a layer or operation; `name`: the layer's, behind those of the models around it."""
+    """One use of a layer or operation. `name` is the layer's, after the names of the models around it."""
 
     name: str
     operation: Any
@@ -52,7 +52,7 @@ class Call:
     def again(self, operation: Any, inputs: list[Any]) -> Any:
         """Calls another layer with the arguments of this call, but with these inputs."""
         own = self.node.input_tensors
-        tensors = {id(tensor): given for tensor, given in zip(own, inputs, strict=True)}
+        tensors = {id(tensor): other for tensor, other in zip(own, inputs, strict=True)}
         args, kwargs = self.node.arguments.fill_in(tensors)
         return operation(*args, **kwargs)
 
@@ -84,9 +84,9 @@ def calls_of(model: keras.Model) -> tuple[Call, ...]:
     graph = _open_graph(model)
     for count, what in ((len(graph.inputs), "inputs"), (len(graph.outputs), "outputs")):
         if count != 1:
-            raise UnsupportedError(f"the model has {count} {what}; a network with one can be split")
+            raise UnsupportedError(f"the model has {count} {what}; only networks with one can be split")
     if None in (shape := tuple(graph.inputs[0].shape[1:])):
-        hint = "keras.Input with rows and columns as on the board"
+        hint = "give keras.Input the rows and columns of the images on the board"
         raise UnsupportedError(f"the size of the model's input {shape} is not fixed", hint=hint)
     calls: dict[str, Call] = {}
     _collect(graph, "", {}, calls)
@@ -94,7 +94,7 @@ def calls_of(model: keras.Model) -> tuple[Call, ...]:
 
 
 def _open_graph(model: Any) -> Any:
-    """The functional model that a model is, or has inside."""
+    """Returns the functional model: the model itself, or the one inside it."""
     import keras
 
     if not isinstance(model, keras.Model):
@@ -105,13 +105,13 @@ def _open_graph(model: Any) -> Any:
             raise UnsupportedError(f"the Sequential model '{model.name}' has no input shape", hint=hint)
         return model._functional
     if not hasattr(model, "operations"):
-        text = f"the layers' graph of a {type(model).__name__} ('{model.name}') is not known"
-        raise UnsupportedError(text, hint="a functional or Sequential model")
+        text = f"a {type(model).__name__} ('{model.name}') has no graph of its layers"
+        raise UnsupportedError(text, hint="use a functional or Sequential model")
     return model
 
 
 def _collect(graph: Any, prefix: str, origins: dict[int, Source], calls: dict[str, Call]) -> None:
-    """Adds a graph's calls to `calls`; `origins`: the sources of its tensors, at first of its inputs."""
+    """Adds a graph's calls to `calls`. `origins` has the sources of its tensors; at first, of its inputs."""
     import keras
 
     input_ids = {id(tensor) for tensor in graph.inputs}
@@ -133,14 +133,14 @@ def _collect(graph: Any, prefix: str, origins: dict[int, Source], calls: dict[st
         elif id(node.output_tensors[0]) not in origins:  # else it is an input of an inner model
             text = hint = ""
             if getattr(operation, "data_format", None) == "channels_first":
-                text = "it has its channels first"
-                hint = 'data_format="channels_last", with weights as they are'
+                text = "its channels come first"
+                hint = 'use data_format="channels_last"; the weights stay the same'
             elif mode := getattr(operation, "quantization_mode", None):
                 text = f"its weights are quantised ({mode})"
-                hint = "split the float model; the converter quantises the result"
+                hint = "split the float model: the converter quantises the result"
             elif name in calls:
                 text = "the layer is used in two places, and shared layers cannot be split"
-                hint = "a layer of its own for each place"
+                hint = "use one layer for each place"
             if text:
                 raise UnsupportedError(text, operator=name, hint=hint)
             calls[name] = Call(name, operation, node, sources)
@@ -159,7 +159,7 @@ def _explain_refusal(call: Call) -> str:
     if kind not in SPLITTABLE:
         return f"layers of the kind {kind} are not split"
     if not shape or not shape[-1]:
-        return "its number of channels is not known"
+        return "its number of channels is unknown"
     activation = activation_of(operation)
     if activation in ("softmax", "log_softmax"):
         return f"{activation} reads all channels"
@@ -180,7 +180,7 @@ def _explain_refusal(call: Call) -> str:
 
 
 def activation_of(operation: Any) -> str:
-    """The name of a layer's activation ("": it has none); "layer KIND" where it is a layer of its own."""
+    """The name of a layer's activation ("": none); "layer KIND" where the activation is itself a layer."""
     import keras
 
     activation = getattr(operation, "activation", None)

@@ -1,9 +1,9 @@
 """Networks by name: VGG16 and ResNet18 in their forms for small images, at any width.
 
-Convolutions are 3x3 without a bias, each with batch normalisation and ReLU, so that converting to int8 folds
-them into one operator. Inputs are (size, size, 3); the last layer is dense with softmax. K. Simonyan and
-A. Zisserman, arXiv 1409.1556; K. He et al., arXiv 1512.03385, whose form for small images begins with a 3x3
-convolution and no pooling.
+Convolutions are 3x3 without a bias, each with batch normalisation and ReLU, so that the int8 converter folds
+all three into one operator. Inputs are (size, size, 3). The last layer is dense with softmax. Sources:
+K. Simonyan and A. Zisserman, arXiv 1409.1556; K. He et al., arXiv 1512.03385. The form of ResNet18 for small
+images begins with a 3x3 convolution and no pooling.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ class _Drawing:
         self.steps = {"image": Step("image", "InputLayer", (), (size, size, 3))}
 
     def add(self, name: str, kind: str, *inputs: str, shape: tuple[int, ...] = (), **fields: Any) -> str:
-        """A layer of `inputs` (default: the last step); by default it keeps the first input's shape."""
+        """Adds a layer that reads `inputs` (default: the last step). Default shape: its first input's."""
         inputs = inputs or (self.last,)
         self.steps[name] = Step(name, kind, inputs, shape or self.steps[inputs[0]].shape, **fields)
         self.last = name
         return name
 
     def conv(self, name: str, channels: int, kernel: int = 3, stride: int = 1) -> str:
-        """A convolution of the last step with padding, and batch normalisation."""
+        """Adds a padded convolution of the last step, and batch normalisation."""
         rows = -(-(self.steps[self.last].shape[0] or 0) // stride)
         shape = (rows, rows, max(1, round(channels * self._width)))
         self.add(name, "Conv2D", shape=shape, kernel=(kernel, kernel), strides=(stride, stride))
         return self.add(f"{name}_bn", "BatchNormalization")
 
     def vgg16(self) -> None:
-        """13 convolutions in five blocks with max poolings."""
+        """Adds 13 convolutions in five blocks with max poolings."""
         for block, widths in enumerate(VGG16, 1):
             for index, channels in enumerate(widths, 1):
                 self.conv(f"block{block}_conv{index}", channels)
@@ -54,10 +54,7 @@ class _Drawing:
             self.add(f"block{block}_pool", "MaxPooling2D", shape=shape, kernel=two, strides=two)
 
     def resnet18(self) -> None:
-        """A 3x3 convolution, and four stages of two residual blocks.
-
-        The shortcut of a block whose stride is above 1 is a 1x1 convolution.
-        """
+        """Adds a 3x3 convolution, and four stages of two residual blocks; strided shortcuts are 1x1."""
         self.conv("stem", RESNET18[0][0])
         self.add("stem_relu", "ReLU")
         for stage, (channels, first) in enumerate(RESNET18, 1):

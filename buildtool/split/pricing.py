@@ -1,8 +1,8 @@
-"""What a structure needs of a board, before it is trained: RAM, flash, work and time, by the planner.
+"""Asks the planner what a structure needs on a board before it is trained: RAM, flash, work and time.
 
 None of these depends on the values of weights. So a candidate is priced from a sketch: an int8 network of
 its structure with random weights. TensorFlow's converter takes up to half a minute for a network, a sketch a
-tenth of a second; the converter is used only for layers that the sketch does not know. A candidate whose
+tenth of a second. The converter is used only for layers that the sketch does not know. A candidate whose
 plans all miss the goals is never trained.
 """
 
@@ -59,10 +59,10 @@ if TYPE_CHECKING:
 
 
 class Point(NamedTuple):
-    """A plan of the front."""
+    """A plan of the Pareto front."""
 
     bytes: int  # of the arena
-    f: float  # work over the network's own
+    f: float  # the work, as a multiple of the network's own
     cost: float
     milliseconds: float | None
     code: int | None = None  # bytes of flash beside the weight image at most; None: no sizes are recorded
@@ -70,13 +70,13 @@ class Point(NamedTuple):
 
 @dataclass(frozen=True)
 class Price:
-    """What a structure needs of a board, and what is there."""
+    """What a structure needs on a board, and what the board has."""
 
     board: str
-    ram: tuple[Point, ...]  # the front of memory and work, and plans layer by layer, the least memory first
+    ram: tuple[Point, ...]  # the front of memory and work, and layer by layer plans, the least memory first
     layerwise: int | None  # bytes of the arena layer by layer; None: there is no such plan
     flash: int  # bytes of the weight image
-    macs: int  # of one invoke
+    macs: int  # of one inference
     unit: str  # of all costs
     ram_there: int  # bytes for the arena
     flash_there: int  # bytes for weights
@@ -84,16 +84,16 @@ class Price:
 
     @property
     def least(self) -> Point:
-        """The plan of least memory."""
+        """The plan with the least memory."""
         return self.ram[0]
 
     def best(self, goals: Goals) -> Point:
-        """The plan of least cost within the goals for RAM and flash; else the one of least memory."""
+        """The plan with the least cost within the goals for RAM and flash; else the one with least memory."""
         within = [p for p in self._select_fitting(goals) if not self._check_flash(p, goals)]
         return min(within, key=lambda p: p.cost, default=self.least)
 
     def image(self, point: Point) -> int:
-        """Bytes of flash that a plan takes: the weight image, and code where that is known."""
+        """Bytes of flash that a plan takes: the weight image, and the code if its size is known."""
         return self.flash + (point.code or 0)
 
     def missed(self, goals: Goals) -> str:
@@ -110,7 +110,7 @@ class Price:
             return ""
         times = [point.milliseconds for point in within if point.milliseconds is not None]
         if not times:
-            return f"the time on {self.board} is not known: its costs are {self.unit}"
+            return f"the time on {self.board} is unknown: its costs are {self.unit}"
         is_met = min(times) <= goals.max_ms
         return "" if is_met else f"time: {min(times):,.1f} ms at least, {goals.max_ms:,g} are allowed"
 
@@ -121,7 +121,7 @@ class Price:
         return [point for point in self.ram if point.bytes <= self._room(goals)]
 
     def _check_flash(self, point: Point, goals: Goals) -> str:
-        """Why weights and code of a plan do not go into flash ("": they do)."""
+        """Why weights and code of a plan do not fit into flash ("": they do)."""
         if self.flash > self.flash_there:
             return _describe_excess("flash", self.flash, self.flash_there, "the weight image")
         if goals.flash is not None and self.image(point) > goals.flash:
@@ -137,7 +137,7 @@ class Price:
 
     @classmethod
     def of_data(cls, data: Mapping[str, Any]) -> Price:
-        """What `data` wrote, among other values or alone."""
+        """The price whose `data` these are; other values are ignored."""
         own = {field.name: data[field.name] for field in fields(cls)}
         return cls(**{**own, "ram": tuple(map(Point._make, data["ram"]))})
 
@@ -149,7 +149,7 @@ def _describe_excess(what: str, need: int, room: int, of: str) -> str:
 class Pricer:
     """Prices structures of one network on one board (its name, or a .toml file), each once.
 
-    `records` keep the prices, by all that they depend on.
+    `records` stores each price under a key of all that it depends on.
     """
 
     def __init__(
@@ -160,7 +160,7 @@ class Pricer:
         self.prices: dict[str, Price] = {}
 
     def price(self, choice: Choice) -> Price:
-        """The price of a structure, from the records where they have it; the planner's errors."""
+        """Returns the price of a structure, from the records if possible. Raises the planner's errors."""
         name = choice.key()
         if name not in self.prices:
             key = key_of({**self._about, "choice": name})
@@ -174,14 +174,14 @@ class Pricer:
         return self.prices[name]
 
     def missed(self, choice: Choice) -> str:
-        """Why a structure cannot reach the goals ("": it can); one that the planner refuses cannot."""
+        """Why a structure cannot reach the goals, or why the planner refuses it ("": it can reach them)."""
         try:
             return self.price(choice).missed(self.goals)
         except BuildtoolError as error:
             return error.text
 
     def figures(self, choice: Choice) -> dict[str, float]:
-        """What a structure needs, each number the better the smaller; empty where the planner refuses it."""
+        """What a structure needs; smaller is better. Empty if the planner refuses the structure."""
         try:
             price = self.price(choice)
         except BuildtoolError:
@@ -191,10 +191,10 @@ class Pricer:
 
     @cached_property
     def _about(self) -> dict[str, str]:
-        """What a price depends on besides the choice: a board's file with those that it extends."""
+        """What a price depends on besides the choice; of a board's file, also the files that it extends."""
         board = self.board
         if board.endswith(".toml"):
-            with contextlib.suppress(OSError):  # the planner says what is wrong with it
+            with contextlib.suppress(OSError):  # the planner reports what is wrong with the file
                 chain = b"\0".join(path.read_bytes() for path in board_chain(board))
                 board = hashlib.sha256(chain).hexdigest()
         network = hashlib.sha256(self.model.to_json().encode()).hexdigest()
@@ -205,12 +205,15 @@ class Pricer:
 
 
 def price_of(file: bytes, board: str, session: Session) -> Price:
-    """The price of a .tflite file's network on a board, even where it does not fit; the planner's errors."""
+    """Returns the price of a .tflite file's network on a board, even if it does not fit.
+
+    Raises the planner's errors.
+    """
     model = {"name": "candidate.tflite", "data": file}
     target, prepared = prepare_for({"kind": "front", "model": model, "board": board}, session)
     graph = prepared.graphs[0]
     plans = [(point.graph, point.plan) for point in points(prepared, None)]
-    with contextlib.suppress(BuildtoolError):  # mostly one of these costs the least, and is not on the front
+    with contextlib.suppress(BuildtoolError):  # often one of these costs the least, and is not on the front
         options = replace(prepared.options, strategy=Strategy.LAYERWISE, hand_off=None)
         for objective in (Objective.COST, Objective.RAM):
             plans.append(choose_plan(prepared.by_itself(replace(options, objective=objective))))
@@ -230,7 +233,7 @@ def price_of(file: bytes, board: str, session: Session) -> Price:
         unit=str(target.cost_unit),
         ram_there=prepared.available,
         flash_there=weights_room(hardware),
-        code_there=None if any(way.code is None for way in front) else max(0, code_room),
+        code_there=None if any(point.code is None for point in front) else max(0, code_room),
     )
 
 
@@ -243,10 +246,10 @@ def prepare_for(request: Mapping[str, Any], session: Session) -> tuple[Target, P
 
 
 def code_bytes(graph: Graph, plan: Plan, target: Target, session: Session) -> int | None:
-    """Bytes of flash beside the weight image at most: code and constants of network, kernels, test firmware.
+    """The flash beside the weight image, in bytes at most: code and constants of the whole test firmware.
 
-    They are those of the newest recorded compiler of the board's first toolchain, whatever is installed. None
-    where no sizes are recorded, or code is in no flash.
+    The sizes are those of the newest recorded compiler of the board's first toolchain, whatever is installed.
+    None if no sizes are recorded, or if code is not in flash.
     """
     board = target.board
     flash = {name for name in (board.code, board.weights) if board.memory(name).kind is not MemoryKind.RAM}
@@ -263,29 +266,29 @@ def code_bytes(graph: Graph, plan: Plan, target: Target, session: Session) -> in
 # ---- sketches --------------------------------------------------------------------------------------
 
 
-_QUANT = quant(0.0625, -128)  # as of what a ReLU makes
+_QUANT = quant(0.0625, -128)  # as of a ReLU's output
 _FUSED = {"relu": Activation.RELU, "relu6": Activation.RELU6}
 _LEFT_OUT = ("BatchNormalization", "Dropout", "SpatialDropout2D", "ActivityRegularization", "Identity")
 _POOLS = {"MaxPooling2D": OpKind.MAX_POOL_2D, "AveragePooling2D": OpKind.AVERAGE_POOL_2D}
 
 
 class Unknown(Exception):
-    """A layer that cannot be sketched; the text says which."""
+    """A layer cannot be sketched; the text names it."""
 
 
 def _convert(model: keras.Model) -> bytes:
-    """A .tflite file with the layers of a model and any weights."""
+    """Makes a .tflite file with the layers of a model and any weights."""
     try:
         return write_model(sketch(model))
-    except Unknown:  # TensorFlow's converter knows it
+    except Unknown:  # TensorFlow's converter may know the layer
         return int8_model(model, random_images(model))
 
 
 def sketch(model: keras.Model, name: str = "net") -> Graph:
-    """An int8 network with the layers of a functional or Sequential model and random weights.
+    """Draws an int8 network with the layers of a functional or Sequential model and random weights.
 
     Batch normalisations and activations are part of the convolution before them, as in a converted file.
-    Raises Unknown for a layer that it does not know, or not in this use.
+    Raises Unknown for a layer that it cannot draw.
     """
     net = _Sketch(0, name)
     tensors: dict[str, int] = {}
@@ -302,7 +305,7 @@ def sketch(model: keras.Model, name: str = "net") -> Graph:
 
 
 class _Sketch(NetBuilder):
-    """A builder that gives all activations one quantisation, so that joined tensors agree."""
+    """A builder that gives all tensors the same quantisation, so that they can be joined."""
 
     def random_quant(self, scale: float | None = None, dtype: DType = DType.INT8) -> Quantization:
         return _QUANT
@@ -311,7 +314,7 @@ class _Sketch(NetBuilder):
         return _QUANT
 
     def layer(self, call: Call, inputs: list[int]) -> int:
-        """The output of a layer; layers that leave no operator behind give their input back."""
+        """Adds a layer and returns its output; a layer that becomes no operator returns its input."""
         layer, x = call.operation, inputs[0]
         match call.kind:
             case kind if kind in _LEFT_OUT:
@@ -348,26 +351,19 @@ class _Sketch(NetBuilder):
                 return self.pad(x, ((0, 0), rows, columns, (0, 0)))  # type: ignore[arg-type]
             case "GetItem":
                 return self._slice(call, x)
-        raise Unknown(f"layer '{call.name}' is a {call.kind}, or one of another form")
+        raise Unknown(f"layer '{call.name}' ({call.kind}) is of an unknown kind or form")
 
     def _conv(self, x: int, layer: Any, channels: int = 0, groups: int = 1, multiplier: int = 0) -> int:
-        """A convolution with its activation; `multiplier` of a depthwise one."""
-        return self._activate(
-            self.conv(
-                x,
-                channels,
-                kernel=_to_pair(layer.kernel_size),
-                stride=_to_pair(layer.strides),
-                dilation=_to_pair(layer.dilation_rate),
-                same=layer.padding == "same",
-                groups=groups,
-                depth_multiplier=multiplier,
-            ),
-            activation_of(layer),
-        )
+        """Adds a convolution with its activation; `multiplier` is for depthwise ones."""
+        window: dict[str, Any] = {
+            name: _to_pair(getattr(layer, f"{name}{ending}"))
+            for name, ending in (("kernel", "_size"), ("stride", "s"), ("dilation", "_rate"))
+        }
+        settings = {"same": layer.padding == "same", "groups": groups, "depth_multiplier": multiplier}
+        return self._activate(self.conv(x, channels, **window, **settings), activation_of(layer))
 
     def _activate(self, tensor: int, name: str) -> int:
-        """The activation as part of the operator before it, or as one of its own where that takes none."""
+        """Fuses an activation into the operator before it, or adds an operator where that is not possible."""
         if name in ("", "linear"):
             return tensor
         if name == "softmax":
@@ -382,13 +378,13 @@ class _Sketch(NetBuilder):
         return self.unary(OpKind.RELU if name == "relu" else OpKind.RELU6, tensor)
 
     def _slice(self, call: Call, x: int) -> int:
-        """Some of the channels: x[..., begin:end]."""
+        """Adds a slice of channels: x[..., begin:end]."""
         arguments = call.node.arguments
         key = arguments.args[1] if len(arguments.args) > 1 else arguments.kwargs["key"]
         keys = key if isinstance(key, tuple) else (key,)
         shape = self.shape(x)
         if not isinstance(keys[-1], slice) or any(one not in (slice(None), ...) for one in keys[:-1]):
-            raise Unknown(f"'{call.name}' takes other parts than channels")
+            raise Unknown(f"'{call.name}' slices along other axes than channels")
         begin, end, step = keys[-1].indices(shape[-1])
         if step != 1:
             raise Unknown(f"'{call.name}' takes every {step}th channel")

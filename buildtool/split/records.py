@@ -1,4 +1,4 @@
-"""What a later run goes on from: records of trainings and prices, and arrays, each file written whole."""
+"""Files from which a later run resumes: records of trainings and prices, and arrays, each written whole."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ _HINT = "move the file away, or name another folder with --out; nothing was writ
 
 
 def key_of(parts: Mapping[str, Any]) -> str:
-    """A record's key: SHA-256 (hex) of all that it depends on, plain values by name."""
+    """A record's key: the SHA-256 (hex) of all plain values, by name, that the record depends on."""
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
 class Records:
     """Plain values by key in one JSON file; several processes may write to it, each record whole.
 
-    `networks` is the folder beside it for the records' networks. Raises UsageError for another file, which
-    stays as it is.
+    `networks` is the folder beside it for the records' networks. Raises UsageError if the file is not a file
+    of records; it then stays as it is.
     """
 
     def __init__(self, path: Path) -> None:
@@ -40,12 +40,12 @@ class Records:
         self._records = self._read()
 
     def get(self, key: str) -> dict[str, Any] | None:
-        """The record of a key; None where there is none."""
+        """The record of a key, or None."""
         return self._records.get(key)
 
     def put(self, key: str, record: Mapping[str, Any]) -> None:
         """Writes a record before it returns: the file is replaced whole, or not at all."""
-        value = json.loads(json.dumps(record))  # as it will be read, and independent of the caller's
+        value = json.loads(json.dumps(record))  # a copy, with the types that a reader will get
         self.networks.mkdir(parents=True, exist_ok=True)
         with outfiles.alone(self.networks):  # no other process reads and replaces the file meanwhile
             self._records = {**self._read(), key: value}
@@ -56,7 +56,7 @@ class Records:
     def prepare(self) -> None:
         """Makes the file's folder, and removes half-written files of killed processes from it.
 
-        UsageError where it cannot be made or written to: before hours of training.
+        Raises UsageError if the folder cannot be used, so that this is known before hours of training.
         """
         folder = self.path.parent
         try:
@@ -69,7 +69,7 @@ class Records:
             number = path.name.split("-")[1]
             if path.suffix not in (".part", ".old") or not number.isdigit():
                 continue
-            with contextlib.suppress(PermissionError):  # another user's process is running
+            with contextlib.suppress(PermissionError):  # a running process of another user
                 try:
                     os.kill(int(number), 0)
                 except ProcessLookupError:
@@ -100,17 +100,17 @@ def _unwritable(folder: Path, error: OSError) -> UsageError:
 
 
 def keep_arrays(path: Path, about: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-    """Writes arrays, and plain values `about` them, to a file; the old file stays where that fails."""
+    """Writes arrays, and plain values `about` them, to a file. If that fails, the old file stays."""
     stream = io.BytesIO()
     np.savez(stream, about=np.array(json.dumps(about, sort_keys=True)), **arrays)  # type: ignore[arg-type]
     outfiles.write({path.name: stream.getvalue()}, path.parent)
 
 
 def read_arrays(path: Path) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]] | None:
-    """The values and arrays of such a file; None where it is missing or damaged."""
+    """The values and arrays that `keep_arrays` wrote; None if the file is missing or damaged."""
     try:
         with np.load(path, allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}  # each with its CRC checked
         return dict(json.loads(str(arrays.pop("about")))), arrays
-    except Exception:  # damaged bytes raise many kinds
+    except Exception:  # damaged files raise many kinds of errors
         return None

@@ -43,11 +43,11 @@ ON_BOARD = 16  # test images that go through the board's own firmware in its emu
 
 
 def run(wanted: Wanted, progress: Callable[[str], None]) -> tuple[dict[str, Any], str, int]:
-    """Searches, and writes all results into `wanted.out`: the answer, its text, and the exit status.
+    """Searches, and writes all results into `wanted.out`. Returns the answer, its text and the exit status.
 
-    The same call goes on where an earlier one ended. The status is 1 where a goal is missed, or the firmware
-    is not exact. Raises UsageError for data that does not fit the network, PlanError where no structure can
-    meet the goals, ToolError where Keras or TensorFlow is not installed.
+    The same call resumes where an earlier one ended. The status is 1 if a goal is missed, or if the firmware
+    is not exact. Raises UsageError for data that does not fit the network, PlanError if no structure can meet
+    the goals, ToolError if Keras or TensorFlow is not installed.
     """
     with backend.silence():
         backend.prepare()
@@ -79,9 +79,9 @@ def rank(result: Found, prices: Pricer) -> tuple[bool, int, float]:
 
 
 def _refuse_hopeless(work: Work) -> None:
-    """Raises PlanError where none of the likely structures meets the goals: before hours of training."""
+    """Raises PlanError if none of the likely structures meets the goals, before hours of training."""
     work.progress("planning the candidates")
-    # Errors of board and network are said first.
+    # Errors of the board and the network are raised first.
     work.prices.price(Choice.whole(len(work.blocks), work.wanted.firsts[0]))
     whys = []
     for choice in _propose_choices(work):
@@ -90,11 +90,11 @@ def _refuse_hopeless(work: Work) -> None:
             return
         whys.append(f"{choice.key()}: {why}")
     message = f"no structure of {len(whys)} meets the goals on {work.wanted.board}; {whys[-1]}"
-    raise PlanError(message, hint="larger limits, larger factors, or a narrower network")
+    raise PlanError(message, hint="give larger limits, larger factors, or a narrower network")
 
 
 def _propose_choices(work: Work) -> Iterator[Choice]:
-    """The whole network, one factor for all blocks, then factors chosen block by block for the least RAM."""
+    """Yields the whole network, one factor for all blocks, then factors chosen by block for the least RAM."""
     for first in work.wanted.firsts:
         best = whole = Choice.whole(len(work.blocks), first)
         yield whole
@@ -107,7 +107,7 @@ def _propose_choices(work: Work) -> Iterator[Choice]:
 
 
 def _train_original(work: Work) -> keras.Model:
-    """The named network trained on the data; taken from the output folder where it was trained before."""
+    """Trains the named network on the data, or loads it from the output folder if it was trained before."""
     settings, records = work.wanted.settings, work.records
     path, checkpoint = work.wanted.out / ORIGINAL, records.networks / f"original{CHECKPOINT}"
     parts = {"base": backend.digest(work.base), "data": work.data.digest(), "settings": settings.data()}
@@ -166,7 +166,7 @@ def _write_results(work: Work, searches: Sequence[Found], result: Found) -> tupl
 
 
 def _describe(work: Work, result: Found) -> dict[str, Any]:
-    """What was split and how, as plain values."""
+    """Describes what was split and how, as plain values."""
     choice, wanted = result.chosen.choice, work.wanted
     return {
         "schema": SCHEMA,
@@ -182,14 +182,14 @@ def _describe(work: Work, result: Found) -> dict[str, Any]:
 
 
 def int8_file(network: Path, data: Data, settings: Settings) -> bytes:
-    """The .tflite file of a .keras file, calibrated on training images: equal inputs give equal bytes."""
+    """Converts a .keras file to .tflite, calibrated on training images: equal inputs give equal bytes."""
     order = np.random.default_rng((settings.seed, 3)).permutation(len(data.train_x))[:CALIBRATION]
     images = training.inputs(data.train_x[np.sort(order)], settings.pixels())
     return backend.int8_model(backend.load(network), images)
 
 
 def _plan(tflite: Path, wanted: Wanted, result: Found) -> tuple[dict[str, Any] | None, str]:
-    """The answer to `plan` within the goals, with `code_bytes` (see pricing.py), and the missed goals."""
+    """The answer to `plan` within the goals, with `code_bytes` (see pricing.py), and the goals it misses."""
     goals = {"ram": wanted.goals.ram, "max_flash": wanted.goals.flash, "max_ms": wanted.goals.max_ms}
     options = {name: value for name, value in goals.items() if value is not None}
     request = {"kind": "plan", "model": str(tflite), "board": wanted.board, "options": options}
@@ -199,17 +199,17 @@ def _plan(tflite: Path, wanted: Wanted, result: Found) -> tuple[dict[str, Any] |
         return None, result.misses or error.text
     target, prepared = prepare_for(request, open_session())
     code = code_bytes(*choose_plan(prepared), target, open_session())
-    image, most = answer["flash_bytes"] + (code or 0), wanted.goals.flash
+    flash, limit = answer["flash_bytes"] + (code or 0), wanted.goals.flash
     misses = result.misses
-    if not misses and most is not None and image > most:
-        misses = f"flash: the weight image with code takes {image:,} bytes, there are {most:,}"
+    if not misses and limit is not None and flash > limit:
+        misses = f"flash: the weight image with code takes {flash:,} bytes, there are {limit:,}"
     return {**answer, "code_bytes": code}, misses
 
 
 def _measure(work: Work, result: Found, plan: Path | None) -> tuple[SplitAccuracy, SplitFirmware]:
-    """The accuracy of the chosen network in all its forms, and how many outputs of its firmware are equal.
+    """Measures the accuracy of the chosen network in all its forms, and how many firmware outputs are equal.
 
-    A few images go through the firmware for the board, in its emulator, by the plan that is written.
+    A few images go through the firmware for the board, built from the written plan, in the board's emulator.
     """
     settings, tflite, network = work.wanted.settings, work.wanted.out / TFLITE, result.chosen.network
     images = _test_images(work.data, settings, work.wanted.images)
@@ -241,11 +241,11 @@ def _measure(work: Work, result: Found, plan: Path | None) -> tuple[SplitAccurac
     }
 
 
-def _test_images(data: Data, settings: Settings, most: int) -> Labelled:
-    """At most `most` test images, chosen at random by the seed, and their classes."""
-    if most >= len(data.test_x):
+def _test_images(data: Data, settings: Settings, limit: int) -> Labelled:
+    """Test images, `limit` at most, chosen at random by the seed, and their classes."""
+    if limit >= len(data.test_x):
         return data.test_x, data.test_y
-    order = np.sort(np.random.default_rng((settings.seed, 4)).permutation(len(data.test_x))[:most])
+    order = np.sort(np.random.default_rng((settings.seed, 4)).permutation(len(data.test_x))[:limit])
     return data.test_x[order], data.test_y[order]
 
 
@@ -271,7 +271,7 @@ def _ask(request: Mapping[str, Any]) -> dict[str, Any]:
         raise located.restore_path(error) from None
 
 
-# ---- tables: the published method's two, with RAM, flash and time of the board ----------------------
+# ---- tables: the two of the published method, with the board's RAM, flash and time ------------------
 
 
 ORDER = ("given", "original", "chosen", "second", "naive", "shared")  # of Table 2
@@ -291,7 +291,7 @@ _NOTES = (
     "layerwise, streamed: bytes of the arena, layer by layer and at the least",
     "weights: bytes of the weight image; flash: with code and constants, at most",
 )
-Row = tuple[str, Candidate, Counts, Price | None]  # a network of Table 2; no price: the planner refuses it
+Row = tuple[str, Candidate, Counts, Price | None]  # a network of Table 2; None: the planner refuses it
 
 
 def tables(work: Work, searches: Sequence[Found], result: Found) -> tuple[Table, ...]:
@@ -325,7 +325,7 @@ def tables(work: Work, searches: Sequence[Found], result: Found) -> tuple[Table,
 
 
 def by_block(result: Found, factors: Sequence[int]) -> Table:
-    """Table 1: accuracy in % of held-out images, by block and splitting factor, and the factor kept."""
+    """Table 1: accuracy in % on held-out images, by block and splitting factor, and the factor kept."""
     columns = ("block", "channels", "K = 1", *(f"K = {factor}" for factor in factors), "kept")
     rows: list[tuple[Cell, ...]] = []
     notes: list[str] = []
@@ -336,10 +336,10 @@ def by_block(result: Found, factors: Sequence[int]) -> Table:
             rows.append((block.name, block.channels, None, *(None for _ in factors), 1))
             continue
         cells: dict[int, Cell] = {}
-        for tried in step.tried:
-            if tried.candidate is None:
-                notes.append(f"{block.name}, K = {tried.factor}: not trained, {tried.why}")
-            cells[tried.factor] = 100 * tried.candidate.accuracy if tried.candidate else "-"
+        for attempt in step.tried:
+            if attempt.candidate is None:
+                notes.append(f"{block.name}, K = {attempt.factor}: not trained, {attempt.why}")
+            cells[attempt.factor] = 100 * attempt.candidate.accuracy if attempt.candidate else "-"
         accuracies = [cells.get(factor) for factor in factors]
         rows.append((block.name, block.channels, 100 * step.baseline.accuracy, *accuracies, step.kept))
     return Table("Accuracy in % by block and splitting factor K", columns, tuple(rows), tuple(notes))
@@ -350,7 +350,7 @@ def side_by_side(
 ) -> Table:
     """Table 2: accuracy on the test images, parameters, work, and needs on the board within the goals.
 
-    `original` is what accuracy drops are counted from.
+    Accuracy drops are counted from `original`.
     """
     whole = next((counts for _, one, counts, _ in networks if one.choice.is_whole), networks[0][2])
     rows: list[tuple[Cell, ...]] = []

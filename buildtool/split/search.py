@@ -1,8 +1,8 @@
-"""The search for a split: block by block, factor by factor, as far as the accuracy lasts.
+"""The search for a split: block by block, factor by factor, as long as the accuracy allows it.
 
-Method: arXiv 2002.03302. Of each block in turn, the network so far is trained on as it is (the step's
-baseline), and with the block split by 2, 4, ...; the largest factor is kept whose accuracy is within the
-threshold of that baseline. Accuracies that decide are those of held-out training images.
+Method: arXiv 2002.03302. At each block, the network so far is trained further as it is (the step's baseline),
+and with the block split by 2, 4, .... The search keeps the largest factor whose accuracy is within the
+threshold of that baseline. Held-out training images decide.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 
 Progress = Callable[[str], None]
 _COMPARED = 4  # networks that the chosen one is compared with, at most
-CHECKPOINT = ".checkpoint.npz"  # ends the names of what a training goes on from
-SHARED = 3  # convolutions that the shared baseline has whole, as the paper's
+CHECKPOINT = ".checkpoint.npz"  # the ending of checkpoints' names
+SHARED = 3  # whole convolutions of the shared baseline, as in the paper
 
 
 @dataclass(frozen=True)
 class Work:
-    """What a search needs: the Keras network `base` and its blocks, the data, prices and records."""
+    """The inputs of a search: the Keras network `base` and its blocks, the data, prices and records."""
 
     wanted: Wanted
     base: keras.Model
@@ -53,8 +53,8 @@ class Work:
 class Candidate:
     """A trained network: shares of images with the right class, its file, and the key of its record.
 
-    `accuracy`: of held-out training images, which decides; `test`: of the test images, for tables alone.
-    `figures`: its needs on the board (`ram`, `flash`, `cost`); smaller is better.
+    `accuracy`: on held-out training images; it decides. `test`: on the test images, for tables alone.
+    `figures`: what it needs on the board (`ram`, `flash`, `cost`); smaller is better.
     """
 
     choice: Choice
@@ -67,7 +67,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Tried:
-    """A factor that a step tried. `drop`: points lost against the baseline; `why`: why it is not trained."""
+    """A factor that a step tried. `drop`: points lost against the baseline. `why`: why it is not trained."""
 
     factor: int
     candidate: Candidate | None = None
@@ -91,9 +91,9 @@ class Step:
 class Found:
     """The result of a search.
 
-    `others` by name, trained as long in all as the chosen network: "original" (not split), "second" (one
-    factor smaller), "naive", "shared"; `refused`: why one cannot be built. `front`: see the function.
-    `misses`: why the chosen network does not meet the goals ("": it does).
+    `others`: networks to compare with, by name, trained as long in total as the chosen network: "original"
+    (not split), "second" (one factor smaller), "naive", "shared". `refused`: why one of them cannot be built.
+    `front`: see the function. `misses`: why the chosen network does not meet the goals ("": it does).
     """
 
     original: Candidate
@@ -126,8 +126,8 @@ def front(candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:
 def search(work: Work, first: First) -> Found:
     """Searches the split of a network, with one kind of first convolutions; see the top of this file.
 
-    A candidate is trained only where it meets the goals, or can with larger factors in later blocks; one that
-    is recorded is not trained again.
+    A candidate is trained only if it meets the goals, or can meet them with larger factors in later blocks.
+    A recorded candidate is not trained again.
     """
     run = _Run(work)
     current = original = run.original(Choice.whole(len(work.blocks), first))
@@ -157,11 +157,11 @@ class _Run:
         }
         counts = [len(allowed) for block in work.blocks if (allowed := work.allowed(block))]
         self._compared = len(counts) * _COMPARED if work.wanted.compares else 0
-        self._most = len(counts) + sum(counts)  # trainings of steps that may be left
+        self._remaining = len(counts) + sum(counts)  # trainings that steps may still need, at most
         self._times: list[float] = []  # seconds per candidate, of the trainings of this process
 
     def original(self, choice: Choice) -> Candidate:
-        """The given network."""
+        """The candidate of the network that was not split."""
         held_out = {"seed": self._settings.seed, "validation": self._settings.validation}
         key = key_of({**self._root, "original": True, "pixels": self._settings.normalise, **held_out})
         path, record = self._path(key), self._work.records.get(key)
@@ -173,7 +173,7 @@ class _Run:
         return self._read_candidate(choice, key, record)
 
     def step(self, block: Block, current: Candidate) -> tuple[Step, Candidate]:
-        """Splits one block as far as the accuracy lasts; also returns the network to go on with."""
+        """Splits one block as far as the accuracy allows; also returns the network for the next step."""
         allowed = self._work.allowed(block)
         if not allowed:
             why = block.reason or f"it allows factors up to {block.largest}"
@@ -187,22 +187,22 @@ class _Run:
                 attempts.append(Tried(factor, why=why))
                 continue
             candidate = self._train(current, choice, 1, f"{what}, K = {factor}")
-            drop = round(100 * (baseline.accuracy - candidate.accuracy), 9)  # 0.5 points are 0.5
+            drop = round(100 * (baseline.accuracy - candidate.accuracy), 9)  # 0.5 points are exactly 0.5
             is_kept = drop <= self._work.wanted.max_drop
             attempts.append(Tried(factor, candidate, drop, is_kept))
             if not is_kept:
                 break
             best = candidate
-        self._most = max(0, self._most - 1 - len(allowed))
+        self._remaining = max(0, self._remaining - 1 - len(allowed))
         return Step(block, baseline, tuple(attempts), best.choice.factors[block.index]), best
 
     def _explain_miss(self, choice: Choice, block: Block) -> str:
         """Why a choice misses the goals, even with larger factors in later blocks; "": it can meet them."""
         why = self._work.prices.missed(choice)
-        for most in self._work.wanted.factors if why else ():  # smaller ones may need less memory
+        for limit in self._work.wanted.factors if why else ():  # smaller factors may need less memory
             further = choice
             for later in self._work.blocks[block.index + 1 :]:
-                allowed = [factor for factor in self._work.allowed(later) if factor <= most]
+                allowed = [factor for factor in self._work.allowed(later) if factor <= limit]
                 further = further.with_factor(later.index, max(allowed, default=1))
             if further != choice and not self._work.prices.missed(further):
                 return ""
@@ -211,7 +211,7 @@ class _Run:
     def others(
         self, original: Candidate, chosen: Candidate, steps: Sequence[Step]
     ) -> tuple[dict[str, Candidate], dict[str, str]]:
-        """Networks to compare the chosen one with, trained as long in all; and why some cannot be built."""
+        """Networks to compare the chosen one with, trained as long in total; and why some cannot be built."""
         times = max(1, sum(step.baseline is not None for step in steps))
         networks: dict[str, Candidate] = {}
         refused: dict[str, str] = {}
@@ -224,9 +224,10 @@ class _Run:
         return networks, refused
 
     def _train(self, before: Candidate, choice: Choice, times: int, what: str) -> Candidate:
-        """The network of a choice, trained on from the one before, or taken from the records.
+        """Trains the network of a choice further from the one before, or takes it from the records.
 
-        It trains `times` one candidate's epochs. The network is written first, so a kill costs nothing.
+        It trains `times` the epochs of one candidate. Its file is written before its record, so that every
+        record has a network.
         """
         own = self._settings
         settings = replace(own, epochs=times * own.fine_epochs, rate=own.fine_rate)
@@ -238,9 +239,8 @@ class _Run:
             backend.prepare().backend.clear_session()  # else every candidate's graph stays in memory
             weights = backend.load(before.network)
             model = structure.build(self._work.base, self._work.blocks, choice, weights=weights)
-            # The progress says what is trained, and how long all trainings take at most.
             each = sum(self._times) / len(self._times) if self._times else 0.0
-            limit = each * (self._most + self._compared)
+            limit = each * (self._remaining + self._compared)  # seconds of all trainings to come
             remaining = f"; at most {duration(limit)} for all networks" if limit else ""
             result = training.train(
                 model,
@@ -264,7 +264,7 @@ class _Run:
     def _record(
         self, key: str, choice: Choice, model: Any, trained: training.Trained, **more: Any
     ) -> dict[str, Any]:
-        """Keeps a candidate as plain values."""
+        """Records a candidate as plain values."""
         data = self._work.data
         record = {
             **self._root,
@@ -280,7 +280,7 @@ class _Run:
         return record
 
     def _read_candidate(self, choice: Choice, key: str, record: Mapping[str, Any]) -> Candidate:
-        """A candidate by its record."""
+        """The candidate of a record."""
         figures = self._work.prices.figures(choice)
         return Candidate(choice, record["accuracy"], record["test"], self._path(key), key, figures)
 

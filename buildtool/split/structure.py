@@ -1,12 +1,12 @@
-"""The Keras model of a choice, with the weights of the original or of a network trained since.
+"""Builds the Keras model of a choice, with the weights of the original or of a network trained later.
 
-Of every layer a branch has the slices of its own channels. Kernels are sliced by output channels and, where
+A branch has the slices of its own channels from every layer. Kernels are sliced by output channels and, where
 the branch reads a part of the input, by input channels too. Biases, batch normalisation and whatever else has
 one number per channel are sliced by output channels.
 
-Inside a block the order of a layer's channels is free: its readers and its own kernel change with it, and the
-1x1 convolution at the block's end restores the outputs' order. So channels that read one another strongly
-come into one branch (`orders`), and the weights that stay are the heaviest.
+Inside a block a layer's channels may have any order: the layer's kernel and its readers are reordered with
+them, and the 1x1 convolution at the block's end restores the outputs' order. So channels with large weights
+between them are put into one branch (`orders`), which keeps the heaviest weights.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Floats = NDArray[np.float64]
 Groups = NDArray[np.int64]  # the branch of each channel
 STARTS = 3  # the order as it is, and random ones
 SWEEPS = 8
-GAIN = 1e-9  # the least gain of a change, so that rounding makes none
+GAIN = 1e-9  # the smallest gain that counts, above rounding errors
 
 
 def build(
@@ -42,13 +42,13 @@ def build(
     weights: keras.Model | None = None,
     grouped: bool = True,
 ) -> keras.Model:
-    """The Keras model of a choice; layers' names are the same in every process.
+    """Builds the Keras model of a choice; layers' names are the same in every process.
 
-    `model` is the original, with `blocks`. Each layer's weights are taken from `weights` (a network trained
-    since, whole or split) where it has the same layer, else sliced from the whole layer of `weights`, else
-    from that of `model`. A fusion's 1x1 convolution begins as the identity. With `grouped`, the channels of
-    a layer come into the branches in which they keep most of their weights, and the fusion puts them back in
-    order. The result shares no layer with `model`, which stays as it is.
+    `model` is the original, with `blocks`. `weights` is a network trained later, whole or split. A layer's
+    weights are those of the same layer of `weights`, else a slice of the whole layer of `weights`, else a
+    slice of that of `model`. A fusion's 1x1 convolution begins as the identity. With `grouped`, each channel
+    goes to the branch where it keeps the most weight, and the fusion restores the order. `model` stays as it
+    is, and the result shares no layer with it.
     """
     import keras
 
@@ -66,11 +66,11 @@ def build(
 
 
 def _connect(model: keras.Model, steps: Sequence[Step]) -> dict[str, list[Any]]:
-    """The output tensors of each step, in new layers like the model's."""
+    """Returns the output tensors of each step, from new layers like the model's."""
     import keras
 
     calls = {call.name: call for call in calls_of(model)}
-    policies: dict[str, Any] = {}  # of the layers before a step's output
+    policies: dict[str, Any] = {}  # the dtype policy of the layer that made a step's output
     outputs: dict[str, list[Any]] = {}
     for step in steps:
         inputs = [outputs[name] for name in step.inputs]
@@ -80,7 +80,7 @@ def _connect(model: keras.Model, steps: Sequence[Step]) -> dict[str, list[Any]]:
             output: Any = keras.Input(tensor.shape[1:], dtype=tensor.dtype, name=step.name)
         elif step.kind == "Slice":
             output = inputs[0][0][..., step.writes[0] : step.writes[-1] + 1]
-            output._keras_history.operation.name = step.name  # else it counts the slices of this process
+            output._keras_history.operation.name = step.name  # the default name differs between processes
         elif step.part is not None and not step.part.source:
             settings: dict[str, Any] = {"dtype": policies[step.name], "name": step.name}
             if step.kind == "Concatenate":
@@ -89,7 +89,7 @@ def _connect(model: keras.Model, steps: Sequence[Step]) -> dict[str, list[Any]]:
                 kernel = () if step.kind == "Dense" else (step.kernel,)
                 layer = getattr(keras.layers, step.kind)(step.channels, *kernel, **settings)
                 output = layer(inputs[0][0])
-        else:  # a layer like its original one, called as that one was
+        else:  # a copy of the original layer, called as the original was
             call = calls[step.part.source if step.part else step.name]
             policies[step.name] = getattr(call.operation, "dtype_policy", policies[step.name])
             places = (
@@ -125,19 +125,19 @@ class _WeightLoader:
             self._orders = orders(steps, self._original, self._read_kernel, trained)
 
     def _read_kernel(self, name: str) -> NDArray[Any]:
-        """The kernel of a convolution or dense layer that joins channels, as (..., in, out)."""
+        """The kernel of a convolution or dense layer, as (..., in, out)."""
         kind = self._original[name].kind
         weights = next(store for store in self._stores if name in store)[name].get_weights()
         kernel = weights[1 if kind == "SeparableConv2D" else 0]
         return np.swapaxes(kernel, -1, -2) if kind.endswith("Transpose") else kernel
 
     def weights(self, step: Step, shapes: list[tuple[int, ...]]) -> Weights:
-        """A layer's weights, of these shapes."""
+        """The weights of a layer, which have these shapes."""
         for store in self._stores:
             weights: Weights = list(store[step.name].get_weights()) if step.name in store else []
             if [one.shape for one in weights] != shapes and step.part and step.part.source in store:
                 original, reads = self._original[step.part.source], step.part.reads
-                if is_part(self._steps[step.inputs[0]]):  # else the channels are of a whole tensor
+                if is_part(self._steps[step.inputs[0]]):  # a whole tensor's channels keep their order
                     reads = self._order_channels(original.inputs[0], reads)
                 writes = self._order_channels(original.name, step.part.writes) or ()
                 weights = slice_weights(original, store[original.name].get_weights(), reads, writes)
@@ -145,7 +145,7 @@ class _WeightLoader:
                 return weights
         if step.part is None or not step.is_fusion:
             raise UnsupportedError("none of the networks has weights that fit it", operator=step.name)
-        # A fusion begins as the identity: it puts out the original's channels in their order.
+        # A fusion begins as the identity: its outputs are the original's channels in their order.
         end = self._steps[step.inputs[0]]
         while end.part is not None and not end.part.source:
             end = self._steps[end.inputs[0]]
@@ -156,7 +156,7 @@ class _WeightLoader:
         return [kernel.reshape(*step.kernel, count, count), np.zeros(count, np.float32)]
 
     def _order_channels(self, name: str, channels: Channels | None) -> Channels | None:
-        """Channels of the branches' order as those of the original's."""
+        """Turns channel numbers in the branches' order into those in the original's order."""
         order = self._orders.get(name)
         if order is None or channels is None:
             return channels
@@ -164,10 +164,11 @@ class _WeightLoader:
 
 
 def slice_weights(original: Step, weights: Weights, reads: Channels | None, writes: Channels) -> Weights:
-    """The weights of a branch's layer, in the layer's own order, from those of the whole layer.
+    """Slices the weights of a branch's layer from those of the whole layer.
 
-    Kernels are (..., in, out), or (..., out, in) where transposed; of grouped convolutions, `in` is of one
-    group. A separable convolution has (rows, columns, in, multiplier) and (1, 1, in * multiplier, out).
+    Kernels are (..., in, out), or (..., out, in) where transposed; in grouped convolutions, `in` counts the
+    channels of one group. A separable convolution has (rows, columns, in, multiplier) and
+    (1, 1, in * multiplier, out).
     """
     kernel, *others = weights
     if original.kind == "SeparableConv2D":
@@ -193,13 +194,13 @@ def slice_weights(original: Step, weights: Weights, reads: Channels | None, writ
 def orders(
     split: Sequence[Step], original: Mapping[str, Step], kernel_of: Kernel, settled: Iterable[str]
 ) -> dict[str, NDArray[np.int64]]:
-    """The channels of each split original step in the order in which branches have them, one after another.
+    """Returns the channels of each split original step, in the order in which the branches have them.
 
-    Of a kernel, the weight between an input and an output channel is the sum of squares over its window,
-    divided by the output channel's sum, since batch normalisation makes all outputs alike. The sum over all
-    layers is raised one layer at a time, by a greedy assignment and swaps, until nothing is gained. Where
-    channels are joined with some that are not split, concatenated or grouped, their order stays; so does that
-    of layers of the split network that have weights already (`settled`). `kernel_of` gives the kernel
+    The weight between an input and an output channel is the sum of squares over the kernel's window, divided
+    by the output channel's sum, since batch normalisation makes all outputs alike. The layers are reordered
+    one at a time, by a greedy assignment and swaps, until the weight inside branches no longer grows. The
+    order stays where channels are concatenated, grouped, or joined with channels that are not split, and in
+    layers of the split network that have weights already (`settled`). `kernel_of` returns the kernel
     (..., in, out) of an original convolution or dense layer.
     """
     spaces = _Spaces(split, original, set(settled))
@@ -222,10 +223,10 @@ def is_part(step: Step) -> bool:
 
 
 class _Spaces:
-    """Sets of channels that have one order: those of a convolution and all that follows channel by channel.
+    """Sets of channels that share one order: a convolution's, with those of the channelwise steps after it.
 
-    Each has the name of one of its original steps. `sizes`: of the branches' parts of each step; `settled`:
-    the sets whose order stays.
+    Each set has the name of one of its original steps. `sizes`: the channels of each branch's part, by step.
+    `settled`: the sets whose order stays.
     """
 
     def __init__(self, split: Sequence[Step], original: Mapping[str, Step], settled: set[str]) -> None:
@@ -251,10 +252,7 @@ class _Spaces:
         return name
 
     def _relate(self, step: Step, inner: Sequence[bool], original: Mapping[str, Step]) -> None:
-        """Joins a step's channels with its inputs' where they have one order, or settles them.
-
-        `inner`: for each input, whether it is a part as well.
-        """
+        """Joins a step's channels with its inputs' or settles them. `inner`: whether each input is a part."""
         fixed = step.kind == "Concatenate" or step.multiplier > 1 or step.groups > 1
         for name, is_inner in zip(step.inputs, inner, strict=True):
             if fixed:
@@ -282,7 +280,7 @@ class _Link(NamedTuple):
 def _find_links(
     split: Sequence[Step], original: Mapping[str, Step], kernel_of: Kernel, spaces: _Spaces
 ) -> tuple[list[_Link], dict[str, Groups]]:
-    """The kernels, and the present groups of all sets; a tensor read whole is a set " STEP" of its own."""
+    """Returns the kernels, and the current groups of all sets. A tensor read whole is the set " STEP"."""
     steps = {step.name: step for step in split}
     first = {step.part.source: step for step in reversed(split) if step.part is not None and is_part(step)}
     links = []
@@ -304,7 +302,7 @@ def _find_links(
 
 
 def _sum_weight(links: Sequence[_Link], groups: Mapping[str, Groups]) -> float:
-    """The weight between channels of one branch, over all layers."""
+    """Sums the weight between channels of the same branch, over all layers."""
     return sum(
         float(weight[groups[source][:, None] == groups[target][None, :]].sum())
         for source, target, weight in links
@@ -312,12 +310,9 @@ def _sum_weight(links: Sequence[_Link], groups: Mapping[str, Groups]) -> float:
 
 
 def _raise_weight(
-    groups: dict[str, Groups],
-    free: Sequence[str],
-    links: Sequence[_Link],
-    sizes: Mapping[str, tuple[int, ...]],
+    groups: dict[str, Groups], free: Sequence[str], links: Sequence[_Link], sizes: Mapping[str, Channels]
 ) -> dict[str, Groups]:
-    """Groups that no new assignment of one set of channels makes better, or those after SWEEPS."""
+    """Improves the groups, one set of channels at a time, until nothing is gained or SWEEPS are over."""
     total = _sum_weight(links, groups)
     for _ in range(SWEEPS):
         before = total
@@ -338,7 +333,7 @@ def _raise_weight(
 
 
 def _assign(worth: Floats, sizes: Sequence[int]) -> Groups:
-    """Groups of these sizes: the channels that lose most elsewhere choose first, then pairs change places."""
+    """Assigns channels to groups of these sizes: those that lose most elsewhere first; then pairs swap."""
     ranked = np.sort(worth, axis=1)
     room = list(sizes)
     groups = np.zeros(len(worth), np.int64)

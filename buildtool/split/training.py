@@ -1,4 +1,4 @@
-"""Trains a network epoch by epoch; each is kept, so that a kill at any time costs one epoch at most."""
+"""Trains a network and saves its state after each epoch, so that a kill costs one epoch at most."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from buildtool.split.wanted import Settings
 
 Progress = Callable[[str], None]
 Reals = npt.NDArray[np.float32]
-_JUDGE_BATCH = 256  # images in a batch that is not learnt
+_JUDGE_BATCH = 256  # images in a batch that is only evaluated
 _UNTRACED_STEPS = 16  # steps that take less time than to trace the network for more
 _SECONDS_BETWEEN = 1.0  # reports of progress
-_SCHEMA = 1  # of what a training goes on from
-_ORDER, _HELD_OUT = 1, 2  # what a random stream is for
+_SCHEMA = 1  # of checkpoints
+_ORDER, _HELD_OUT = 1, 2  # the uses of random streams
 
 
 @dataclass(frozen=True)
 class Trained:
-    """The result of a training: the share of held-out images with the right class, and its seconds."""
+    """The result of a training; `accuracy` is the share of held-out images with the right class."""
 
     accuracy: float
     seconds: float
@@ -43,11 +43,11 @@ class Trained:
 def train(
     model: Any, data: Data, settings: Settings, checkpoint: Path, progress: Progress = lambda text: None
 ) -> Trained:
-    """Trains a Keras network in place for `settings.epochs`, on from the checkpoint where there is one.
+    """Trains a Keras network in place for `settings.epochs` epochs, from the checkpoint if there is one.
 
-    The checkpoint is used if it comes from the same network, weights, data and settings; it stays when the
-    training is done. The same call gives the same bits on one machine, killed and resumed or not. Raises
-    UsageError for data that does not fit the network, or where the loss is not finite, and MachineError where
+    The checkpoint is used if it comes from the same network, weights, data and settings. It stays after the
+    training. On one machine the same call gives the same bits, even if it is killed and resumed. Raises
+    UsageError for data that does not fit the network and for a loss that is not finite, and MachineError if
     memory is used up.
     """
     keras = backend.prepare()
@@ -56,7 +56,7 @@ def train(
     key = "/".join((backend.digest(model), settings_digest, data.digest()))
     steps = len(Batches(data, settings, 0))
     keras.utils.set_random_seed(settings.seed)
-    # Random states within the network (of dropout) are not in its files.
+    # The network's files do not contain the random states inside it (of dropout).
     weights = {id(one) for one in model.weights}
     states = [one for one in model.variables if id(one) not in weights and tuple(one.shape) == (2,)]
     for index, state in enumerate(states):
@@ -74,15 +74,15 @@ def train(
             raise
         smaller, text = max(1, settings.batch // 2), f"training with batches of {settings.batch} images"
         hint = [
-            suggest("smaller batches give other results, so all networks are trained anew", batch=smaller),
-            suggest("or free memory and run the same again: it goes on from the last epoch that ended"),
+            suggest("smaller batches give other results, so all networks are trained again", batch=smaller),
+            suggest("or free memory and run the same again: it resumes after the last complete epoch"),
         ]
         raise MachineError(f"{text} takes more memory than there is", hint=hint) from error
     return Trained(share, clock.seconds(), settings.epochs)
 
 
 def accuracy(model: Any, x: Pixels, y: Labels, settings: Settings) -> float:
-    """The share of images whose class has the largest output; of equal outputs, the first counts."""
+    """The share of images whose class has the largest output; among equal outputs, the first counts."""
     right = 0
     for start in range(0, len(x), _JUDGE_BATCH):
         batch = slice(start, start + _JUDGE_BATCH)
@@ -95,29 +95,27 @@ def accuracy(model: Any, x: Pixels, y: Labels, settings: Settings) -> float:
 
 
 class _Clock:
-    """How long a training has taken, and the time left by that."""
+    """Measures the time of a training, and estimates the time that is left."""
 
     def __init__(self, settings: Settings, steps: int, before: float, progress: Progress) -> None:
         self._epochs, self._steps, self._progress = settings.epochs, steps, progress
         self._before = before  # seconds of former processes
         self._began = time.monotonic()
-        self._told = -math.inf
+        self._reported = -math.inf  # when
         self._warm = (0, 0.0)  # the first step of this process, and when it ended
 
     def seconds(self) -> float:
-        """Since the training began, without the time between a kill and its resumption."""
+        """Seconds since the training began, without the time between a kill and its resumption."""
         return self._before + time.monotonic() - self._began
 
     def step(self, epoch: int, step: int, right: float) -> None:
-        """Reports the progress, once a second at most.
-        The first step compiles the network, and says nothing of how long the others take.
-        """
+        """Reports the progress, once a second at most."""
         now, at = time.monotonic(), epoch * self._steps + step + 1
-        if not self._warm[0]:
+        if not self._warm[0]:  # this step also compiled the network: its time is no estimate
             self._warm = (at, now)
-        if now - self._told < _SECONDS_BETWEEN:
+        if now - self._reported < _SECONDS_BETWEEN:
             return
-        self._told = now
+        self._reported = now
         first, since = self._warm
         text = f"epoch {epoch + 1} of {self._epochs}: {right:.1%} right"
         if at > first:
@@ -127,7 +125,7 @@ class _Clock:
 
 
 def _train_epoch(keras: Any, model: Any, batches: Batches, epoch: int, clock: _Clock) -> None:
-    """Trains one epoch; UsageError where the loss is not finite."""
+    """Trains one epoch. Raises UsageError if the loss is not finite."""
 
     class Steps(keras.utils.PyDataset):  # type: ignore[misc]
         def __len__(self) -> int:
@@ -147,11 +145,11 @@ def _train_epoch(keras: Any, model: Any, batches: Batches, epoch: int, clock: _C
     loss = float(history.history["loss"][-1])
     if not math.isfinite(loss):
         text = f"the loss is {loss} after epoch {epoch + 1}: the training does not converge"
-        raise UsageError(text, option="rate", hint="a smaller learning rate")
+        raise UsageError(text, option="rate", hint="choose a smaller learning rate")
 
 
 def _compile(keras: Any, model: Any, settings: Settings, steps: int) -> None:
-    """Gives the network its loss and a new optimiser with the schedule of the learning rate."""
+    """Sets the network's loss, and a new optimiser with the schedule of the learning rate."""
     total = settings.epochs * steps
     warm = round(total * settings.warm_up)
     rate = keras.optimizers.schedules.CosineDecay(
@@ -166,7 +164,7 @@ def _compile(keras: Any, model: Any, settings: Settings, steps: int) -> None:
     else:
         optimiser = keras.optimizers.AdamW(rate, weight_decay=decay)
     optimiser.exclude_from_weight_decay(var_names=["bias", "gamma", "beta"])
-    last, softmax = model.layers[-1], keras.activations.softmax  # whose outputs are probabilities
+    last, softmax = model.layers[-1], keras.activations.softmax
     has_softmax = isinstance(last, keras.layers.Softmax) or getattr(last, "activation", None) is softmax
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=not has_softmax)
     model.compile(optimiser, loss, metrics=["accuracy"], run_eagerly=total <= _UNTRACED_STEPS)
@@ -177,7 +175,7 @@ def _compile(keras: Any, model: Any, settings: Settings, steps: int) -> None:
 
 
 def keep(model: Any, checkpoint: Path, key: str, epochs: int, seconds: float) -> None:
-    """Keeps a training's state after whole epochs, by the `key` of all that the training depends on."""
+    """Saves a training's state after whole epochs, under the `key` of all that the training depends on."""
     about = {"schema": _SCHEMA, "key": key, "epochs": epochs, "seconds": seconds}
     arrays = {
         f"v{index}": backend.array(one)
@@ -187,7 +185,7 @@ def keep(model: Any, checkpoint: Path, key: str, epochs: int, seconds: float) ->
 
 
 def restore(model: Any, checkpoint: Path, key: str) -> tuple[int, float]:
-    """Restores the state of the training with this key, if it was kept: epochs done, and seconds taken."""
+    """Restores the state of the training with this key, if there is one: returns its epochs and seconds."""
     state = read_arrays(checkpoint)
     if state is None or (state[0].get("schema"), state[0].get("key")) != (_SCHEMA, key):
         return 0, 0.0
@@ -201,14 +199,14 @@ def restore(model: Any, checkpoint: Path, key: str) -> tuple[int, float]:
 
 
 def inputs(x: Pixels, rule: Normalise) -> Reals:
-    """Pixels as the network's real values, float32 of the same shape."""
+    """Turns pixels into the network's real values, float32 of the same shape."""
     means, deviations = (np.array(one, np.float32) for one in (rule.means, rule.deviations))
     values: Reals = (x.astype(np.float32) / np.float32(rule.divisor) - means) / deviations
     return values
 
 
 def is_held_out(data: Data, settings: Settings) -> npt.NDArray[np.bool_]:
-    """Which training images judge candidates and are never learnt: a share of each class, at least one."""
+    """A mask of the training images that only judge candidates: a share of each class, at least one."""
     random = np.random.default_rng((settings.seed, _HELD_OUT))
     return share_of_each(data.train_y, settings.validation, random)
 
@@ -220,7 +218,7 @@ def judge(model: Any, data: Data, settings: Settings) -> float:
 
 
 class Batches:
-    """The steps of one epoch, each a function of the settings' seed, the epoch and its number."""
+    """The batches of one epoch; each depends on the data, the settings, the epoch and its own number."""
 
     def __init__(self, data: Data, settings: Settings, epoch: int) -> None:
         self._data, self._settings, self._epoch = data, settings, epoch
@@ -228,7 +226,7 @@ class Batches:
         self._order = order.permutation(np.flatnonzero(~is_held_out(data, settings)))
 
     def __len__(self) -> int:
-        """Steps of an epoch. Images that do not fill a last batch are left out, other ones each epoch."""
+        """Steps of an epoch. Images that do not fill a last batch are left out: other ones in each epoch."""
         return max(1, len(self._order) // self._settings.batch)
 
     def __getitem__(self, step: int) -> tuple[Reals, Labels]:
@@ -241,7 +239,7 @@ class Batches:
 
 
 def augment(x: Pixels, settings: Settings, random: np.random.Generator) -> Pixels:
-    """Images mirrored and moved at random, each by itself; pixels that come in are 0."""
+    """Mirrors and moves images at random, each by itself; new pixels are 0."""
     count, height, width = x.shape[:3]
     if settings.flip:
         is_mirrored = np.asarray(random.random(count) < 0.5)

@@ -1,6 +1,6 @@
-"""A network as records of its layers, its blocks, a choice of a splitting factor for each, and its counts.
+"""Records of a network: its layers, its blocks, a splitting factor for each block, and its counts.
 
-Records are read from a Keras model (graphs.py) or drawn (networks.py), so that only training needs Keras.
+They are read from a Keras model (graphs.py) or drawn (networks.py), so that only training needs Keras.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ First = Literal["full", "slice"]
 
 @dataclass(frozen=True)
 class Part:
-    """Which channels of an original layer `source` a layer has: of its input (None: all), of its output."""
+    """A branch's part of the original layer `source`: its input channels (None: all) and output channels."""
 
     source: str
     reads: tuple[int, ...] | None
@@ -50,8 +50,8 @@ class Step:
     """One layer or operation of a network.
 
     `kind`: the class of the Keras layer or operation; "Slice" takes channels `part.writes` of its input.
-    `inputs`: the steps that it reads. `shape`: of its output, channels last, without the batch (None: any
-    size). `kernel`, `strides`: rows first. `multiplier`: output channels of a depthwise convolution for one
+    `inputs`: the steps that it reads. `shape`: the output's shape, channels last, without the batch (None:
+    any size). `kernel`, `strides`: rows first. `multiplier`: output channels of a depthwise convolution per
     input channel. `refused`: why it cannot be part of a split block. `part`: None where it is whole.
     """
 
@@ -68,7 +68,7 @@ class Step:
 
     @property
     def channels(self) -> int:
-        """Channels of its output; 0 where they are not known."""
+        """The number of output channels; 0 where it is unknown."""
         return (self.shape[-1] or 0) if self.shape else 0
 
     @property
@@ -88,7 +88,7 @@ class Step:
 
     @property
     def writes(self) -> tuple[int, ...]:
-        """The channels of the original layer's output that it has."""
+        """The output channels of the original layer that this step computes."""
         assert self.part is not None
         return self.part.writes
 
@@ -97,9 +97,9 @@ class Step:
 class Block:
     """A part of a network between two cuts, which one tensor enters and one leaves.
 
-    `index` counts from 0, names from "block1". `layers`: names in order. `channels`: of its output.
-    `largest`: the largest splitting factor, with which every branch has a channel of every layer. `groups`:
-    those of its grouped convolutions; a factor divides them. `reason`: why `largest` is 1.
+    `index` counts from 0, names from "block1". `layers`: names in order. `channels`: output channels.
+    `largest`: the largest splitting factor at which every branch has a channel of every layer. `groups`: the
+    numbers of groups of its convolutions; a factor must divide them. `reason`: why `largest` is 1.
     """
 
     index: int
@@ -116,10 +116,10 @@ class Block:
 
 
 class Fusion(Enum):
-    """What joins the branches."""
+    """How the branches are joined."""
 
     FUSED = "fused"  # at the end of every split block: pooling in each branch, concatenation, 1x1 convolution
-    NAIVE = "naive"  # a concatenation after the last block, so that branches never see one another
+    NAIVE = "naive"  # one concatenation after the last block, so that branches never see one another
     SHARED = "shared"  # as NAIVE, but the first convolutions are whole
 
 
@@ -127,8 +127,8 @@ class Fusion(Enum):
 class Choice:
     """One structure: the splitting factor of each block, in the network's order.
 
-    `first`: whether the first convolution of a branch reads all of the map before the block ("full") or the
-    branch's share of its channels ("slice"); the network's input is always read whole. `shared`: how many
+    `first`: whether the first convolution of a branch reads all channels before the block ("full") or the
+    branch's share of them ("slice"). The network's input is always read whole. `shared`: how many
     convolutions at the network's beginning are whole. Without fusion all factors are equal; for NAIVE, blocks
     of factor 1 may come before the others.
     """
@@ -180,7 +180,7 @@ class Choice:
 
 
 def partition(channels: int, parts: int) -> tuple[tuple[int, ...], ...]:
-    """Channels in `parts` slices whose sizes differ by one at most, the larger ones first."""
+    """Divides channels into `parts` slices, the larger ones first; their sizes differ by one at most."""
     small, larger = divmod(channels, parts)
     starts = [i * small + min(i, larger) for i in range(parts + 1)]
     return tuple(tuple(range(*pair)) for pair in pairwise(starts))
@@ -222,7 +222,7 @@ def counts_in(steps: Sequence[Step]) -> Counts:
     convolutions = fusion = macs = 0
     for name, count in parameters(steps).items():
         step = by_name[name]
-        # A kernel is used once at each place of the output; a transposed one, of the input.
+        # A kernel is applied once at each position of the output; a transposed one, of the input.
         grid = by_name[step.inputs[0]] if step.kind.endswith("Transpose") else step
         macs += count * math.prod(size or 0 for size in grid.shape[:-1])
         if step.is_fusion:

@@ -1,4 +1,4 @@
-"""The settings of a split, from a request's plain values, checked before anything is loaded."""
+"""Reads the settings of a split from a request's plain values, and checks them before anything is loaded."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ _OPTION_NAMES |= {"batch": "train_batch", "validation": "held_out"}
 
 @dataclass(frozen=True)
 class Goals:
-    """Upper limits; None: the board's own memory, and any time."""
+    """Upper limits. None means the board's own memory, or any time."""
 
     ram: int | None = None  # bytes of the arena
     flash: int | None = None  # bytes of weights and code
-    max_ms: float | None = None  # of an invoke
+    max_ms: float | None = None  # of one inference
 
 
 @dataclass(frozen=True)
 class Settings:
-    """All that decides a training's result besides the network and the data.
+    """All settings that decide a training's result, besides the network and the data.
 
     The learning rate rises from 0 for `warm_up` of all steps, then falls as half a cosine to 0. `sgd` has a
     momentum of 0.9 (Nesterov); weights decay by `weight_decay` times the learning rate each step, biases
@@ -48,24 +48,25 @@ class Settings:
 
     epochs: int = 30  # of a network that is not trained yet
     fine_epochs: int = 5  # of a candidate, and of the baseline that it is compared with
-    batch: int = 128  # images a step
+    batch: int = 128  # images in a step
     optimiser: Literal["sgd", "adam"] = "sgd"
     rate: float = 0.1  # the largest learning rate
-    fine_rate: float = 0.02  # the same of candidates and baselines
+    fine_rate: float = 0.02  # the largest learning rate of candidates and baselines
     warm_up: float = 0.1  # share of the steps
     weight_decay: float = 5e-3
     flip: bool = True  # half of the images are mirrored left to right
-    shift: float = 0.125  # images are moved by up to this share of their sides, black comes in
+    shift: float = 0.125  # images are moved by up to this share of their sides; new pixels are black
     validation: float = 0.1  # share of the training images that candidates are judged by
     seed: int = 0  # of weights, order and augmentation
     normalise: str = "unit"  # pixels as real values: bytes, unit, signed, or MEANS/DEVIATIONS
 
     def pixels(self) -> Normalise:
-        """How pixels become real values."""
+        """The rule that turns pixels into real values."""
         rule = normalise("normalise", self.normalise)
         if rule is None:
             hint = "bytes, unit, signed, or MEANS/DEVIATIONS"
-            raise UsageError("a network to train has no rule to be found", option="normalise", hint=hint)
+            text = "the rule of a network that will be trained cannot be found in its file"
+            raise UsageError(text, option="normalise", hint=hint)
         return rule
 
     def data(self) -> dict[str, Any]:
@@ -81,7 +82,7 @@ class Wanted:
     data: Path
     board: str
     goals: Goals = field(default_factory=Goals)
-    max_drop: float = 0.5  # points
+    max_drop: float = 0.5  # percentage points of accuracy
     factors: tuple[int, ...] = (2, 4, 6, 8)
     firsts: tuple[First, ...] = ("slice",)  # what a branch's first convolution reads; each is searched
     width: float = 1.0
@@ -93,23 +94,23 @@ class Wanted:
 
     @property
     def is_named(self) -> bool:
-        """Whether the network is known by its name, and is trained here."""
+        """Whether the network is one of NETWORKS, which is trained here first."""
         return self.network in NETWORKS
 
 
 def read_settings(request: Mapping[str, object], out: str | Path = OUT) -> Wanted:
-    """The settings in a request of kind `split`; UsageError for wrong values and values without effect."""
+    """Reads a request of kind `split`. Raises UsageError for wrong values and values without effect."""
     if request.get("kind") != Split.kind:
         raise UsageError(f"a request of kind {request.get('kind')!r} is not a split", hint=f"'{Split.kind}'")
     values = Values(Split, request)
-    network, folder, given = str(values.need("network")), Path(out), values.given
+    network, folder, explicit = str(values.need("network")), Path(out), values.given
     if network not in NETWORKS:
         for name in _TRAINING_OPTIONS:
-            if name in given:
+            if name in explicit:
                 text = "it has no effect on a network that is given as a file"
                 raise UsageError(text, option=name, hint=suggest(**{name: None}))
         if Path(network).resolve() in {(folder / name).resolve() for name in WRITTEN}:
-            text = "the network lies where a result will be written"
+            text = "a result would overwrite the network's file"
             raise UsageError(text, path=network, option="out", hint="name another folder")
     paths: list[str] = []
     for name in ("train_data", "board"):
@@ -120,19 +121,19 @@ def read_settings(request: Mapping[str, object], out: str | Path = OUT) -> Wante
         network,
         Path(paths[0]),
         paths[1],
-        Goals(values.options.get("ram"), given.get("flash"), values.options.get("max_ms")),
-        firsts=_FIRSTS[given.get("first", Reads.SLICE)],
-        settings=Settings(**_read_fields(given, [one.name for one in dataclasses.fields(Settings)])),
-        compares=given.get("comparisons", Compared.ALL) is Compared.ALL,
+        Goals(values.options.get("ram"), explicit.get("flash"), values.options.get("max_ms")),
+        firsts=_FIRSTS[explicit.get("first", Reads.SLICE)],
+        settings=Settings(**_read_fields(explicit, [one.name for one in dataclasses.fields(Settings)])),
+        compares=explicit.get("comparisons", Compared.ALL) is Compared.ALL,
         out=folder,
-        **_read_fields(given, ("max_drop", "factors", "width", "size", "images")),
+        **_read_fields(explicit, ("max_drop", "factors", "width", "size", "images")),
     )
     result.settings.pixels()
     return result
 
 
 def _read_fields(options: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
-    """The fields with these names, as far as their options are given, as plain values."""
+    """Returns those of the named fields whose options are present, as plain values."""
     fields: dict[str, Any] = {}
     for name in names:
         option = _OPTION_NAMES.get(name, name)
@@ -145,5 +146,5 @@ def _read_fields(options: Mapping[str, Any], names: Sequence[str]) -> dict[str, 
             value = value.value
         elif isinstance(value, Normalise):
             value = value.name
-        fields[name] = "auto" if value is None else value  # of `normalise` alone
+        fields[name] = "auto" if value is None else value  # only `normalise` can be None
     return fields

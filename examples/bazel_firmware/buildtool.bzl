@@ -1,28 +1,28 @@
-"""Brings an installed buildtool into a Bazel workspace; to be committed beside the WORKSPACE file.
+"""Brings an installed buildtool into a Bazel workspace. Commit this file beside the WORKSPACE file.
 
     load("//:buildtool.bzl", "buildtool_repository")
     buildtool_repository(name = "buildtool", boards = ["cortex-m4", "host"])
 
-Two repositories are made. @buildtool_code has links to the tool's own code, which every action reads: an
-upgraded tool leaves nothing stale. @buildtool is what the tool says of the boards (the request `describe`),
-written down as BUILD files.
+It makes two repositories. @buildtool_code has links to the tool's own code, which every action reads: after an
+upgrade of the tool, nothing is stale. @buildtool has the tool's description of the boards (the request
+`describe`) as BUILD files.
 """
 
 _MODULE = "buildtool.fronts.bazel.repository"
 
-_WHICH_PYTHON = "say in buildtool_repository(python = ...), or by --repo_env=BUILDTOOL_PYTHON=..., which Python has buildtool"
+_WHICH_PYTHON = "name the Python that has buildtool by buildtool_repository(python = ...) or --repo_env=BUILDTOOL_PYTHON=..."
 
 def _python(rctx):
     named = rctx.attr.python or rctx.os.environ.get("BUILDTOOL_PYTHON", "") or "python3"
 
-    # Not rctx.which: that follows links, and a virtual environment is known by its link.
+    # Not rctx.which: it follows links, and a virtual environment depends on its link.
     found = rctx.execute(["sh", "-c", "command -v -- \"$0\"", named]).stdout.strip()
     if not found.startswith("/"):
         fail("error: there is no program '%s' in PATH: %s" % (named, _WHICH_PYTHON))
     return found
 
 def _ask(rctx, question):
-    """Runs the tool in the repository's folder, where it writes the files that the question is about."""
+    """Runs the tool in the repository's folder, where it writes the repository's files."""
     asked = struct(python = _python(rctx), **question)
     rctx.file("question.json", json.encode(asked), executable = False)
     environment = {"BUILDTOOL_CACHE": "off", "BUILDTOOL_DAEMON": "off"}
@@ -37,7 +37,7 @@ def _code_repository(rctx):
     _ask(rctx, {"what": "code"})
 
 def _answer_repository(rctx):
-    # Whatever of the tool changes, the question is asked again.
+    # If any of the tool's files changes, Bazel asks the question again.
     code = rctx.attr.code
     for name in rctx.read(Label("@%s//:files.txt" % code)).splitlines():
         rctx.path(Label("@%s//:%s" % (code, name)))
@@ -74,7 +74,7 @@ def buildtool_repository(name, boards, python = "", toolchain = ""):
     """Makes @NAME, which has the rules, and @NAME_code.
 
     Args:
-      name: the repository's name; `buildtool` in what follows.
+      name: the repository's name, `buildtool` in these texts.
       boards: names of `buildtool boards`, and labels of .toml files (also of those that others extend).
       python: the Python that has buildtool: a program in PATH, or its path; default: $BUILDTOOL_PYTHON, python3.
       toolchain: the compiler in @buildtool//toolchains: clang or gcc; default: each board's first.

@@ -5,8 +5,7 @@
     network = env.NeuralNetwork("models/wake_word.tflite")  # plans, emits, compiles a library
     env.Program("app.elf", ["main.c", *env["BOARD_STARTUP"], network.library])
 
-All it knows is buildtool's answer to `describe`, written down as SCons nodes. Paths are relative to the top
-folder.
+The tool turns buildtool's answer to `describe` into SCons nodes. Paths are relative to the top folder.
 """
 
 from __future__ import annotations
@@ -59,7 +58,7 @@ PLANNING = tuple(option.name for option in options_of("emit", table.Group.PLANNI
 # Options of UseBoard beside the board and its compiler.
 _OF_BOARD = options_of("describe", table.Group.TARGET, table.Group.DESK)
 TARGET = tuple(option.name for option in _OF_BOARD if option.name not in ("board", "toolchain"))
-# What is shown in place of whole command lines.
+# Short texts that are shown instead of whole command lines.
 SHORT = {
     "CCCOMSTR": "compiling $SOURCE",
     "CXXCOMSTR": "compiling $SOURCE",
@@ -67,15 +66,15 @@ SHORT = {
     "ARCOMSTR": "archiving $TARGET",
     "LINKCOMSTR": "linking $TARGET",
 }
-_COMPILED = ("toolchain", "debug", "on", "wire")  # what decides how is compiled, and not what
-_WARNING = re.compile(r"-W(?![alp],).*")  # a flag that changes nothing of what a compiler runs or reads
-EMITTED = "emitted"  # the root in an answer that a network's own folder stands for
+_COMPILED = ("toolchain", "debug", "on", "wire")  # options that only decide how sources are compiled
+_WARNING = re.compile(r"-W(?![alp],).*")  # flags that do not change what a compiler runs or reads
+EMITTED = "emitted"  # in answers, the root that stands for a network's own folder
 
 _clients: dict[str, Client] = {}
 
 
 def generate(env):
-    """Adds the methods UseBoard, NeuralNetwork, PlaceWeights, and those of the test firmware."""
+    """Adds the methods UseBoard, NeuralNetwork, PlaceWeights, and the methods for test firmware."""
     Tool("recorded_targets", toolpath=[str(Path(__file__).parent)])(env)
     env.SetDefault(NETWORK_DAEMON="", NETWORK_CACHE="on")
     env["NETWORK_PLANNING"], env["NETWORK_TARGET"] = PLANNING, TARGET
@@ -87,7 +86,7 @@ def generate(env):
 
 
 def exists(env):
-    """There if the package is."""
+    """Returns True: the tool needs only this package."""
     return True
 
 
@@ -95,8 +94,8 @@ def exists(env):
 class Network:
     """A network's nodes: `library` to link, `include` for the compiler, `files` by name.
 
-    `answer` is buildtool's description of the network, `asked` the request; `slots`: by name, what its
-    commands are about; `reserve` makes the library for `reserving`.
+    `answer` is buildtool's description of the network, `asked` is the request. `slots`: by name, the words
+    for the slots of its commands. `reserve` makes the library for `reserving`.
     """
 
     answer: answers.DescribeAnswer
@@ -120,26 +119,26 @@ class Network:
 
     @functools.cached_property
     def reserving(self):
-        """The library with room in place of the weights, for programs that PlaceWeights fills.
+        """The library with space instead of the weights, for programs that PlaceWeights fills.
 
-        It is a target where somebody asks for it.
+        It becomes a target when it is first used.
         """
         return self.reserve()
 
 
 def _network(answer: answers.DescribeAnswer) -> answers.NetworkFiles:
-    """The files of the network of an answer, which was asked for with a model."""
+    """The network's files in an answer to a request with a model."""
     files = answer["network"]
     assert files is not None
     return files
 
 
 def use_board(env, board, toolchain="", work=None, verbose=False, **target):
-    """Sets the environment up to build for `board`; targets that all networks share go to `work`.
+    """Sets the environment up to build for `board`. Targets that all networks share are in folder `work`.
 
-    `verbose`: whole command lines, or what they do in a few words. `target` are options of TARGET, such as
-    `cmsis_nn` or `threads`. Gives what the answer says of the compiler, and the folders of the board's
-    headers as `includes`.
+    `verbose`: whether to show whole command lines, or short texts. `target` are options of TARGET, such as
+    `cmsis_nn` or `threads`. Returns the answer's `tools`, and the folders of the board's headers as
+    `includes`.
     """
     request = {"board": board} | ({"toolchain": toolchain} if toolchain else {})
     for name, value in target.items():
@@ -147,19 +146,19 @@ def use_board(env, board, toolchain="", work=None, verbose=False, **target):
             raise _mistake(f"UseBoard has no option '{name}': {did_you_mean(name, TARGET)}")
         if value not in (None, "", False):
             request[name] = table.from_text(table.BY_NAME[name], value)
-    debug, desk = request.get("debug"), request.keys() & {"on", "wire"}
+    debug, attached = request.get("debug"), request.keys() & {"on", "wire"}
     answer = _describe(env, request)
     Tool("recorded_targets", toolpath=[str(Path(__file__).parent)])(env)
-    apart = "debug/" if debug else "desk/" if desk else ""
-    work = _folder(env, work or f"#build/{apart}{_plain(answer['board'])}")
+    subfolder = "debug/" if debug else "desk/" if attached else ""
+    work = _folder(env, work or f"#build/{subfolder}{_file_name(answer['board'])}")
     tools = answer["tools"]
-    # Debug information has no path of this machine: sources are named as seen from the top folder.
+    # Debug information contains no path of this machine: sources are relative to the top folder.
     renamed = [f"{tools['renames']}{env.Dir('#').abspath}=."] if tools["renames"] else []
     cflags, pairs = _words([*renamed, *tools["cflags"]]), itertools.pairwise(tools["cflags"])
     env.Replace(
         ESCAPE=shlex.quote,
         BOARD_INCLUDES=_include_flags,
-        # Folders that the compiler's own flags name: SCons looks for headers in CPPPATH alone.
+        # Folders in the compiler's own flags, because SCons looks for headers in CPPPATH only.
         BOARD_SYSTEM=[env.fs.Dir(folder) for flag, folder in pairs if flag == "-isystem"],
         _CPPINCFLAGS="$( $BOARD_INCLUDES $)",
         BOARD=board,
@@ -176,17 +175,17 @@ def use_board(env, board, toolchain="", work=None, verbose=False, **target):
         RANLIBCOM="",
         LINK=_words([tools["cc"]]),
         LINKFLAGS=cflags,
-        # Libraries that the flags name come after the objects that need them.
+        # Libraries in the flags come after the objects that need them.
         LINKCOM="$LINK -o $TARGET $LINKFLAGS $SOURCES $_LIBDIRFLAGS $_LIBFLAGS $BOARD_LDFLAGS $BOARD_MAP",
         BOARD_MAP=_map_flags,
         PROGSUFFIX=".elf",
     )
     for command, words in SHORT.items():
-        if verbose or not env.get(command):  # what the user's own SConstruct says instead stays
+        if verbose or not env.get(command):  # texts of the user's own SConstruct stay
             env[command] = "" if verbose else words
     script = answer["script"]
-    named = [f"{script['flag']}{_argument(node)}" for node in env["BOARD_SCRIPT"]] if script else []
-    env["BOARD_LDFLAGS"] = _words([*tools["ldflags"], *named])
+    flags = [f"{script['flag']}{_argument(node)}" for node in env["BOARD_SCRIPT"]] if script else []
+    env["BOARD_LDFLAGS"] = _words([*tools["ldflags"], *flags])
     env.Append(PROGEMITTER=[_with_script_and_map])
     _objects_need_compiler(env)
     env["BOARD_STARTUP"] = _objects(_own(env), "startup", work.Dir("startup"))
@@ -197,14 +196,14 @@ def use_board(env, board, toolchain="", work=None, verbose=False, **target):
 def neural_network(env, model, directory=None, name=None, plan="", **planning):
     """Plans and compiles `model` (a .tflite or .onnx file, or a zoo network) for the environment's board.
 
-    `name` is the prefix of the C interface; default: the model's own. `plan` is a file of `buildtool plan
-    --out`, by which it is built. `planning` are options of PLANNING.
+    `name` is the prefix of the C interface; the default is the model's name. `plan` is a file of `buildtool
+    plan --out` to build from. `planning` are options of PLANNING.
     """
     for option in planning:
         if option not in PLANNING:
             raise _mistake(f"NeuralNetwork has no option '{option}': {did_you_mean(option, PLANNING)}")
     planning = {name: table.from_text(table.BY_NAME[name], value) for name, value in planning.items()}
-    try:  # a build learns of a mistake before it starts
+    try:  # report a mistake before the build starts
         table.planning(planning)
     except BuildtoolError as error:
         raise _mistake(error) from None
@@ -212,23 +211,23 @@ def neural_network(env, model, directory=None, name=None, plan="", **planning):
         raise _mistake(f"a network's name is a C identifier in lower case, not '{name}'")
     source = _model_file(env, model)
     if source and not source.exists() and not source.has_builder():
-        what = "cannot read the model: there is no such file, and nothing makes it"
+        what = "cannot read the model: there is no such file, and no target builds it"
         raise _mistake(UsageError(what, path=model))
-    asked = {**env["BOARD_REQUEST"], "model": source.path if source else model}
-    asked |= {"name": name} if name else {}
-    answer = _describe(env, asked)
+    query = {**env["BOARD_REQUEST"], "model": source.path if source else model}
+    query |= {"name": name} if name else {}
+    answer = _describe(env, query)
     files = _network(answer)
     own = _own(env, BOARD_ANSWER=answer)
     directory = _folder(env, directory) if directory else _folder(env, env["BOARD_WORK"], files["net"])
-    request = {key: value for key, value in asked.items() if key not in _COMPILED}
+    request = {key: value for key, value in query.items() if key not in _COMPILED}
     locked = env.fs.File(plan) if plan else None
     if locked and not locked.exists() and not locked.has_builder():
-        what = "cannot read the plan: there is no such file, and nothing makes it"
+        what = "cannot read the plan: there is no such file, and no target builds it"
         raise _mistake(UsageError(what, path=str(plan)))
     request |= {"options": planning} | ({"plan": locked.path} if locked else {})
     emitted = _emit(own, directory.Dir("src"), request, [node for node in (source, locked) if node])
     objects = _objects(own, "network", directory.Dir("obj"), emitted)
-    if "BOARD_KERNELS" not in env:  # every kernel that the board can run, for all its networks
+    if "BOARD_KERNELS" not in env:  # every kernel that the board can run, built once for all networks
         nodes = _objects(_own(env), "kernels", env["BOARD_WORK"].Dir("kernels"))
         names = [source["object"] for source in _group(answer, "kernels")["sources"]]
         for node in nodes:
@@ -239,19 +238,19 @@ def neural_network(env, model, directory=None, name=None, plan="", **planning):
     reserve = functools.partial(_reserving, own, directory, emitted, objects)
     group = _group(answer, "network")
     include = [_node(own, answer, place, env.fs.Dir, emitted) for place in group["includes"]]
-    slots = {key: asked[key] for key in ("model", "board", "cmsis_nn") if key in asked}
-    return Network(answer, directory, slots, library, include, emitted, reserve, asked)
+    slots = {key: query[key] for key in ("model", "board", "cmsis_nn") if key in query}
+    return Network(answer, directory, slots, library, include, emitted, reserve, query)
 
 
 def place_weights(env, target, program, networks):
-    """The linked `program` with the weights of `networks` in the room that their `reserving` has for them.
+    """The linked `program` with the weights of `networks` in the space that their `reserving` has for them.
 
-    Other weights change the target, and link nothing.
+    With new weights only the target changes: nothing is linked again.
     """
-    listed = env.Flatten([networks])
-    symbols = {network.made["symbol"]: network.made["weights"] for network in listed}
+    every = env.Flatten([networks])
+    symbols = {network.made["symbol"]: network.made["weights"] for network in every}
     linked = env.Flatten([program])[0]  # without its map
-    sources = [linked, *(network.files[network.made["weights"]] for network in listed)]
+    sources = [linked, *(network.files[network.made["weights"]] for network in every)]
     action = Action(_place_weights, "placing weights in $TARGET", varlist=["NETWORK_SYMBOLS"])
     return env.OnlyAsRecorded(env.Command(target, sources, action, NETWORK_SYMBOLS=list(symbols)))
 
@@ -259,12 +258,12 @@ def place_weights(env, target, program, networks):
 def network_firmware(env, network: Network, directory=None, formats=None, sign="", image_version=""):
     """The test firmware of a network: .elf, its files for flash (none on the host) and sizes.txt.
 
-    `formats`: bin, hex, uf2; `sign`: the private key by which firmware is signed for MCUboot, with the
-    `image_version` in its header.
+    `formats`: bin, hex, uf2. `sign`: the private key that signs firmware for MCUboot, with `image_version`
+    in its header.
     """
-    given = {"formats": list(formats or ()), "sign": sign, "image_version": image_version}
-    asked = {option: value for option, value in given.items() if value}
-    answer = _describe(env, {**network.asked, **asked}) if asked else network.answer
+    values = {"formats": list(formats or ()), "sign": sign, "image_version": image_version}
+    more = {option: value for option, value in values.items() if value}
+    answer = _describe(env, {**network.asked, **more}) if more else network.answer
     files = _network(answer)
     directory = _folder(env, directory) if directory else network.directory
     own = _own(env, BOARD_ANSWER=answer)
@@ -280,57 +279,57 @@ def network_firmware(env, network: Network, directory=None, formats=None, sign="
         _, *maps = own.OnlyAsRecorded(linked)
         elf = place_weights(own, image, linked, network)
     else:
-        made = own.Program(image, [*objects, network.library])
-        elf, maps = made[:1], made[1:]
+        program = own.Program(image, [*objects, network.library])
+        elf, maps = program[:1], program[1:]
     network.slots |= {"image": elf[0].path, "plan": network.files[files["plan"]].path, "out": directory.path}
-    made = [directory.File(name) for name in (files["report"], *files["binaries"])]
+    outputs = [directory.File(name) for name in (files["report"], *files["binaries"])]
     keys = [env.fs.File(sign)] if sign else []
-    report = own.Command(made, [*elf, *keys], _action(_fill_slots(network, "sizes", answer)))
+    report = own.Command(outputs, [*elf, *keys], _action(_fill_slots(network, "sizes", answer)))
     env.OnlyAsRecorded([elf, maps, report])
     return [*elf, *maps, *report]
 
 
 def run_network(env, network: Network, firmware, **inputs):
-    """The alias `run`: builds the firmware, runs its .elf, prints the table of the network's layers."""
-    words = _with_options(network, "profile", "RunNetwork runs", _desk(env, "on", "wire") | inputs)
+    """The alias `run`: builds the firmware, runs its .elf, and prints the table of the network's layers."""
+    words = _with_options(network, "profile", "RunNetwork", _board_options(env, "on", "wire") | inputs)
     return env.AlwaysBuild(env.Alias("run", firmware, _action(words)))
 
 
 def debug_network(env, network: Network, firmware, **options):
     """The alias `debug`: builds the firmware, starts the server for a debugger, and says how to connect.
 
-    The session's files are in the folder `session` of the network's. `options`: inputs, and `port`.
+    The session's files are in the folder `session` of the network's folder. `options`: inputs, and `port`.
     """
     network.slots["session"] = network.directory.Dir("session").path
-    words = _with_options(network, "debug", "DebugNetwork shows", options)
+    words = _with_options(network, "debug", "DebugNetwork", options)
     return env.AlwaysBuild(env.Alias("debug", firmware, _action(words)))
 
 
 def flash_network(env, network: Network, firmware, **options):
-    """The alias `flash`: builds the firmware, and brings it into the board's flash.
+    """The alias `flash`: builds the firmware, and writes it into the board's flash.
 
-    The board has to be one on the desk: UseBoard(..., on="board"). `options`: `tool`.
+    The board must be attached: UseBoard(..., on="board"). `options`: `tool`.
     """
-    words = _with_options(network, "flash", "FlashNetwork flashes", _desk(env, "wire") | options)
+    words = _with_options(network, "flash", "FlashNetwork", _board_options(env, "wire") | options)
     return env.AlwaysBuild(env.Alias("flash", firmware, _action(words)))
 
 
-def _desk(env, *names):
-    """How test firmware answers, as UseBoard was told."""
+def _board_options(env, *names):
+    """Options of UseBoard for attached boards."""
     return {name: env["BOARD_REQUEST"][name] for name in names if name in env["BOARD_REQUEST"]}
 
 
-def _with_options(network: Network, command, what, options):
-    """The words of a command about a network's image."""
+def _with_options(network: Network, command, method, options):
+    """The words of a command about a network's firmware image."""
     if "image" not in network.slots:
-        raise _mistake(f"{what} what NetworkFirmware has made: call that first")
-    # Inputs, a board on the desk, the judge, a debugger's port.
-    known = [option.name for option in options_of(command, table.Group.INPUT, table.Group.DESK)]
-    known += [option.name for option in options_of(command) if option.name in ("reference", "port")]
+        raise _mistake(f"{method} needs the network's firmware: call NetworkFirmware first")
+    # Inputs, an attached board, the reference, a debugger's port.
+    names = [option.name for option in options_of(command, table.Group.INPUT, table.Group.DESK)]
+    names += [option.name for option in options_of(command) if option.name in ("reference", "port")]
     words = _fill_slots(network, command)
     for option, value in options.items():
-        if option not in known:
-            raise _mistake(f"there is no option '{option}' here: {did_you_mean(option, known)}")
+        if option not in names:
+            raise _mistake(f"there is no option '{option}' here: {did_you_mean(option, names)}")
         if value is True and table.BY_NAME[option].flag:
             words.append(table.BY_NAME[option].flagged)
         elif value not in (None, "", False):
@@ -342,21 +341,21 @@ def _with_options(network: Network, command, what, options):
 
 
 def _mistake(what: str | BuildtoolError) -> UserError:
-    """The error for a mistake in the build, at the line of the SConstruct that makes it.
+    """The error for a mistake in the build, at the SConstruct's line with the mistake.
 
-    It has a line in the form that compilers use, which editors find. An error about a line of another file
-    keeps that, and has the line of the SConstruct below it.
+    The line has the form of compilers' messages, so that editors find it. An error about a line of another
+    file keeps that line, and the SConstruct's line follows it.
     """
     error = what if isinstance(what, BuildtoolError) else UsageError(what)
     path, line, column = _caller()
     if not error.path:
         error.at(path=path, line=line, column=column)
         return UserError(f"the build cannot be read:\n{error}")
-    return UserError(f"the build cannot be read:\n{error}\n{path}:{line}:{column}: note: asked for here")
+    return UserError(f"the build cannot be read:\n{error}\n{path}:{line}:{column}: note: requested here")
 
 
 def _caller() -> tuple[str, int, int]:
-    """File, line and column of the innermost call that is neither of these tools nor of SCons."""
+    """File, line and column of the innermost call outside these tools and SCons."""
     frame = sys._getframe(1)
     ours = (str(Path(__file__).parent) + os.sep, str(Path(SCons.__file__).parent) + os.sep)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(ours):
@@ -365,7 +364,7 @@ def _caller() -> tuple[str, int, int]:
     line, _, column, _ = places[frame.f_lasti // 2] if frame.f_lasti >= 0 else (None, None, None, None)
     name = frame.f_code.co_filename
     below, top = Path(name).absolute(), Path(get_default_fs().Top.abspath)
-    # As seen from the top folder: while a SConscript is read, the working folder is its own.
+    # Relative to the top folder: while SCons reads a SConscript, the working folder is the SConscript's.
     shown = below.relative_to(top) if below.is_relative_to(top) else name
     return str(shown), line or frame.f_lineno, (column or 0) + 1
 
@@ -374,7 +373,7 @@ def _caller() -> tuple[str, int, int]:
 
 
 def _literal(text):
-    """A name with its dollar signs doubled, so that SCons substitutes nothing in it."""
+    """A name with doubled dollar signs, so that SCons substitutes nothing in it."""
     return str(text).replace("$", "$$")
 
 
@@ -382,17 +381,17 @@ class _Word(Literal):  # type: ignore[misc]
     """A literal word of a command line: neither SCons nor the shell substitutes anything in it."""
 
     def for_signature(self):
-        """The word for a signature, in which SCons looks for brackets after dollar signs."""
+        """The word for a signature; SCons looks for brackets after dollar signs in signatures."""
         return str(self).replace("$", "$$ ")
 
 
 def _words(words):
-    """Words of a command line; plain strings where nothing could be substituted."""
+    """The words of a command line; plain strings if nothing could be substituted."""
     return [word if re.fullmatch(r"[\w@%+=:,./-]+", word) else _Word(word) for word in words]
 
 
-def _plain(name):
-    """A name for a file in the build folder; one that programs might take for more has another instead."""
+def _file_name(name):
+    """A name for a file in the build folder; with a digest if the name has special characters."""
     if re.fullmatch(r"\w[\w.+-]*", name):
         return name
     digest = hashlib.sha256(name.encode(errors="surrogateescape")).hexdigest()[:8]
@@ -400,30 +399,30 @@ def _plain(name):
 
 
 def _folder(env, directory, name="."):
-    """A folder for what is built; UserError for a file, and for what programs would take for an option."""
+    """A folder for targets. Raises UserError for a file, and for a name that looks like an option."""
     try:
         node = env.Dir(directory).Dir(name)
     except TypeError:
-        raise _mistake(f"cannot build in {directory}: it is a file, or lies below one") from None
+        raise _mistake(f"cannot build in {directory}: it is a file, or is below a file") from None
     if node.path.startswith("-"):
         raise _mistake(f"cannot build in a folder whose name begins with a dash: {node.path}")
     return node
 
 
 def _argument(path):
-    """A path or name as a word that no program takes for an option, or for the rest of one."""
+    """A path or name as a word that cannot be an option, or a part of one."""
     text = str(path)
     return text if text.startswith(("/", "./", "../")) else f"./{text}"
 
 
 def _include_flags(target, source, env, for_signature):
-    """The flags for CPPPATH. Those of SCons would be read once more, by SCons and by the shell.
+    """The flags for CPPPATH. SCons and the shell would interpret SCons's own flags again.
 
-    Folders that other flags name already are in CPPPATH for their headers to be found by SCons.
+    Folders that other flags name are in CPPPATH only for SCons to find their headers.
     """
-    folders = PathList(env.get("CPPPATH", ())).subst_path(env, target, source)
-    found = target[0].RDirs(folders) if target else map(env.Dir, folders)
-    return [_Word(f"{env['INCPREFIX']}{folder}") for folder in found if folder not in env["BOARD_SYSTEM"]]
+    paths = PathList(env.get("CPPPATH", ())).subst_path(env, target, source)
+    folders = target[0].RDirs(paths) if target else map(env.Dir, paths)
+    return [_Word(f"{env['INCPREFIX']}{folder}") for folder in folders if folder not in env["BOARD_SYSTEM"]]
 
 
 def _group(answer: answers.DescribeAnswer, name: str) -> answers.SourceGroup:
@@ -431,7 +430,7 @@ def _group(answer: answers.DescribeAnswer, name: str) -> answers.SourceGroup:
 
 
 def _node(env, answer: answers.DescribeAnswer, place: answers.Place, kind, emitted=None):
-    """The node of a place in an answer; `kind` is env.fs.File or env.fs.Dir, `emitted` are files by name."""
+    """The node of a place in an answer. `kind`: env.fs.File or env.fs.Dir. `emitted`: files by name."""
     if place["root"] == EMITTED:
         if place["path"]:
             return emitted[place["path"]]
@@ -441,7 +440,7 @@ def _node(env, answer: answers.DescribeAnswer, place: answers.Place, kind, emitt
 
 
 def _own(env, **variables):
-    """An environment for what buildtool itself builds: however the user decides, content decides here."""
+    """An environment for buildtool's own targets: content decides here, whatever the user's Decider."""
     own = env.Clone(**variables)
     tools = env["BOARD_ANSWER"]["tools"]
     own.DecideByContent({shutil.which(tools[program]) for program in ("cc", "ar")})
@@ -449,7 +448,7 @@ def _own(env, **variables):
 
 
 def _objects(own, name, directory, emitted=None):
-    """The objects of a group of the environment's answer, in `directory`; `own` includes what they do."""
+    """The objects of a group of the environment's answer, in `directory`. Adds their includes to `own`."""
     answer: answers.DescribeAnswer = own["BOARD_ANSWER"]
     group = _group(answer, name)
     includes = [_node(own, answer, place, own.fs.Dir, emitted) for place in group["includes"]]
@@ -460,16 +459,16 @@ def _objects(own, name, directory, emitted=None):
         folders = _words(f"{answer['tools']['incbin']}{_argument(node.dir)}" for node in reads)
         flags = {"ASPPFLAGS": [*own["ASPPFLAGS"], *folders]} if folders else {}
         node = _node(own, answer, source["file"], own.fs.File, emitted)
-        made = own.Object(directory.File(source["object"]), node, **flags)
-        own.Depends(made, reads)
-        objects += own.OnlyAsRecorded(made)
+        compiled = own.Object(directory.File(source["object"]), node, **flags)
+        own.Depends(compiled, reads)
+        objects += own.OnlyAsRecorded(compiled)
     return objects
 
 
-def _compiler(env, called="$CC $CFLAGS $CCFLAGS"):
+def _compiler(env, command="$CC $CFLAGS $CCFLAGS"):
     """Compiler and linker as a value node: their identity, with the programs and files that they use."""
     tools = env["BOARD_ANSWER"]["tools"]
-    words = tuple(map(str, env.subst_list(called)[0]))
+    words = tuple(map(str, env.subst_list(command)[0]))
     words = tuple(word for word in words if not _WARNING.fullmatch(word))
     joined = {k: os.pathsep.join(map(str, env.Flatten([value]))) for k, value in env["ENV"].items()}
     digest = _identity(words, tuple(sorted(joined.items())), tuple(tools["ldflags"]))
@@ -477,32 +476,32 @@ def _compiler(env, called="$CC $CFLAGS $CCFLAGS"):
 
 
 def _objects_need_compiler(env):
-    """Every object of the environment is compiled again when the compiler is another one."""
+    """Makes every object of the environment depend on the compiler."""
     for builder in createObjBuilders(env):
         for suffix, emitter in [*builder.emitter.items()]:
             if not isinstance(emitter, _WithCompiler):  # environments share their builders with their clones
-                called = "$CXX $CXXFLAGS $CCFLAGS" if suffix in CXXSuffixes else "$CC $CFLAGS $CCFLAGS"
-                builder.add_emitter(suffix, _WithCompiler(emitter, called))
+                command = "$CXX $CXXFLAGS $CCFLAGS" if suffix in CXXSuffixes else "$CC $CFLAGS $CCFLAGS"
+                builder.add_emitter(suffix, _WithCompiler(emitter, command))
 
 
 class _WithCompiler:
-    """An emitter of objects that depend on the compiler, too, where the environment has a board."""
+    """An emitter of objects that also depend on the compiler, if the environment has a board."""
 
-    def __init__(self, emitter, called):
-        self._emitter, self._called = emitter, called
+    def __init__(self, emitter, command):
+        self._emitter, self._command = emitter, command
 
     def __call__(self, target, source, env):
         target, source = self._emitter(target, source, env)
         if "BOARD_ANSWER" in env:
-            env.Depends(target, _compiler(env, self._called))
+            env.Depends(target, _compiler(env, self._command))
         return target, source
 
 
 @functools.cache
 def _identity(command, variables, ldflags) -> str:
-    """What is said of a compiler in a value; each is asked once in a build."""
-    found = identify(command, dict(variables), ldflags)
-    return f"of digest {found.digest[:16]}" if found else "which does not say what it runs"
+    """The description of a compiler's identity; found once per build."""
+    compiler = identify(command, dict(variables), ldflags)
+    return f"of digest {compiler.digest[:16]}" if compiler else "which does not say what it runs"
 
 
 def _archive(own, target, objects, listed):
@@ -529,7 +528,7 @@ def _called(own, listed):
 
 
 def _reserving(own, directory, emitted, objects):
-    """The library of a network with room in place of the weights."""
+    """The library of a network with space instead of the weights."""
     answer: answers.DescribeAnswer = own["BOARD_ANSWER"]
     files = _network(answer)
     sources = _group(answer, "network")["sources"]
@@ -546,16 +545,16 @@ def _reserving(own, directory, emitted, objects):
 
 
 def _linker_script(env, script: answers.Script | None, work):
-    """The script as a target that depends on nothing but its content."""
+    """The script as a target that depends only on its content."""
     if script is None:
         return []
-    content = env.NamedValue(f"the script {_plain(script['name'])}", script["data"].decode())
-    target = work.File(_plain(script["name"]))
+    content = env.NamedValue(f"the script {_file_name(script['name'])}", script["data"].decode())
+    target = work.File(_file_name(script["name"]))
     return env.OnlyAsRecorded(env.Command(target, content, Action(_write_text, "writing $TARGET")))
 
 
 def _with_script_and_map(target, source, env):
-    """Makes a program depend on script and linker, and gives it the linker's map as a second target."""
+    """Makes a program depend on script and linker, and adds the linker's map as a second target."""
     env.Depends(target, [*env["BOARD_SCRIPT"], _compiler(env)])
     program = target[0]
     table = env.get("BOARD_MAP_FILE") or program.dir.File(f"{Path(program.name).stem}.map")
@@ -563,25 +562,25 @@ def _with_script_and_map(target, source, env):
 
 
 def _map_flags(target, source, env, for_signature):
-    """The flags by which the linker writes its map, for a program that has one."""
-    found = [node for node in target if node.name.endswith(".map")]
+    """The flags with which the linker writes its map, for a program that has one."""
+    maps = [node for node in target if node.name.endswith(".map")]
     flag = env["BOARD_ANSWER"]["tools"]["map"]
-    return [word for node in found for word in ("-Xlinker", _Word(f"{flag}{node.path}"))]
+    return [word for node in maps for word in ("-Xlinker", _Word(f"{flag}{node.path}"))]
 
 
 def _model_file(env, model):
-    """The node of a model's file, None for a network of the zoo. Its name is not read as env.File would."""
+    """The node of a model's file, None for a zoo network. Unlike env.File it substitutes nothing."""
     if not model.lower().endswith((".tflite", ".onnx")):
         return None
-    # "#" is the top folder, unless a file is called so
+    # "#" is the top folder, unless there is a file with this name
     return env.fs.File(f"./{model}" if model.startswith("#") and Path(model).exists() else model)
 
 
-def _emit(env, directory, request, read):
-    """The emitted sources as targets, by name; `read` are the files that the request names."""
+def _emit(env, directory, request, inputs):
+    """The emitted sources as targets, by name. `inputs`: the files that the request names."""
     answer: answers.DescribeAnswer = env["BOARD_ANSWER"]
     files = _network(answer)
-    # The request and the code that answers it are sources: a change of either emits anew.
+    # The request and the code that answers it are sources: if either changes, the network is emitted again.
     text = json.dumps({**request, "kind": "emit"}, sort_keys=True)
     named = {**request, **request["options"], "options": None}
     shown = " ".join(f"{name}={value}" for name, value in named.items() if value is not None)
@@ -589,7 +588,7 @@ def _emit(env, directory, request, read):
         env.NamedValue(f"the request {shown.encode('ascii', 'backslashreplace').decode()}", text),
         env.Value(f"the code of buildtool, of digest {answer['digest']}"),
     ]
-    sources += read
+    sources += inputs
     sources += [_node(env, answer, place, env.fs.File) for place in answer["depends"]]
     targets = env.Command(
         [directory.File(name) for name in files["emitted"]],
@@ -604,15 +603,15 @@ def _emit(env, directory, request, read):
 
 
 def _fill_slots(network: Network, command: str, answer: answers.DescribeAnswer | None = None) -> list[str]:
-    """A command of the answer (default: of the network's), its slots filled."""
+    """A command of the answer (default: the network's answer), with its slots filled."""
     words = (answer or network.answer)["commands"][command]
-    # No value is an option, whatever the file's name begins with.
+    # A value must not look like an option, even if the file's name begins with a dash.
     values = {slot: f"./{text}" if text.startswith("-") else text for slot, text in network.slots.items()}
     return [word if isinstance(word, str) else values[word["slot"]] for word in words]
 
 
 def _action(words):
-    """A command of buildtool, run by this Python; no shell sees its words."""
+    """A command of buildtool, run by this Python without a shell."""
 
     def run(target, source, env):
         paths = filter(None, [home(), os.environ.get("PYTHONPATH")])
@@ -648,7 +647,7 @@ def _write_sources(target, source, env):
         return 1
     files = answer["files"]
     if sorted(files) != sorted(node.name for node in target):
-        sys.stderr.write(f"error: other files were emitted than expected: {', '.join(sorted(files))}\n")
+        sys.stderr.write(f"error: the emitted files are not the expected ones: {', '.join(sorted(files))}\n")
         return 1
     for node in target:
         Path(node.path).write_bytes(files[node.name])
@@ -656,7 +655,7 @@ def _write_sources(target, source, env):
 
 
 def _client(env):
-    """One client for the whole build, in the top folder; the daemon answers, or a child of this process."""
+    """One client for the whole build, in the top folder. The daemon answers, or a child of this process."""
     top = env.Dir("#").abspath
     if top not in _clients:
         _clients[top] = Client(top, env["NETWORK_DAEMON"], env["NETWORK_CACHE"])
@@ -664,15 +663,15 @@ def _client(env):
     return _clients[top]
 
 
-_code = functools.cache(code_digest)  # which a build takes once
+_code = functools.cache(code_digest)  # computed once per build
 
 
 def _describe(env, request: dict[str, Any]) -> answers.DescribeAnswer:
     def ask(request):
         return _client(env).request(request)
 
-    asked, top = {"kind": "describe", **request}, env.Dir("#").abspath
+    full, top = {"kind": "describe", **request}, env.Dir("#").abspath
     try:
-        return cast("answers.DescribeAnswer", fetch_description(asked, top, _code(), env["FILES_SEEN"], ask))
+        return cast("answers.DescribeAnswer", fetch_description(full, top, _code(), env["FILES_SEEN"], ask))
     except BuildtoolError as error:
         raise _mistake(error) from None

@@ -1,4 +1,4 @@
-"""SCons tool: compile_commands.json of every object of an environment, written only when it changed.
+"""SCons tool: writes compile_commands.json with every object of an environment, only when it changes.
 
 SCons's own `compilation_db` writes the file in every build, so that no build is ever up to date.
 
@@ -38,7 +38,7 @@ def generate(env):
 
 
 def exists(env):
-    """Always there."""
+    """Returns True: the tool needs no program."""
     return True
 
 
@@ -56,14 +56,14 @@ def _compile_commands(env, target, entries):
     )
 
 
-_LEAST_ALIKE = 4  # objects for which a pattern is looked for
+_LEAST_ALIKE = 4  # fewest further objects of a group for which a pattern pays
 
 
 def _as_run(entries):
-    """The command lines as SCons gives them to the shell, by target.
+    """The command lines that SCons passes to the shell, by target.
 
-    To expand one takes SCons most of a millisecond. Objects of one environment are mostly compiled alike:
-    where the first two command lines differ in the names alone, the others follow from the first.
+    SCons takes almost a millisecond to expand one. Objects of one environment mostly have the same flags: if
+    the first two command lines differ only in their names, the others are derived from the first.
     """
     groups: dict[tuple, list[tuple]] = {}
     for target, source, env, command in entries:
@@ -71,15 +71,15 @@ def _as_run(entries):
     lines = {}
     for first, *others in groups.values():
         pattern = _words(*first)
-        alike = len(others) >= _LEAST_ALIKE and _words(*others[0]) == _rename(pattern, first, others[0])
+        is_pattern = len(others) >= _LEAST_ALIKE and _words(*others[0]) == _rename(pattern, first, others[0])
         for entry in (first, *others):
-            words = _rename(pattern, first, entry) if alike else _words(*entry)
+            words = _rename(pattern, first, entry) if is_pattern else _words(*entry)
             lines[entry[0]] = " ".join(words)
     return lines
 
 
 def _words(target, source, env, command):
-    """The words of a command line, as the shell reads them."""
+    """The words of a command line, quoted for the shell."""
     (words,) = env.subst_list(command, SUBST_CMD, [target], [source])
     return escape_list(words, shlex.quote)
 

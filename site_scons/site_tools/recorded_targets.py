@@ -1,16 +1,16 @@
-"""SCons tool: a target is believed where SCons's record is about it, and one build runs at a time.
+"""SCons tool: rebuilds targets that differ from SCons's record, and runs one build at a time.
 
 SCons writes its record (.sconsign) when it ends, and compares a target's sources with it, never the target
-itself. After a build that was killed, a file may be another model's although all its sources are those of
-the record. So:
+itself. After a killed build, a file may belong to another model although all its sources are those of the
+record. So:
 
-    env.OnlyAsRecorded(nodes)       # made anew where they are not the files that were recorded
-    env.DecideByContent(programs)   # sources of its targets are read, whatever their times say
-    env.NamedValue("the script", text)  # a value that can be told from others in an explanation
+    env.OnlyAsRecorded(nodes)       # rebuilds the files that differ from the recorded ones
+    env.DecideByContent(programs)   # reads the sources of its targets, whatever their times
+    env.NamedValue("the script", text)  # a value with a name for --debug=explain
 
-The first also holds for every target of the environment that was written while a build ran that was
-killed, and for what was made from such a file. A second build in the same folder waits for the first
-one's end. Load the tool once more after a Decider of your own.
+OnlyAsRecorded also applies to every target of the environment that was written during a killed build, and to
+all targets made from such a file. A second build in the same folder waits until the first one ends. If you
+set a Decider of your own, load the tool again after it.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ from SCons.Util.hashes import get_current_hash_algorithm_used
 from buildtool.client import Digests, is_hashed_always, turns
 
 _turns: dict[str, turns.Turn] = {}
-_seen: dict[str, Digests] = {}  # by top folder: digests of files, kept until the next build
-_others: set[SCons.Node.Node] = set()  # targets whose files are not those that were recorded
+_seen: dict[str, Digests] = {}  # by top folder: digests of files, saved for the next build
+_others: set[SCons.Node.Node] = set()  # targets whose files differ from the recorded ones
 
 
 def generate(env):
-    """Takes the turn in the top folder, and adds the methods OnlyAsRecorded and DecideByContent."""
+    """Waits for the top folder's lock, and adds the methods OnlyAsRecorded and DecideByContent."""
     top = env.Dir("#").abspath
     if top not in _turns:
         if any(env.GetOption(option) for option in ("help", "no_exec", "question")):
-            _turns[top] = turns.look(top)  # what writes nothing waits for nobody
+            _turns[top] = turns.look(top)  # a build that writes nothing does not wait
         else:
-            _turns[top] = turns.take(top, _say_that_it_waits)
+            _turns[top] = turns.take(top, _report_waiting)
             _end_with_the_record(_turns[top])
     turn = _turns[top]
     if top not in _seen:
@@ -57,66 +57,66 @@ def generate(env):
 
 
 def exists(env):
-    """Always there."""
+    """Returns True: the tool needs no program."""
     return True
 
 
 def only_as_recorded(env, nodes):
-    """Makes `nodes` anew where the files are not those that SCons recorded when it made them."""
-    check = env.Value("the file itself")  # as --debug=explain calls it
+    """Rebuilds those `nodes` whose files differ from the ones that SCons recorded when it built them."""
+    check = env.Value("the file itself")  # its name in --debug=explain
     check.Decider(_is_another)
     env.Depends(nodes, check)
     return nodes
 
 
 def decide_by_content(env, programs=()):
-    """What the environment's targets are made from counts by its content, old files too.
+    """Decides by content whether the sources of the environment's targets have changed, also old files.
 
-    SCons takes a file that is older than two days for unchanged where its time is, which is the case
-    for files from an archive. A file is read where it may have changed since an earlier build read it
+    SCons assumes that a file older than two days is unchanged if its time is the same, which is common for
+    files from an archive. Here a file is read if it may have changed since an earlier build read it
     (buildtool.base.digests). `programs`, the paths of compilers, are left to SCons: they are large.
     """
     if is_hashed_always():
-        env.SetOption("max_drift", -1)  # SCons reads old files, too, those that no network is made from
+        env.SetOption("max_drift", -1)  # SCons reads old files, too, also those of no network
     seen, how = env["FILES_SEEN"], get_current_hash_algorithm_used()
-    settled: dict[str, str] = {}  # signatures by path, of this build
+    signatures: dict[str, str] = {}  # by path, computed in this build
 
-    def decided(dependency, target, prev_ni, repo_node=None):
+    def decide(dependency, target, prev_ni, repo_node=None):
         if isinstance(dependency, File) and not dependency.has_builder():
             info, path = dependency.get_ninfo(), dependency.rfile().get_abspath()
-            if getattr(info, "csig", None) != settled.get(path, "") and path not in programs:
+            if getattr(info, "csig", None) != signatures.get(path, "") and path not in programs:
                 with contextlib.suppress(OSError):
-                    info.csig = settled[path] = seen.digest(path, hash_file_signature, how)
+                    info.csig = signatures[path] = seen.digest(path, hash_file_signature, how)
         return dependency.changed_content(target, prev_ni, repo_node) or _is_of_others(dependency, target)
 
-    env.Decider(decided)
+    env.Decider(decide)
 
 
 def named_value(env, name, content):
-    """A value node of `content` that --debug=explain calls by a name of one line."""
+    """A value node of `content` with a name of one line for --debug=explain."""
     digest = hashlib.sha256(content.encode(errors="surrogateescape")).hexdigest()[:16]
     node = env.Value(f"{name}, of digest {digest}")
     node.write(content)
     return node
 
 
-# ---- what is believed ----------------------------------------------------------------------------
+# ---- targets that differ from the record ---------------------------------------------------------
 
 
 def _is_another(dependency, target, prev_ni, repo_node=None):
-    """Whether the target's file, if there is one, is not the one that the record is about."""
+    """Whether the target has a file, and it is not the recorded one."""
     path = (repo_node or target).get_abspath()
     if not Path(path).exists() or _is_recorded(target, path):
         return False
-    _others.add(target)  # what was made from it may have been made from this file
+    _others.add(target)  # its dependents may have been built from this file
     return True
 
 
 def _is_of_others(dependency, target):
-    """Whether the target may have been made from another file than the one that was recorded.
+    """Whether the target may have been built from another file than the recorded one.
 
-    What this build has made was not: SCons asks again, and would not look for the headers of a source
-    that it takes for out of date.
+    False for targets that this build has built. SCons calls the decider again for them, and would not look
+    for the headers of a source that is out of date.
     """
     if dependency not in _others or target.get_state() >= SCons.Node.up_to_date:
         return False
@@ -125,16 +125,16 @@ def _is_of_others(dependency, target):
 
 
 def _is_recorded(target, path):
-    """Whether the file at `path` is the one that the target's record is about.
+    """Whether the file at `path` is the one in the target's record.
 
-    Its content decides: a time can be set, and two changes within one tick of a clock have the same.
+    Its content decides: times can be set, and two changes within one tick of the clock have the same time.
     """
     if target.get_state() >= SCons.Node.up_to_date:
-        return True  # SCons asks again about what this build has made
+        return True  # this build has built it: SCons calls the decider again
     try:
         recorded = target.get_stored_info().ninfo
     except AttributeError:
-        return True  # of a configure check, about which SCons decides otherwise
+        return True  # a configure check, for which SCons has its own rules
     try:
         if Path(path).stat().st_size != recorded.size:
             return False
@@ -145,9 +145,9 @@ def _is_recorded(target, path):
 
 
 def _with_doubt(decide, turn):
-    """A decider that does not believe what was written while a build ran that was killed."""
+    """A decider that distrusts files that were written during a killed build."""
 
-    def decided(dependency, target, prev_ni, repo_node=None):
+    def decide_with_doubt(dependency, target, prev_ni, repo_node=None):
         if decide(dependency, target, prev_ni, repo_node) or _is_of_others(dependency, target):
             return True
         if not turn.cut_off or not isinstance(target, File):
@@ -159,28 +159,28 @@ def _with_doubt(decide, turn):
         is_doubtful = any(written in span for span in turn.cut_off)
         return is_doubtful and _is_another(dependency, target, prev_ni, repo_node)
 
-    decided.doubts = True  # type: ignore[attr-defined]
-    return decided
+    decide_with_doubt.doubts = True  # type: ignore[attr-defined]
+    return decide_with_doubt
 
 
 # ---- one build at a time -------------------------------------------------------------------------
 
 
-def _say_that_it_waits(pid):
+def _report_waiting(pid):
     which = f"process {pid}" if pid else "another process"
     sys.stderr.write(f"scons: waiting for {which}, which builds in the same folder\n")
     sys.stderr.flush()
 
 
 def _end_with_the_record(turn):
-    """Ends the turn, unless the process ends while SCons writes its record: the build was cut off then."""
+    """Releases the lock at exit, unless SCons is still writing its record: then the build was cut off."""
     written = [True]
     write = SCons.SConsign.write
 
-    def watched():
+    def write_and_note():
         written[0] = False
         write()
         written[0] = True
 
-    SCons.SConsign.write = watched
+    SCons.SConsign.write = write_and_note
     atexit.register(lambda: turn.end() if written[0] else None)

@@ -1,6 +1,6 @@
-"""Plans as bytes: they come back equal, equal plans are equal bytes, and nothing else is taken.
+"""Plans as bytes: they are restored equal, equal plans have equal bytes, and other bytes are refused.
 
-Plans with second passes: their bytes and their text, the network that they are for, what is refused.
+Plans with second passes: their bytes and text, the network that they are for, and refusals.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from buildtool.plan.types import SCHEMA, Plan
 @settings(derandomize=True, deadline=None, max_examples=40)
 @given(graphs())
 def test_a_plan_survives_its_bytes(graph):
-    made = plan(graph, make_target(scratch="7"))
-    data = to_bytes(made)
-    assert from_bytes(data) == made
+    result = plan(graph, make_target(scratch="7"))
+    data = to_bytes(result)
+    assert from_bytes(data) == result
     assert to_bytes(from_bytes(data)) == data == to_bytes(plan(graph, make_target(scratch="7")))
 
 
@@ -127,14 +127,14 @@ def test_a_longer_spelling_of_the_same_plan_is_refused():
 
 def test_json_has_the_figures_and_names_the_operator_that_binds():
     graph = residual_net()
-    made = plan(graph, make_target())
-    view = to_json(made, graph)
+    result = plan(graph, make_target())
+    view = to_json(result, graph)
     assert json.loads(json.dumps(view)) == view
-    assert view["arena_bytes"] == made.arena_bytes and view["arena_bound_bytes"] == made.arena_bound_bytes
-    assert view["f"] == 1.0 and view["macs"] == made.macs and view["image"] == "overwritable"
+    assert view["arena_bytes"] == result.arena_bytes and view["arena_bound_bytes"] == result.arena_bound_bytes
+    assert view["f"] == 1.0 and view["macs"] == result.macs and view["image"] == "overwritable"
     assert view["binding"]["name"] == "#6 DEPTHWISE_CONV_2D"
     assert [o["kind"] for o in view["operators"]] == [str(op.kind) for op in graph.ops]
-    assert len(view["buffers"]) == len(made.buffers) and len(view["regions"]) == len(made.regions)
+    assert len(view["buffers"]) == len(result.buffers) and len(view["regions"]) == len(result.regions)
     assert view["buffers"][0]["tensor_names"] == ["t0"]
 
 

@@ -1,4 +1,4 @@
-"""Plans and emitted C depend on the topology alone, and a plan holds for every network that has it."""
+"""Plans and emitted C depend only on the topology, and a plan is valid for every network with it."""
 
 from __future__ import annotations
 
@@ -41,18 +41,18 @@ def least_memory(graph, target, image):
 
 
 def assert_shared(graph, seed, *planners):
-    """What a planner makes of the network, or refuses, is what it makes of another guise of it."""
+    """Asserts that a planner returns the same plan or refusal for another form of the network."""
     target, other = make_target(), number_tensors(disguised(graph, seed))
     for planner in planners:
         try:
-            made = planner(graph, target)
+            result = planner(graph, target)
         except BuildtoolError as error:
             with pytest.raises(type(error), match=re.escape(error.text)):
                 planner(other, target)
             continue
         again = planner(other, target)
-        assert to_bytes(again) == to_bytes(made)
-        check(made, other, target)
+        assert to_bytes(again) == to_bytes(result)
+        check(result, other, target)
         check(again, graph, target)
 
 
@@ -69,7 +69,7 @@ def test_a_streamed_plan_is_the_same_for_another_guise_and_holds_for_it(graph, s
 
 
 def bottlenecks():
-    """An image, then wide tensors between narrow ones: strips pay."""
+    """An image, then wide tensors between narrow ones, so that strips pay."""
     net = Net((1, 24, 24, 3))
     x = net.conv(net.inputs[0], 8, (3, 3), (2, 2), SAME_3X3)
     for _ in range(2):
@@ -79,7 +79,7 @@ def bottlenecks():
 
 @pytest.mark.parametrize("seed", range(2))
 def test_searched_strips_are_the_same_for_another_guise(seed):
-    """Though a user names an operator by its number in the file, which the search must not see."""
+    """Users name operators by their numbers in the file, but the search must not depend on these."""
     planner = lambda g, t: make_plan(g, t, PlanOptions(strategy="xcore-strips", max_f=2.0))  # noqa: E731
     assert any(region.is_streamed for region in planner(bottlenecks(), make_target()).regions)
     assert_shared(bottlenecks(), seed, planner)
@@ -87,11 +87,11 @@ def test_searched_strips_are_the_same_for_another_guise(seed):
 
 def test_a_plan_is_checked_against_canonical_numbers_only():
     target, graph = make_target(), rewrite(every_operator())
-    made = layerwise(graph, target)
+    result = layerwise(graph, target)
     other = renumbered(graph, 1)
     with pytest.raises(PlanError, match="numbered"):
-        check(made, other, target)
-    check(made, number_tensors(other), target)
+        check(result, other, target)
+    check(result, number_tensors(other), target)
 
 
 def without_comments(text):
@@ -122,7 +122,7 @@ def test_the_emitted_c_is_the_same_but_for_names(graph, seed):
 
 @pytest.mark.parametrize(("spec", "image"), [("ds_cnn", "stream"), ("resnet8", "overwritable")])
 def test_every_reader_and_builder_leads_to_the_same_plan(spec, image):
-    """From the zoo's builder, a .tflite file, one with other numbers and weights, and an .onnx file."""
+    """Networks from the zoo's builder, a .tflite file, one with other numbers and weights, an .onnx file."""
     target, graph = load_target("cortex-m4"), zoo.graph(spec)
     sources = {
         "builder": graph,

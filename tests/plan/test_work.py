@@ -1,4 +1,4 @@
-"""The budget of work of a request: where it ends, what is said then, and that all sessions end it alike."""
+"""The work budget of a request: where it ends, the messages, and that it ends equally in all sessions."""
 
 from __future__ import annotations
 
@@ -28,27 +28,27 @@ from buildtool.plan.codec import to_bytes
 from buildtool.plan.types import Buffer, BufferKind
 from buildtool.target.registry import load_target
 
-LITTLE = 100_000  # units: less than placing the plans of some branches takes
+LITTLE = 100_000  # units: less than it takes to place the plans of some branches
 
 
 def problem(graph, board, session, **options):
-    """The least memory of a graph on a board."""
+    """The problem of the least memory for a graph on a board."""
     asked = PlanOptions(**{"objective": Objective.RAM, **options})
     return Prepared("", (graph,), load_target(board), asked, session=session)
 
 
 def outcome(prepared, budget):
-    """The plan's bytes (or why there is none), whether the budget has ended, and what is left of it."""
+    """The plan's bytes (or the error), whether the budget has ended, and the remaining work."""
     with prepared.session.budget(budget) as work:
         try:
-            made = to_bytes(choose._choose_best(prepared).plan)
+            data = to_bytes(choose._choose_best(prepared).plan)
         except PlanError as error:
-            made = error.text
-        return made, work.ended, work.left
+            data = error.text
+        return data, work.ended, work.left
 
 
 def units(branches, budget=math.inf):
-    """What the least plan of some branches takes."""
+    """The units of work for the smallest plan of some branches."""
     session = Session()
     with session.budget(1 << 62) as work:
         choose._choose_best(problem(joined(branches), "cortex-m4", session))
@@ -67,24 +67,24 @@ def test_a_budget_that_ends_leaves_a_plan_that_is_not_proven_least(monkeypatch):
     assert not whole.ended
     monkeypatch.setattr(choose, "PLANNING", LITTLE)
     prepared = problem(graph, "cortex-m4", Session())
-    found = choose.choose(prepared)
-    assert found.ended
-    assert found.plan.arena_bytes >= whole.plan.arena_bytes
-    check(found.plan, prepared.graph_for(found.index, found.plan), prepared.target)
+    choice = choose.choose(prepared)
+    assert choice.ended
+    assert choice.plan.arena_bytes >= whole.plan.arena_bytes
+    check(choice.plan, prepared.graph_for(choice.index, choice.plan), prepared.target)
 
 
 def test_answers_say_that_the_budget_has_ended(monkeypatch):
     model = write_model(joined(24))
-    asked = {"model": {"name": "joined", "data": model}, "board": "cortex-m4"}
-    plan = {"kind": "plan", **asked, "options": {"objective": "ram"}}
+    request = {"model": {"name": "joined", "data": model}, "board": "cortex-m4"}
+    plan = {"kind": "plan", **request, "options": {"objective": "ram"}}
     assert not handle(plan)["placing_ended"]
-    assert "not proven to be the smallest" not in plan_report.text(handle(plan))
-    assert not handle({"kind": "front", **asked})["placing_ended"]
+    assert "not proven least" not in plan_report.text(handle(plan))
+    assert not handle({"kind": "front", **request})["placing_ended"]
     monkeypatch.setattr(choose, "PLANNING", LITTLE)
     answer = handle(plan)
     assert answer["placing_ended"]
-    assert "ended by its budget: the plan is not proven to be the smallest" in plan_report.text(answer)
-    answer = handle({"kind": "front", **asked})
+    assert "its budget ended it: the plan is not proven least" in plan_report.text(answer)
+    answer = handle({"kind": "front", **request})
     assert answer["placing_ended"]
     assert "these plans are not proven to be the smallest" in " ".join(front_report.text(answer).split())
 
@@ -109,7 +109,7 @@ def test_a_budget_ends_at_the_same_place_whatever_the_session_remembers(board):
 
 
 def whole_arena(graph, board):
-    """Bytes of the least arena."""
+    """Bytes of the smallest arena."""
     return choose.choose(problem(graph, board, Session())).plan.arena_bytes
 
 
@@ -118,7 +118,7 @@ def whole_arena(graph, board):
     st.lists(st.tuples(st.integers(0, 5), st.integers(0, 20)), min_size=1, max_size=12), st.integers(1, 100)
 )
 def test_what_is_remembered_counts_as_what_is_made(asked, most):
-    """Values that need others, made in a fresh session and in one that has all of them, leave as much."""
+    """Values that need others leave the same budget in a new session and in one that has cached them all."""
 
     def value(session, number, own):
         def make():
@@ -152,11 +152,11 @@ def test_tensors_that_cannot_lie_where_they_are_wished_are_not_tried_one_by_one(
     buffers = [Buffer(BufferKind.TENSOR, f"t{i}", (i,), 16, 0, 1) for i in range(60)]
     whole = moves._Problem(buffers, [], 16, [1], ())
     segment = whole.segment(0, whole.segments)
-    tried = []
-    monkeypatch.setattr(moves, "_place_pinned", lambda *args: tried.append(args))
+    attempts = []
+    monkeypatch.setattr(moves, "_place_pinned", lambda *args: attempts.append(args))
     offsets = {i: 16 * i for i in range(60)}
     assert moves._keep_offsets(whole, segment, offsets, 960, {i: 16 * i + 16 for i in range(60)}) == offsets
-    assert len(tried) == moves.MOST_FAILED
+    assert len(attempts) == moves.MOST_FAILED
 
 
 def test_reports_and_checks_do_not_ask_again_for_each_operator(monkeypatch):
@@ -172,7 +172,7 @@ def test_reports_and_checks_do_not_ask_again_for_each_operator(monkeypatch):
     for branches in (4, 16):
         calls.clear()
         model = {"name": "joined", "data": write_model(joined(branches))}
-        asked = {"kind": "plan", "model": model, "board": "cortex-m4", "options": {"order": "given"}}
-        plan_report.text(handle(asked))
+        request = {"kind": "plan", "model": model, "board": "cortex-m4", "options": {"order": "given"}}
+        plan_report.text(handle(request))
         counts.append(sorted(calls))
     assert counts[0] == counts[1] and counts[0]

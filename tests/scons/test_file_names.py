@@ -1,4 +1,4 @@
-"""Names of files are data: whatever they hold, they are neither read as a variable, nor run, nor split."""
+"""Names of files are data: they are never substituted as a variable, run, or split."""
 
 import json
 import os
@@ -51,8 +51,8 @@ def test_a_name_is_not_python(tmp_path: Path, word: str) -> None:
     (folder / "m").mkdir()
     (folder / f"m/{PYTHON}.tflite").write_bytes(zoo.build("ds_cnn"))
     (folder / f"{PYTHON}.toml").write_text('extends = "host"\n')
-    said = scons(folder, word, f"board={PYTHON}.toml", f"model=m/{PYTHON}.tflite")
-    assert f"actual: m/{PYTHON}.tflite" in said if word == "-h" else f"emitting m/{PYTHON}" in said
+    output = scons(folder, word, f"board={PYTHON}.toml", f"model=m/{PYTHON}.tflite")
+    assert f"actual: m/{PYTHON}.tflite" in output if word == "-h" else f"emitting m/{PYTHON}" in output
     assert nothing_ran(folder)
 
 
@@ -65,8 +65,8 @@ def test_any_name_of_project_model_and_board_is_built_and_run(
     (folder / model).write_bytes(zoo.build("ds_cnn"))
     (folder / board).write_text('extends = "cortex-m4"\n')
     words = [f"board={board}", f"model={model}"]
-    said = scons(folder, *words, "run", **compilers)
-    assert said.rstrip().endswith("'s reference kernels, to the bit")
+    output = scons(folder, *words, "run", **compilers)
+    assert output.rstrip().endswith("'s reference kernels, to the bit")
     assert "up to date" in scons(folder, *words, **compilers)
     scons(folder, *words, "build", **compilers)  # the library for other programs, too
     _check_commands(folder)
@@ -100,13 +100,13 @@ def test_any_name_of_the_checkout_is_one(tmp_path: Path) -> None:
 def test_a_folder_that_looks_like_an_option_is_refused(tmp_path: Path) -> None:
     folder = with_tools(tmp_path / "project")
     (folder / "SConstruct").write_text(CUSTOM.replace('FOLDER = "', 'FOLDER = "-'))
-    said = scons(folder, status=2)
-    assert "cannot build in a folder whose name begins with a dash: -o,u;t" in said
+    output = scons(folder, status=2)
+    assert "cannot build in a folder whose name begins with a dash: -o,u;t" in output
     assert {path.name for path in folder.iterdir()} == {"SConstruct", "site_scons", turns.NAME}
 
 
 def _check_commands(folder: Path) -> None:
-    """What compile_commands.json lists runs as it stands, and makes what SCons made."""
+    """The commands of compile_commands.json run as they are, and give the same files as SCons."""
     entries = json.loads((folder / "compile_commands.json").read_text())
     (entry,) = [entry for entry in entries if entry["output"].endswith("_weights.o")]
     made = folder / entry["output"]

@@ -1,4 +1,4 @@
-"""What a build runs when something has changed: every line of it, and why SCons says it does."""
+"""What a build runs after a change: every line of it, and SCons's explanation."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from buildtool.api import handle
 from buildtool.emit.image import MAGIC
 
 VERBS = ("emitting", "compiling", "assembling", "archiving", "linking", "placing", "writing", "buildtool")
-# Prints the programs that the build's own process starts: the service, and no compilers.
+# Prints the programs that the build's own process starts: the service, but no compilers.
 TOLD = """
 import subprocess
 class Told(subprocess.Popen):
@@ -31,7 +31,7 @@ class Told(subprocess.Popen):
         super().__init__(args, *more, **named)
 subprocess.Popen = Told
 """
-# Stands for a compiler whose objects are their sources' bytes: a remark in a kernel changes its object.
+# A fake compiler whose objects are their sources' bytes: a comment in a kernel changes its object.
 FAKE = """\
 #!/usr/bin/env bash
 given=("$@") output= sources=()
@@ -51,7 +51,7 @@ cat "${{sources[@]}}" > "$output"
 """
 
 
-# Stands for a file system that notes no time: each file is, by its stamp, the one that was read first.
+# A fake file system without times: by its stamp, each file is the one that was read first.
 LYING = """
 import buildtool.base.digests
 buildtool.base.digests.stamp = lambda there: (0, 0, 0, 0)
@@ -61,7 +61,7 @@ buildtool.base.digests.MAPPED_NS = -(1 << 62)
 
 
 class Tree:
-    """A folder with the SConstruct and its tools; `home` is the checkout whose buildtool they ask."""
+    """A folder with the SConstruct and its tools. `home` is the checkout of the buildtool that they use."""
 
     def __init__(self, folder: Path, home: Path, variables: dict[str, str]) -> None:
         self.folder, self.home = with_tools(folder), home
@@ -72,13 +72,13 @@ class Tree:
         return scons(self.folder, *words, home=self.home, **self.variables)
 
     def ran(self, *words: str) -> list[str]:
-        """What ran, in order, with the paths as below the build's or the checkout's folder."""
+        """The programs that ran, in order, with paths relative to the build's or the checkout's folder."""
         lines = [line for line in self.scons(*words).splitlines() if line.startswith(VERBS)]
         return [line.replace(f"{self.home}/", "") for line in lines]
 
     def times(self, below: str) -> dict[str, int]:
-        found = (self.folder / below).rglob("*")
-        return {str(path): path.stat().st_mtime_ns for path in found if path.is_file()}
+        paths = (self.folder / below).rglob("*")
+        return {str(path): path.stat().st_mtime_ns for path in paths if path.is_file()}
 
 
 def weights_in(elf: Path) -> bytes:
@@ -106,7 +106,7 @@ WEIGHTS = [
 def test_only_what_a_change_concerns_is_made_anew(
     tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """One session: each build starts from the one before it."""
+    """A sequence of builds; each starts from the one before it."""
     tree = Tree(tmp_path / "tree", ROOT, once_compiled(tmp_path_factory))
     words = ["board=cortex-m4", "model=net.tflite"]
     model = tree.folder / "net.tflite"
@@ -125,10 +125,13 @@ def test_only_what_a_change_concerns_is_made_anew(
     # retrained: weights, scales, zero points, names
     before = image.read_bytes()
     model.write_bytes(retrained_model(model.read_bytes(), seed=1))
-    said = tree.scons("--debug=explain", *words)
-    assert [line for line in said.splitlines() if line.startswith(VERBS)] == ["emitting net.tflite", *WEIGHTS]
-    assert f"rebuilding `{M4}/src/net.c' because `net.tflite' changed" in said
-    assert f"rebuilding `{M4}/net.elf' because `{M4}/src/net_weights.bin' changed" in said
+    output = tree.scons("--debug=explain", *words)
+    assert [line for line in output.splitlines() if line.startswith(VERBS)] == [
+        "emitting net.tflite",
+        *WEIGHTS,
+    ]
+    assert f"rebuilding `{M4}/src/net.c' because `net.tflite' changed" in output
+    assert f"rebuilding `{M4}/net.elf' because `{M4}/src/net_weights.bin' changed" in output
     assert image.read_bytes() != before
     assert len(image.read_bytes()) == len(before)
     assert weights_in(elf).startswith(image.read_bytes())
@@ -136,25 +139,25 @@ def test_only_what_a_change_concerns_is_made_anew(
 
     # a limit that the plan keeps, and one that it does not
     assert tree.ran("ram=20K", *words) == ["emitting net.tflite"]
-    said = tree.scons("ram=8K", "--debug=explain", *words)
+    output = tree.scons("ram=8K", "--debug=explain", *words)
     new = ["compiling kernels/reference/nn_accumulate_s8.c", "compiling kernels/reference/nn_finish_s8.c"]
     assert sorted(
-        line.replace(f"{ROOT}/", "") for line in said.splitlines() if line.startswith(VERBS)
+        line.replace(f"{ROOT}/", "") for line in output.splitlines() if line.startswith(VERBS)
     ) == sorted(["emitting net.tflite", *NETWORK, *new, *IMAGE, *WEIGHTS])
     for limit, what in (("20K", "is no longer a dependency"), ("8K", "is a new dependency")):
         request = f"the request board=cortex-m4 model=net.tflite ram={limit}, of digest"
-        assert re.search(rf"`{request} [0-9a-f]{{16}}' {what}", said)
+        assert re.search(rf"`{request} [0-9a-f]{{16}}' {what}", output)
 
-    # a target that somebody else wrote is made anew with its dependants; then all is known again
+    # a target that another program wrote is built again with its dependants; then everything is up to date
     source = tree.folder / f"{M4}/src/net.c"
     source.write_bytes(source.read_bytes() + b"int mine;\n")
-    said = tree.scons("ram=8K", "--debug=explain", *words)
-    assert f"rebuilding `{M4}/src/net.c' because `the file itself' changed" in said
-    assert f"rebuilding `{M4}/obj/net.o' because `{M4}/src/net.c' changed" in said
+    output = tree.scons("ram=8K", "--debug=explain", *words)
+    assert f"rebuilding `{M4}/src/net.c' because `the file itself' changed" in output
+    assert f"rebuilding `{M4}/obj/net.o' because `{M4}/src/net.c' changed" in output
     model.write_bytes(retrained_model(model.read_bytes(), seed=2))
     assert tree.ran("ram=8K", *words) == ["emitting net.tflite", *WEIGHTS]
 
-    # another board: a folder of its own, nothing of the first touched
+    # another board: its own folder, and nothing of the first changes
     before_m4 = tree.times("build/cortex-m4")
     ran = tree.ran("-j2", "ram=8K", "board=cortex-m4,host", "model=net.tflite")
     assert tree.times("build/cortex-m4") == before_m4
@@ -162,11 +165,11 @@ def test_only_what_a_change_concerns_is_made_anew(
     assert "linking build/host/net/net.elf" in ran
     assert "emitting net.tflite" in ran
 
-    # the image with its weights put in runs as the reference does
-    said = tree.scons("ram=8K", "run", *words)
-    assert said.rstrip().endswith("'s reference kernels, to the bit")
+    # the firmware image with placed weights computes the reference's outputs
+    output = tree.scons("ram=8K", "run", *words)
+    assert output.rstrip().endswith("'s reference kernels, to the bit")
 
-    # nothing to do: no line, no service; the compiler is asked what it is
+    # nothing to do: no line, no service; only the compiler's identity is checked
     lines = tree.scons("ram=8K", *words).splitlines()
     asked = [
         line for line in lines if line.startswith("started ") and re.search(r" empty\.| --version$", line)
@@ -175,8 +178,8 @@ def test_only_what_a_change_concerns_is_made_anew(
 
     # the same plan from a file, then another one in its place
     def lock(limit: str) -> None:
-        asked = {"model": str(model), "board": "cortex-m4", "options": {"ram": limit}}
-        (tree.folder / "net.plan").write_bytes(handle({"kind": "plan", **asked})["locked"])
+        request = {"model": str(model), "board": "cortex-m4", "options": {"ram": limit}}
+        (tree.folder / "net.plan").write_bytes(handle({"kind": "plan", **request})["locked"])
 
     lock("8K")
     assert tree.ran("plan=net.plan", *words) == ["emitting net.tflite"]
@@ -185,7 +188,7 @@ def test_only_what_a_change_concerns_is_made_anew(
 
 
 def quick_tree(folder: Path, below: Path, home: Path = ROOT) -> tuple[Tree, Path]:
-    """A tree in `folder` whose compiler is an unchanging script, and the program behind that script."""
+    """A tree in `folder` whose compiler is a script that never changes, and the program that it runs."""
     compiler, behind = below / "compilers/clang", below / "behind/compiler"
     for path in (compiler, behind):
         path.parent.mkdir(parents=True)
@@ -229,7 +232,7 @@ app.StaticLibrary("two", ["two.c", "three.S", "four.cpp"])
 def test_the_users_own_objects_are_compiled_again_by_another_compiler_behind_an_unchanged_script(
     tmp_path: Path,
 ) -> None:
-    """Also with another variable of the compiler, of which SCons knows nothing either."""
+    """Also after a change of the compiler's environment variables, which SCons does not track either."""
     tree, behind = quick_tree(tmp_path / "tree", tmp_path)
     (tree.folder / "SConstruct").write_text(OWN)
     names = ("one.c", "two.c", "three.S", "four.cpp")
@@ -255,7 +258,7 @@ def test_the_users_own_objects_are_compiled_again_by_another_compiler_behind_an_
 @pytest.mark.skipif(not Path("/dev/shm").is_dir(), reason="there is no file system in memory")
 @pytest.mark.parametrize("where", ["on disk", "in memory"])
 def test_a_model_that_is_written_through_a_memory_map_is_seen(tmp_path: Path, where: str) -> None:
-    """On disk, no time changes between two stores to one page; in memory, none ever does."""
+    """On disk, no time changes between two stores to one page; in memory, times never change."""
     with tempfile.TemporaryDirectory(dir="/dev/shm") as memory:
         top = Path(memory) if where == "in memory" else tmp_path
         tree, _ = quick_tree(top / "tree", tmp_path)
@@ -263,7 +266,7 @@ def test_a_model_that_is_written_through_a_memory_map_is_seen(tmp_path: Path, wh
         data = (tree.folder / "net.tflite").read_bytes()
         with (tree.folder / "net.tflite").open("r+b") as file, mmap.mmap(file.fileno(), 0) as mapped:
             mapped[:] = data
-            time.sleep(2.1)  # the file is at rest, as it says
+            time.sleep(2.1)  # the file is unchanged for long enough
             tree.ran(*words)
             before = (tree.folder / f"{M4}/src/net_weights.bin").read_bytes()
             times = (tree.folder / "net.tflite").stat()
@@ -276,7 +279,7 @@ def test_a_model_that_is_written_through_a_memory_map_is_seen(tmp_path: Path, wh
 
 @pytest.mark.slow
 def test_hash_inputs_reads_every_file_again(tmp_path: Path) -> None:
-    """All that is kept about files is made false."""
+    """All cached facts about files are wrong here."""
     tree, _ = quick_tree(tmp_path / "tree", tmp_path)
     tree.variables["PYTHONPATH"] = f"{tmp_path}:{ROOT}"
     (tmp_path / "sitecustomize.py").write_text(LYING)
@@ -290,7 +293,7 @@ def test_hash_inputs_reads_every_file_again(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_kernels_source_concerns_its_object_and_the_link(tmp_path: Path) -> None:
-    """In a copy of the checkout, whose kernels can be changed."""
+    """In a copy of the checkout, so that kernels can be changed."""
     home = tmp_path / "home"
     for name in ("buildtool", "plugins", "kernels"):
         shutil.copytree(ROOT / name, home / name, ignore=shutil.ignore_patterns("__pycache__"))

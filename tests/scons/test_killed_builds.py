@@ -1,10 +1,10 @@
-"""Builds of another model that are killed: nothing that they leave is taken for the model's own."""
+"""Killed builds of another model: their files are never taken for the model's own."""
 
 import pytest
 from killedbuilds import OTHERS, Kill, Project, model
 from onecompile import once_compiled
 
-# Some of what `python tests/support/killedbuilds.py` kills: half of a file, all objects, all but the record.
+# Some kills of `python tests/support/killedbuilds.py`: half of a file, all objects, all but the record.
 KILLS = [Kill("interface", "half", 1), Kill("topology", "after", 6), Kill("weights", "record is whole", 0, 2)]
 
 
@@ -26,7 +26,7 @@ def test_what_a_killed_build_leaves_is_made_anew(project: Project, kill: Kill) -
 def test_a_target_that_somebody_changed_is_made_anew_and_the_users_own_is_left_alone(
     project: Project,
 ) -> None:
-    """The tool's targets are what SCons recorded; what the user does to his program is his."""
+    """The tool's targets must be those that SCons recorded; users may change their own programs."""
     project.restore()
     program = project.folder / "app.elf"
     signed = program.read_bytes() + b"signature"
@@ -34,12 +34,12 @@ def test_a_target_that_somebody_changed_is_made_anew_and_the_users_own_is_left_a
     assert project.build() == ""
     assert program.read_bytes() == signed
     (project.folder / "build/host/net/src/net.c").write_bytes(b"half of a fi")
-    assert project.differences() == []  # the program as well: it was made from that file
+    assert project.differences() == []  # the program as well, since it was linked from that file
 
 
 @pytest.mark.slow
 def test_what_was_made_from_a_strangers_file_is_made_anew_with_it(project: Project) -> None:
-    """A compiler that outlives its build, say, puts its object in the place of the one that was linked."""
+    """For example, a compiler that outlives its build replaces the object that was linked."""
     project.restore()
     compiled = project.folder / "build/host/net/obj/net.o"
     compiled.write_bytes(b"an object of another network")

@@ -1,4 +1,4 @@
-"""The SCons tool and SConstruct: what is built, what is not built again, and what mistakes say."""
+"""The SCons tool and SConstruct: what is built, what is not built again, and errors."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ turn.end()
 
 
 class Project:
-    """A folder with the SConstruct and its tools; `compilers` are variables that name them."""
+    """A folder with the SConstruct and its tools. `compilers`: environment variables that name compilers."""
 
     def __init__(self, folder: Path, compilers: dict[str, str]) -> None:
         self.folder, self.compilers = with_tools(folder), compilers
 
     def scons(self, *words: str, status: int = 0) -> str:
-        """What `scons -Q words` says, its exit status checked."""
+        """The output of `scons -Q words`, after a check of its exit status."""
         return scons(self.folder, *words, status=status, **self.compilers)
 
     def start(self, *words: str) -> subprocess.Popen[str]:
-        """`scons -Q words`, running."""
+        """The running process of `scons -Q words`."""
         return subprocess.Popen(
             [*SCONS, *words],
             cwd=self.folder,
@@ -76,7 +76,7 @@ MISTAKES = [
     ("in_place=row", "error: in_place: 'row' is not one of rows, elementwise, none [USAGE]\n"),
     ("strategy=layer", "error: strategy: 'layer' is not one of best, "),
 ]
-# Each is found by another part: the SConstruct, the service, the tool, the table of options.
+# Different parts report them: the SConstruct, the service, the tool, the table of options.
 FAST = ("bord=host", "board=hots", "model=none.tflite", "in_place=row")
 
 
@@ -90,9 +90,9 @@ def test_mistakes_are_errors_with_suggestions(project: Project, word: str, said:
 
 
 def test_help_lists_the_variables_and_asks_no_service(project: Project) -> None:
-    said = project.scons("-h")
+    output = project.scons("-h")
     for name in ("board", "model", "toolchain", "in_place", "image", "strategy", "input", "seed"):
-        assert f"\n{name}: " in said
+        assert f"\n{name}: " in output
     assert not (project.folder / "build").exists()
 
 
@@ -103,13 +103,13 @@ def test_a_build_a_second_one_new_weights_another_topology_and_cleaning(project:
     model.write_bytes(zoo.build("ds_cnn"))
     words = ["board=host", "model=net.tflite", "-j2"]
 
-    said = project.scons(*words)
+    output = project.scons(*words)
     assert {"net.elf", "sizes.txt", "src/net.c", "src/net_weights.bin"} <= project.files("build/host/net")
-    assert "emitting net.tflite" in said
-    assert "build/host/net/src/net.c" in steps(said, "compiling")
-    assert any(source.endswith("nn_conv2d_s8.c") for source in steps(said, "compiling"))
+    assert "emitting net.tflite" in output
+    assert "build/host/net/src/net.c" in steps(output, "compiling")
+    assert any(source.endswith("nn_conv2d_s8.c") for source in steps(output, "compiling"))
     sizes = (project.folder / "build/host/net/sizes.txt").read_text()
-    assert sizes in said
+    assert sizes in output
     assert ".nn_weights" in sizes
     _check_compile_commands(project)
 
@@ -120,15 +120,15 @@ def test_a_build_a_second_one_new_weights_another_topology_and_cleaning(project:
 
     weights = (project.folder / "build/host/net/src/net_weights.bin").read_bytes()
     model.write_bytes(zoo.build("ds_cnn:seed=1"))
-    said = project.scons(*words)
+    output = project.scons(*words)
     assert (project.folder / "build/host/net/src/net_weights.bin").read_bytes() != weights
-    assert steps(said, "compiling") == []
-    assert steps(said, "linking") == ["build/host/net/net.elf"]
+    assert steps(output, "compiling") == []
+    assert steps(output, "linking") == ["build/host/net/net.elf"]
 
     model.write_bytes(zoo.build("resnet8"))
-    said = project.scons(*words)
+    output = project.scons(*words)
     # the network, the harness that includes its header, and the one kernel that no network has called yet
-    compiled = sorted(Path(source).name for source in steps(said, "compiling"))
+    compiled = sorted(Path(source).name for source in steps(output, "compiling"))
     assert compiled == ["harness.c", "net.c", "nn_add_s8.c"]
 
     project.scons("-c", *words)
@@ -186,7 +186,7 @@ env.Program("app.elf", ["main.c", *env["BOARD_STARTUP"]])
 
 @pytest.mark.slow
 def test_a_program_of_the_users_is_linked_again_when_the_boards_stack_changes(project: Project) -> None:
-    """Nothing in his SConstruct says so; the size stands in a board that his own extends."""
+    """The SConstruct does not mention it: the size is in a board that the user's board extends."""
     (project.folder / "SConstruct").write_text(OWN)
     (project.folder / "main.c").write_text("int main(void) { return 0; }\n")
     (project.folder / "mine.toml").write_text('extends = "base.toml"\n')
@@ -197,10 +197,10 @@ def test_a_program_of_the_users_is_linked_again_when_the_boards_stack_changes(pr
     assert "is up to date" in project.scons()
 
     base.write_text('extends = "cortex-m4"\nstack_bytes = "2K"\n')
-    said = project.scons()
-    assert steps(said, "writing") == ["build/mine/mine.ld"]
-    assert steps(said, "linking") == ["app.elf"]
-    assert steps(said, "compiling") == []
+    output = project.scons()
+    assert steps(output, "writing") == ["build/mine/mine.ld"]
+    assert steps(output, "linking") == ["app.elf"]
+    assert steps(output, "compiling") == []
     assert _stack_bytes(project.folder / "app.elf") == 2048
 
     base.write_text('# A remark.\nextends = "cortex-m4"\nstack_bytes = "2K"\n')
@@ -216,7 +216,7 @@ def _stack_bytes(elf: Path) -> int:
 
 @pytest.mark.slow
 def test_what_is_old_counts_by_its_content_as_well(project: Project) -> None:
-    """Files from an archive have old times, and another content at the same time."""
+    """Files from an archive have old times, and may have other content at the same time."""
     model, board = project.folder / "net.tflite", project.folder / "mine.toml"
     words = ["board=mine.toml", "model=net.tflite", "build/mine/net/src/net.c"]
 
@@ -237,7 +237,7 @@ def test_what_is_old_counts_by_its_content_as_well(project: Project) -> None:
 
 @pytest.mark.slow
 def test_the_second_of_two_builds_waits_for_the_first(project: Project) -> None:
-    """Another model, and the same one, in one folder, while a third build has the turn."""
+    """Builds of another model and of the same one wait in one folder while a third build runs."""
     words = [["board=host", f"model={model}"] for model in ("ds_cnn", "autoencoder", "ds_cnn")]
     holder = subprocess.Popen(
         [sys.executable, "-c", HOLDS_THE_TURN, str(project.folder)],
@@ -261,9 +261,9 @@ def test_the_second_of_two_builds_waits_for_the_first(project: Project) -> None:
 
 
 def test_a_dry_run_runs_nothing(project: Project) -> None:
-    said = project.scons("-n", "board=host", "model=ds_cnn", "run")
-    assert "emitting ds_cnn" in said
-    assert "buildtool profile ds_cnn --board host --elf build/host/ds_cnn/ds_cnn.elf" in said
+    output = project.scons("-n", "board=host", "model=ds_cnn", "run")
+    assert "emitting ds_cnn" in output
+    assert "buildtool profile ds_cnn --board host --elf build/host/ds_cnn/ds_cnn.elf" in output
     assert project.files("build") == set()
     assert not (project.folder / "compile_commands.json").exists()
 
@@ -274,23 +274,23 @@ def test_run_runs_the_image_that_was_built_and_no_other(project: Project) -> Non
     elf = project.folder / "build/host/ds_cnn/ds_cnn.elf"
     assert project.scons(*words).rstrip().endswith("'s reference kernels, to the bit")
     before = (elf.read_bytes(), elf.stat().st_mtime_ns)
-    said = project.scons(*words)
-    assert steps(said, "compiling") + steps(said, "linking") + steps(said, "emitting") == []
-    assert said.rstrip().endswith("'s reference kernels, to the bit")
+    output = project.scons(*words)
+    assert steps(output, "compiling") + steps(output, "linking") + steps(output, "emitting") == []
+    assert output.rstrip().endswith("'s reference kernels, to the bit")
     assert (elf.read_bytes(), elf.stat().st_mtime_ns) == before
 
-    # what somebody else puts in its place is not what SCons has linked
+    # a file that replaces it is not the one that SCons has linked
     other = handle({"kind": "build", "model": "resnet8", "board": "host"})
     elf.write_bytes(other["files"]["resnet8.elf"])
-    said = project.scons(*words)
-    assert steps(said, "linking") == ["build/host/ds_cnn/ds_cnn.elf"]
-    assert said.rstrip().endswith("'s reference kernels, to the bit")
+    output = project.scons(*words)
+    assert steps(output, "linking") == ["build/host/ds_cnn/ds_cnn.elf"]
+    assert output.rstrip().endswith("'s reference kernels, to the bit")
     assert elf.read_bytes() == before[0]
 
 
 @pytest.mark.slow
 def test_a_model_that_the_build_makes_is_no_mistake(project: Project) -> None:
-    """Its file is not there when the SConstruct is read."""
+    """Its file does not exist when SCons reads the SConstruct."""
     (project.folder / "trained.bin").write_bytes(zoo.build("ds_cnn"))
     (project.folder / "SConstruct").write_text(MAKES_ITS_MODEL)
     project.scons("build/host/net/src/net.c")
@@ -307,7 +307,7 @@ env.NeuralNetwork("net.tflite")
 
 @pytest.mark.slow
 def test_run_prints_the_layers_and_that_the_output_is_right(project: Project) -> None:
-    """With the compiler that is not the default."""
+    """With a compiler that is not the default."""
     needs_tool("arm-none-eabi-gcc")
     words = (
         "board=cortex-m4",
@@ -319,13 +319,13 @@ def test_run_prints_the_layers_and_that_the_output_is_right(project: Project) ->
         "inputs=2",
         "format=hex,bin",
     )
-    said = project.scons(*words)
+    output = project.scons(*words)
     made = "build/cortex-m4/ds_cnn"
     built = f"--elf {made}/ds_cnn.elf --plan {made}/src/ds_cnn.plan"
-    assert f"buildtool profile ds_cnn --board cortex-m4 {built} --inputs=2 --seed=5" in said
-    assert "(emulated, gcc " in said  # as the image itself says
-    assert re.search(r"^ *total +2,656,768 ", said, re.MULTILINE)
-    assert said.rstrip().endswith("'s reference kernels, to the bit")
+    assert f"buildtool profile ds_cnn --board cortex-m4 {built} --inputs=2 --seed=5" in output
+    assert "(emulated, gcc " in output  # as the firmware image itself says
+    assert re.search(r"^ *total +2,656,768 ", output, re.MULTILINE)
+    assert output.rstrip().endswith("'s reference kernels, to the bit")
     names = {"ds_cnn.elf", "ds_cnn.bin", "ds_cnn.hex", "ds_cnn_weights.hex", "sizes.txt"}
     assert names <= project.files(made)
     assert (project.folder / "compile_commands.json").is_file()
@@ -336,9 +336,9 @@ def test_a_library_of_the_users_is_compiled_and_linked(project: Project, tmp_pat
     library = tmp_path / "library"
     shutil.copytree(ROOT / "tests/support/cmsis_nn", library)
     words = ("board=cortex-m4", f"cmsis_nn={library}")
-    said = project.scons(*words, "-j2", "run")
-    assert "compiling library/Source/stand_in_s8.c" in said
-    assert said.rstrip().endswith("'s reference kernels, to the bit")
+    output = project.scons(*words, "-j2", "run")
+    assert "compiling library/Source/stand_in_s8.c" in output
+    assert output.rstrip().endswith("'s reference kernels, to the bit")
     assert "up to date" in project.scons(*words)
 
     # its headers are those of its own sources, and of the kernels that call it
@@ -370,7 +370,7 @@ def test_the_application_prints_the_references_scores_from_its_own_section(
 
 
 def _check_section(folder: Path) -> None:
-    """The arena lies where the application wants it."""
+    """Checks that the arena lies in the application's section."""
     from elftools.elf.elffile import ELFFile
 
     header = (folder / "build/cortex-m4/keywords/src/keywords.h").read_text()

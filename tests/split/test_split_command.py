@@ -1,4 +1,4 @@
-"""The whole command once: a network that does not fit a board is split until it does, built, and exact."""
+"""Runs the whole command once: a network that is too large for a board is split, fits, and is exact."""
 
 import contextlib
 import json
@@ -22,8 +22,8 @@ from buildtool.schema import SCHEMA
 from buildtool.schema.splits import SplitAnswer
 
 pytestmark = pytest.mark.slow
-# The original needs 1,056 bytes at the least; guards around the arena take up to 128 in test
-# firmware, for which --ram leaves room.
+# The original needs at least 1,056 bytes. In test firmware, guards around the arena take up to 128 bytes,
+# for which --ram leaves room.
 BOARD = 'extends = "cortex-m4"\n[memory.psram]\nsize = 1040\n'
 WORDS = "split net.keras --data data.npz --board small.toml --out out --factors 2 --max-drop 100 --ram 900"
 TRAINING = "--fine-tune 1 --batch 16 --images 8 --json"
@@ -47,7 +47,7 @@ def network():
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """The folder in which the command has run."""
+    """The folder after a run of the command."""
     needs_package("keras")
     needs_package("tensorflow")
     needs_tool("clang")
@@ -75,40 +75,40 @@ def test_a_network_fits_after_the_split_that_did_not_before(folder):
     from buildtool.split import backend
     from buildtool.split.pricing import sketch
 
-    found = answer(folder)
-    assert found["structure"] == "2,slice"
-    assert found["misses"] == ""
-    assert found["plan"]["arena_bytes"] <= 900
+    report = answer(folder)
+    assert report["structure"] == "2,slice"
+    assert report["misses"] == ""
+    assert report["plan"]["arena_bytes"] <= 900
     (folder / "whole.tflite").write_bytes(write_model(sketch(backend.load(folder / "net.keras"))))
     with pytest.raises(BuildtoolError, match="bytes"):
         handle({"kind": "plan", "model": str(folder / "whole.tflite"), "board": str(folder / "small.toml")})
 
 
 def test_the_firmware_is_equal_to_the_bit_here_and_in_the_boards_emulator(folder):
-    found = answer(folder)
+    report = answer(folder)
     counts = {"images": 8, "equal": 8, "board_images": 16, "board_equal": 16}
-    assert found["firmware"] == {**counts, "board_not_run": ""}
-    assert found["accuracy"]["int8"] == found["accuracy"]["firmware"]
+    assert report["firmware"] == {**counts, "board_not_run": ""}
+    assert report["accuracy"]["int8"] == report["accuracy"]["firmware"]
 
 
 def test_scons_builds_it_by_the_written_plan_and_every_tensor_is_exact(folder):
     shutil.copy(ROOT / "SConstruct", folder)
     shutil.copytree(ROOT / "site_scons", folder / "site_scons", dirs_exist_ok=True)
     words = "board=small.toml model=out/split.tflite plan=out/split.plan daemon=off"
-    done = python(folder, f"SCons -Q {words}", PYTHONPATH=str(ROOT))
-    assert done.returncode == 0, done.stdout + done.stderr
+    process = python(folder, f"SCons -Q {words}", PYTHONPATH=str(ROOT))
+    assert process.returncode == 0, process.stdout + process.stderr
     assert (folder / "build/small/split/split.elf").is_file()
     assert handle({"kind": "validate", **built(folder), "tensors": True})["exact"]
 
 
 def built(folder):
-    """The fields of a request for the network that was found, by its plan."""
+    """The fields of a request for the split network with its plan."""
     files = {"model": "out/split.tflite", "board": "small.toml", "plan": "out/split.plan"}
     return {name: str(folder / file) for name, file in files.items()}
 
 
 def python(folder, words, *more, **environment):
-    """A module that runs in a folder, in a process of its own."""
+    """Runs a module in a folder, in its own process."""
     command, said = [sys.executable, "-m", *words.split(), *more], {"capture_output": True, "text": True}
     return subprocess.run(command, cwd=folder, env=os.environ | environment, check=False, **said)
 
@@ -134,30 +134,30 @@ def test_the_same_command_again_trains_nothing_and_changes_no_file(folder):
 
     before = contents()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("buildtool.split.training.train", None)  # nobody calls it
+        patch.setattr("buildtool.split.training.train", None)  # it must not be called
         run(folder)
     assert contents() == before
 
 
 def test_both_kinds_of_first_convolutions_are_searched_and_one_network_is_kept(folder):
     run(folder, "--first both --out both")
-    found = json.loads((folder / "both/split.json").read_text())
-    titles = [table["title"] for table in found["tables"]]
+    report = json.loads((folder / "both/split.json").read_text())
+    titles = [table["title"] for table in report["tables"]]
     assert titles[:2] == ["Accuracy in % by block and splitting factor K"] * 2
     assert len(titles) == 4
-    weights = {key: price["flash"] for key, price in found["prices"].items() if key in ("2,slice", "2,full")}
-    assert weights[found["structure"]] == min(weights.values())
+    weights = {key: price["flash"] for key, price in report["prices"].items() if key in ("2,slice", "2,full")}
+    assert weights[report["structure"]] == min(weights.values())
     assert len(weights) == 2
 
 
 def test_the_answer_is_what_its_type_says_and_flash_is_a_bound_of_what_is_built(folder, capsys):
     run(folder)
-    said = json.loads(capsys.readouterr().out)
-    assert {**answer(folder), "files": said["files"]} == said
-    assert said.pop("schema") == SCHEMA
-    assert wrong(said, SplitAnswer) == []
+    printed = json.loads(capsys.readouterr().out)
+    assert {**answer(folder), "files": printed["files"]} == printed
+    assert printed.pop("schema") == SCHEMA
+    assert wrong(printed, SplitAnswer) == []
     sizes = {one["memory"]: one["used"] for one in handle({"kind": "build", **built(folder)})["sizes"]}
-    bound = said["plan"]["flash_bytes"] + said["plan"]["code_bytes"]
+    bound = printed["plan"]["flash_bytes"] + printed["plan"]["code_bytes"]
     assert 0 < sum(sizes[name] for name in ("flash", "weights")) <= bound
 
 
@@ -179,7 +179,7 @@ def test_a_network_that_does_not_go_with_the_data_is_refused_before_it_is_planne
 NAMED = (
     "--width 0.0625 --epochs 1 --fine-tune 1 --factors 2 --max-drop 100 --comparisons none --images 8 --json"
 )
-NAME = "größe 'small'"  # of the output folder
+NAME = "größe 'small'"  # the output folder
 
 
 def named(folder, words, data, *more):
@@ -193,9 +193,9 @@ def test_vgg16_that_no_split_brings_within_the_flash_is_not_trained(tmp_path):
     few = splitnets.data(160)
     wide = {name: np.repeat(np.repeat(getattr(few, name), 4, 1), 4, 2) for name in ("train_x", "test_x")}
     np.savez(tmp_path / "data.npz", **wide, train_y=few.train_y, test_y=few.test_y)
-    done = named(tmp_path, "vgg16 --board cortex-m4 --flash 50K", "data.npz")
-    assert done.returncode == 1
-    assert "no structure of" in done.stdout and "meets the goals on cortex-m4; " in done.stdout
+    process = named(tmp_path, "vgg16 --board cortex-m4 --flash 50K", "data.npz")
+    assert process.returncode == 1
+    assert "no structure of" in process.stdout and "meets the goals on cortex-m4; " in process.stdout
     assert not list(tmp_path.glob("split/**/*.keras"))
 
 
@@ -207,19 +207,19 @@ def test_resnet18_from_folders_of_jpeg_and_png(tmp_path):
             folder, ending = tmp_path / "my photos" / part / f"Klasse {label}", ("png", "jpg")[index % 4 > 1]
             path = folder / f"{index}.{ending}"
             path.parent.mkdir(parents=True, exist_ok=True)
-            made = image.fromarray(pixels).resize((40, 33 + index % 3))
-            (made.convert("L") if index % 5 == 0 else made).save(path)
-    done = named(tmp_path, "resnet18 --board cortex-m4 --batch 32 --flash 80K", "my photos", "--out", NAME)
-    assert done.returncode == 0, done.stdout + done.stderr
-    found = json.loads(done.stdout)
-    assert found["factors"] == [2] * 4
-    assert found["firmware"]["equal"] == found["firmware"]["images"] == 8
-    assert found["firmware"]["board_equal"] == found["firmware"]["board_images"] == 16
-    assert found["misses"] == ""
-    by_block, side_by_side, _ = found["tables"]
+            picture = image.fromarray(pixels).resize((40, 33 + index % 3))
+            (picture.convert("L") if index % 5 == 0 else picture).save(path)
+    process = named(tmp_path, "resnet18 --board cortex-m4 --batch 32 --flash 80K", "my photos", "--out", NAME)
+    assert process.returncode == 0, process.stdout + process.stderr
+    report = json.loads(process.stdout)
+    assert report["factors"] == [2] * 4
+    assert report["firmware"]["equal"] == report["firmware"]["images"] == 8
+    assert report["firmware"]["board_equal"] == report["firmware"]["board_images"] == 16
+    assert report["misses"] == ""
+    by_block, side_by_side, _ = report["tables"]
     assert [row["kept"] for row in by_block["rows"]] == [2] * 4
     rows = {row["network"]: row for row in side_by_side["rows"]}
     assert list(rows) == ["given", "I"]
     assert rows["given"]["flash"] > rows["given"]["weights"] > rows["I"]["weights"]
-    assert found["plan"]["flash_bytes"] + found["plan"]["code_bytes"] <= 80 * 1024
+    assert report["plan"]["flash_bytes"] + report["plan"]["code_bytes"] <= 80 * 1024
     assert (tmp_path / NAME / "split.tflite").is_file()

@@ -1,4 +1,4 @@
-"""Structures as records: published counts, odd layers, branches; the order of operators in a file."""
+"""Structures as records: published counts, unusual layers, branches; the order of operators in a file."""
 
 import subprocess
 import sys
@@ -21,7 +21,7 @@ from buildtool.split.networks import steps_by_name
 from buildtool.split.types import Choice, Fusion, Step, counts_in, parameters, partition
 from buildtool.zoo.drawn import NetBuilder
 
-# arXiv 2002.03302's structures at 32x32: convolutions, fusion, thousandths of the original's total and MACs.
+# Structures of arXiv 2002.03302 at 32x32: convolutions, fusion, 1/1000 of the original's total and MACs.
 VGG16 = {
     "VGG16": (14_710_464, 0, 1000, 1000),
     "I, full": (6_936_768, 610_304, 513, 502),
@@ -41,17 +41,17 @@ assert "keras" not in sys.modules
 
 
 def test_the_benchmark_prints_the_published_counts_without_importing_keras():
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", PRINTS], cwd=ROOT, capture_output=True, text=True, check=True
     )
     rows = {}
-    for line in done.stdout.splitlines()[2:]:
+    for line in process.stdout.splitlines()[2:]:
         title, convolutions, fusion, _, share, _, macs = (cell.strip() for cell in line.strip("|").split("|"))
         numbers = (int(text.replace(",", "").replace("-", "0")) for text in (convolutions, fusion))
         rows[title] = (*numbers, *(round(1000 * float(text)) for text in (share, macs)))
     assert {title: rows[title] for title in VGG16} == VGG16
     assert rows["ResNet18"][0] == 11_159_232
-    # Every branch has a quarter of all channels but of the image's.
+    # Every branch has a quarter of all channels, but all channels of the input image.
     assert rows["ResNet18, naive, 4 ways"][0] == (11_159_232 - 27 * 64) // 4 + 27 * 64
 
 
@@ -102,10 +102,10 @@ def test_one_branch_runs_after_the_other():
     split = split_steps(steps, find_in(steps), Choice((1, 2, 1, 1, 1)))
     ends = [step.name[-2:] for step in split if step.part and "_k2b" in step.name]
     assert ends == sorted(ends)
-    made: set[str] = set()
+    names: set[str] = set()
     for step in split:
-        assert made.issuperset(step.inputs)
-        made.add(step.name)
+        assert names.issuperset(step.inputs)
+        names.add(step.name)
 
 
 def test_a_factor_beyond_the_channels_is_refused_with_those_that_fit():
@@ -135,7 +135,7 @@ def test_a_grouped_convolution_falls_into_whole_groups():
     assert [factor for factor in range(1, 13) if block.allows(factor)] == [1, 2, 4]
     split = split_steps(steps, [block], Choice((2,)))
     assert [step.groups for step in split if step.name.startswith("groups")] == [2, 2]
-    # Groups do not see one another, so that splitting between them loses nothing.
+    # Groups are independent, so splitting between them loses nothing.
     whole, parts = counts_in(steps), counts_in(split)
     assert parts.convolutions == whole.convolutions
     with pytest.raises(UsageError, match="grouped convolutions have 4 groups"):
@@ -143,7 +143,7 @@ def test_a_grouped_convolution_falls_into_whole_groups():
 
 
 def test_a_network_that_cannot_be_split_says_which_layer_is_why():
-    with pytest.raises(UnsupportedError, match="no convolution that splitting could divide"):
+    with pytest.raises(UnsupportedError, match="no convolution that can be split"):
         find_in([Step("x", "InputLayer", (), (8,)), Step("d", "Dense", ("x",), (4,))])
     steps = grouped(1)
     why = "it normalises all channels"
@@ -184,12 +184,12 @@ def test_branches_have_every_channel_once_and_their_share_of_the_weights(drawn, 
     steps, factors = drawn
     blocks = find_in(steps)
     split = split_steps(steps, blocks, Choice(factors, first))
-    known: dict[str, Step] = {}
+    by_name: dict[str, Step] = {}
     for step in split:
-        assert step.name not in known and known.keys() >= set(step.inputs)
-        known[step.name] = step
+        assert step.name not in by_name and by_name.keys() >= set(step.inputs)
+        by_name[step.name] = step
         if step.kind == "Concatenate":
-            assert step.channels == sum(known[name].channels for name in step.inputs)
+            assert step.channels == sum(by_name[name].channels for name in step.inputs)
     assert split[-1].shape == steps[-1].shape
     whole, parts = parameters(steps), parameters(split)
     for block, factor in zip(blocks, factors, strict=True):
@@ -197,7 +197,7 @@ def test_branches_have_every_channel_once_and_their_share_of_the_weights(drawn, 
             continue
         convolutions = [step for step in steps if step.name in block.layers and step.is_mixing]
         for index, step in enumerate(convolutions):
-            mine = [known[f"{step.name}_k{factor}b{branch}"] for branch in range(factor)]
+            mine = [by_name[f"{step.name}_k{factor}b{branch}"] for branch in range(factor)]
             assert sum((one.part.writes for one in mine), ()) == tuple(range(step.channels))
             before = next(one.channels for one in steps if one.name == step.inputs[0])
             reads_all = index == 0 and (block.index == 0 or first == "full" or before < factor)
@@ -211,7 +211,7 @@ def test_branches_have_every_channel_once_and_their_share_of_the_weights(drawn, 
 
 
 def interleaved():
-    """Two branches of two convolutions, the first of each at the beginning, joined."""
+    """Two joined branches of two convolutions; the first convolutions of both come first."""
     net = NetBuilder(3)
     image = net.input((1, 6, 6, 3))
     first = [net.conv(image, channels, kernel=(3, 3)) for channels in (4, 5)]
@@ -226,14 +226,14 @@ def convolutions(data):
 
 
 def test_a_branch_ends_before_the_next_one_begins_and_results_are_the_same():
-    given = write_model(interleaved())
-    made = in_order(given)
-    assert convolutions(given) == [4, 5, 6, 7]
-    assert convolutions(made) == [4, 6, 5, 7]
-    assert len(made) == len(given)
-    assert in_order(made) == made
+    before = write_model(interleaved())
+    after = in_order(before)
+    assert convolutions(before) == [4, 5, 6, 7]
+    assert convolutions(after) == [4, 6, 5, 7]
+    assert len(after) == len(before)
+    assert in_order(after) == after
     image = np.random.default_rng(0).integers(-128, 128, (1, 6, 6, 3)).astype(np.int8)
-    first, second = (execute(graph, [image])[graph.outputs[0]] for graph in map(read_model, (given, made)))
+    first, second = (execute(graph, [image])[graph.outputs[0]] for graph in map(read_model, (before, after)))
     assert np.array_equal(first, second)
     assert first.std() > 0
 

@@ -1,4 +1,4 @@
-"""What a structure takes of a board: verdicts against goals, tables, and what the command refuses."""
+"""What a structure needs on a board: missed goals, tables, and refusals of the command."""
 
 import json
 from dataclasses import replace
@@ -41,11 +41,11 @@ IMAGE = "flash: the weight image with code takes"
         (PRICE, Goals(ram=999), "RAM: the smallest arena takes 1,000 bytes, there are 999"),
         (PRICE, Goals(flash=4999), "flash: the weight image takes 5,000 bytes, there are 4,999"),
         (PRICE, Goals(ram=1999, max_ms=8.9), "time: 9.0 ms at least, 8.9 are allowed"),
-        (PRICE, Goals(max_ms=5.9), "time: 6.0 ms at least, 5.9 are allowed"),  # no room for 3 ms
+        (PRICE, Goals(max_ms=5.9), "time: 6.0 ms at least, 5.9 are allowed"),  # 3 ms need more RAM
     ],
 )
 def test_a_verdict_says_what_is_exceeded_and_by_how_much(price, goals, why):
-    """The goal for flash counts weights and code of a plan that meets the others."""
+    """The goal for flash counts weights and code of a plan that meets the other goals."""
     assert price.missed(goals) == why
 
 
@@ -63,13 +63,13 @@ def test_the_best_plan_keeps_the_goal_for_flash():
 def test_a_goal_in_milliseconds_is_refused_where_costs_are_no_time():
     timeless = Price("board", (Point(1000, 1.0, 5.0, None),), None, 10, 5, "instructions", 4096, 8192)
     assert timeless.missed(Goals()) == ""
-    assert "is not known" in timeless.missed(Goals(max_ms=1e9))
+    assert "is unknown" in timeless.missed(Goals(max_ms=1e9))
 
 
 def test_the_cost_is_that_of_the_best_plan_with_room():
     assert PRICE.best(Goals()) == FRONT[1]
     assert PRICE.best(Goals(ram=1500)) == FRONT[0]
-    assert PRICE.best(Goals(ram=10)) == FRONT[0]  # nothing fits: the least memory
+    assert PRICE.best(Goals(ram=10)) == FRONT[0]  # nothing fits, so the plan with the least memory
 
 
 def test_a_price_survives_its_record():
@@ -117,7 +117,7 @@ def test_table_2_counts_against_the_original():
     assert [row["MACs"] for row in by_title] == [1.0, 0.25]
     assert by_title[0]["streamed"] == 1000
     assert by_title[1]["streamed"] is None
-    assert by_title[0]["flash"] is None  # no code is counted
+    assert by_title[0]["flash"] is None  # code is not counted
     coded = splitting.side_by_side([(*rows[0][:3], CODED)], it.original, {}, Goals(flash=7500))
     assert dict(zip(coded.columns, coded.rows[0], strict=True))["flash"] == 7000
     assert by_title[1]["drop"] == pytest.approx(0.3)
@@ -137,7 +137,7 @@ def test_table_2_counts_against_the_original():
         ("vgg16 --data d -b cortex-m4 --max-drop -1", "is not a number of points from 0 to 100"),
         ("vgg16 --data d -b cortex-m4 --width 1e9", "a multiple of the published channels up to 16"),
         ("vgg16 --data d -b cortex-m4 --first none", "is not one of slice, full, both"),
-        ("out/split.keras --data d -b cortex-m4 -o out", "the network lies where a result will be written"),
+        ("out/split.keras --data d -b cortex-m4 -o out", "a result would overwrite the network's file"),
     ],
 )
 def test_wrong_words_are_refused_before_anything_is_loaded(words, said, capsys):

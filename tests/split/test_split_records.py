@@ -1,4 +1,4 @@
-"""What a later run goes on from is there, whatever else writes to it; no other file is touched."""
+"""Records and arrays for later runs survive other writers; other files stay unchanged."""
 
 import json
 import multiprocessing
@@ -15,9 +15,9 @@ def test_what_was_put_is_read_again(tmp_path):
     path = tmp_path / "deep" / "records.json"
     records = Records(path)
     assert records.get("a") is None
-    given = {"accuracy": 0.5, "factors": [2, 4]}
-    records.put("a", given)
-    given["accuracy"] = 0.0
+    record = {"accuracy": 0.5, "factors": [2, 4]}
+    records.put("a", record)
+    record["accuracy"] = 0.0
     assert records.get("a") == Records(path).get("a") == {"accuracy": 0.5, "factors": [2, 4]}
     assert json.loads(path.read_text())["schema"] == 1
     assert sorted(one.name for one in path.parent.iterdir()) == ["networks", "records.json"]
@@ -67,9 +67,9 @@ def test_a_folder_that_cannot_be_written_to_is_refused_before_anything_is_done(t
 
 
 def test_what_killed_processes_left_half_written_goes_and_nothing_else(tmp_path):
-    left = tmp_path / f".buildtool-{1 << 30}-ab12-0.part"
+    half_written = tmp_path / f".buildtool-{1 << 30}-ab12-0.part"
     running, other = tmp_path / ".buildtool-1-ab12-0.part", tmp_path / ".buildtool-x-ab12-0.part"
-    for path in (left, running, other):
+    for path in (half_written, running, other):
         path.touch()
     Records(tmp_path / "records.json").prepare()
     assert sorted(tmp_path.iterdir()) == [running, other]
@@ -79,9 +79,9 @@ def test_damaged_arrays_are_left_aside(tmp_path):
     path = tmp_path / "kept.npz"
     arrays = {"v0": np.arange(6.0).reshape(2, 3), "v1": np.array(7)}
     keep_arrays(path, {"key": "a"}, arrays)
-    about, found = read_arrays(path) or ({}, {})
+    about, restored = read_arrays(path) or ({}, {})
     assert about == {"key": "a"}
-    assert all(np.array_equal(found[name], one) for name, one in arrays.items())
+    assert all(np.array_equal(restored[name], one) for name, one in arrays.items())
     assert read_arrays(tmp_path / "none.npz") is None
     whole = path.read_bytes()
     for damaged in (whole[:-100], b"", whole[:200] + b"\xff\xff" + whole[202:]):

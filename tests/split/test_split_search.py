@@ -1,4 +1,4 @@
-"""The search for a split: what is trained, kept and recorded, with accuracies that a table says."""
+"""The search for a split: what is trained, kept and recorded, with accuracies from a table."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ BLOCKS = tuple(Block(index, f"block{index + 1}", (), 8, largest) for index, larg
 
 @dataclass
 class Model:
-    """A network that is no more than its choice."""
+    """A network that consists only of its choice."""
 
     choice: str
     input_shape = (None, 2, 2, 1)
@@ -38,7 +38,7 @@ class Model:
 
 @dataclass
 class Lab:
-    """Trains nothing: accuracies by choice come from a table, in per cent."""
+    """A replacement for training: accuracies by choice come from a table, in per cent."""
 
     folder: Path
     table: dict[str, float]
@@ -53,13 +53,13 @@ class Lab:
         return training.Trained(self.table[model.choice] / 100, 1.0, settings.epochs)
 
     def twice(self):
-        """The factors of what was trained, all of it for two epochs."""
+        """The factors of the trained networks, all trained for two epochs."""
         assert all(one.endswith(",slice x2") for one in self.trained)
         return [one.removesuffix(",slice x2") for one in self.trained]
 
     def run(self, *factors, blocks=BLOCKS, **options):
-        given: dict[str, Any] = {"settings": Settings(fine_epochs=2), "compares": False, **options}
-        wanted = Wanted("", self.folder, "", factors=factors or (2, 4, 6, 8), **given)
+        settings: dict[str, Any] = {"settings": Settings(fine_epochs=2), "compares": False, **options}
+        wanted = Wanted("", self.folder, "", factors=factors or (2, 4, 6, 8), **settings)
         base, prices, records = (Model("1-1-1,slice"), self, Records(self.folder / "records.json"))
         work: Any = search.Work(wanted, base, blocks, DATA, prices, records, self.said.append)
         return search.search(work, "slice")
@@ -73,7 +73,7 @@ TABLE = {"1-1-1,slice": 90.0} | {
 
 
 class NoKeras:
-    """What the search asks of Keras itself."""
+    """The part of Keras that the search calls."""
 
     class backend:
         @staticmethod
@@ -87,11 +87,13 @@ class NoKeras:
 
 @pytest.fixture
 def lab(tmp_path, monkeypatch):
-    made = Lab(tmp_path, dict(TABLE))
+    laboratory = Lab(tmp_path, dict(TABLE))
     monkeypatch.setattr(backend, "prepare", NoKeras)
-    monkeypatch.setattr(training, "train", made.train)
+    monkeypatch.setattr(training, "train", laboratory.train)
     monkeypatch.setattr(backend, "digest", lambda model: model.choice)
-    monkeypatch.setattr(training, "accuracy", lambda model, x, y, settings: made.table[model.choice] / 100)
+    monkeypatch.setattr(
+        training, "accuracy", lambda model, x, y, settings: laboratory.table[model.choice] / 100
+    )
     monkeypatch.setattr(backend, "load", lambda path: Model(path.read_text()))
 
     def save(model, path):
@@ -100,20 +102,20 @@ def lab(tmp_path, monkeypatch):
 
     monkeypatch.setattr(backend, "save", save)
     monkeypatch.setattr(structure, "build", lambda model, blocks, choice, *, weights: Model(choice.key()))
-    return made
+    return laboratory
 
 
 def test_a_block_is_split_until_the_accuracy_has_dropped_by_more_than_the_threshold(lab):
-    found = lab.run()
-    # 6 loses 0.6 points: it is the last one, and 8 is never tried
+    result = lab.run()
+    # 6 loses 0.6 points, so it is the last one, and 8 is never tried
     assert lab.twice() == ["1-1-1", "2-1-1", "4-1-1", "6-1-1", "4-1-1", "4-2-1", "4-4-1"]
-    assert [step.kept for step in found.steps] == [4, 2, 1]
-    assert [round(one.drop, 6) for one in found.steps[0].tried] == [0.1, 0.4, 0.6]
-    assert [one.is_kept for one in found.steps[1].tried] == [True, False]
-    assert found.steps[2].baseline is None
-    assert found.steps[2].why == "it allows factors up to 1"
-    assert found.chosen.choice == Choice((4, 2, 1))
-    assert found.drop == pytest.approx(0.9)
+    assert [step.kept for step in result.steps] == [4, 2, 1]
+    assert [round(one.drop, 6) for one in result.steps[0].tried] == [0.1, 0.4, 0.6]
+    assert [one.is_kept for one in result.steps[1].tried] == [True, False]
+    assert result.steps[2].baseline is None
+    assert result.steps[2].why == "it allows factors up to 1"
+    assert result.chosen.choice == Choice((4, 2, 1))
+    assert result.drop == pytest.approx(0.9)
 
 
 def test_a_drop_of_the_threshold_itself_is_kept(lab):
@@ -122,14 +124,14 @@ def test_a_drop_of_the_threshold_itself_is_kept(lab):
 
 
 def test_each_network_is_trained_on_from_the_one_kept_before(lab):
-    found = lab.run()
+    result = lab.run()
     records = Records(lab.folder / "records.json")
-    first, second = found.steps[0], found.steps[1]
+    first, second = result.steps[0], result.steps[1]
     assert second.baseline is not None
     before = records.get(second.baseline.key)
     assert before is not None
     assert before["before"] == first.tried[1].candidate.key
-    assert all(records.get(one.candidate.key)["before"] == found.original.key for one in first.tried)
+    assert all(records.get(one.candidate.key)["before"] == result.original.key for one in first.tried)
 
 
 def test_a_second_run_trains_only_what_is_new(lab):
@@ -150,33 +152,33 @@ def test_a_second_run_trains_only_what_is_new(lab):
 
 
 def test_what_cannot_meet_the_goals_is_not_trained(lab):
-    """Only the first block split by 4 or more, and the second one by 4, meets them."""
+    """Only splitting the first block by 4 or more, and the second one by 4, meets the goals."""
     lab.table["4-4-1,slice"] = 89.5
     lab.missed = lambda choice: "" if choice.factors[0] >= 4 and choice.factors[1] == 4 else "RAM: too much"
-    found = lab.run()
+    result = lab.run()
     assert lab.twice() == ["1-1-1", "4-1-1", "6-1-1", "4-1-1", "4-4-1"]
-    refused = [one for step in found.steps for one in step.tried if one.candidate is None]
+    refused = [one for step in result.steps for one in step.tried if one.candidate is None]
     assert [(one.factor, one.why) for one in refused] == [(2, "RAM: too much")] * 2
-    assert found.chosen.choice.text == "4-4-1"
-    assert found.misses == ""
+    assert result.chosen.choice.text == "4-4-1"
+    assert result.misses == ""
 
 
 def test_where_the_last_network_misses_the_goals_another_one_that_meets_them_is_chosen(lab):
     lab.missed = lambda choice: "" if choice.text == "2-1-1" else "flash: too much"
     assert lab.run().chosen.choice.text == "2-1-1"
     lab.missed = lambda _: "flash: too much"
-    found = lab.run()
-    assert found.chosen.choice.is_whole
-    assert found.misses == "flash: too much"
+    result = lab.run()
+    assert result.chosen.choice.is_whole
+    assert result.misses == "flash: too much"
 
 
 def test_the_front_has_what_no_other_beats(lab):
     ram = {"1-1-1": 9, "2-1-1": 5, "4-1-1": 5, "6-1-1": 2, "4-2-1": 4, "4-4-1": 4}
     lab.figures = lambda choice: {"ram": ram[choice.text]}
-    found = lab.run()
-    keys = [one.choice.text for one in found.front]
+    result = lab.run()
+    keys = [one.choice.text for one in result.front]
     assert keys == ["1-1-1", "2-1-1", "6-1-1"]
-    accuracies = [one.accuracy for one in found.front]
+    accuracies = [one.accuracy for one in result.front]
     assert accuracies == sorted(accuracies, reverse=True)
 
 
@@ -184,16 +186,16 @@ def test_others_are_trained_as_long_as_the_chosen_one(lab):
     lab.table |= {"4-1-1,slice": 89.6, "2-2-2,slice,naive": 70.0, "2-2-2,slice,shared3": 80.0}
     blocks = tuple(Block(one.index, one.name, (), 8, 4) for one in BLOCKS)
     lab.table |= {"4-2-2,slice": 89.0, "4-2-4,slice": 80.0, "4-1-2,slice": 89.6}
-    found = lab.run(2, 4, blocks=blocks, compares=True)
-    assert found.chosen.choice.text == "4-2-2"
+    result = lab.run(2, 4, blocks=blocks, compares=True)
+    assert result.chosen.choice.text == "4-2-2"
     assert lab.trained[-4:] == [
         "1-1-1,slice x6",
-        "4-1-2,slice x6",  # the block that cost most has the factor before
+        "4-1-2,slice x6",  # the block with the largest drop has the factor before
         "2-2-2,slice,naive x6",
         "2-2-2,slice,shared3 x6",
     ]
-    assert set(found.others) == {"original", "second", "naive", "shared"}
-    assert found.others["naive"].choice.fusion is Fusion.NAIVE
+    assert set(result.others) == {"original", "second", "naive", "shared"}
+    assert result.others["naive"].choice.fusion is Fusion.NAIVE
 
 
 def test_a_comparison_that_cannot_be_built_is_said(lab, monkeypatch):
@@ -208,9 +210,9 @@ def test_a_comparison_that_cannot_be_built_is_said(lab, monkeypatch):
     blocks = tuple(Block(one.index, one.name, (), 8, 2) for one in BLOCKS)
     lab.table |= {f"{a}-{b}-{c},slice": 90.0 for a, b, c in itertools.product((1, 2), repeat=3)}
     lab.table["2-2-2,slice,naive"] = 70.0
-    found = lab.run(2, blocks=blocks, compares=True)
-    assert set(found.others) == {"original", "second", "naive"}
-    assert found.refused == {"shared": "shortcuts cannot be shared"}
+    result = lab.run(2, blocks=blocks, compares=True)
+    assert set(result.others) == {"original", "second", "naive"}
+    assert result.refused == {"shared": "shortcuts cannot be shared"}
 
 
 def test_progress_says_the_block_and_the_time_left(lab):

@@ -1,4 +1,4 @@
-"""The command ended by signals at every stage: the same command again ends with the same files."""
+"""After signals end the command at every stage, the same command still produces the same files."""
 
 import os
 import signal
@@ -21,9 +21,9 @@ def test_a_split_that_was_ended_at_every_stage_has_the_files_of_one_that_was_not
     (tmp_path / "tmp").mkdir()
     command = [sys.executable, TESTS / "support/splitkills.py", tmp_path]
     environment = os.environ | {"TMPDIR": str(tmp_path / "tmp"), "BUILDTOOL_DAEMON": "off"}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    rows = [line.split("|") for line in done.stdout.splitlines()]
+    process = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert process.returncode == 0, process.stderr
+    rows = [line.split("|") for line in process.stdout.splitlines()]
     (_, _, first), *ended, (_, _, last) = rows
     assert first.startswith("0: ") and last.startswith("0: ")
     assert len(ended) == 10
@@ -35,11 +35,11 @@ def test_a_split_that_was_ended_at_every_stage_has_the_files_of_one_that_was_not
         assert (whole / file).read_bytes() == (again / file).read_bytes(), file
     epochs = [(tmp_path / f"{name}.epochs").read_text() for name in ("whole", "ended")]
     assert epochs[0].startswith("1 2 1 2 ")
-    assert epochs[0] == epochs[1]  # each is trained once, however often it is begun again
+    assert epochs[0] == epochs[1]  # each epoch is trained once, however often the command restarts
     for folder in (".", "networks"):
         names = [sorted(path.name for path in (one / folder).iterdir()) for one in (whole, again)]
         assert names[0] == names[1]
         assert not any(name.endswith((".part", ".old", ".checkpoint.npz")) for name in names[0])
-    # The next command clears the first ones; the others are TensorFlow's, which removes them when it ends.
+    # The next command removes the first ones. The others are TensorFlow's, which removes them when it ends.
     known = ("buildtool-run-", "__autograph_generated_file", "__pycache__")
     assert all(path.name.startswith(known) for path in (tmp_path / "tmp").iterdir())

@@ -1,4 +1,4 @@
-"""Split Keras models: equal to originals without weights between branches; what is refused."""
+"""Split Keras models equal originals without weights between branches; and refused models."""
 
 import math
 from dataclasses import replace
@@ -23,7 +23,7 @@ def keras():
 
 
 class Chain:
-    """A small functional model, layer by layer, every convolution with batch normalisation."""
+    """Builds a small functional model layer by layer; every convolution has batch normalisation."""
 
     def __init__(self, keras, size=8, channels=3):
         self.keras, self.layers = keras, keras.layers
@@ -64,7 +64,7 @@ def chain(keras):
 
 
 def residual(keras):
-    """An identity shortcut behind a pooling, a projection with strides, an addition by an operator."""
+    """An identity shortcut after a pooling, a projection with strides, an addition by an operator."""
     net = Chain(keras)
     net.conv(8)
     before = net("MaxPooling2D")
@@ -113,7 +113,7 @@ def dense_and_grouped(keras):
 
 
 def one_dimension(keras):
-    """Convolutions of one dimension, as of sound."""
+    """Convolutions of one dimension, as for sound."""
     net = Chain(keras)
     net.x = net.image = keras.Input((16, 3))
     net("Conv1D", 8, 3, padding="same", activation="relu")
@@ -128,40 +128,40 @@ def one_dimension(keras):
 
 
 def randomised(model):
-    """The model with random weights everywhere, variances above 0."""
+    """Gives a model random weights, with variances above 0."""
     random = np.random.default_rng(5)
     for layer in model.layers:
-        drawn = [random.normal(0.1, 0.5, weight.shape) for weight in layer.weights]
+        weights = [random.normal(0.1, 0.5, weight.shape) for weight in layer.weights]
         if type(layer).__name__ == "BatchNormalization":
-            drawn[3] = np.abs(drawn[3]) + 0.5
-        layer.set_weights(drawn)
+            weights[3] = np.abs(weights[3]) + 0.5
+        layer.set_weights(weights)
     return model
 
 
 def cut_between_branches(model, blocks, choice):
-    """Sets every weight to zero that joins channels of two branches."""
+    """Sets every weight between channels of different branches to zero."""
     steps = {step.name: step for step in steps_of(model)}
-    kept = {}
+    parts_of = {}
     for step in split_steps(tuple(steps.values()), blocks, choice):
         if step.is_mixing and step.part and step.part.source:
-            kept.setdefault(step.part.source, []).append(step.part)
-    for name, parts in kept.items():
+            parts_of.setdefault(step.part.source, []).append(step.part)
+    for name, parts in parts_of.items():
         layer, weights = model.get_layer(name), model.get_layer(name).get_weights()
         if steps[name].groups > 1:
             continue
         kernel = 1 if steps[name].kind == "SeparableConv2D" else 0
-        turned = steps[name].kind.endswith("Transpose")
-        whole = np.swapaxes(weights[kernel], -1, -2) if turned else weights[kernel]
+        is_transposed = steps[name].kind.endswith("Transpose")
+        whole = np.swapaxes(weights[kernel], -1, -2) if is_transposed else weights[kernel]
         mask = np.zeros(whole.shape[-2:])
         for part in parts:
             reads = range(mask.shape[0]) if part.reads is None else part.reads
             mask[np.ix_(reads, part.writes)] = 1
-        weights[kernel] = np.swapaxes(whole * mask, -1, -2) if turned else whole * mask
+        weights[kernel] = np.swapaxes(whole * mask, -1, -2) if is_transposed else whole * mask
         layer.set_weights(weights)
 
 
 def shuffle(model, steps, split):
-    """Mixes the channels of each convolution that only one other reads, both in the same split block."""
+    """Shuffles the channels of each convolution whose readers are all in the same split block."""
     random = np.random.default_rng(11)
     inner = {step.part.source for step in split if step.part and step.kind != "Slice"}
     sliced = {step.part.source for step in split if step.kind == "Slice"}
@@ -181,15 +181,15 @@ def shuffle(model, steps, split):
 
 
 def followers(steps, name):
-    """What follows a step channel by channel, the convolutions that end it included."""
-    found = []
+    """The channelwise steps after a step, with the convolutions at their ends."""
+    following = []
     for one in [one for one in steps if name in one.inputs]:
-        found += [one] if one.is_mixing else [one, *followers(steps, one.name)]
-    return found
+        following += [one] if one.is_mixing else [one, *followers(steps, one.name)]
+    return following
 
 
 def reorder(layer, step, order, inputs):
-    """Gives a layer's channels another order; `inputs`: those that it reads."""
+    """Reorders a layer's output channels or, with `inputs`, its input channels."""
     kernel, *others = layer.get_weights()
     if step.kind == "SeparableConv2D":
         others[0] = others[0].take(order, -1)
@@ -197,8 +197,8 @@ def reorder(layer, step, order, inputs):
     elif inputs:
         kernel = kernel.take(order, -1 if step.kind.endswith("Transpose") else -2)
     else:
-        turned = step.kind.endswith("Transpose") or step.kind.startswith("Depthwise")
-        kernel = kernel.take(order, -2 if turned else -1)
+        is_transposed = step.kind.endswith("Transpose") or step.kind.startswith("Depthwise")
+        kernel = kernel.take(order, -2 if is_transposed else -1)
         others = [one.take(order, -1) for one in others]
     layer.set_weights([kernel, *others])
 
@@ -243,7 +243,7 @@ def test_without_weights_between_branches_nothing_changes(keras, case):
     model = randomised(network(keras))
     blocks = find_blocks(model)
     split = build(model, blocks, choice, grouped=False)
-    cut_between_branches(model, blocks, choice)  # none of which the split network took over
+    cut_between_branches(model, blocks, choice)  # the split network has none of these weights
     np.testing.assert_allclose(outputs(split), outputs(model), rtol=2e-4, atol=2e-5)
     assert len(split.layers) > len(model.layers)
     counts, kernels = counts_in(steps_of(split)), [one for layer in split.layers for one in kernels_of(layer)]
@@ -255,7 +255,7 @@ HIDDEN = ["fused", "fused, full", "residual", "residual, full", "depthwise, slic
 
 @pytest.mark.parametrize("case", HIDDEN)
 def test_branches_that_lie_hidden_in_the_order_of_channels_are_found(keras, case):
-    """A network of independent branches whose channels were mixed is equal to its split form."""
+    """A network of independent branches with shuffled channels is equal to its split form."""
     network, choice = CASES[case]
     model = randomised(network(keras))
     blocks = find_blocks(model)
@@ -276,8 +276,8 @@ def test_a_factor_of_one_keeps_layers_and_weights(keras):
     assert [one.name for one in whole.operations] == [one.name for one in model.operations]
     np.testing.assert_array_equal(outputs(whole), outputs(model))
     split = build(model, blocks, Choice((1, 2, 1)))
-    kept = {name for block in (blocks[0], blocks[2]) for name in block.layers}
-    layers = [layer for layer in model.layers if layer.name in kept]
+    whole_names = {name for block in (blocks[0], blocks[2]) for name in block.layers}
+    layers = [layer for layer in model.layers if layer.name in whole_names]
     assert len(layers) > 8
     for layer in layers:
         same = split.get_layer(layer.name)
@@ -287,7 +287,7 @@ def test_a_factor_of_one_keeps_layers_and_weights(keras):
 
 
 def test_trained_weights_of_split_and_whole_layers_are_taken_over(keras, tmp_path):
-    """The search splits one block more of the network that it has trained so far."""
+    """The search splits one more block of the network that it has trained so far."""
     model = chain(keras)
     blocks = find_blocks(model)
     trained = randomised(build(model, blocks, Choice((4, 1))))
@@ -296,8 +296,8 @@ def test_trained_weights_of_split_and_whole_layers_are_taken_over(keras, tmp_pat
     split = build(model, blocks, Choice((4, 2)), weights=trained, grouped=False)
     names = [one.name for one in split.operations]
     assert names == [one.name for one in build(model, blocks, Choice((4, 2))).operations]
-    known = {layer.name for layer in trained.layers}
-    same = [layer for layer in split.layers if layer.name in known]
+    names_trained = {layer.name for layer in trained.layers}
+    same = [layer for layer in split.layers if layer.name in names_trained]
     assert any("_k4b3" in layer.name for layer in same)
     for layer in same:
         equal(layer.get_weights(), trained.get_layer(layer.name).get_weights())
@@ -322,8 +322,8 @@ def test_mixed_precision_stays(keras):
 def test_the_networks_by_name_are_what_their_records_say(keras):
     model, again = (by_name("resnet18", 0.0625, 8) for _ in range(2))
     other = by_name("resnet18", 0.0625, 8, seed=1)
-    read = {step.name: replace(step, refused="") for step in steps_of(model)}
-    assert read == {step.name: step for step in steps_by_name("resnet18", 0.0625, 8)}
+    records = {step.name: replace(step, refused="") for step in steps_of(model)}
+    assert records == {step.name: step for step in steps_by_name("resnet18", 0.0625, 8)}
     first = [one.get_layer("stem").get_weights()[0] for one in (model, again, other)]
     np.testing.assert_array_equal(first[0], first[1])
     assert (first[0] != first[2]).all()
@@ -361,7 +361,7 @@ def shared_layer(keras, net):
 
 
 def classifier(net, *layer, **settings):
-    """A network of a convolution, or of this layer behind one, and a dense layer."""
+    """A network of a convolution, or a convolution and this layer, and a dense layer."""
     if layer:
         net("Conv2D", 8, 3)
     net(*(layer or ("Conv2D", 8, 3)), **settings)
@@ -375,18 +375,18 @@ def sequential(keras, *before):
 
 
 def refused(keras):
-    """Models, by why they are refused."""
+    """Models by the reason for their refusal."""
     two, turned, norm, soft = (Chain(keras) for _ in range(4))
     turned("MaxPooling2D", data_format="channels_first", name="turned")
     return {
         "the model has 2 inputs": keras.Model([two.image, keras.Input((3,), name="other")], two.conv(8)),
         "twice: the layer is used in two places": shared_layer(keras, Chain(keras)),
-        "turned: it has its channels first": turned.model(),
+        "turned: its channels come first": turned.model(),
         r"input \(None, None, 3\) is not fixed": sequential(keras, keras.Input((None, None, 3))),
         "has no input shape": sequential(keras),
         "norm: .* LayerNormalization are not split": classifier(norm, "LayerNormalization", name="norm"),
         "layer soft: .* softmax reads all channels": classifier(soft, activation="softmax", name="soft"),
-        "the layers' graph of a Mine": type("Mine", (keras.Model,), {})(),
+        "Mine .* has no graph of its layers": type("Mine", (keras.Model,), {})(),
     }
 
 

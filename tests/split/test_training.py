@@ -1,4 +1,4 @@
-"""Training tiny networks for real: what decides the result, what is refused, and kills at any time."""
+"""Trains tiny networks: what decides the result, refusals, and resuming."""
 
 import dataclasses
 import zipfile
@@ -23,8 +23,8 @@ SETTINGS = Settings(epochs=2, batch=16)
 
 
 def images(epoch, settings=SETTINGS):
-    found = Batches(DATA, settings, epoch)
-    return [found[step] for step in range(len(found))]
+    batches = Batches(DATA, settings, epoch)
+    return [batches[step] for step in range(len(batches))]
 
 
 def test_an_epoch_is_a_function_of_seed_and_number():
@@ -33,8 +33,8 @@ def test_an_epoch_is_a_function_of_seed_and_number():
         assert np.array_equal(y, again_y)
     assert not np.array_equal(images(3)[0][0], images(4)[0][0])
     assert not np.array_equal(images(3)[0][0], images(3, dataclasses.replace(SETTINGS, seed=1))[0][0])
-    found = Batches(DATA, SETTINGS, 3)
-    assert np.array_equal(found[2][0], images(3)[2][0])  # whichever steps were made before
+    batches = Batches(DATA, SETTINGS, 3)
+    assert np.array_equal(batches[2][0], images(3)[2][0])  # whichever batches were read before
 
 
 def test_held_out_images_are_never_learnt_and_are_of_every_class():
@@ -51,9 +51,9 @@ def test_images_are_mirrored_and_moved_and_black_comes_in():
     x = np.zeros((200, 8, 8, 1), np.uint8)
     x[:, 3, 2] = 255
     settings = Settings(shift=0.125)
-    found = training.augment(x, settings, np.random.default_rng(0))
-    assert (found.sum(axis=(1, 2, 3)) == 255).all()
-    _, rows, columns, _ = np.nonzero(found)
+    moved = training.augment(x, settings, np.random.default_rng(0))
+    assert (moved.sum(axis=(1, 2, 3)) == 255).all()
+    _, rows, columns, _ = np.nonzero(moved)
     assert set(rows) == {2, 3, 4}
     assert set(columns) == {1, 2, 3, 4, 5, 6}
     assert np.array_equal(training.augment(x, Settings(shift=0.0, flip=False), np.random.default_rng(0)), x)
@@ -80,20 +80,20 @@ def keras():
 @pytest.mark.slow
 def test_a_training_learns_and_says_how_far_it_is(keras, tmp_path, monkeypatch):
     monkeypatch.setattr(training, "_SECONDS_BETWEEN", 0.0)
-    model, said = splitnets.network(dropout=True), []
+    model, lines = splitnets.network(dropout=True), []
     settings = dataclasses.replace(SETTINGS, epochs=4, flip=False, shift=0.0)
-    found = training.train(model, DATA, settings, tmp_path / "kept.npz", said.append)
-    assert found.accuracy == 1.0
-    assert found.epochs == 4
+    result = training.train(model, DATA, settings, tmp_path / "kept.npz", lines.append)
+    assert result.accuracy == 1.0
+    assert result.epochs == 4
     assert training.accuracy(model, DATA.test_x, DATA.test_y, settings) == 1.0
-    assert said[0].startswith("epoch 1 of 4: ") and said[0].endswith(" right")
-    assert said[1].startswith("epoch 1 of 4: ") and said[1].endswith(" left")
-    assert said[-1].startswith("epoch 4 of 4: ") and said[-1].endswith(" 0 s left")
+    assert lines[0].startswith("epoch 1 of 4: ") and lines[0].endswith(" right")
+    assert lines[1].startswith("epoch 1 of 4: ") and lines[1].endswith(" left")
+    assert lines[-1].startswith("epoch 4 of 4: ") and lines[-1].endswith(" 0 s left")
     again, other = splitnets.network(dropout=True), []
     assert training.train(again, DATA, settings, tmp_path / "kept.npz", other.append).accuracy == 1.0
-    assert other == []  # it was done
+    assert other == []  # the training was already complete
     assert backend.digest(again) == backend.digest(model)
-    # A network that was kept is the same one, and its file the same bytes.
+    # A saved network is the same when loaded, and its file has the same bytes.
     backend.save(model, tmp_path / "model.keras")
     loaded = backend.load(tmp_path / "model.keras")
     assert backend.digest(loaded) == backend.digest(model)
@@ -124,7 +124,7 @@ def test_another_network_file_is_refused(keras, tmp_path):
     with pytest.raises(UsageError, match="there is no such file"):
         backend.load(tmp_path / "model.keras")
     (tmp_path / "model.keras").write_bytes(b"\x89HDF\r\n")
-    with pytest.raises(ModelError, match=r"this is no \.keras file") as caught:
+    with pytest.raises(ModelError, match=r"this is not a \.keras file") as caught:
         backend.load(tmp_path / "model.keras")
     assert str(tmp_path / "model.keras") in str(caught.value)
     with zipfile.ZipFile(tmp_path / "model.keras", "w") as other:

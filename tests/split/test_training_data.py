@@ -1,4 +1,4 @@
-"""Data sets to train with: what is read from folders, archives and arrays, and what is refused."""
+"""Training data: reading folders, archives and arrays, and refusals."""
 
 import io
 import tarfile
@@ -13,7 +13,7 @@ from buildtool.split.data import Data, check, load
 
 
 def png(value, size=(6, 4), mode="RGB"):
-    """An image of one value, `size` as width and height."""
+    """A PNG image with one value; `size` is (width, height)."""
     image = needs_package("PIL.Image").new(mode, size, (value,) * 3 if mode == "RGB" else value)
     stream = io.BytesIO()
     image.save(stream, "PNG")
@@ -37,22 +37,22 @@ PETS = {
 
 
 def archive(path, files):
-    with tarfile.open(path, "w:xz") as made:
+    with tarfile.open(path, "w:xz") as file:
         for name, content in files.items():
             member = tarfile.TarInfo(name)
             member.size = len(content)
-            made.addfile(member, io.BytesIO(content))
+            file.addfile(member, io.BytesIO(content))
     return path
 
 
 def test_a_folder_with_two_parts_keeps_them(tmp_path):
-    found = load(write(tmp_path, PETS))
-    assert found.classes == ("cat", "dog")
-    assert found.shape == (4, 6, 3)
-    assert found.train_x[:, 0, 0, 0].tolist() == [0, 1, 2, 10, 11, 12]
-    assert found.train_y.tolist() == [0, 0, 0, 1, 1, 1]
-    assert found.test_x[:, 0, 0, 0].tolist() == [0, 1, 10, 11]
-    assert found.test_y.tolist() == [0, 0, 1, 1]
+    data = load(write(tmp_path, PETS))
+    assert data.classes == ("cat", "dog")
+    assert data.shape == (4, 6, 3)
+    assert data.train_x[:, 0, 0, 0].tolist() == [0, 1, 2, 10, 11, 12]
+    assert data.train_y.tolist() == [0, 0, 0, 1, 1, 1]
+    assert data.test_x[:, 0, 0, 0].tolist() == [0, 1, 10, 11]
+    assert data.test_y.tolist() == [0, 0, 1, 1]
 
 
 def test_an_archive_and_a_folder_with_the_same_images_are_the_same_data(tmp_path):
@@ -72,12 +72,12 @@ def test_without_parts_a_share_of_every_class_is_the_test(tmp_path):
         for number in range(12)
     }
     write(tmp_path, files)
-    found, again, other = load(tmp_path), load(tmp_path), load(tmp_path, seed=1)
-    assert np.bincount(found.test_y).tolist() == [2, 2]
-    assert np.bincount(found.train_y).tolist() == [10, 10]
-    values = {*found.train_x[:, 0, 0, 0].tolist(), *found.test_x[:, 0, 0, 0].tolist()}
+    data, again, other = load(tmp_path), load(tmp_path), load(tmp_path, seed=1)
+    assert np.bincount(data.test_y).tolist() == [2, 2]
+    assert np.bincount(data.train_y).tolist() == [10, 10]
+    values = {*data.train_x[:, 0, 0, 0].tolist(), *data.test_x[:, 0, 0, 0].tolist()}
     assert values == {*range(12), *range(100, 112)}
-    assert found.digest() == again.digest() != other.digest()
+    assert data.digest() == again.digest() != other.digest()
 
 
 def test_images_are_brought_to_the_size_of_the_network(tmp_path):
@@ -105,13 +105,13 @@ def test_arrays_with_parts_and_without(tmp_path):
     x = np.arange(20 * 4 * 4, dtype=np.uint8).reshape(20, 4, 4)
     y = np.arange(20) % 2
     np.savez(tmp_path / "whole.npz", x=x, y=y, classes=np.array(["even", "odd"]))
-    found = load(tmp_path / "whole.npz")
-    assert found.classes == ("even", "odd")
-    assert found.shape == (4, 4, 1)
-    assert np.bincount(found.test_y).tolist() == [2, 2]
+    data = load(tmp_path / "whole.npz")
+    assert data.classes == ("even", "odd")
+    assert data.shape == (4, 4, 1)
+    assert np.bincount(data.test_y).tolist() == [2, 2]
     np.savez(tmp_path / "parts.npz", x_train=x[:12], y_train=y[:12, None], x_test=x[12:], y_test=y[12:])
-    found = load(tmp_path / "parts.npz")
-    assert (len(found.train_x), len(found.test_x), found.classes) == (12, 8, ("0", "1"))
+    data = load(tmp_path / "parts.npz")
+    assert (len(data.train_x), len(data.test_x), data.classes) == (12, 8, ("0", "1"))
 
 
 X, Y = np.zeros((4, 2, 2, 3), np.uint8), np.array([0, 1, 0, 1])
@@ -122,14 +122,14 @@ X, Y = np.zeros((4, 2, 2, 3), np.uint8), np.array([0, 1, 0, 1])
     [
         ({"x": X, "labels": Y}, "the file has the arrays: x, labels"),
         ({"x": X / 255, "y": Y}, "the images are float64"),
-        ({"x": X, "y": Y, "classes": np.array(["a", None])}, "it holds objects in the place of numbers"),
+        ({"x": X, "y": Y, "classes": np.array(["a", None])}, "it contains objects instead of numbers"),
         ({"x": X, "y": Y[:3]}, "4 images have labels of shape (3,)"),
         ({"x": X, "y": Y - 1}, "the label -1 is below 0"),
         ({"x": X, "y": Y * 2}, "class 1 ('1') has no image to train with"),
         ({"x": X, "y": Y, "classes": np.array(["one"])}, "a label is 1, but there are 1 names"),
         ({"x": X[:0], "y": Y[:0]}, "there is no image"),
         ({"x": X.reshape(4, 12), "y": Y}, "the images have the shape (4, 12)"),
-        ({"x_train": X, "y_train": Y, "x_test": X[:, :1], "y_test": Y}, "images to train with are (2, 2, 3)"),
+        ({"x_train": X, "y_train": Y, "x_test": X[:, :1], "y_test": Y}, "training images are (2, 2, 3)"),
     ],
 )
 def test_arrays_that_are_no_data_set_are_refused(tmp_path, arrays, text):
@@ -149,7 +149,7 @@ def test_other_files_are_refused(tmp_path):
     for name, text in {
         "nothing": "no such file or folder",
         "text.csv": "the file is not a data set",
-        "data.npz": r"no \.npz file, or a damaged one",
+        "data.npz": r"not a \.npz file, or it is damaged",
         "empty": "there is no image",
         "cut.tar.xz": "the archive cannot be read",
     }.items():
@@ -160,10 +160,13 @@ def test_other_files_are_refused(tmp_path):
 @pytest.mark.parametrize(
     ("change", "text"),
     [
-        ({"train/dog/9.png": png(1)[:40]}, "train/dog/9.png: error: the file is not an image, or is damaged"),
+        (
+            {"train/dog/9.png": png(1)[:40]},
+            "train/dog/9.png: error: the file is not an image, or it is damaged",
+        ),
         ({"train/dog/9.png": png(1, (5, 5))}, "train/dog/9.png: error: the image is 5 x 5"),
         ({"train/dog/9.txt": b"notes"}, "train/dog/9.txt: error: the file is not an image"),
-        ({"lost.png": png(1)}, "lost.png: error: the image lies in no folder of a class"),
+        ({"lost.png": png(1)}, "lost.png: error: the image is not in the folder of a class"),
         ({"test/cow/0.png": png(1)}, "the class 'cow' has no image to train with"),
         ({"train/cow/0.png": png(1)}, "the class 'cow' has no image to test with"),
     ],

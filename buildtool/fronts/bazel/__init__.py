@@ -1,5 +1,5 @@
-"""The front for Bazel: rules, what a repository rule asks for, and a persistent worker.
+"""The front for Bazel: rules, the answers for a repository rule, and a persistent worker.
 
-Begin at rules/buildtool.bzl, which users copy; repository.py answers it; rules/defs.bzl is what their BUILD
-files load.
+Begin at rules/buildtool.bzl, which users copy. repository.py answers its questions. The users' BUILD files
+load rules/defs.bzl.
 """

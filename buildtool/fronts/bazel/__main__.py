@@ -1,4 +1,4 @@
-"""`python3 -m buildtool.fronts.bazel` prints buildtool.bzl, the file to put beside the WORKSPACE file."""
+"""`python3 -m buildtool.fronts.bazel` prints buildtool.bzl, a file to put beside the WORKSPACE file."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What the repository rules of rules/buildtool.bzl run, as `python -m`, with a file in its only argument.
+"""The program that the repository rules of rules/buildtool.bzl run, as `python -m`; its argument is a file.
 
-The file holds a question as JSON. What answers it is written to the working folder: BUILD files, and links to
-the tool's own files.
+The file holds a question as JSON. The program writes the answer into the working folder: BUILD files, and
+links to the tool's own files.
 """
 
 from __future__ import annotations
@@ -27,28 +27,28 @@ if TYPE_CHECKING:
 
 RULES = Path(__file__).resolve().parent / "rules"  # the .bzl files that come with the package
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
-CODE = "{code}"  # in a path: the folder of the repository of the code, which only Bazel knows
-KERNELS = "buildtool_kernels"  # as it is imported: in a checkout its folder has another name
+CODE = "{code}"  # in a path: the folder of the code's repository, which only Bazel knows
+KERNELS = "buildtool_kernels"  # its import name; in a checkout its folder has another name
 
 
 @functools.cache
 def packages() -> dict[str, Path]:
     """The folders of the code, by import name."""
-    found = {}
+    folders = {}
     for folder in map(Path, code_folders()):
         is_kernels = (folder / "include" / "nn.h").is_file() and folder.name == "kernels"
-        found[KERNELS if is_kernels else folder.name] = folder.resolve()
-    return found
+        folders[KERNELS if is_kernels else folder.name] = folder.resolve()
+    return folders
 
 
 def files_to_watch() -> list[str]:
-    """The files below the links that decide what the tool says, and the rules themselves."""
+    """The files below the links that decide the tool's answers, and the rules themselves."""
     files = [*map(Path, code_files()), *RULES.glob("*.bzl")]
-    return sorted(found for path in files if (found := find_below_links(path)))
+    return sorted(link for path in files if (link := find_below_links(path)))
 
 
 def find_below_links(path: Path) -> str:
-    """A file or folder below the links; "" of one that is in no folder of the code."""
+    """The name of a file or folder below the links; "" if it is not in a folder of the code."""
     real = path.resolve()
     for name, folder in packages().items():
         if real.is_relative_to(folder):
@@ -58,11 +58,11 @@ def find_below_links(path: Path) -> str:
 
 
 def require_below_links(path: Path) -> str:
-    """The same of one that has to be there."""
-    if found := find_below_links(path):
-        return found
+    """As `find_below_links`, but raises BuildtoolError instead of returning ""."""
+    if link := find_below_links(path):
+        return link
     raise BuildtoolError(
-        "the rules for Bazel build from buildtool's own folders and those of plugins only",
+        "the rules for Bazel build only from buildtool's own folders and those of plugins",
         path=str(path),
         hint="make it part of a package that offers boards",
     )
@@ -72,22 +72,22 @@ def require_below_links(path: Path) -> str:
 
 
 class Code(str):
-    """An expression, written without quotes."""
+    """An expression, which is written without quotes."""
 
     __slots__ = ()
 
 
-def value(found: object) -> str:
-    """A value as Starlark writes it: text, whole numbers, None, lists and maps of them."""
-    if isinstance(found, Code):
-        return found
-    if isinstance(found, str):
-        return '"' + "".join(_ESCAPES.get(letter, letter) for letter in found) + '"'
-    if isinstance(found, Mapping):
-        return "{" + ", ".join(f"{value(key)}: {value(item)}" for key, item in found.items()) + "}"
-    if isinstance(found, list | tuple):
-        return "[" + ", ".join(map(value, found)) + "]"
-    return repr(found)
+def value(item: object) -> str:
+    """A value in Starlark: text, a whole number, None, or a list or map of them."""
+    if isinstance(item, Code):
+        return item
+    if isinstance(item, str):
+        return '"' + "".join(_ESCAPES.get(letter, letter) for letter in item) + '"'
+    if isinstance(item, Mapping):
+        return "{" + ", ".join(f"{value(key)}: {value(member)}" for key, member in item.items()) + "}"
+    if isinstance(item, list | tuple):
+        return "[" + ", ".join(map(value, item)) + "]"
+    return repr(item)
 
 
 def call(rule: str, **attributes: object) -> str:
@@ -101,47 +101,47 @@ def load(label: str, *names: str) -> str:
     return f"load({', '.join(map(value, (label, *names)))})\n"
 
 
-NET = "any_network_name"  # stands for a network's name in the question, and {net} for it in what is written
+NET = "any_network_name"  # stands for a network's name in the request; it becomes {net} in written files
 _BEGIN, _END = "#include <...> search starts here:", "End of search list."
-FILES = "board_files"  # where the files of boards that are not buildtool's own are linked to
+FILES = "board_files"  # the folder of links to files of boards that are not buildtool's own
 
 
 class Boards:
-    """The boards of a workspace. `code`: the repository that has the tool's own code."""
+    """The boards of a workspace. `code`: the repository of the tool's own code."""
 
     def __init__(self, code: str) -> None:
         self._code = f"@{code}//:"
         self._client = Client()
-        self._names: dict[str, str] = {}  # as asked for -> as its targets are called
+        self._names: dict[str, str] = {}  # name or label in the workspace -> name of its targets
         self._build: list[str] = []
         self._toolchains: list[str] = []
         self._native: list[str] = []
 
-    def add(self, asked: str, path: str, toolchain: str) -> None:
+    def add(self, board: str, path: str, toolchain: str) -> None:
         """Adds a board by name, or by label; the label's file is at `path`."""
-        if asked in self._names:
+        if board in self._names:
             return
-        request = {"kind": "describe", "board": path or asked, "model": f"{NET}.tflite", "name": NET}
+        request = {"kind": "describe", "board": path or board, "model": f"{NET}.tflite", "name": NET}
         answer: Any = self._client.request(request | ({"toolchain": toolchain} if toolchain else {}))
-        name = self._names[asked] = self._plain(answer["board"], asked)
-        self._build.append(self._board(name, path or asked, answer))
+        name = self._names[board] = self._target_name(answer["board"], board)
+        self._build.append(self._board(name, path or board, answer))
         if answer["script"] is None:
             self._native.append(name)
         else:
             self._toolchains.append(self._toolchain(name, answer))
 
     def options(self) -> str:
-        """What the macro has to know of the table of options, and of the boards."""
-        found = options_of("emit", options.Group.PLANNING, options.Group.BUILT)
+        """The options and boards that the macro needs."""
+        planning = options_of("emit", options.Group.PLANNING, options.Group.BUILT)
         values = {
-            "OPTIONS": {o.name: o.help for o in found if o.suffixes is None},
-            "FILE_OPTIONS": {o.name: o.help for o in found if o.suffixes is not None},
-            "FLAGS": {o.name: o.flagged for o in found},
+            "OPTIONS": {o.name: o.help for o in planning if o.suffixes is None},
+            "FILE_OPTIONS": {o.name: o.help for o in planning if o.suffixes is not None},
+            "FLAGS": {o.name: o.flagged for o in planning},
             "MODEL_SUFFIXES": options.MODEL_SUFFIXES,
             "BOARDS": self._names,
         }
         head = '"""Written by buildtool: options of planning, boards, endings of models."""\n'
-        return head + "".join(f"{name} = {value(what)}\n" for name, what in values.items())
+        return head + "".join(f"{name} = {value(item)}\n" for name, item in values.items())
 
     def build(self) -> str:
         """The package //boards."""
@@ -155,19 +155,19 @@ class Boards:
 
     # ---- parts ---------------------------------------------------------------------------------------
 
-    def _plain(self, name: str, asked: str) -> str:
-        """A name for targets: the board's own, unless Bazel or another board has something against it."""
+    def _target_name(self, name: str, board: str) -> str:
+        """A name for targets: the board's own, unless Bazel does not allow it or another board has it."""
         if re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*", name) and name not in self._names.values():
             return name
-        digest = hashlib.sha256(asked.encode(errors="surrogateescape")).hexdigest()[:8]
+        digest = hashlib.sha256(board.encode(errors="surrogateescape")).hexdigest()[:8]
         return f"{re.sub(r'[^a-zA-Z0-9]+', '_', name).strip('_')}_{digest}"
 
-    def _board(self, name: str, given: str, answer: answers.DescribeAnswer) -> str:
+    def _board(self, name: str, board: str, answer: answers.DescribeAnswer) -> str:
         network = answer["network"]
-        assert network is not None  # it was asked for with a model
+        assert network is not None  # the request has a model
         groups = {group["name"]: group for group in answer["groups"]}
         own = groups.pop("network")["sources"]
-        argument, files = self._given(name, given, answer)
+        argument, files = self._board_argument(name, board, answer)
         native = answer["script"] is None
         words = answer["commands"]["validate"]
 
@@ -205,35 +205,35 @@ class Boards:
             parts += self._group(name, group, answer)
         return "".join(parts)
 
-    def _given(self, name: str, given: str, answer: answers.DescribeAnswer) -> tuple[str, list[str]]:
+    def _board_argument(self, name: str, board: str, answer: answers.DescribeAnswer) -> tuple[str, list[str]]:
         """The argument of --board, and the labels of the files that it needs."""
         paths = [_path(answer, place) for place in answer["depends"]]
         inside = [self._code + link for path in paths if (link := find_below_links(path))]
         outside = [path for path in paths if not find_below_links(path)]
         if not outside:
-            return given, sorted(set(inside))
+            return board, sorted(set(inside))
         top = Path(os.path.commonpath([path.parent for path in outside]))
         links = {path: f"{FILES}/{name}/{path.relative_to(top).as_posix()}" for path in outside}
         for path, link in links.items():
             Path(link).parent.mkdir(parents=True, exist_ok=True)
             if not Path(link).is_symlink():
                 Path(link).symlink_to(path)
-        main = links.get(Path(given).resolve(), "")
-        return (f"{{own}}/{main}" if main else given), sorted({*inside, *(f"//:{x}" for x in links.values())})
+        main = links.get(Path(board).resolve(), "")
+        return (f"{{own}}/{main}" if main else board), sorted({*inside, *(f"//:{x}" for x in links.values())})
 
     def _group(self, name: str, group: answers.SourceGroup, answer: answers.DescribeAnswer) -> list[str]:
-        """A group as a library; sources that need an emitted header are listed beside one of headers."""
+        """A group as a library. Sources that need an emitted header are a filegroup beside it."""
         sources = [
             self._code + require_below_links(_path(answer, source["file"])) for source in group["sources"]
         ]
         own = [place for place in group["includes"] if place["root"] in answer["roots"]]
         includes = [f"{CODE}/{require_below_links(_path(answer, place))}" for place in own]
         library = f"{name}.{group['name']}"
-        found = []
+        rules = []
         if not group["shared"]:
-            found.append(call("filegroup", name=f"{library}_sources", srcs=sources))
+            rules.append(call("filegroup", name=f"{library}_sources", srcs=sources))
             sources = []
-        found.append(
+        rules.append(
             call(
                 "buildtool_sources",
                 name=library,
@@ -245,25 +245,25 @@ class Boards:
                 alwayslink=group["name"] in answer["image"] or None,
             )
         )
-        return found
+        return rules
 
     def _currents(self) -> Iterable[str]:
-        """Names for what belongs to the board of the platform."""
+        """Aliases for the targets of the platform's board."""
         first = self._native[0] if self._native else ""
         for part in ("board", "kernels", "startup", "harness", "harness_sources"):
             choices = {f":is_{name}": f":{name}.{part}" for name in self._names.values()}
             if first:
                 choices["//conditions:default"] = f":{first}.{part}"
-            said = "the platform is of no board: say --platforms=@buildtool//boards:NAME"
-            chosen = Code(f"select({value(choices)}, no_match_error = {value(said)})")
-            yield call("alias", name=part if part != "board" else "current", actual=chosen)
+            error = "the platform is not a board: give --platforms=@buildtool//boards:NAME"
+            actual = Code(f"select({value(choices)}, no_match_error = {value(error)})")
+            yield call("alias", name=part if part != "board" else "current", actual=actual)
 
     def _toolchain(self, name: str, answer: answers.DescribeAnswer) -> str:
         tools, script = answer["tools"], answer["script"]
         assert script is not None
 
         def portable(word: str) -> str:
-            """A flag with its folder relative to the repository of the tool's code."""
+            """A flag whose folder is relative to the repository of the tool's code."""
             at = next((word.find(root) for root in answer["roots"].values() if root in word), -1)
             return word if at < 0 else f"{word[:at]}{CODE}/{require_below_links(Path(word[at:]))}"
 
@@ -290,31 +290,31 @@ def _path(answer: answers.DescribeAnswer, place: answers.Place) -> Path:
 
 
 def _flags(answer: answers.DescribeAnswer) -> list[str]:
-    """What any compiler needs beside its own flags."""
+    """The flags that every compiler needs, besides its own."""
     tools = answer["tools"]
     return [*tools["exact"], *(f"-D{name}" for name in tools["defines"])]
 
 
-# ---- compilers: where their headers are, and how one is kept from following links ---------------------
+# ---- compilers: the folders of their headers, and the flag against resolving links --------------------
 
 
-def builtin_folders(cc: str, flags: Sequence[str], but: Iterable[str]) -> list[str]:
-    """The folders that `cc` with these flags looks into; those below the folders `but` are left out."""
-    done = _run([cc, *flags, "-E", "-v", "-xc", "/dev/null", "-o", "/dev/null"])
-    listed = done.stderr.partition(_BEGIN)[2].partition(_END)[0].splitlines()
-    ours = tuple(f"{folder}/" for folder in but)
-    found = [line.strip() for line in listed if line.strip() and not line.strip().startswith(ours)]
-    # Bazel wants no "..", and compilers name a file also behind its links.
+def builtin_folders(cc: str, flags: Sequence[str], excluded: Iterable[str]) -> list[str]:
+    """The folders in which `cc` with these flags looks for headers, without those below `excluded`."""
+    process = _run([cc, *flags, "-E", "-v", "-xc", "/dev/null", "-o", "/dev/null"])
+    lines = process.stderr.partition(_BEGIN)[2].partition(_END)[0].splitlines()
+    ours = tuple(f"{folder}/" for folder in excluded)
+    folders = [line.strip() for line in lines if line.strip() and not line.strip().startswith(ours)]
+    # Bazel does not accept "..", and compilers name a file also by its real path.
     return list(
-        dict.fromkeys(way(folder) for folder in found for way in (os.path.normpath, os.path.realpath))
+        dict.fromkeys(path(folder) for folder in folders for path in (os.path.normpath, os.path.realpath))
     )
 
 
 def names_as_given(cc: str) -> list[str]:
-    """The flag that keeps `cc` from resolving links in names of headers: Bazel knows the links only."""
+    """The flag that keeps `cc` from resolving links in names of headers: Bazel only knows the links."""
     flag = "-fno-canonical-system-headers"
-    done = _run([cc, flag, "-Werror", "-fsyntax-only", "-xc", "/dev/null"])
-    return [] if done.returncode else [flag]
+    process = _run([cc, flag, "-Werror", "-fsyntax-only", "-xc", "/dev/null"])
+    return [] if process.returncode else [flag]
 
 
 def _run(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
@@ -333,7 +333,7 @@ _PUBLIC = 'package(default_visibility = ["//visibility:public"])\n'
 
 
 def main(words: list[str]) -> int:
-    """Answers one question; the exit status."""
+    """Answers one question. Returns the exit status."""
     question = json.loads(Path(words[0]).read_text(encoding="utf-8"))
     try:
         if question["what"] == "code":
@@ -347,7 +347,7 @@ def main(words: list[str]) -> int:
 
 
 def _code() -> None:
-    """The repository of the tool's own code."""
+    """Writes the repository of the tool's own code."""
     for name, folder in packages().items():
         Path(name).symlink_to(folder)
     _write("files.txt", "".join(f"{name}\n" for name in files_to_watch()))
@@ -364,18 +364,17 @@ def _code() -> None:
 
 
 def _environment() -> list[str]:
-    """Python and the packages that the tool imports, by version: each action depends on these words."""
-    found = distribution(DISTRIBUTION)
-    needs = [need for need in found.requires or () if ";" not in need]
+    """The versions of Python and of the packages that the tool imports: each action depends on them."""
+    needs = [need for need in distribution(DISTRIBUTION).requires or () if ";" not in need]
     names = sorted({re.match(r"[\w.-]*", need)[0] for need in needs})  # type: ignore[index]
     return [f"python {sys.version}", *(f"{name} {distribution(name).version}" for name in names)]
 
 
 def _boards(question: dict[str, Any]) -> None:
-    """The repository of the rules and the boards."""
-    found = Boards(question["code"])
+    """Writes the repository of the rules and the boards."""
+    boards = Boards(question["code"])
     for board in question["boards"]:
-        found.add(board["asked"], board["path"], question["toolchain"])
+        boards.add(board["asked"], board["path"], question["toolchain"])
     for name in _RULES:
         Path(name).symlink_to(RULES / name)
     code = f"@{question['code']}//"
@@ -386,9 +385,9 @@ def _boards(question: dict[str, Any]) -> None:
         call("buildtool_tool", name="tool", python=question["python"], code=f"{code}:code"),
     ]
     _write("BUILD.bazel", _PUBLIC + "".join(top))
-    _write("options.bzl", found.options())
-    _write("boards/BUILD.bazel", _PUBLIC + found.build())
-    _write("toolchains/BUILD.bazel", _PUBLIC + found.toolchains())
+    _write("options.bzl", boards.options())
+    _write("boards/BUILD.bazel", _PUBLIC + boards.build())
+    _write("toolchains/BUILD.bazel", _PUBLIC + boards.toolchains())
 
 
 def _write(name: str, text: str) -> None:

@@ -1,10 +1,10 @@
 """A persistent worker for Bazel: `buildtool-worker --persistent_worker`.
 
 Bazel sends WorkRequests to standard input and reads WorkResponses from standard output, as JSON (one
-document behind the other) or as protocol buffers (each after its length). A request's arguments are a
+document after the other) or as protocol buffers (each after its length). A request's arguments are a
 command line of buildtool.
 The worker answers from its own session and the cache, never from the user's daemon. With --errors-only it
-keeps what goes to standard output to itself: Bazel would show it of every action.
+discards standard output, which Bazel would show for every action.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from buildtool.base.session import Session
 
-MOST_BYTES = 64 << 20  # of a request
+MOST_BYTES = 64 << 20  # in a request
 _CHUNK = 1 << 20
 _VARINT_BYTES = 10
 _ERRORS_ONLY = "--errors-only"
@@ -33,7 +33,7 @@ _ERRORS_ONLY = "--errors-only"
 
 @dataclass(frozen=True)
 class Work:
-    """A request: a command line and its number; `cancel` cancels the request of this number."""
+    """A request: a command line and its number. `cancel` cancels the request with this number."""
 
     arguments: tuple[str, ...]
     number: int = 0
@@ -41,10 +41,10 @@ class Work:
 
 
 class BadWorkError(Exception):
-    """Bytes that are no request."""
+    """The bytes are not a request."""
 
 
-Run = Callable[[Sequence[str]], int]  # runs a command line; its exit status
+Run = Callable[[Sequence[str]], int]  # runs a command line and returns its exit status
 
 
 def serve(
@@ -54,7 +54,7 @@ def serve(
     requests = _json_requests(stream) if json_lines else _proto_requests(stream)
     try:
         for work in requests:
-            if work.cancel:  # requests run one after the other: the one that is meant has been answered
+            if work.cancel:  # requests run one after the other: that request has been answered
                 continue
             status, text = _run(run, work.arguments, errors_only)
             if json_lines:
@@ -70,22 +70,22 @@ def serve(
 
 
 def _run(run: Run, arguments: Sequence[str], errors_only: bool) -> tuple[int, str]:
-    """The exit status of a command line, and what it wrote."""
-    said = io.StringIO()
-    out = io.StringIO() if errors_only else said
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(said):
+    """Runs a command line. Returns its exit status and its output."""
+    output = io.StringIO()
+    out = io.StringIO() if errors_only else output
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(output):
         try:
             status = run(arguments)
-        except SystemExit as ended:
-            status = ended.code if isinstance(ended.code, int) else 1
-    return status, said.getvalue()
+        except SystemExit as error:
+            status = error.code if isinstance(error.code, int) else 1
+    return status, output.getvalue()
 
 
 # ---- JSON --------------------------------------------------------------------------------------------
 
 
 def _json_requests(stream: BufferedIOBase) -> Iterator[Work]:
-    """Documents one behind the other: Bazel puts nothing between them, and writes no line's end."""
+    """Reads JSON documents one after the other: Bazel writes nothing between them, not even line ends."""
     decoder = json.JSONDecoder()
     letters = codecs.getincrementaldecoder("utf-8")("replace")
     text = ""
@@ -95,23 +95,23 @@ def _json_requests(stream: BufferedIOBase) -> Iterator[Work]:
             if not text.startswith("{") or len(text) > MOST_BYTES:
                 raise BadWorkError("a request is too long, or not JSON")
             try:
-                found, end = decoder.raw_decode(text)
+                document, end = decoder.raw_decode(text)
             except (ValueError, RecursionError):
-                break  # the rest of it is still to come
+                break  # the rest of it has not arrived yet
             text = text[end:].lstrip()
-            yield _work(found)
+            yield _work(document)
     if text:
         raise BadWorkError("a request is not JSON")
 
 
-def _work(found: object) -> Work:
-    if not isinstance(found, Mapping):
+def _work(document: object) -> Work:
+    if not isinstance(document, Mapping):
         raise BadWorkError("a request is not a map")
-    arguments, number = found.get("arguments", []), found.get("requestId", 0)
-    right = isinstance(arguments, list) and all(isinstance(word, str) for word in arguments)
-    if not right or not isinstance(number, int):
+    arguments, number = document.get("arguments", []), document.get("requestId", 0)
+    is_list = isinstance(arguments, list) and all(isinstance(word, str) for word in arguments)
+    if not is_list or not isinstance(number, int):
         raise BadWorkError("a request has no list of arguments")
-    return Work(tuple(arguments), number, bool(found.get("cancel", False)))
+    return Work(tuple(arguments), number, bool(document.get("cancel", False)))
 
 
 # ---- protocol buffers --------------------------------------------------------------------------------
@@ -162,7 +162,7 @@ def _proto_work(data: bytes) -> Work:
 
 
 def _fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """Number and value of each field: a whole number, or bytes."""
+    """The number and the value of each field: a whole number, or bytes."""
     stream = io.BytesIO(data)
     while (tag := _read_varint(stream)) is not None:
         kind = tag & 7
@@ -189,12 +189,12 @@ def _proto_answer(status: int, text: str, number: int) -> bytes:
 
 
 def _varint(value: int) -> bytes:
-    value &= (1 << 64) - 1  # as negative numbers are written
-    found = bytearray()
+    value &= (1 << 64) - 1  # two's complement for negative numbers
+    data = bytearray()
     while value >= 0x80:
-        found.append(value & 0x7F | 0x80)
+        data.append(value & 0x7F | 0x80)
         value >>= 7
-    return bytes([*found, value])
+    return bytes([*data, value])
 
 
 def main() -> int:
@@ -207,7 +207,7 @@ def main() -> int:
     errors_only = len(words) < len(sys.argv) - 1
 
     def run(arguments: Sequence[str], session: Session | None = None) -> int:
-        return cli.run([_once_encoded(word) for word in arguments], session)
+        return cli.run([_decode_once(word) for word in arguments], session)
 
     if "--persistent_worker" not in words:
         with contextlib.redirect_stdout(io.StringIO()) if errors_only else contextlib.nullcontext():
@@ -215,14 +215,14 @@ def main() -> int:
     session = open_session()
     replies = io.BufferedWriter(io.FileIO(os.dup(1), "wb"))
     requests = io.BufferedReader(io.FileIO(os.dup(0), "rb"))
-    os.dup2(2, 1)  # whatever else is printed must not get between the answers
+    os.dup2(2, 1)  # other output must not get between the answers
     json_lines = "--worker_protocol=proto" not in words
     own = functools.partial(run, session=session)
     return serve(requests, replies, own, json_lines=json_lines, errors_only=errors_only)
 
 
-def _once_encoded(word: str) -> str:
-    """A word, decoded: Bazel takes each byte of a name for a character and encodes it as UTF-8."""
+def _decode_once(word: str) -> str:
+    """A word without Bazel's second encoding: it encodes each byte of a name as a character in UTF-8."""
     try:
         return word.encode("latin-1").decode("utf-8")
     except UnicodeError:
@@ -230,17 +230,17 @@ def _once_encoded(word: str) -> str:
 
 
 def _expand(words: Sequence[str]) -> list[str]:
-    """The words, with the contents of each @FILE in its place: Bazel passes arguments in such a file."""
-    found: list[str] = []
+    """Replaces each @FILE by the words in the file: Bazel passes arguments in such files."""
+    expanded: list[str] = []
     for word in words:
         if word.startswith("@"):
             try:
-                found += Path(word[1:]).read_text(encoding="utf-8").splitlines()
+                expanded += Path(word[1:]).read_text(encoding="utf-8").splitlines()
             except (OSError, UnicodeDecodeError) as error:
                 sys.exit(f"{word[1:]}: error: cannot read the file of arguments: {error}")
         else:
-            found.append(word)
-    return found
+            expanded.append(word)
+    return expanded
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
-"""Folders of networks that any build system compiles: `buildtool build MODEL --board B --out DIR --bundle`.
+"""Folders of networks for any build system: `buildtool build MODEL --board B --out DIR --bundle`.
 
-The service gives a network's own files and the kernels that it needs. Here they are put beside the networks
-that the folder holds already, and the files are written that name all of them.
+The service returns a network's own files and the kernels that it needs. This folder's code puts them beside
+the networks that a folder already holds, and writes the files that list all of them.
 """

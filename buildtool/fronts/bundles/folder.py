@@ -1,7 +1,7 @@
-"""Puts a network into a folder beside those that are there, and rewrites the files that name all of them.
+"""Puts a network into a folder beside others, and rewrites the files that list all of them.
 
-What a folder holds is known by its sources.json alone. A file that is not listed there is somebody else's,
-and is never written over.
+Only its sources.json says what a folder holds. Files that are not listed there are not buildtool's, and are
+never overwritten.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from buildtool.schema.builds import BundleAnswer, BundledNetwork, License
 
 LISTING = "sources.json"
 TEMPLATES = ("sources.mk", "CMakeLists.txt", "nn_sections.ld", "README.md")
-COMMON = (LISTING, *TEMPLATES)  # what names all networks of a folder
-_COLUMNS = 100  # of an array's lines
+COMMON = (LISTING, *TEMPLATES)  # the files that list all networks of a folder
+_COLUMNS = 100  # in the lines of an array
 _TAKEN = frozenset(
     "all clean edit_cache help install list_install_components nn_kernels package "
     "package_source rebuild_cache test".split()
@@ -32,10 +32,10 @@ _TAKEN = frozenset(
 
 
 def texts(networks: Mapping[str, BundledNetwork]) -> dict[str, bytes]:
-    """The files that name all networks of a folder; the listing comes first."""
+    """The files that list all networks of a folder; the listing comes first."""
     every = dict(sorted(networks.items()))
     first, common = next(iter(every.items()))
-    listed: dict[str, Any] = {
+    listing: dict[str, Any] = {
         "schema": SCHEMA,
         "buildtool": buildtool.__version__,
         **{name: common[name] for name in ("board", "core", "exact", "defines")},
@@ -47,8 +47,8 @@ def texts(networks: Mapping[str, BundledNetwork]) -> dict[str, bytes]:
         "licenses": _licenses(every),
         "networks": every,
     }
-    given = {
-        **listed,
+    variables = {
+        **listing,
         "first": first,
         "common": common,
         "kernels": sorted({*_all(every, "kernels")}),
@@ -57,8 +57,8 @@ def texts(networks: Mapping[str, BundledNetwork]) -> dict[str, bytes]:
         "alignment": max(network["arena_alignment"] for network in every.values()),
         "second_arenas": any(network.get("second_arena_bytes") for network in every.values()),
     }
-    found = {LISTING: (json.dumps(listed, indent=1) + "\n").encode()}
-    return found | {name: _make_file(name, given) for name in TEMPLATES}
+    files = {LISTING: (json.dumps(listing, indent=1) + "\n").encode()}
+    return files | {name: _make_file(name, variables) for name in TEMPLATES}
 
 
 def array(net: str, image: bytes) -> bytes:
@@ -72,7 +72,7 @@ def array(net: str, image: bytes) -> bytes:
     return _make_file("weights.c.jinja", {"net": net, "body": "\n".join([*lines, line])})
 
 
-def _make_file(name: str, given: Mapping[str, object]) -> bytes:
+def _make_file(name: str, variables: Mapping[str, object]) -> bytes:
     environment = Environment(
         loader=PackageLoader("buildtool.fronts.bundles"),
         undefined=StrictUndefined,
@@ -84,79 +84,80 @@ def _make_file(name: str, given: Mapping[str, object]) -> bytes:
         "count": "{:,}".format,
         "define": "-D{}".format,
         "here": "${{CMAKE_CURRENT_SOURCE_DIR}}/{}".format,
-        # A network's target for CMake has its name, unless CMake has one of that name.
+        # A network's target for CMake has the network's name, unless CMake has a target with this name.
         "library": lambda net: f"{net}_network" if net in _TAKEN else net,
         "lines": _lines,
         "quoted": json.dumps,
     }
-    return environment.get_template(name).render(given).encode()
+    return environment.get_template(name).render(variables).encode()
 
 
 def _lines(names: list[str]) -> str:
-    """Names as a list that make reads, one a line where there are several."""
+    """Names as a list for make, each on its own line if there are several."""
     return names[0] if len(names) == 1 else "".join(f"\\\n    {name} " for name in names).rstrip()
 
 
 def _all(networks: Mapping[str, BundledNetwork], key: str) -> list[str]:
-    """What the networks list under a key, in their order."""
+    """The names that the networks list under a key, in order."""
     return [name for network in networks.values() for name in network[key]]  # type: ignore[literal-required]
 
 
 def _licenses(networks: Mapping[str, BundledNetwork]) -> list[License]:
-    """Those of all networks, each text once."""
-    found: dict[tuple[str, str], set[str]] = {}
+    """The licenses of all networks, each text once."""
+    folders: dict[tuple[str, str], set[str]] = {}
     for network in networks.values():
         for one in network["licenses"]:
-            found.setdefault((one["text"], one["spdx"]), set()).update(one["folders"])
+            folders.setdefault((one["text"], one["spdx"]), set()).update(one["folders"])
     return [
         {"spdx": spdx, "text": text, "folders": sorted(names)}
-        for (text, spdx), names in sorted(found.items())
+        for (text, spdx), names in sorted(folders.items())
     ]
 
 
-_LOCKED = "networks"  # there in every folder, and no file of anybody else's
+_LOCKED = "networks"  # every folder has it, and it holds no files of others
 
 
 def put(answer: BundleAnswer, out: Path) -> tuple[list[str], list[str]]:
-    """Writes a network's files into `out`; the names of those that changed, and of those that were removed.
+    """Writes a network's files into `out`. Returns the names of changed files and of removed files.
 
-    UsageError where the folder has networks that do not go with it, or files of somebody else.
+    Raises UsageError if the folder has networks that the new one does not fit, or files that are not
+    buildtool's.
     """
     with _alone(out):
-        known = _read_networks(out)
-        if (old := known.get(answer["net"])) is not None:
+        present = _read_networks(out)
+        if (old := present.get(answer["net"])) is not None:
             refuse_another(old["network"], answer["network"]["network"], out, answer["net"])
-        others = {net: network for net, network in known.items() if net != answer["net"]}
+        others = {net: network for net, network in present.items() if net != answer["net"]}
         _refuse_others(answer, others, out)
         networks = {**others, answer["net"]: answer["network"]}
         image = answer["files"][answer["network"]["weights"]]
         own = {**answer["files"], answer["network"]["array"]: array(answer["net"], image)}
         files = {**texts(networks), **own}
-        listed = _files_of(known)
+        listed = _files_of(present)
         for name, data in files.items():
             path = out / name
             if name not in listed and (path.exists() or path.is_symlink()) and not holds(path, data):
                 raise UsageError(
-                    "this file is not one of a folder of networks, and would be lost",
+                    "this file is not one of buildtool's, and it would be overwritten",
                     path=str(path),
                     hint="write to an empty folder",
                 )
         changed = write_changed(files, out)
-        gone = listed - _files_of(networks)
-        return changed, [name for name in sorted(gone) if _remove(out, name)]
+        unused = listed - _files_of(networks)
+        return changed, [name for name in sorted(unused) if _remove(out, name)]
 
 
-# ---- what is there -----------------------------------------------------------------------------------
+# ---- the folder's networks ---------------------------------------------------------------------------
 
 
 def _read_networks(out: Path) -> dict[str, BundledNetwork]:
-    """The networks of a folder; empty without a listing. UsageError for an unreadable listing."""
+    """The networks of a folder; empty without a listing. Raises UsageError for an unreadable listing."""
     path = out / LISTING
-    again = "write to another folder, or remove this one and write its networks anew"
+    again = "write to another folder, or remove this one and write its networks again"
     try:
-        read: Any = json.loads(path.read_bytes())
-        networks = read["networks"]
-        schema = read["schema"]
+        listing: Any = json.loads(path.read_bytes())
+        networks = listing["networks"]
+        schema = listing["schema"]
     except (FileNotFoundError, NotADirectoryError):
         return {}
     except OSError as error:
@@ -166,10 +167,10 @@ def _read_networks(out: Path) -> dict[str, BundledNetwork]:
             "this is not a listing of a folder of networks", path=str(path), hint=again
         ) from None
     if schema != SCHEMA or not _is_well_formed(networks):
-        what = "the folder was written by another version of buildtool, or its listing was changed"
+        what = "another version of buildtool wrote the folder, or its listing was changed"
         raise UsageError(what, path=str(path), hint=again)
-    found: dict[str, BundledNetwork] = networks
-    return found
+    listed: dict[str, BundledNetwork] = networks
+    return listed
 
 
 def _is_well_formed(networks: Any) -> bool:
@@ -193,38 +194,38 @@ def _is_well_formed(networks: Any) -> bool:
 
 
 def _files_of(networks: Mapping[str, BundledNetwork]) -> set[str]:
-    """All files of these networks, and what describes them."""
+    """All files of these networks, and the files that list them."""
     own = {name for network in networks.values() for name in network["files"]}
     return own | set(COMMON) if networks else own
 
 
-# ---- what does not go together -----------------------------------------------------------------------
+# ---- networks that do not fit together ---------------------------------------------------------------
 
 
 def _refuse_others(answer: BundleAnswer, others: Mapping[str, BundledNetwork], out: Path) -> None:
-    """UsageError where another network is compiled with other flags, or needs another version of a kernel."""
+    """Raises UsageError if another network has other flags, or needs another version of a kernel."""
     new = answer["network"]
     for net, network in others.items():
         if any(network[key] != new[key] for key in ("core", "defines", "exact")):
             raise UsageError(
                 f"the folder has the network '{net}' for the core of '{network['board']}', "
-                f"and '{answer['net']}' is for that of '{new['board']}'",
+                f"and '{answer['net']}' is for the core of '{new['board']}'",
                 path=str(out),
-                hint="give each core a folder of its own",
+                hint="use one folder for each core",
             )
     for net, network in others.items():
         for name in network["files"]:
             if name in answer["files"] and not holds(out / name, answer["files"][name]):
                 raise UsageError(
-                    f"the network '{net}' in this folder goes with another {name}, of another version of "
-                    "buildtool or changed by hand",
+                    f"the network '{net}' in this folder has another {name}: it is from another version of "
+                    "buildtool, or was changed by hand",
                     path=str(out),
-                    hint="remove the folder, and write all of its networks anew",
+                    hint="remove the folder, and write all of its networks again",
                 )
 
 
 def _remove(out: Path, name: str) -> bool:
-    """Removes a file that no network needs any more, and the folders that are empty then."""
+    """Removes a file that no network needs any more, and then its empty folders."""
     path = out / name
     try:
         path.unlink()
@@ -238,9 +239,9 @@ def _remove(out: Path, name: str) -> bool:
 
 @contextlib.contextmanager
 def _alone(out: Path) -> Iterator[None]:
-    """No two networks are put into a folder at the same time, where the system can see to that."""
+    """Keeps other processes from writing networks into the folder, if the system supports locks."""
     locked = out / _LOCKED
-    made = [folder for folder in (locked, *locked.parents) if not folder.exists()]
+    missing = [folder for folder in (locked, *locked.parents) if not folder.exists()]
     try:
         locked.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -251,6 +252,6 @@ def _alone(out: Path) -> Iterator[None]:
         with alone(locked):
             yield
     finally:
-        for folder in made:  # inner ones first; empty only where nothing was written
+        for folder in missing:  # inner ones first; they are empty only if nothing was written
             with contextlib.suppress(OSError):
                 folder.rmdir()

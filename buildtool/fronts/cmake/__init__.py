@@ -1,6 +1,6 @@
-"""The CMake package: buildtoolConfig.cmake and what it includes, and the answers that they ask for.
+"""The CMake package: buildtoolConfig.cmake, the files that it includes, and the Python code that they call.
 
-The .cmake files know how a library, a rule and a test are made in CMake. Everything about networks and boards
-they ask Python: run.py is what they call, answering.py writes each answer as CMake's own commands, and
-quoting.py says where all of this lies.
+The .cmake files make libraries, rules and tests in CMake. They ask Python for everything about networks and
+boards: they call run.py, and answering.py writes each answer as CMake commands. quoting.py returns the folder
+of the package.
 """

@@ -1,4 +1,4 @@
-"""What the CMake package asks, answered as CMake's own commands.
+"""Answers the questions of the CMake package with CMake commands.
 
 `run.py ask WHAT FILE` reads the request from standard input, and writes the answer to FILE.
 """
@@ -23,14 +23,14 @@ from buildtool.fronts.cmake.requests import Context
 if TYPE_CHECKING:
     from buildtool.client import answers
 
-_LIBRARY = "library"  # the root of kernels that are the user's own: they are no start-up code
+_LIBRARY = "library"  # the root of the user's own kernels, which are not start-up code
 _TARGET = "--target="
-_OWN = ("-O", "-std=", _TARGET)  # what CMake decides itself: build types, language standards, the target
-_ANY = "network.tflite"  # of a network, describe says whether its board is this machine; the file is not read
+_OWN = ("-O", "-std=", _TARGET)  # flags that CMake sets itself: build type, language standard, target
+_ANY = "network.tflite"  # with a network, `describe` says whether the board is this machine; it is not read
 
 
 def main(words: Sequence[str]) -> int:
-    """Answers the request on standard input; the exit status is 1 after an error, which CMake shows."""
+    """Answers the request on standard input. Returns the exit status: 1 after an error, which CMake shows."""
     what, out = words
     lines = sys.stdin.buffer.read().decode(errors="surrogateescape").split("\n")
     context = Context.read(lines)
@@ -46,9 +46,9 @@ def main(words: Sequence[str]) -> int:
 
 
 def _keyword(option: str) -> str:
-    """An option as the package's functions have it."""
-    known = table.BY_NAME.get(option)
-    return (known.spelt if known and known.spelt else option).upper()
+    """An option as a keyword of the package's functions."""
+    entry = table.BY_NAME.get(option)
+    return (entry.spelt if entry and entry.spelt else option).upper()
 
 
 def _spell(option: str, value: object) -> str:
@@ -61,29 +61,29 @@ def _spell(option: str, value: object) -> str:
 
 def network(context: Context) -> Iterator[str]:
     """The library of a network: its rule, its sources, and the kernels of its board."""
-    wanted = requests.read_call(context)
-    answer = describe(context, wanted.described)
+    call = requests.read_call(context)
+    answer = describe(context, call.described)
     note = describing.check(context, answer, is_native(answer))
-    made = answer["network"]
-    assert made is not None  # it was asked for with a model
+    files = answer["network"]
+    assert files is not None  # the request has a model
     emitted = path(context["emitted"])
     own, kernels = group(answer, "network"), group(answer, "kernels")
     yield set_list("note", [note] if note else [])
-    yield set_list("emit_words", [*wanted.words, *(["--hash-inputs"] if context["hash_inputs"] else [])])
-    yield set_list("emit_depends", [*wanted.files, *wanted.depends])
-    yield set_list("emitted_files", [f"{emitted}/{name}" for name in made["emitted"]])
+    yield set_list("emit_words", [*call.words, *(["--hash-inputs"] if context["hash_inputs"] else [])])
+    yield set_list("emit_depends", [*call.files, *call.depends])
+    yield set_list("emitted_files", [f"{emitted}/{name}" for name in files["emitted"]])
     yield set_list("network_includes", _includes(answer, own, emitted))
     yield set_list("network_sources", [locate(answer, s["file"], emitted) for s in own["sources"]])
     yield from _properties(answer, own, emitted)
     yield set_list("exact", [shell(answer["tools"]["exact"])])
     yield set_list("defines", answer["tools"]["defines"])
     yield from _kernels(answer, kernels)
-    checked = inputs.write(context, wanted.files, answer)
-    yield set_lines("configure_depends", [*depends(answer), checked])
+    check_file = inputs.write(context, call.files, answer)
+    yield set_lines("configure_depends", [*depends(answer), check_file])
 
 
 def _kernels(answer: answers.DescribeAnswer, kernels: answers.SourceGroup) -> Iterator[str]:
-    """The kernels of the board, with a key that tells boards of one name apart."""
+    """The kernels of the board, with a key that differs between boards with the same name."""
     others = [source for source in group(answer, "startup")["sources"] if _is_library(source)]
     sources = [locate(answer, source["file"]) for source in [*kernels["sources"], *others]]
     includes, tools = _includes(answer, kernels), answer["tools"]
@@ -96,13 +96,13 @@ def _kernels(answer: answers.DescribeAnswer, kernels: answers.SourceGroup) -> It
 
 
 def firmware(context: Context) -> Iterator[str]:
-    """What makes the test firmware of a network, and the commands that run it."""
-    wanted = requests.read_call(context)
+    """The sources and flags of a network's test firmware, and the commands that run it."""
+    call = requests.read_call(context)
     flashed: dict[str, object] = {name: context[name] for name in ("sign", "image_version") if context[name]}
     flashed |= {"formats": context.format} if context.format else {}
-    answer = describe(context, {**wanted.described, **flashed}, same_kind=True)
-    made = answer["network"]
-    assert made is not None  # it was asked for with a model
+    answer = describe(context, {**call.described, **flashed}, same_kind=True)
+    files = answer["network"]
+    assert files is not None  # the request has a model
     emitted, parts = context["emitted"], [group(answer, name) for name in answer["image"]]
     sources = [(source, part) for part in parts for source in part["sources"] if not _is_library(source)]
     yield set_list("image_sources", [locate(answer, s["file"], emitted) for s, _ in sources])
@@ -110,41 +110,41 @@ def firmware(context: Context) -> Iterator[str]:
         yield from _properties(answer, part, emitted)
     includes = [folder for part in parts for folder in _includes(answer, part, emitted)]
     yield set_list("image_includes", dict.fromkeys(includes))
-    yield set_list("image_name", [made["image"].rpartition(".")[0]])
-    yield set_list("image_binaries", [*made["binaries"], made["report"]])
+    yield set_list("image_name", [files["image"].rpartition(".")[0]])
+    yield set_list("image_binaries", [*files["binaries"], files["report"]])
     yield from _linking(context, answer)
     slots = {
-        "model": wanted.given["model"],
-        "board": wanted.given["board"],
-        "cmsis_nn": wanted.given.get("cmsis_nn", ""),
-        "plan": f"{emitted}/{made['plan']}",
+        "model": call.given["model"],
+        "board": call.given["board"],
+        "cmsis_nn": call.given.get("cmsis_nn", ""),
+        "plan": f"{emitted}/{files['plan']}",
         "image": "$<TARGET_FILE:${name}>",
         "out": "${out}",
         "session": "${out}/debug",
     }
     for command, words in answer["commands"].items():
         filled = [word if isinstance(word, str) else slots[word["slot"]] for word in words]
-        known = [option.name for option in options_of(command)]
-        desk = [name for name in requests.DESK if name in wanted.given and name in known]
-        filled += [f"{table.BY_NAME[name].flagged}={wanted.given[name]}" for name in desk]
-        # The image and its folder are known to CMake alone: these two words are for it to read.
-        own = (slots["image"], slots["out"])
-        said = " ".join(f'"{word}"' if word in own else quote(word) for word in filled)
-        yield f"set({command}_words {said})"
+        names = [option.name for option in options_of(command)]
+        board_options = [name for name in requests.DESK if name in call.given and name in names]
+        filled += [f"{table.BY_NAME[name].flagged}={call.given[name]}" for name in board_options]
+        # Only CMake knows the firmware image and its folder, so it must expand these two words.
+        expanded = (slots["image"], slots["out"])
+        text = " ".join(f'"{word}"' if word in expanded else quote(word) for word in filled)
+        yield f"set({command}_words {text})"
     yield set_lines("configure_depends", depends(answer))
 
 
 def startup(context: Context) -> Iterator[str]:
-    """What makes the start-up code of a board, and links a program for it."""
+    """The sources of a board's start-up code, and the flags that link a program for it."""
     words = context.argument
-    strange = next((word for word in (*words[:1], *words[2:]) if word != "BOARD"), "")
-    if strange or len(words) not in (0, 2):
-        text = f"unknown keyword '{strange}'" if strange else "BOARD is to have one value"
-        raise UsageError(text, hint="the one keyword is BOARD, with a board")
-    given = words[1] if words else context["board"]
-    if not given:
-        raise UsageError("BOARD is missing (a toolchain file of buildtool's names the board as well)")
-    board = requests.file_or_name(context, table.BY_NAME["board"], given)
+    unknown = next((word for word in (*words[:1], *words[2:]) if word != "BOARD"), "")
+    if unknown or len(words) not in (0, 2):
+        text = f"unknown keyword '{unknown}'" if unknown else "BOARD needs exactly one value"
+        raise UsageError(text, hint="the only keyword is BOARD, with a board")
+    named = words[1] if words else context["board"]
+    if not named:
+        raise UsageError("BOARD is missing (buildtool's toolchain files also set the board)")
+    board = requests.file_or_name(context, table.BY_NAME["board"], named)
     answer = describe(context, {"board": board}, same_kind=True)
     part = group(answer, "startup")
     yield set_list(
@@ -157,14 +157,14 @@ def startup(context: Context) -> Iterator[str]:
 
 
 def _linking(context: Context, answer: answers.DescribeAnswer) -> Iterator[str]:
-    """Flags for the image; libraries among them come behind the objects that need them."""
+    """The flags for the firmware image. Its libraries come after the objects that need them."""
     tools, script = answer["tools"], answer["script"]
     yield set_list("image_flags", [shell(tools["cflags"])] if tools["cflags"] else [])
-    linked = [word for word in tools["ldflags"] if not word.startswith("-l")]
+    flags = [word for word in tools["ldflags"] if not word.startswith("-l")]
     path = f"{context['folder']}/{re.sub('[^A-Za-z0-9_.+-]', '_', script['name'])}" if script else ""
     if script:
-        linked.append(script["flag"] + path)
-    yield set_list("image_ldflags", [shell(linked)] if linked else [])
+        flags.append(script["flag"] + path)
+    yield set_list("image_ldflags", [shell(flags)] if flags else [])
     yield set_list("image_libraries", [word for word in tools["ldflags"] if word.startswith("-l")])
     yield set_list("script", [path] if path else [])
     yield f"set(script_text {quote(script['data'].decode() if script else '')})"
@@ -185,7 +185,7 @@ def _is_library(source: answers.Source) -> bool:
 def _properties(
     answer: answers.DescribeAnswer, part: answers.SourceGroup, emitted: str = ""
 ) -> Iterator[str]:
-    """Sources that take in files otherwise than by #include, and assembly: C's flags select its core, too."""
+    """Properties of sources that read files without #include, and of assembly, which needs C's core flags."""
     for source in part["sources"]:
         path = locate(answer, source["file"], emitted)
         reads = [locate(answer, place, emitted) for place in source["reads"]]
@@ -205,11 +205,11 @@ def _properties(
 def toolchain(context: Context) -> Iterator[str]:
     """Compilers, flags and the system's name, without start-up code and linker script.
 
-    The digest tells whether what CMake took over when it configured a folder first is still the same.
+    The digest shows whether the settings have changed since CMake first configured the folder.
     """
     board = requests.file_or_name(context, table.BY_NAME["board"], context["board"])
-    chosen = {"toolchain": context["toolchain"]} if context["toolchain"] else {}
-    answer = describe(context, {"board": board, "model": _ANY, **chosen})
+    choice = {"toolchain": context["toolchain"]} if context["toolchain"] else {}
+    answer = describe(context, {"board": board, "model": _ANY, **choice})
     settings = list(_settings(answer, board))
     yield from settings
     yield set_list("toolchain_digest", [_digest("\n".join(settings))])
@@ -234,19 +234,19 @@ def _settings(answer: answers.DescribeAnswer, board: str) -> Iterator[str]:
             yield set_list(f"CMAKE_{language}_COMPILER_TARGET", [target])
         if not native:
             yield set_list(f"CMAKE_EXECUTABLE_SUFFIX_{language}", [".elf"])
-        # The board's archiver alone: CMake would look for a ranlib of another compiler's.
+        # Use only the board's archiver: CMake would look for another compiler's ranlib.
         archive = f"<CMAKE_AR> {shlex.join(tools['arflags'])} <TARGET> <LINK_FLAGS> <OBJECTS>"
         for rule, text in (("CREATE", archive), ("APPEND", archive), ("FINISH", "")):
             yield set_list(f"CMAKE_{language}_ARCHIVE_{rule}", [text])
         libraries = shlex.join(word for word in tools["ldflags"] if word.startswith("-l"))
         yield set_list(f"CMAKE_{language}_STANDARD_LIBRARIES_INIT", [libraries])
     yield set_list("CMAKE_AR", [tools["ar"]])
-    linked = [word for word in tools["ldflags"] if not word.startswith(("-l", _TARGET))]
-    yield set_list("CMAKE_EXE_LINKER_FLAGS_INIT", [shlex.join(linked)])
+    link_flags = [word for word in tools["ldflags"] if not word.startswith(("-l", _TARGET))]
+    yield set_list("CMAKE_EXE_LINKER_FLAGS_INIT", [shlex.join(link_flags)])
 
 
 def _cxx(tools: answers.Tools) -> str:
-    """The C++ compiler beside the C compiler, or the C compiler where there is none."""
+    """The C++ compiler beside the C compiler; the C compiler if there is none."""
     cc = Path(tools["cc"])
     for c, cxx in (("clang", "clang++"), ("gcc", "g++")):
         beside = cc.with_name(cc.name.replace(c, cxx))

@@ -1,7 +1,7 @@
-# A toolchain file for any board: -DBUILDTOOL_BOARD=NAME, of a plugin as well, or a .toml file.
+# A toolchain file for any board: -DBUILDTOOL_BOARD=NAME, where NAME may be a plugin's board or a .toml file.
 #
-# It asks buildtool for the compiler and its flags whenever CMake reads it. CMake reads it once more for each of its
-# own checks, which find the answer through the environment.
+# It asks buildtool for the compiler and its flags whenever CMake reads it. CMake reads it again for each of its own
+# checks, which find the answer through the environment.
 include("${CMAKE_CURRENT_LIST_DIR}/buildtoolPython.cmake")
 if(NOT BUILDTOOL_BOARD AND NOT DEFINED ENV{_BUILDTOOL_TOOLCHAIN})
   message(FATAL_ERROR "buildtool: this toolchain file needs -DBUILDTOOL_BOARD=... (a board's name or .toml file)")
@@ -25,13 +25,13 @@ else()
   set(ENV{_BUILDTOOL_TOOLCHAIN} "${_buildtool_answer}")
   include("${_buildtool_answer}")
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${configure_depends})
-  # CMake takes compiler and flags over when it configures a folder for the first time, and keeps them.
+  # CMake stores the compiler and the flags when it first configures a folder, and keeps them.
   if(DEFINED CACHE{BUILDTOOL_TOOLCHAIN_DIGEST} AND NOT BUILDTOOL_TOOLCHAIN_DIGEST STREQUAL toolchain_digest)
     message(WARNING
       "buildtool: the compiler or the flags of board '${BUILDTOOL_BOARD}' have changed since this folder was "
-      "configured. Configure it anew, with --fresh or without its CMakeCache.txt.")
+      "configured. Configure it again, with --fresh or without its CMakeCache.txt.")
   else()
-    set(BUILDTOOL_TOOLCHAIN_DIGEST "${toolchain_digest}" CACHE INTERNAL "What the toolchain file was told")
+    set(BUILDTOOL_TOOLCHAIN_DIGEST "${toolchain_digest}" CACHE INTERNAL "Digest of the toolchain file's answer")
   endif()
 endif()
 unset(configure_depends)

@@ -1,4 +1,4 @@
-# Versions below 1 promise nothing from one minor version to the next, so both of their numbers have to be as asked.
+# Minor versions below 1 may be incompatible, so both of their numbers must be the requested ones.
 file(STRINGS "${CMAKE_CURRENT_LIST_DIR}/../../__init__.py" PACKAGE_VERSION REGEX "^__version__ = ")
 string(REGEX REPLACE ".*\"([0-9.]+).*" "\\1" PACKAGE_VERSION "${PACKAGE_VERSION}")
 

@@ -1,4 +1,4 @@
-# The functions of the package. They know how CMake builds; what there is to build, run.py says.
+# The functions of the package. They know how CMake builds. run.py tells them what to build.
 #
 #   buildtool_add_network(NAME MODEL file BOARD board [OPTION value]... [DEPENDS file-or-target...])
 #   buildtool_add_firmware(TARGET NETWORK NAME [FORMAT format...] [SIGN key] [IMAGE_VERSION version])
@@ -8,19 +8,19 @@ cmake_policy(VERSION 3.20...3.31)
 set_property(GLOBAL PROPERTY BUILDTOOL_PYTHON "${BUILDTOOL_PYTHON}")
 set_property(GLOBAL PROPERTY BUILDTOOL_PACKAGE "${CMAKE_CURRENT_LIST_DIR}")
 get_property(_buildtool_pools GLOBAL PROPERTY JOB_POOLS)
-if(NOT "${_buildtool_pools}" MATCHES "buildtool=") # one search for a plan at a time, each may take all cores
+if(NOT "${_buildtool_pools}" MATCHES "buildtool=") # one search for a plan at a time, as each may use all cores
   set_property(GLOBAL APPEND PROPERTY JOB_POOLS buildtool=1)
 endif()
 unset(_buildtool_pools)
 
 set(BUILDTOOL_OPTIMIZE "$<$<CONFIG:Debug>:-Og>;$<$<CONFIG:Debug>:-g>;$<$<NOT:$<CONFIG:Debug>>:-O3>"
   CACHE STRING "How the code of networks and kernels is optimised; the last flags of their files")
-option(BUILDTOOL_HASH_INPUTS "Reads every file at each build, whatever its times say: for releases" OFF)
+option(BUILDTOOL_HASH_INPUTS "Reads every file at each build, whatever its time: for releases" OFF)
 
 # NAME is a library target, and the prefix of the network's C interface.
 function(buildtool_add_network name)
   if(TARGET "${name}")
-    message(FATAL_ERROR "buildtool_add_network(${name}): there is a target of this name already")
+    message(FATAL_ERROR "buildtool_add_network(${name}): there is already a target with this name")
   endif()
   _buildtool_arguments(1)
   get_filename_component(emitted "buildtool/${name}" ABSOLUTE BASE_DIR "${CMAKE_CURRENT_BINARY_DIR}")
@@ -32,13 +32,13 @@ function(buildtool_add_network name)
   endif()
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${configure_depends})
 
-  # Ninja and Make compare times, which a link that is switched or an archive sets back: content decides here.
+  # Ninja and Make compare times, but a changed link or an archive may set them back. So content decides here.
   add_custom_target(${name}_inputs
     COMMAND ${command} check "${emitted}.check"
     BYPRODUCTS "${emitted}.inputs" "${emitted}.compiler"
     COMMENT "Checking the inputs of ${name}"
     VERBATIM)
-  # The stamp alone is new every time: of the sources, only those that have changed are written.
+  # Only the stamp is new every time. Of the sources, only the changed ones are written.
   set(stamp "${emitted}.stamp")
   add_custom_command(
     OUTPUT "${stamp}"
@@ -64,7 +64,7 @@ function(buildtool_add_network name)
     BUILDTOOL_REQUEST "${request}" BUILDTOOL_EMITTED "${emitted}")
 endfunction()
 
-# TARGET is the test firmware of a network: what the targets NETWORK_run, NETWORK_validate and NETWORK_profile run.
+# TARGET is the test firmware of a network. The targets NETWORK_run, NETWORK_validate and NETWORK_profile run it.
 function(buildtool_add_firmware name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "NETWORK;SIGN;IMAGE_VERSION" "FORMAT")
   if(DEFINED arg_UNPARSED_ARGUMENTS OR NOT arg_NETWORK)
@@ -77,7 +77,7 @@ function(buildtool_add_firmware name)
   get_target_property(request ${arg_NETWORK} BUILDTOOL_REQUEST)
   get_target_property(emitted ${arg_NETWORK} BUILDTOOL_EMITTED)
   if(NOT request)
-    message(FATAL_ERROR "buildtool_add_firmware(${name}): '${arg_NETWORK}' is not of buildtool_add_network")
+    message(FATAL_ERROR "buildtool_add_firmware(${name}): '${arg_NETWORK}' is not a target of buildtool_add_network")
   endif()
   set(folder "${CMAKE_CURRENT_BINARY_DIR}/buildtool/${name}")
   set(out "${folder}")
@@ -128,7 +128,7 @@ function(buildtool_add_firmware name)
   add_test(NAME ${arg_NETWORK}_validate COMMAND ${command} ${validate_words})
 endfunction()
 
-# TARGET is a board's start-up code and linker script, for programs that bring none of their own.
+# TARGET is a board's start-up code and linker script, for programs without their own.
 function(buildtool_add_startup name)
   _buildtool_arguments(1)
   set(folder "${CMAKE_CURRENT_BINARY_DIR}/buildtool/${name}")
@@ -146,8 +146,8 @@ endfunction()
 
 # ---- parts -------------------------------------------------------------------------------------------------
 
-# Sets `request` to the arguments of the function that this stands in, from the one at `first`, a line each, and to
-# what its folder knows of the compiler. A macro: it reads the function's own ARGV0, ARGV1, ...
+# Sets `request` to the calling function's arguments from number `first` on, one per line, and to the compiler's
+# settings in its folder. It is a macro, since it reads the function's own ARGV0, ARGV1, ...
 macro(_buildtool_arguments first)
   set(request "source ${CMAKE_CURRENT_SOURCE_DIR}\nbinary ${CMAKE_CURRENT_BINARY_DIR}\n")
   get_property(package GLOBAL PROPERTY BUILDTOOL_PACKAGE)
@@ -185,7 +185,7 @@ macro(_buildtool_arguments first)
   endwhile()
 endmacro()
 
-# Asks, and sets for the caller `answer`, a file to include, and `command`, the words that buildtool begins with.
+# Asks run.py. Sets for the caller `answer`, a file to include, and `command`, the first words of a call of buildtool.
 function(_buildtool_ask what where name request)
   if(NOT CMAKE_C_COMPILER)
     message(FATAL_ERROR "${where}: the language C is not enabled: project(... C)")
@@ -210,7 +210,7 @@ function(_buildtool_ask what where name request)
   set(command "${command}" PARENT_SCOPE)
 endfunction()
 
-# The board's kernels as a library that all its networks share: an archive, of which a program takes what it calls.
+# The board's kernels as a library that all its networks share: an archive, so that a program links only what it calls.
 macro(_buildtool_kernels)
   if(TARGET ${kernels})
     get_target_property(key ${kernels} BUILDTOOL_KEY)
@@ -228,7 +228,7 @@ macro(_buildtool_kernels)
   endif()
 endmacro()
 
-# Compiles and links `target` anew where the compiler is another one than before, as the check of `network` finds out.
+# Compiles and links `target` again when the compiler changes, which the check of `network` finds.
 function(_buildtool_checked target network emitted)
   add_dependencies(${target} ${network}_inputs)
   get_target_property(sources ${target} SOURCES)
@@ -236,8 +236,8 @@ function(_buildtool_checked target network emitted)
   set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS "${emitted}.compiler")
 endfunction()
 
-# The flags of buildtool's own code: those of the project, and what the reference's bytes need of any compiler. A
-# project's warnings are about its own code.
+# The flags of buildtool's own code: the project's flags, and those that every compiler needs for the reference's
+# bytes. A project's warnings are for its own code.
 macro(_buildtool_compiled target)
   target_compile_features(${target} PRIVATE c_std_99)
   target_compile_options(${target} PRIVATE -w ${exact} ${BUILDTOOL_OPTIMIZE})
@@ -245,7 +245,7 @@ macro(_buildtool_compiled target)
     C_EXTENSIONS ON UNITY_BUILD OFF C_CLANG_TIDY "" C_CPPCHECK "" C_CPPLINT "" C_INCLUDE_WHAT_YOU_USE "")
 endmacro()
 
-# Start-up code or test firmware: compiled as the board needs it; `scope` is that of the flags for the linker.
+# Start-up code or test firmware, compiled for the board. `scope` is the scope of the linker's flags.
 macro(_buildtool_linked target scope)
   _buildtool_compiled(${target})
   target_compile_options(${target} BEFORE PRIVATE ${image_flags})

@@ -5,11 +5,11 @@ if(NOT BUILDTOOL_PYTHON AND CMAKE_CURRENT_LIST_DIR
 endif()
 if(NOT BUILDTOOL_PYTHON)
   message(FATAL_ERROR
-    "buildtool: this folder does not tell which Python it belongs to: ${CMAKE_CURRENT_LIST_DIR}\n"
-    "Take the one that 'buildtool --cmake-dir' prints, or name the interpreter: -DBUILDTOOL_PYTHON=/path/to/python")
+    "buildtool: this folder does not name its Python: ${CMAKE_CURRENT_LIST_DIR}\n"
+    "Use the folder that 'buildtool --cmake-dir' prints, or name the interpreter: -DBUILDTOOL_PYTHON=/path/to/python")
 endif()
 if(NOT EXISTS "${BUILDTOOL_PYTHON}")
   message(FATAL_ERROR
-    "buildtool: its Python is gone: ${BUILDTOOL_PYTHON}\n"
-    "Configure anew with -Dbuildtool_DIR=$(buildtool --cmake-dir)")
+    "buildtool: its Python no longer exists: ${BUILDTOOL_PYTHON}\n"
+    "Configure again with -Dbuildtool_DIR=$(buildtool --cmake-dir)")
 endif()

@@ -1,4 +1,4 @@
-"""Whether the project's own compiler compiles for a board's core: told by the macros that it predefines."""
+"""Checks whether the project's own compiler compiles for a board's core, by the macros that it predefines."""
 
 from __future__ import annotations
 
@@ -16,33 +16,33 @@ if TYPE_CHECKING:
     from buildtool.client import answers
 
 
-EMITTED = "emitted"  # the root in an answer that a network's own folder stands for
+EMITTED = "emitted"  # in answers, the root that stands for a network's own folder
 _KINDS = {"GNU": ("gcc", "BUILDTOOL_GCC"), "Clang": ("clang", "BUILDTOOL_CLANG")}
 
 
 def describe(
     context: Context, request: Mapping[str, object], *, same_kind: bool = False
 ) -> answers.DescribeAnswer:
-    """The answer to `describe`; paths in the request are absolute.
+    """The answer to `describe`. Paths in the request are absolute.
 
-    `same_kind`: flags and start-up code are for the project's own compiler. What makes a library needs no
-    compiler of the board's: it is asked with the project's where the board's own is not installed.
+    `same_kind`: flags and start-up code are for the project's own compiler. A library does not need the
+    board's compiler: the request names the project's if the board's is not installed.
     """
     if same_kind:
-        return _as_own(context, request)
+        return _ask_for_own(context, request)
     try:
         return _ask(request)
     except BuildtoolError as error:
         if error.code != "TOOL" or context["compiler_id"] not in _KINDS:
             raise
         try:
-            return _as_own(context, request)
+            return _ask_for_own(context, request)
         except BuildtoolError:
             raise error from None
 
 
-def _as_own(context: Context, request: Mapping[str, object]) -> answers.DescribeAnswer:
-    """With the project's compiler, if it is of a kind that boards know; else with the board's."""
+def _ask_for_own(context: Context, request: Mapping[str, object]) -> answers.DescribeAnswer:
+    """The answer for the project's compiler, if boards know its kind; else for the board's compiler."""
     kind, variable = _KINDS.get(context["compiler_id"], ("", ""))
     if not kind:
         return _ask(request)
@@ -79,71 +79,71 @@ def locate(answer: answers.DescribeAnswer, place: answers.Place, emitted: str = 
 
 
 def is_native(answer: answers.DescribeAnswer) -> bool:
-    """Whether the board is this machine: its image needs no other form. The answer is of a network."""
+    """Whether the board is this machine, from the answer for a network: there are no files for flash."""
     return answer["network"] is not None and not answer["network"]["binaries"]
 
 
 def depends(answer: answers.DescribeAnswer) -> Iterator[str]:
-    """The files that the answer depends on, buildtool's own among them."""
+    """The files that the answer depends on, with buildtool's own files."""
     yield from sorted({locate(answer, place) for place in answer["depends"]} | set(code_files()))
 
 
-# The kernels compute with whole numbers alone: how a project passes floats is its own affair.
+# The kernels use whole numbers only, so macros about floats do not matter.
 _FLOATS = re.compile(r"FP|FMA|FLOAT|FLT|DBL|float|flen")
 
 
 def check(context: Context, answer: answers.DescribeAnswer, native: bool) -> str:
-    """UsageError where the compiler cannot compile for the core, or its flags select another one.
+    """Raises UsageError if the compiler cannot compile for the core, or if its flags select another core.
 
-    Gives a note where the flags select none: a project may add them to its targets later. `native`: the board
-    is this machine.
+    Returns a note if the flags select no core: a project may add them to its targets later. `native`: the
+    board is this machine.
     """
     board, tools, compiler = answer["board"], answer["tools"], " ".join(context.compiler)
     if native:
         if context["crosscompiling"]:
             raise UsageError(
-                f"the board '{board}' is this machine, and CMake compiles for another one "
+                f"the board '{board}' is this machine, but CMake compiles for another machine "
                 f"({context['system']}, {compiler})",
-                hint="name the board that the program runs on: 'buildtool boards' lists them",
+                hint="name the board that the program runs on: 'buildtool boards' lists all boards",
             )
         return ""
     if not tools["core"]:
         return ""
-    core, theirs = " ".join(tools["core"]), [*context.compiler, *context.flags]
+    core, command = " ".join(tools["core"]), [*context.compiler, *context.flags]
     try:
-        wanted = _macros([*theirs, *tools["core"]])
+        required = _macros([*command, *tools["core"]])
     except _RefusedError as error:
         toolchain = "buildtoolBoard.cmake -DBUILDTOOL_BOARD=..."
         if Path(__file__).with_name("boards").joinpath(f"{board}.cmake").is_file():
             toolchain = f"boards/{board}.cmake"
-        named = f"-DCMAKE_TOOLCHAIN_FILE=$(buildtool --cmake-dir)/{toolchain}"
+        option = f"-DCMAKE_TOOLCHAIN_FILE=$(buildtool --cmake-dir)/{toolchain}"
         raise UsageError(
             f"the compiler cannot compile for the core of board '{board}': it refuses {core} "
             f"({compiler}: {error})",
-            hint=f"choose a compiler for this core: a toolchain file of yours, or {named}",
+            hint=f"choose a compiler for this core: use your own toolchain file, or {option}",
         ) from None
-    macros = _macros(theirs)
-    missing = sorted(line for line in wanted - macros if not _FLOATS.search(line))
+    macros = _macros(command)
+    missing = sorted(line for line in required - macros if not _FLOATS.search(line))
     if not missing:
         return ""
-    named = ", ".join(line.removeprefix("#define ").partition(" ")[0] for line in missing[:3])
-    text = f"do not select the core of board '{board}' (they lack {named}); it is selected by: {core}"
-    if wanted != _macros(context.compiler) != macros:
+    names = ", ".join(line.removeprefix("#define ").partition(" ")[0] for line in missing[:3])
+    text = f"do not select the core of board '{board}' ({names} are not defined); these flags do: {core}"
+    if required != _macros(context.compiler) != macros:
         raise UsageError(
             f"the flags of the compiler {text} ({compiler})",
             hint="correct CMAKE_C_FLAGS or the toolchain file, or name the board that the program runs on",
         )
-    return f"the flags that are known here {text}. The target needs them"
+    return f"the compiler flags known here {text}. Add them to the target"
 
 
 class _RefusedError(Exception):
-    """The compiler does not take its flags."""
+    """The compiler does not accept its flags."""
 
 
 def _macros(command: Sequence[str]) -> set[str]:
-    """The macros that a compiler predefines, as it prints them."""
+    """The macros that a compiler predefines, as the lines that it prints."""
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             [*command, "-E", "-dM", "-x", "c", os.devnull],
             capture_output=True,
             text=True,
@@ -153,7 +153,8 @@ def _macros(command: Sequence[str]) -> set[str]:
         )
     except (OSError, subprocess.SubprocessError) as error:
         raise _RefusedError(str(error)) from None
-    if done.returncode:
-        lines = [line for line in done.stderr.splitlines() if "error" in line] or done.stderr.splitlines()
-        raise _RefusedError(lines[0] if lines else f"exit status {done.returncode}")
-    return set(done.stdout.splitlines())
+    if process.returncode:
+        output = process.stderr.splitlines()
+        lines = [line for line in output if "error" in line] or output
+        raise _RefusedError(lines[0] if lines else f"exit status {process.returncode}")
+    return set(process.stdout.splitlines())

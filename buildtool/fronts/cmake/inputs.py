@@ -1,8 +1,8 @@
-"""What a network is made of, by content: asked at every build, because Ninja and Make know times alone.
+"""Checks a network's inputs by content in every build, because Ninja and Make only compare times.
 
-`run.py check FILE` reads FILE, which the configuration has written, and notes what is so now in two records
-beside it, which change where that has changed: FILE.inputs (the network's files and buildtool's code) and
-FILE.compiler (the compiler behind its name). What is made from these depends on the records.
+`run.py check FILE` reads FILE, which the configuration has written. It writes two records beside it, which
+change only if their content changes: FILE.inputs (the network's files and buildtool's code) and FILE.compiler
+(the compiler that its name stands for). The network's targets depend on these records.
 """
 
 from __future__ import annotations
@@ -45,22 +45,24 @@ def write(context: Context, files: list[str], answer: answers.DescribeAnswer) ->
 
 
 def check(path: str) -> int:
-    """Brings the records up to date; the exit status: 1 where the folder has to be configured anew."""
-    known = json.loads(Path(path).read_bytes())
-    with hashing_always(known["hashed"]):
+    """Updates the records. Returns the exit status: 1 if the folder must be configured again."""
+    configuration = json.loads(Path(path).read_bytes())
+    with hashing_always(configuration["hashed"]):
         seen = read_stat_cache()
-        changed = [name for name, digest in known["configured"].items() if _digest(seen, name) != digest]
-        contents = [[name, _digest(seen, name)] for name in known["files"]]
-        contents += sorted([name, digest] for name, digest in known["configured"].items())
+        configured = configuration["configured"]
+        changed = [name for name, digest in configured.items() if _digest(seen, name) != digest]
+        contents = [[name, _digest(seen, name)] for name in configuration["files"]]
+        contents += sorted([name, digest] for name, digest in configured.items())
         seen.save()
         if changed:
-            os.utime(path)  # on which the configuration depends
-            text = "it has changed since the folder was configured, and its time does not say so"
-            hint = "build once more: CMake will configure anew"
+            os.utime(path)  # the configuration depends on it
+            text = "it has changed since the folder was configured, but its time does not show that"
+            hint = "build once more: CMake will configure again"
             sys.stderr.write(f"{changed[0]}: error: {text}\n  hint: {hint}\n")
             return 1
-        found = identify(known["compiler"], os.environ, ())
-        for suffix, value in zip(SUFFIXES, ([contents, code_digest()], found and found.digest), strict=True):
+        compiler = identify(configuration["compiler"], os.environ, ())
+        values = ([contents, code_digest()], compiler and compiler.digest)
+        for suffix, value in zip(SUFFIXES, values, strict=True):
             write_whole(Path(path).with_suffix(suffix), json.dumps(value, indent=1).encode())
     return 0
 

@@ -1,7 +1,7 @@
-"""What the CMake package says on standard input, and the arguments of buildtool_add_network in it.
+"""Reads requests of the CMake package from standard input, with the arguments of buildtool_add_network.
 
-A fact is a line, its name before the first blank. Arguments are the options of `emit` in capitals, each with
-a value.
+Each line is a value, with its name before the first blank. Arguments are the options of `emit` in capitals,
+each with a value.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from buildtool.client import Digests, UsageError, did_you_mean, options_of
 from buildtool.client import options as table
 from buildtool.fronts.cmake import quoting
 
-_MORE = "DEPENDS"  # files and targets that the rule waits for, as add_custom_command has it
-DESK = ("on", "wire")  # how test firmware answers: of its compilation, and of its runs
+_MORE = "DEPENDS"  # files and targets that the rule waits for, as in add_custom_command
+DESK = ("on", "wire")  # options of compiling and running for attached boards
 _OPTIONS = {option.name.upper(): option for option in options_of("emit") if option.name != "name"}
 _OPTIONS |= {name.upper(): table.BY_NAME[name] for name in DESK}
 _LISTS = ("argument", "option", "generated", "format")
@@ -25,11 +25,11 @@ _LISTS = ("argument", "option", "generated", "format")
 
 @dataclass
 class Context:
-    """A call of one of the package's functions, and the project it is made in.
+    """A call of one of the package's functions, and the project that it is in.
 
-    `values`: by name, the network's or board's name, folders, the compiler with its flags; `argument`: those
-    of the function; `option`: compile options of the folder; `generated`: files that the project makes;
-    `format`: of the files for flash.
+    `values`: by name, the network's or board's name, folders, the compiler with its flags. `argument`: the
+    arguments of the function. `option`: compile options of the folder. `generated`: files that the project
+    generates. `format`: formats of the files for flash.
     """
 
     values: dict[str, str] = field(default_factory=dict)
@@ -40,22 +40,22 @@ class Context:
 
     @classmethod
     def read(cls, lines: Iterable[str]) -> Context:
-        """From the lines of a request."""
-        found = cls()
+        """Reads the lines of a request."""
+        context = cls()
         for line in lines:
             name, _, value = line.rstrip("\n").partition(" ")
             if name in _LISTS:
-                getattr(found, name).append(value)
+                getattr(context, name).append(value)
             elif name:
-                found.values[name] = value
-        return found
+                context.values[name] = value
+        return context
 
     def __getitem__(self, name: str) -> str:
         return self.values.get(name, "")
 
     @property
     def compiler(self) -> list[str]:
-        """The compiler as a command line begins with it."""
+        """The first words of the compiler's command line."""
         target = self["target"] if "clang" in self["compiler_id"].lower() else ""
         return [self["compiler"], *shlex.split(self["arg1"]), *([f"--target={target}"] if target else [])]
 
@@ -73,10 +73,10 @@ class Context:
 
 @dataclass
 class Wanted:
-    """What a network is to be made of.
+    """The arguments of a call for a network.
 
-    `given`: options of `emit` by name, as text; paths are absolute. `files`: the paths among them that are
-    there, or that the project makes. `depends`: what else the rule waits for.
+    `given`: options of `emit` by name, as text; paths are absolute. `files`: the paths among them that exist,
+    or that the project generates. `depends`: other files and targets that the rule waits for.
     """
 
     name: str
@@ -86,80 +86,80 @@ class Wanted:
 
     @property
     def described(self) -> dict[str, object]:
-        """The request `describe` for it."""
-        known = {option.name: option for option in options_of("describe")}
-        asked = {name: text for name, text in self.given.items() if name in known}
-        return {"name": self.name, **{k: table.from_text(known[k], text) for k, text in asked.items()}}
+        """The request `describe` for the network."""
+        entries = {option.name: option for option in options_of("describe")}
+        texts = {name: text for name, text in self.given.items() if name in entries}
+        return {"name": self.name, **{k: table.from_text(entries[k], text) for k, text in texts.items()}}
 
     @property
     def words(self) -> list[str]:
-        """The command line of `buildtool emit`, without the files that it writes."""
+        """The command line of `buildtool emit`, without its output files."""
         options = [table.BY_NAME[name] for name in self.given if name not in ("model", *DESK)]
         named = [f"{option.flagged}={self.given[option.name]}" for option in options]
         return ["emit", self.given["model"], *named, f"--name={self.name}"]
 
 
 def read_call(context: Context) -> Wanted:
-    """The arguments of a call, checked; UsageError for those that are wrong."""
+    """Reads and checks the arguments of a call. Raises UsageError for wrong ones."""
     name = table.parse("name", context["name"])
-    found = Wanted(name)
+    call = Wanted(name)
     values: dict[str, str] = {}
-    left = list(context.argument)
-    while left:
-        keyword = left.pop(0)
+    words = list(context.argument)
+    while words:
+        keyword = words.pop(0)
         if keyword == _MORE:
-            while left and left[0] not in _OPTIONS:
-                found.depends.append(left.pop(0))
+            while words and words[0] not in _OPTIONS:
+                call.depends.append(words.pop(0))
             continue
         if keyword not in _OPTIONS:
             hint = did_you_mean(keyword.upper(), [*_OPTIONS, _MORE])
             raise UsageError(f"unknown keyword '{keyword}'", hint=hint)
         if keyword in values:
             raise UsageError(f"{keyword} is given twice", hint="leave one of them out")
-        if not _OPTIONS[keyword].flag and not left:
+        if not _OPTIONS[keyword].flag and not words:
             raise UsageError(f"{keyword} has no value", hint=_OPTIONS[keyword].sentence)
-        values[keyword] = "1" if _OPTIONS[keyword].flag else left.pop(0)
+        values[keyword] = "1" if _OPTIONS[keyword].flag else words.pop(0)
     values = {keyword: value for keyword, value in values.items() if value}  # empty: the default
     if context["board"] and "BOARD" not in values:
         values["BOARD"] = context["board"]
     for keyword in ("MODEL", "BOARD"):
         if keyword not in values:
-            more = " (a toolchain file of buildtool's names the board as well)" if keyword == "BOARD" else ""
+            more = " (buildtool's toolchain files also set the board)" if keyword == "BOARD" else ""
             raise UsageError(f"{keyword} is missing{more}", hint=_OPTIONS[keyword].sentence)
     for keyword, value in values.items():
         option = _OPTIONS[keyword]
-        found.given[option.name] = file_or_name(context, option, value, found.files)
+        call.given[option.name] = file_or_name(context, option, value, call.files)
     for name in DESK:
-        if name in found.given:
-            table.parse(name, found.given[name])
+        if name in call.given:
+            table.parse(name, call.given[name])
     nested = {
-        o.name: found.given[o.name]
+        o.name: call.given[o.name]
         for o in _OPTIONS.values()
-        if o.name in found.given and o.group is table.Group.PLANNING
+        if o.name in call.given and o.group is table.Group.PLANNING
     }
     table.planning({name: table.from_text(table.BY_NAME[name], text) for name, text in nested.items()})
-    if "plan" in found.given:
+    if "plan" in call.given:
         table.beside_plan(nested)
-    return found
+    return call
 
 
 def read_stat_cache() -> Digests:
-    """The digests of files that were read before in this project."""
+    """The cached digests of files that were read before in this project."""
     return Digests(f"files of the CMake project in {Path.cwd()}")
 
 
 def file_or_name(context: Context, option: table.Option, value: str, files: list[str] | None = None) -> str:
-    """A value whose path, if it is one, is absolute: of the source folder, or of what the project makes.
+    """A value of an option. A path becomes absolute, in the source folder or among generated files.
 
-    `files` takes up the path. UsageError for one that nothing is known of.
+    The path is added to `files`. Raises UsageError if there is no such file.
     """
     source, binary = (os.path.normpath(Path(context[folder], value)) for folder in ("source", "binary"))
     if option.folder:
         if not Path(source).is_dir():
             raise UsageError("there is no such folder", path=value, option=option.name)
         return quoting.path(source, option.name)
-    named = bool(option.suffixes) and value.lower().endswith(option.suffixes or ())
-    if option.suffixes is None or not (named or (option.name == "model" and Path(source).is_file())):
+    is_file = bool(option.suffixes) and value.lower().endswith(option.suffixes or ())
+    if option.suffixes is None or not (is_file or (option.name == "model" and Path(source).is_file())):
         return value
     for path in (source, binary):
         if path in context.generated or Path(path).is_file():
@@ -167,8 +167,8 @@ def file_or_name(context: Context, option: table.Option, value: str, files: list
                 files.append(path)
             return quoting.path(path, option.name)
     raise UsageError(
-        "there is no such file, and no rule of this project that is known here makes it",
+        "there is no such file, and no rule of this project so far generates it",
         path=value,
         option=option.name,
-        hint="correct the path, or put the add_custom_command that makes it before",
+        hint="correct the path, or move the add_custom_command that generates it before this call",
     )

@@ -1,6 +1,7 @@
-"""What the CMake package calls: `python -P run.py WORDS...`, where WORDS ask, check, or are buildtool's own.
+"""The script that the CMake package calls: `python -P run.py ask|check|COMMAND WORDS...`.
 
-The package that this file lies in answers, whatever others the interpreter would find first.
+COMMAND is one of buildtool's own. The script uses the package that it lies in, even if the interpreter would
+find another one first.
 """
 
 from __future__ import annotations

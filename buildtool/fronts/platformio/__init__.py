@@ -1,5 +1,5 @@
-"""The front for PlatformIO: a library to link into a project, and what its script asks.
+"""The front for PlatformIO: a library to link into a project, and the answers to its script.
 
-Begin at library/SConscript, which runs inside PlatformIO; question.py answers it with the Python that has
-buildtool.
+Begin at library/SConscript, which runs inside PlatformIO. question.py answers its question, in the Python
+that has buildtool.
 """

@@ -1,4 +1,4 @@
-"""Merges what is wanted into VS Code's files: adds what is missing, and changes nothing that is there."""
+"""Merges entries into VS Code's files: adds missing entries, and changes nothing else."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _BLANK = re.compile(r"(?:[ \t\r\n\ufeff]+|//[^\r\n]*|/\*.*?\*/)*", re.DOTALL)
 _STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"')
 _SCALAR = re.compile(r"[-+.\w]+")
 _MOST_NESTED = 200
-INDENT = "    "  # of a file that has none
+INDENT = "    "  # for files without any indentation
 
 
 class DamagedError(ValueError):
-    """The text is no JSON with comments, at `line` and `column` (from 1)."""
+    """The text is not JSON with comments; the error is at `line` and `column` (from 1)."""
 
     def __init__(self, text: str, at: int, what: str) -> None:
         super().__init__(what)
@@ -29,15 +29,15 @@ class DamagedError(ValueError):
 
 
 def place(text: str, at: int) -> tuple[int, int]:
-    """Line and column (from 1) of a position in a text."""
+    """The line and column (from 1) of a position in a text."""
     return text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
 
 
 @dataclass
 class Node:
-    """A value in the text from `start` until before `end`; objects have members, arrays have items.
+    """A value at text positions [start, end). Objects have members, arrays have items.
 
-    `value` is what it means. `comma`: whether the last member or item has one behind it.
+    `value`: the parsed value. `comma`: whether a comma follows the last member or item.
     """
 
     start: int
@@ -49,12 +49,12 @@ class Node:
 
     @property
     def inner(self) -> list[Node]:
-        """Members or items, in their order."""
+        """The members or items, in order."""
         return [*self.members.values(), *self.items]
 
 
 class Document:
-    """A text whose top is an object; an empty one, or comments alone, count as an empty object."""
+    """A text with an object at its top. An empty text, or one with only comments, is an empty object."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -62,15 +62,15 @@ class Document:
         self.root = self._parsed()
 
     def set_member(self, path: tuple[str, ...], key: str, value: Any) -> None:
-        """Adds `key` with its value, last, to the object at `path`, which has no such key."""
+        """Adds `key` with its value at the end of the object at `path`, which has no such key."""
         self._add(self.at(path), f"{json.dumps(key)}: ", value)
 
     def append(self, path: tuple[str, ...], value: Any) -> None:
-        """Adds a value, last, to the array at `path`."""
+        """Adds a value at the end of the array at `path`."""
         self._add(self.at(path), "", value)
 
     def at(self, path: tuple[str, ...]) -> Node:
-        """The node that the keys of `path` lead to; KeyError."""
+        """The node at the keys of `path`. Raises KeyError."""
         node = self.root
         for key in path:
             node = node.members[key]
@@ -79,33 +79,33 @@ class Document:
     # ---- writing ---------------------------------------------------------------------------------
 
     def _add(self, node: Node, prefix: str, value: Any) -> None:
-        """Writes a member or item behind the last one, and behind the comments that follow that."""
+        """Writes a member or item after the last one, and after the comments that follow it."""
         inner, text = node.inner, self.text
         outer = self._indent_at(node.start)
         indent = self._indent_at(inner[0].start) if inner else ""
         if not inner or len(indent) <= len(outer):  # all on one line
             indent = outer + self._unit()
         close = node.end - 1
-        kept = len(text[:close].rstrip())  # what is there, comments too
-        written = json.dumps(value, indent=self._unit(), ensure_ascii=False)
-        entry = prefix + written.replace("\n", self._eol + indent)
+        end = len(text[:close].rstrip())  # the end of the present text, with comments
+        dumped = json.dumps(value, indent=self._unit(), ensure_ascii=False)
+        entry = prefix + dumped.replace("\n", self._eol + indent)
         tail = f"{self._eol}{indent}{entry}{self._eol}{outer}"
-        head = text[:kept]
+        head = text[:end]
         if inner and not node.comma:
-            last = max(one.end for one in inner)  # a key that is there twice counts where it is last
-            head = f"{text[:last]},{text[last:kept]}"
+            last = max(one.end for one in inner)  # of equal keys, the last one counts
+            head = f"{text[:last]},{text[last:end]}"
         self.text = f"{head}{tail}{text[close:]}"
         self.root = self._parsed()
 
     def _indent_at(self, at: int) -> str:
-        """The blanks that the line of a place begins with."""
+        """The blanks at the beginning of the line of a position."""
         line = self.text[self.text.rfind("\n", 0, at) + 1 : at]
         return line[: len(line) - len(line.lstrip())]
 
     def _unit(self) -> str:
-        """The file's indentation, taken from its first indented line."""
-        found = re.search(r"\n([ \t]+)[\"{\[]", self.text)
-        return found[1] if found else INDENT
+        """The file's indentation, from its first indented line."""
+        match = re.search(r"\n([ \t]+)[\"{\[]", self.text)
+        return match[1] if match else INDENT
 
     # ---- reading ---------------------------------------------------------------------------------
 
@@ -124,9 +124,9 @@ class Document:
         return node
 
     def _skip(self, at: int) -> int:
-        found = _BLANK.match(self.text, at)
-        assert found is not None  # it may be empty
-        return found.end()
+        match = _BLANK.match(self.text, at)
+        assert match is not None  # it may be empty
+        return match.end()
 
     def _value(self, at: int, depth: int) -> Node:
         first = self.text[at : at + 1]
@@ -134,10 +134,10 @@ class Document:
             raise DamagedError(self.text, at, "it is nested too deeply")
         if first in ("{", "["):
             return self._nested(at, depth)
-        found = _STRING.match(self.text, at) or _SCALAR.match(self.text, at)
-        if found is not None:
+        match = _STRING.match(self.text, at) or _SCALAR.match(self.text, at)
+        if match is not None:
             with contextlib.suppress(ValueError):
-                return Node(at, found.end(), json.loads(found[0]))
+                return Node(at, match.end(), json.loads(match[0]))
         raise DamagedError(self.text, at, "a value is expected here")
 
     def _nested(self, start: int, depth: int) -> Node:
@@ -165,16 +165,16 @@ class Document:
         return node
 
     def _key(self, at: int) -> tuple[str, int]:
-        found = _STRING.match(self.text, at)
-        if found is None:
+        match = _STRING.match(self.text, at)
+        if match is None:
             raise DamagedError(self.text, at, "a name in quotes is expected here")
-        at = self._skip(found.end())
+        at = self._skip(match.end())
         if self.text[at : at + 1] != ":":
             raise DamagedError(self.text, at, "a colon is expected here")
         try:
-            return json.loads(found[0]), self._skip(at + 1)
+            return json.loads(match[0]), self._skip(at + 1)
         except ValueError:
-            raise DamagedError(self.text, found.start(), "a name in quotes is expected here") from None
+            raise DamagedError(self.text, match.start(), "a name in quotes is expected here") from None
 
 
 FOLDER = ".vscode"
@@ -182,7 +182,7 @@ FOLDER = ".vscode"
 
 @dataclass
 class Merged:
-    """The files by name, and what was done: entries that were added, and those that were left as they are."""
+    """The changed files by name, the entries that were added, and the different entries that stayed."""
 
     files: dict[str, bytes] = field(default_factory=dict)
     added: list[str] = field(default_factory=list)
@@ -190,35 +190,35 @@ class Merged:
 
 
 class _File:
-    """One of the files on its way."""
+    """One of the files while it is merged."""
 
     def __init__(self, folder: Path, name: str, merged: Merged) -> None:
         self.path, self.name, self.merged = folder / FOLDER / name, name, merged
         self.document = _read(self.path)
 
     def need(self, key: str, value: Any) -> bool:
-        """Sees to it that the file has a key; whether it already had one."""
+        """Adds a key if the file has none. Returns whether it already had one."""
         if key in self.document.root.members:
             return True
         self.document.set_member((), key, value)
         return False
 
-    def entries(self, key: str, label: str, found: Sequence[dict[str, Any]]) -> None:
-        """Adds entries that no entry under `key` has the same `label` as."""
-        if not found:
+    def entries(self, key: str, label: str, entries: Sequence[dict[str, Any]]) -> None:
+        """Adds those entries whose `label` no entry under `key` has."""
+        if not entries:
             return
         self.array(key)
-        have = {str(e.get(label)): e for e in self.document.at((key,)).value if isinstance(e, dict)}
-        for entry in found:
+        present = {str(e.get(label)): e for e in self.document.at((key,)).value if isinstance(e, dict)}
+        for entry in entries:
             name = f"{self.name}: {entry[label]}"
-            if entry[label] not in have:
+            if entry[label] not in present:
                 self.document.append((key,), entry)
                 self.merged.added.append(name)
-            elif have[entry[label]] != entry:
+            elif present[entry[label]] != entry:
                 self.merged.kept.append(name)
 
     def array(self, key: str) -> None:
-        """Sees to it that there is an array under `key`; UsageError where there is something else."""
+        """Adds an empty array under `key` if there is none. Raises UsageError for another value."""
         if not self.need(key, []):
             return
         node = self.document.at((key,))
@@ -229,7 +229,7 @@ class _File:
 
 
 def _read(path: Path) -> Document:
-    if path.exists() and not path.is_file():  # a pipe would be waited for
+    if path.exists() and not path.is_file():  # reading a pipe would wait
         raise UsageError("cannot read: it is not a regular file", path=str(path))
     try:
         text = path.read_bytes().decode("utf-8")
@@ -238,35 +238,35 @@ def _read(path: Path) -> Document:
     except OSError as error:
         raise UsageError(f"cannot read: {error.strerror}", path=str(path)) from None
     except UnicodeDecodeError:
-        raise UsageError("it is not a text file in UTF-8", path=str(path)) from None
+        raise UsageError("this is not a text file in UTF-8", path=str(path)) from None
     try:
         return Document(text)
     except DamagedError as error:
         hint = "correct it, or move it away: nothing was written"
-        what = f"not JSON with comments: {error}"
+        what = f"this is not JSON with comments: {error}"
         raise UsageError(what, path=str(path), line=error.line, column=error.column, hint=hint) from None
 
 
 def merged(folder: Path, subject: wanted.Subject) -> Merged:
-    """The files of `folder` with what `subject` wants added; UsageError for a file that cannot be read."""
-    found = Merged()
+    """The files of `folder` with the entries for `subject`. Raises UsageError for an unreadable file."""
+    result = Merged()
     for name, fill in _FILES.items():
-        file = _File(folder, name, found)
+        file = _File(folder, name, result)
         before = file.document.root.value
         fill(file, subject)
         if file.document.root.value != before:
-            found.files[name] = file.document.text.encode()
-    return found
+            result.files[name] = file.document.text.encode()
+    return result
 
 
 def places(folder: Path, files: Mapping[str, bytes]) -> dict[Path, dict[str, bytes]]:
-    """The files by the folders that they lie in: one that is a link is written where it leads."""
-    found: dict[Path, dict[str, bytes]] = {}
+    """The files by their folders. A file that is a link is written to the link's target."""
+    by_folder: dict[Path, dict[str, bytes]] = {}
     for name, data in files.items():
         path = folder / FOLDER / name
         real = path.resolve() if path.is_symlink() else path
-        found.setdefault(real.parent, {})[real.name] = data
-    return found
+        by_folder.setdefault(real.parent, {})[real.name] = data
+    return by_folder
 
 
 def _tasks(file: _File, subject: wanted.Subject) -> None:
@@ -284,14 +284,14 @@ def _launch(file: _File, subject: wanted.Subject) -> None:
 
 def _settings(file: _File, _: wanted.Subject) -> None:
     file.array(wanted.CLANGD)
-    have = [str(word) for word in file.document.at((wanted.CLANGD,)).value]
+    present = [str(word) for word in file.document.at((wanted.CLANGD,)).value]
     for word in (wanted.COMMANDS, wanted.DRIVERS):
         flag = word.partition("=")[0]
         name = f"{file.name}: {wanted.CLANGD} {flag}"
-        if not any(known.partition("=")[0] == flag for known in have):
+        if not any(other.partition("=")[0] == flag for other in present):
             file.document.append((wanted.CLANGD,), word)
             file.merged.added.append(name)
-        elif word not in have:
+        elif word not in present:
             file.merged.kept.append(name)
 
 

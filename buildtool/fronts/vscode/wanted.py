@@ -1,4 +1,4 @@
-"""What buildtool wants to stand in VS Code's files, as plain data."""
+"""The entries that buildtool adds to VS Code's files, as plain data."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import PurePath
 from typing import Any
 
 PREFIX = "buildtool: "
-PORT = 3333  # where the debugger finds the server
+PORT = 3333  # the server's port for the debugger
 INPUT_BOARD, INPUT_MODEL = "buildtool.board", "buildtool.model"
 _LOCATION: dict[str, Any] = {
     "owner": "buildtool",
@@ -15,7 +15,7 @@ _LOCATION: dict[str, Any] = {
     "fileLocation": ["autoDetect", "${workspaceFolder}"],
 }
 _TEXT = r"(error|warning|note): (.*?)(?: \[([A-Z]+)\])?$"
-# What compilers say as well: $gcc beside it would show each problem twice.
+# This pattern also matches compilers' messages: with $gcc beside it, each problem would appear twice.
 _GROUPS = {"file": 1, "line": 2, "column": 3, "severity": 4, "message": 5, "code": 6}
 AT_A_LINE: dict[str, Any] = {
     **_LOCATION,
@@ -36,7 +36,7 @@ ROUND = {
     "endsPattern": "^buildtool watch: done in ",
 }
 SERVING = {"activeOnStart": True, "beginsPattern": "^server: ", "endsPattern": "^waiting at "}
-# Compilers that clangd may ask for their own folders of headers.
+# Compilers that clangd may run to find their own folders of headers.
 DRIVERS = "--query-driver=**/clang*,**/arm-none-eabi-gcc*,**/riscv*-elf-gcc*,**/xtensa-*-elf-gcc*"
 CLANGD = "clangd.arguments"
 COMMANDS = "--compile-commands-dir=${workspaceFolder}"
@@ -44,11 +44,11 @@ COMMANDS = "--compile-commands-dir=${workspaceFolder}"
 
 @dataclass(frozen=True)
 class Subject:
-    """What the files are about.
+    """The subject of the files.
 
-    `board`, `model`: as on the command line of a task, which runs in the editor's folder, "" where VS Code
-    is to ask; `boards`: those to choose from.
-    `net`: the network's name in C ("": not known). `emulator` of the board: a machine, "native" or None.
+    `board`, `model`: as on the command line of a task, which runs in the editor's folder; "" if VS Code
+    should ask. `boards`: the boards to choose from.
+    `net`: the network's name in C ("": unknown). `emulator` of the board: a machine, "native" or None.
     `scons`: whether the folder has an SConstruct.
     """
 
@@ -61,38 +61,38 @@ class Subject:
 
     @property
     def title(self) -> str:
-        """What a task is about, in words."""
+        """The subject in words, for labels."""
         return " ".join(part for part in (self.net, f"on {self.board}" if self.board else "") if part)
 
     @property
     def folder(self) -> str:
-        """Where a build goes."""
+        """The folder of a build's results."""
         board = PurePath(self.board).stem if self.board.endswith(".toml") else self.board
         return f"build/vscode/{_input(board, INPUT_BOARD)}/{self.net or 'network'}"
 
 
-def _input(given: str, name: str) -> str:
-    return given or f"${{input:{name}}}"
+def _input(value: str, name: str) -> str:
+    return value or f"${{input:{name}}}"
 
 
 def tasks(subject: Subject) -> list[dict[str, Any]]:
     """The tasks: build, run, validate, watch, and a server for a debugger."""
-    about = [_input(subject.model, INPUT_MODEL), f"--board={_input(subject.board, INPUT_BOARD)}"]
+    network = [_input(subject.model, INPUT_MODEL), f"--board={_input(subject.board, INPUT_BOARD)}"]
     out = f"--out={subject.folder}"
-    found = [
-        _task("build", subject, ["build", *about, out], group="build"),
-        _task("run", subject, ["profile", *about]),
-        _task("validate", subject, ["validate", *about], group="test"),
-        _task("watch", subject, ["watch", *about], background=ROUND),
+    result = [
+        _task("build", subject, ["build", *network, out], group="build"),
+        _task("run", subject, ["profile", *network]),
+        _task("validate", subject, ["validate", *network], group="test"),
+        _task("watch", subject, ["watch", *network], background=ROUND),
     ]
     if subject.net and subject.board:
         background = None if subject.emulator == "native" else SERVING
-        words = ["debug", *about, out, f"--port={PORT}"]
-        found.append(_task("serve a debugger", subject, words, background=background))
+        words = ["debug", *network, out, f"--port={PORT}"]
+        result.append(_task("serve a debugger", subject, words, background=background))
     if subject.scons:
         own = {"label": f"{PREFIX}scons", "type": "process", "command": "scons", "args": ["-Q"]}
-        found.append({**own, "group": "build", "problemMatcher": MATCHERS})
-    return found
+        result.append({**own, "group": "build", "problemMatcher": MATCHERS})
+    return result
 
 
 def _task(
@@ -110,11 +110,11 @@ def _task(
 
 
 def inputs(subject: Subject) -> list[dict[str, Any]]:
-    """What VS Code asks for before a task begins."""
-    found: list[dict[str, Any]] = []
+    """The questions of VS Code before a task begins."""
+    result: list[dict[str, Any]] = []
     if not subject.board:
         first = next(iter(subject.boards), "")
-        found.append(
+        result.append(
             {
                 "id": INPUT_BOARD,
                 "type": "pickString",
@@ -125,35 +125,35 @@ def inputs(subject: Subject) -> list[dict[str, Any]]:
         )
     if not subject.model:
         what = "Model: a .tflite or .onnx file, or a network of buildtool zoo"
-        found.append(
+        result.append(
             {"id": INPUT_MODEL, "type": "promptString", "description": what, "default": "model.tflite"}
         )
-    return found
+    return result
 
 
 def configurations(subject: Subject) -> list[dict[str, Any]]:
-    """A debugger's configuration for one network on one board; none where either is not known."""
+    """A debugger's configuration for one network on one board; empty if either is unknown."""
     if not (subject.net and subject.board):
         return []
     folder, net = f"${{workspaceFolder}}/{subject.folder}", subject.net
-    served = f"{PREFIX}serve a debugger {subject.title}"
-    found: dict[str, Any] = {"name": f"{PREFIX}debug {subject.title}", "request": "launch", "cwd": folder}
+    server = f"{PREFIX}serve a debugger {subject.title}"
+    entry: dict[str, Any] = {"name": f"{PREFIX}debug {subject.title}", "request": "launch", "cwd": folder}
     image = f"{folder}/{net}.elf"
     if subject.emulator == "native":
         setup = [{"description": "where sources are", "text": f"source {net}_sources.gdb"}]
         native = {"type": "cppdbg", "MIMode": "gdb", "program": image, "setupCommands": setup}
-        return [{**found, **native, "stopAtEntry": True, "preLaunchTask": served}]
-    found |= {
+        return [{**entry, **native, "stopAtEntry": True, "preLaunchTask": server}]
+    entry |= {
         "type": "cortex-debug",
         "servertype": "external",
         "gdbTarget": f"127.0.0.1:{PORT}",
         "gdbPath": "gdb-multiarch",
         "executable": image,
-        "preLaunchTask": served,
+        "preLaunchTask": server,
         "preLaunchCommands": [f"source {net}_sources.gdb"],
         "runToEntryPoint": "main",
     }
-    if subject.emulator is not None:  # it has loaded the image, and knows no commands of a probe's
-        found["overrideLaunchCommands"] = ["set confirm off"]
-        found["overrideResetCommands"] = ["monitor system_reset"]
-    return [found]
+    if subject.emulator is not None:  # it has loaded the image, and supports no commands of a probe
+        entry["overrideLaunchCommands"] = ["set confirm off"]
+        entry["overrideResetCommands"] = ["monitor system_reset"]
+    return [entry]

@@ -1,4 +1,4 @@
-"""The cheapest partitions of a row of elements: each part has its memory and its work."""
+"""The best partitions of a sequence of elements into parts, each with its memory and its work."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from buildtool.base.distinct import undominated
 
 
 class Part(NamedTuple):
-    """Elements [first, end), which run together: bytes while they do, multiply-accumulates.
+    """Elements [first, end), which run together: bytes while they run, and multiply-accumulates.
 
-    `rows`: those of a strip; 0 where there are no strips.
+    `rows`: the rows of a strip; 0 without strips.
     """
 
     first: int
@@ -24,7 +24,7 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True)
 class Chain:
-    """Parts that follow each other from the start: the bytes of the largest one, all the work."""
+    """Consecutive parts from the start: the bytes of the largest one, and the work of all."""
 
     ram: int
     macs: int
@@ -36,17 +36,17 @@ def undominated_chains(
     end: int,
     key: Callable[[Chain], tuple[Any, ...]] = lambda chain: (chain.ram, chain.macs),
 ) -> list[Chain]:
-    """The chains from element 0 to `end` that no other beats in both bytes and work, by bytes.
+    """The Pareto front of bytes and work of the chains from element 0 to `end`, in order of bytes.
 
-    Dynamic programming over the cuts: a chain to a cut that another one to the same cut equals or beats in
-    both can be left out, whatever follows. `key`: bytes and work of a chain, and what decides between equals.
+    Dynamic programming over the cuts: at each cut only the front of the chains up to it is needed. `key`:
+    bytes and work of a chain, then values that decide between equal ones.
     """
     chains: dict[int, list[Chain]] = {0: [Chain(0, 0, ())]}
-    coming: dict[int, list[Chain]] = {}
+    pending: dict[int, list[Chain]] = {}
     for part in sorted(parts, key=lambda part: (part.end, part.first)):
         if part.first not in chains:
-            chains[part.first] = undominated(coming.pop(part.first, ()), key)
-        coming.setdefault(part.end, []).extend(
+            chains[part.first] = undominated(pending.pop(part.first, ()), key)
+        pending.setdefault(part.end, []).extend(
             Chain(max(c.ram, part.ram), c.macs + part.macs, (*c.parts, part)) for c in chains[part.first]
         )
-    return undominated(coming.get(end, ()), key) if end else chains[0]
+    return undominated(pending.get(end, ()), key) if end else chains[0]

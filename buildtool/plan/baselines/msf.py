@@ -1,6 +1,6 @@
-"""msf-CNN: its model of a network, what its blocks of fused layers cost, and its choices as plans.
+"""msf-CNN: its model of a network, the costs of its blocks of fused layers, and its choices as plans.
 
-A block of layers m..n-1 makes its output in columns of tiles, each tile as large as ONE element of
+A block of layers m..n-1 computes its output in columns of tiles. Each tile is as large as ONE element of
 the block's output needs: going backwards from t = T = 1 through the block's layers (kernel k, stride
 s, padding p), t <- (t - 1) * s + k rows, T <- T * s rows from tile to tile. So with layer i's t and T
 
@@ -8,20 +8,20 @@ s, padding p), t <- (t - 1) * s + k rows, T <- T * s rows from tile to tile. So 
     MACs = sum over i of Nh_i * Nw_i * ((t_i - k_i) div s_i + 1) * (MACs of an output pixel)
     Nh_i = (H_i + 2 p_i - t_i) div T_i + 1,   Nw_i = (W_i + 2 p_i - k_i) div s_i + 1
 
-k_i columns of r_i rows are kept of each layer's input (the "H cache"), the first layer's too. r_i are
-the rows of the last tile that the published code walks through, on the input without its padding: it
-starts at row y = ((H_m - t_m) div T_m) * T_m of the input, at row y div (product of the strides up to
-and with layer i) of layer i, and where it touches the upper or lower edge of the layer's input there,
-the padding adds to its output's rows. So r_i is t_i but for blocks that reach the lower edge (those
-without strides, above all), and the tables of the paper follow r_i, not t_i.
+Of each layer's input, k_i columns of r_i rows stay in memory (the "H cache"), also for the first layer.
+r_i are the rows of the last tile in the published code, on the input without its padding. The tile starts
+at row y = ((H_m - t_m) div T_m) * T_m of the input, and at row y div (product of the strides up to and
+including layer i) of layer i. Where it touches the upper or lower edge of the layer's input, the padding
+adds to its output's rows. So r_i differs from t_i only in blocks that reach the lower edge (above all
+those without strides). The tables of the paper follow r_i, not t_i.
 
-A single layer has no cache: RAM = |in| + |out|. A block is impossible where t exceeds its input. The
-network's input (of a block that starts at layer 0) and its last output do not count.
+A single layer has no cache: RAM = |in| + |out|. A block is impossible if t exceeds its input. The network's
+input (for a block that starts at layer 0) and its last output do not count.
 
 msf-CNN's two problems are the least RAM with a limit on work, and the least work with a limit on RAM. A
-choice is a chain of blocks: its RAM is that of its dearest block, its work the sum. The model does not see
-residuals, and neither the network's input nor its last output. So each choice on the model's front becomes a
-plan, in which each block is a region of one H-cached group, and limits and figures are those of the plans.
+choice is a chain of blocks: its RAM is that of its largest block, its work is the sum. The model ignores
+residuals, the network's input and its last output. So each choice on the model's front becomes a plan, in
+which each block is a region of one H-cached group. Limits and figures are those of the plans.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ STRATEGY = "msf-cnn"
 
 @dataclass(frozen=True)
 class Layer:
-    """A convolution of int8: `rows` x `columns` x `channels` in, `filters` channels out.
+    """An int8 convolution with `rows` x `columns` x `channels` inputs and `filters` output channels.
 
-    `kernel` and `stride` are of both axes, `pad` is added on each of the four sides.
+    `kernel` and `stride` apply to both axes, `pad` to each of the four sides.
     """
 
     kernel: int
@@ -85,7 +85,7 @@ class Layer:
 
     @property
     def pixel_macs(self) -> int:
-        """Multiply-accumulates of one output pixel, all channels."""
+        """Multiply-accumulates of one output pixel over all channels."""
         return self.filters * self.kernel**2 * (1 if self.depthwise else self.channels)
 
     @property
@@ -95,7 +95,7 @@ class Layer:
 
 
 def is_layer(graph: Graph, op: Op) -> bool:
-    """Whether the model has a layer for `op`: a convolution of images of batch 1, run row by row."""
+    """Whether the model has a layer for `op`: a convolution with batch 1 that can run row by row."""
     if op.kind not in (OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D):
         return False
     assert isinstance(op.attrs, ConvAttrs)
@@ -105,12 +105,12 @@ def is_layer(graph: Graph, op: Op) -> bool:
 
 
 def layer(graph: Graph, op: Op) -> Layer:
-    """The layer of `op`; the model pads both sides alike, so the larger side's padding counts.
+    """The layer of `op`. The model has the same padding on all sides, so the largest padding counts.
 
-    Raises UnsupportedError where `is_layer` is false.
+    Raises UnsupportedError if `is_layer` is false.
     """
     if not is_layer(graph, op):
-        raise UnsupportedError("is not a layer of the msf-CNN model", operator=op.place)
+        raise UnsupportedError("it is not a layer of the msf-CNN model", operator=op.place)
     assert isinstance(op.attrs, ConvAttrs)
     _, rows, columns, channels = graph.tensors[op.inputs[0]].nhwc
     kernel = graph.tensors[op.inputs[1]].shape[1]
@@ -130,9 +130,9 @@ def layer(graph: Graph, op: Op) -> Layer:
 def chain(graph: Graph, first: int = 0) -> tuple[int, ...]:
     """Positions of the convolutions of the chain that starts at or after operator `first`.
 
-    Element by element operators (additions of residuals, activations) in between belong to the
-    convolution before them; the chain ends before anything else, and before a convolution that
-    does not read what the last one made.
+    Elementwise operators (additions of residuals, activations) in between belong to the convolution before
+    them. The chain ends before any other operator, and before a convolution that does not read the chain's
+    last output.
     """
     positions: list[int] = []
     tip = -1
@@ -150,7 +150,7 @@ def chain(graph: Graph, first: int = 0) -> tuple[int, ...]:
 
 
 def follows(graph: Graph, op: Op) -> bool:
-    """Whether an operator works element by element on images of one shape, so that it may join a block."""
+    """Whether an operator is elementwise and keeps the shape of its input, so that it may join a block."""
     windowed = (OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D, OpKind.AVERAGE_POOL_2D, OpKind.MAX_POOL_2D)
     same = graph.tensors[op.inputs[0]].shape == graph.tensors[op.outputs[0]].shape
     return op.kind not in windowed and op.kind is not OpKind.MEAN and streams(graph, op) and same
@@ -177,7 +177,7 @@ def all_blocks(layers: Sequence[Layer]) -> list[Part]:
 
 
 def _tiles(layers: Sequence[Layer], end: int) -> list[tuple[int, int]]:
-    """(t, T) at the input of each layer, of the block that ends before layer `end`."""
+    """(t, T) at the input of each layer, for the block that ends before layer `end`."""
     tiles = []
     rows = step = 1
     for each in reversed(layers[:end]):
@@ -193,7 +193,7 @@ def _tile_macs(each: Layer, rows: int, step: int) -> int:
 
 
 def _cache(block: Sequence[Layer], rows: int, step: int) -> int:
-    """Bytes of the columns kept inside a block."""
+    """Bytes of the columns that a block caches."""
     top = (block[0].rows - rows) // step * step
     size, strides = 0, 1
     for each in block:
@@ -206,7 +206,7 @@ def _cache(block: Sequence[Layer], rows: int, step: int) -> int:
 
 
 def _outside(layers: Sequence[Layer], start: int, end: int) -> int:
-    """Bytes of a block's input and output, where they count."""
+    """Bytes of a block's input and output, if they count."""
     source = layers[start].input_bytes if start else 0
     result = layers[end - 1].output_bytes if end < len(layers) else 0
     return source + result
@@ -227,7 +227,7 @@ def plans(
     image: str = Image.OVERWRITABLE,
     session: Session | None = None,
 ) -> tuple[Plan, ...]:
-    """The plans of the choices on the model's front; UsageError where there is no chain of convolutions."""
+    """The plans of the choices on the model's front. Raises UsageError if no operator is a layer."""
     kernels = catalogue.select_all(target, graph)
     every = (_regions(fused, kernels) for fused in _fused_blocks(graph, kernels))
     timelines = (Timeline.of(graph, regions, image, session) for regions in every)
@@ -235,14 +235,14 @@ def plans(
 
 
 def _fused_blocks(graph: Graph, kernels: Sequence[KernelVariant | None]) -> list[list[tuple[int, ...]]]:
-    """Of each choice on the model's front, the operators of its blocks of several layers."""
+    """For each choice on the model's front, the operators of its blocks of several layers."""
     layers = chain(graph)
     if not layers:
         raise UsageError(
-            "msf-cnn plans chains of convolutions, and the network begins with none",
-            hint=suggest("it serves every network", strategy="best"),
+            "msf-cnn plans chains of convolutions, and the network has none",
+            hint=suggest("it plans every network", strategy="best"),
         )
-    bounds = pairwise([*layers, layers[-1] + 1])  # of a layer and the additions that follow it
+    bounds = pairwise([*layers, layers[-1] + 1])  # a layer and the elementwise operators after it
     owned = [tuple(p for p in range(*ends) if graph.ops[p].kind not in ALIAS_KINDS) for ends in bounds]
     possible = [
         block
@@ -261,7 +261,7 @@ def _join(parts: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
 
 
 def _regions(fused: Sequence[tuple[int, ...]], kernels: Sequence[KernelVariant | None]) -> tuple[Region, ...]:
-    """Each block is a region, and so is every other operator."""
+    """Each block is a region, and each other operator is one."""
     groups = {ops[0]: Group(ops, Scheme.H_CACHED, 1, 1) for ops in fused}
     covered = {p for ops in fused for p in ops[1:]}
     return tuple(

@@ -1,13 +1,13 @@
-"""Plans in horizontal strips: segments of operators that run several times, each on a part of the rows.
+"""Plans in horizontal strips: segments of operators that run several times, each time on some of the rows.
 
-The method of xcore-opt: within a strip operators run one after the other on whole rows, and what
-neighbouring strips share (the halo) is computed for each anew. A segment's input and output are
-whole; so is what something outside of it reads.
+This is the method of xcore-opt. Within a strip, operators run one after the other on whole rows. Rows that
+neighbouring strips share (the halo) are computed again for each. A segment's input and output are whole
+tensors, and so are tensors that are read outside of it.
 
-Which segments, in how many strips, is searched over cuts where little is live. The candidates' memory is
-estimated region by region (what lives there, the segment's workspace, its output over its input); the front
-of (bytes, work) over all chains of candidates is exact for these estimates, and each of its members is then
-planned and placed.
+The search chooses segments and numbers of strips, between cuts where little is live. It estimates the memory
+of the candidates region by region: live tensors, the segment's workspace, less the output that may lie over
+the input. The front of bytes and work over all chains of candidates is exact for these estimates. Each chain
+of the front is then planned and placed.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _SEGMENT = re.compile(r"\s*(\d{1,6})\s*-\s*(\d{1,6})\s*x\s*(\d{1,6})\s*", re.IGN
 
 @dataclass(frozen=True)
 class Segment:
-    """Operators `first` to `last`, as the file numbers them, in `strips` strips (at most)."""
+    """Operators `first` to `last`, by their numbers in the file, in at most `strips` strips."""
 
     first: int
     last: int
@@ -55,7 +55,7 @@ class Segment:
 
 
 def parse_segments(text: str) -> tuple[Segment, ...]:
-    """Segments in ascending order from "0-6x20,7-14x10"; UsageError for anything else."""
+    """Parses segments in ascending order, such as "0-6x20,7-14x10". Raises UsageError for other text."""
     segments: list[Segment] = []
     for word in text.split(","):
         match = _SEGMENT.fullmatch(word)
@@ -81,7 +81,7 @@ def plan_strips(
 ) -> Plan:
     """The plan that runs `segments` in strips and all other operators one by one.
 
-    Raises UsageError for a segment that cannot run in strips, naming the operator.
+    Raises UsageError for a segment that cannot run in strips; the error names the operator.
     """
     kernels = catalogue.select_all(target, graph)
     groups = [Group((position,)) for position in range(len(kernels))]
@@ -99,7 +99,7 @@ def plan_strips(
 
 
 def segment_group(graph: Graph, segment: Segment, kernels: Sequence[KernelVariant | None]) -> Group:
-    """The group of a segment; UsageError where the graph has no such segment."""
+    """The group of a segment. Raises UsageError if the graph has no such segment."""
     inside = [p for p, op in enumerate(graph.ops) if segment.first <= op.index <= segment.last]
     most = max((op.index for op in graph.ops), default=-1)
     if segment.last > most or not inside:
@@ -128,14 +128,14 @@ def segment_group(graph: Graph, segment: Segment, kernels: Sequence[KernelVarian
 
 
 def strip_group(ops: tuple[int, ...], rows_per_step: int) -> Group:
-    """A group that makes this many rows of its last operator in each strip."""
+    """A group that computes this many rows of its last operator in each strip."""
     return Group(ops, Scheme.HALO if len(ops) > 1 else Scheme.OPERATOR, rows_per_step)
 
 
 # ---- the search for segments --------------------------------------------------------------------------
 
-MOST_OPERATORS = 24  # of a segment
-MOST_REPETITION = 2.0  # of a segment's own work
+MOST_OPERATORS = 24  # in a segment
+MOST_REPETITION = 2.0  # limit on a segment's work, as a multiple of its operators' own
 
 
 def plans(
@@ -146,7 +146,7 @@ def plans(
     session: Session | None = None,
 ) -> tuple[Plan, ...]:
     """The plans of the segments that are `promising`."""
-    # Segments name operators by their numbers in the file, on which no plan may depend: here by position.
+    # Segments use the operators' numbers in the file, on which no plan may depend. So use positions here.
     ops = tuple(replace(op, index=position) for position, op in enumerate(graph.ops))
     graph = replace(graph, ops=ops)
     return tuple(
@@ -156,24 +156,24 @@ def plans(
 
 
 def promising(graph: Graph, target: Target, in_place: str = InPlace.ROWS) -> list[tuple[Segment, ...]]:
-    """The segments of every chain on the estimated front, least bytes first; none at all comes last."""
+    """The segments of every chain on the estimated front, least bytes first. The last one has no segments."""
     search = _Search.of(graph, target, in_place)
     singles = list(search.singles())
     choices = []
     for chain in undominated_chains([*singles, *search.segments()], len(search.elements)):
-        # a segment that is no better than its operators by themselves is left out
+        # leave out segments that are no better than their operators one by one
         needed = [
             part
             for part in chain.parts
             if part.rows and max(s.ram for s in singles[part.first : part.end]) > chain.ram
         ]
-        choices.append(tuple(search.named(part) for part in needed))
+        choices.append(tuple(search.name_segment(part) for part in needed))
     return list(dict.fromkeys([*choices, ()]))
 
 
 @dataclass(frozen=True)
 class _Search:
-    """The graph by elements: the operators that run."""
+    """A search over the graph's elements: the operators that run."""
 
     graph: Graph
     kernels: tuple[KernelVariant | None, ...]
@@ -189,11 +189,11 @@ class _Search:
         return _Search(graph, kernels, target.board.alignment, in_place, running, live_ranges(graph))
 
     def size(self, r: LiveRange) -> int:
-        """Aligned bytes."""
+        """The aligned size in bytes."""
         return round_up(r.size, self.alignment)
 
     def singles(self) -> Iterator[Part]:
-        """Every operator as a whole."""
+        """Every operator by itself, over all rows."""
         saved = {
             o.op: min(self.size(self.ranges[o.input]), self.size(self.ranges[o.output]) - max(0, o.distance))
             for o in permitted_overlaps(self.graph, self.ranges, self.kernels, self.in_place, False)
@@ -206,7 +206,7 @@ class _Search:
             yield Part(element, element + 1, ram, op_macs(self.graph, op))
 
     def cuts(self) -> list[int]:
-        """Elements before which no more is live than before their neighbours."""
+        """Elements before which no more bytes are live than before their neighbours."""
         live = [
             sum(r.size for r in self.ranges if r.first < position <= r.last) for position in self.elements
         ]
@@ -215,7 +215,7 @@ class _Search:
         return [c for c in range(end + 1) if c in (0, end) or live[c] <= min(live[c - 1], live[c + 1])]
 
     def segments(self) -> Iterator[Part]:
-        """Every segment between two cuts, in every number of strips that makes a difference."""
+        """Every segment between two cuts, with every number of strips that makes a difference."""
         cuts = self.cuts()
         for first in cuts:
             for end in cuts:
@@ -232,7 +232,7 @@ class _Search:
                         yield part
 
     def part(self, first: int, end: int, strip_rows: int) -> Part | None:
-        """One segment in strips of this many rows; None if it repeats too much."""
+        """One segment in strips of this many rows; None if it repeats too much work."""
         graph, ops = self.graph, self.elements[first:end]
         region = Region((strip_group(ops, strip_rows),))
         part = run(region, graph)
@@ -247,18 +247,18 @@ class _Search:
         ram += workspace(graph, region, self.kernels, self.alignment, self.in_place).size
         return Part(first, end, ram - self._saved(part, live), macs, strip_rows)
 
-    def _saved(self, found: Run, live: Sequence[LiveRange]) -> int:
-        """Bytes by which a segment's output may lie on its input, if that dies."""
-        graph, ops = self.graph, found.region.ops
+    def _saved(self, part: Run, live: Sequence[LiveRange]) -> int:
+        """Bytes of a segment's output that may lie over its input, if the input dies in the segment."""
+        graph, ops = self.graph, part.region.ops
         result, source = graph.ops[ops[-1]].outputs[0], graph.ops[ops[0]].inputs[0]
         dies = any(r.tensors[0] == source and r.last in ops and not r.is_output for r in live)
         if self.in_place != InPlace.ROWS or not dies:
             return 0
-        distance = region_distance(graph, found.steps, source, result, ops)
+        distance = region_distance(graph, part.steps, source, result, ops)
         return 0 if distance is None else max(0, graph.tensors[result].size - distance)
 
-    def named(self, part: Part) -> Segment:
-        """The segment as the file numbers its operators."""
+    def name_segment(self, part: Part) -> Segment:
+        """The segment with its operators' numbers in the file."""
         ops = self.elements[part.first : part.end]
         height = rows(self.graph, self.graph.ops[ops[-1]])
         first, last = (self.graph.ops[p].index for p in (ops[0], ops[-1]))

@@ -32,11 +32,11 @@ from buildtool.target.types import Target
 class Variant:
     """Graphs that a network may run as, each with its index as in `Choice`.
 
-    `forms`: what is planned of the problem of one graph. `may_pay`, `pays`: bounds, cheaper than planning,
-    for whether any of the graphs, or the graph of a problem, may have a better plan than the best so far.
-    `part`: how much of the work that is left a graph may take while others wait. `lighter`: what is tried
-    instead of a form whose plan needs more memory than the best plan of the variants before; None: plans of
-    any size count.
+    `forms`: the graphs to plan for the problem of one graph. `may_pay`, `pays`: quick bounds for whether any
+    of the graphs, or the graph of a problem, may have a better plan than the best so far. `part`: the share
+    of the remaining work that a graph may take while others wait. `lighter`: returns the form to try instead
+    of one whose plan needs more memory than the best plan of the variants before; None: plans of any size
+    count.
     """
 
     graphs: Callable[[Prepared], Iterable[tuple[int, Graph]]]
@@ -48,7 +48,7 @@ class Variant:
 
 
 def _passes_may_pay(prepared: Prepared, best: Plan | None) -> bool:
-    """Whether second passes may make a better plan, told without the search that finds them."""
+    """Whether second passes may make a better plan, decided without the search for them."""
     if not prepared.varied or not problem.may_have_passes(prepared):
         return False
     if best is None or not holds(prepared.target.board, best) or prepared.options.objective == Objective.RAM:
@@ -85,22 +85,22 @@ Placed = tuple[Graph, Plan]  # a plan, and the graph in the order of operators t
 
 
 def choose_plan(prepared: Prepared) -> Placed:
-    """The plan that the options ask for. PlanError where there is none within their limits.
+    """The plan that the options ask for. Raises PlanError if there is none within their limits.
 
-    It may be larger than the board's memory where a strategy makes one plan only: `analyze` says by how
-    much, and every other request ends in `refuse_unless_fits`.
+    It may be larger than the board's memory if a strategy makes only one plan: `analyze` says by how much,
+    and every other request ends in `refuse_unless_fits`.
     """
     best = choose(prepared)
     return prepared.graph_for(best.index, best.plan), best.plan
 
 
 def choose(prepared: Prepared) -> Choice:
-    """As `choose_plan`, with the plan's optimality gap. The session caches it."""
+    """As `choose_plan`, with the plan's optimality gap. The session caches the result."""
     return kept.choice(prepared, lambda: _choose_within_budget(prepared))
 
 
 def settle(prepared: Prepared) -> Prepared:
-    """The problem on the board that the chosen plan's firmware leaves, where code lies beside the arena."""
+    """The problem with the memory that the chosen plan's firmware leaves, if code lies beside the arena."""
     if not prepared.is_beside_code:
         return prepared
     try:
@@ -112,7 +112,7 @@ def settle(prepared: Prepared) -> Prepared:
 def front(prepared: Prepared, ram: int | None) -> tuple[tuple[Point, ...], bool]:
     """The points of the front within `ram` bytes; the first is the plan that objective `ram` asks for.
 
-    Beside them, whether a budget of work ended before all were placed.
+    Also returns whether a work budget ended before all were placed.
     """
     with prepared.session.budget(PLANNING) as work:
         placed = list(points(prepared, ram))
@@ -128,10 +128,10 @@ def front(prepared: Prepared, ram: int | None) -> tuple[tuple[Point, ...], bool]
 def _that_fits(prepared: Prepared) -> Choice:
     """The best plan that fits together with its own firmware.
 
-    Where code lies in the arena's memory, the room beside it is known once a plan is there: the plan is made
-    beside the least code, then beside the code of that plan, until it fits. Where nothing fits beside an
-    upper bound of code and variables, the plan with the least memory is taken if it fits beside as little as
-    these may turn out to be: linking decides.
+    If code lies in the arena's memory, the memory beside the code depends on the plan. So a plan is made
+    beside the least code, then beside the code of that plan, until it fits. If nothing fits beside an upper
+    bound of code and variables, the result is the plan with the least memory, provided that it fits beside
+    the least that these may turn out to be: linking decides.
     """
     try:
         if prepared.bounded and prepared.is_beside_code:
@@ -147,7 +147,7 @@ def _that_fits(prepared: Prepared) -> Choice:
 
 
 def _beside_least_code(prepared: Prepared) -> Choice | None:
-    """The choice beside as little as the firmware may turn out to be; None if that leaves no more memory."""
+    """The choice beside the least that the firmware may turn out to be; None if that frees no memory."""
     firmware = prepared.beside(prepared.graph, prepared.target, least=True)
     beside = prepared.target.with_firmware(firmware)
     if available_bytes(beside.board, prepared.state_bytes) <= prepared.available:
@@ -182,7 +182,7 @@ def _smaller_until_it_fits(prepared: Prepared) -> Choice:
 
 
 def _choose_within_budget(prepared: Prepared) -> Choice:
-    """The choice that one budget of work allows, and whether the budget ended before all was tried."""
+    """The choice within one work budget, and whether the budget ended before everything was tried."""
     with prepared.session.budget(PLANNING) as work:
         try:
             best = _that_fits(prepared)
@@ -194,7 +194,7 @@ def _choose_within_budget(prepared: Prepared) -> Choice:
 
 
 def _choose_best(prepared: Prepared) -> Choice:
-    """The best plan of all variants that the budget allows, the first of equals: the given order."""
+    """The best plan of all variants that the budget allows; among equals the first, in the given order."""
     work = prepared.session.work
     prepared.session.tell(f"planning, strategy {prepared.options.strategy}")
     choices: list[Choice] = []
@@ -206,7 +206,7 @@ def _choose_best(prepared: Prepared) -> Choice:
             alone = prepared.of(graph)
             if (choices and not work.goes_on()) or not variant.pays(alone, _best(choices, prepared)):
                 continue
-            # A graph that is hard to place leaves the others a part of the work.
+            # A graph that is hard to place leaves a share of the work for the others.
             with work.share(variant.part if number < len(graphs) else 1.0):
                 choices += _plans_of(variant, index, alone, before, refused)
     if not choices:
@@ -223,9 +223,9 @@ def _plans_of(
     before: Plan | None,
     refused: list[tuple[Variant, PlanError]],
 ) -> Iterator[Choice]:
-    """The plans of one graph of a variant, one a form; `before`: the best plan of the variants before."""
+    """The plans of one graph of a variant, one per form. `before`: the best plan of the earlier variants."""
     board = alone.target.board
-    # where plans have to be light: no more memory than a plan that fits, or any that fits
+    # the limit for light plans: the memory of an earlier plan that fits, else the board's memory
     most = before.arena_bytes if before is not None and holds(board, before) else math.inf
     for form in variant.forms(alone):
         trying: Graph | None = form
@@ -248,19 +248,20 @@ def _best(choices: Sequence[Choice], prepared: Prepared) -> Plan | None:
 
 
 def _merit(plan: Plan, prepared: Prepared) -> tuple[float, ...]:
-    """The less, the better: what does not fit the board comes last, then the objective counts."""
+    """A sort key: plans that do not fit the board come last, then the objective decides."""
     return excess_bytes(prepared.target.board, plan), *merit(plan, prepared.options.objective)
 
 
 def _suggested_bytes(error: PlanError) -> float:
-    """The least arena that an error's hints ask for; infinite where they name none."""
+    """The smallest arena that an error's hints suggest; infinite if they suggest none."""
     values = (value for hint in error.hints for option, value in hint.settings if option == "ram")
     return min((value for value in values if isinstance(value, int)), default=math.inf)
 
 
 def nearest(prepared: Prepared) -> Placed:
-    """The plan that the options ask for; where none keeps the limit on memory, the smallest, which the board
-    may not have room for.
+    """The plan that the options ask for; if none keeps the limit on memory, the smallest plan.
+
+    The board may have too little memory for it.
     """
     try:
         return choose_plan(prepared)
@@ -280,9 +281,9 @@ def make_plan(
     *,
     every_kind: bool = False,
 ) -> Plan:
-    """The plan of a graph, its operators in the order that they have.
+    """The plan of a graph, with its operators in their own order.
 
-    `every_kind`: second passes and views are chosen as the options ask, whichever the graph has.
+    `every_kind`: the planner chooses second passes and views itself, whichever the graph has.
     """
     alone = without_views(without_second_passes(graph)) if every_kind else graph
     limited = limit_cost(options, target)

@@ -1,7 +1,7 @@
-"""The points of a prepared network's front: placed plans that no other beats in memory and work.
+"""The points of a prepared network's Pareto front of memory and work, as placed plans.
 
-`choose.front` has them together with the plan of the least memory, which may lie between what is live in the
-first point and its arena.
+`choose.front` returns them together with the plan with the least memory, whose arena may lie between the live
+bytes of the first point and its arena.
 """
 
 from __future__ import annotations
@@ -47,19 +47,19 @@ def points(
 ) -> tuple[Point, ...]:
     """The plans within the options' limits and `ram` bytes, least memory first.
 
-    Each does less work than the one before it. `below`: plans that cannot cost less may be left out.
-    `filled`: the buffers of constants may be as large as `ram` allows. `smallest`: only the first of them
-    matters. Where the budget of work ends, no more are placed once one is within the limits.
+    Each does less work than the one before it. `below`: plans that cost at least this may be left out.
+    `filled`: the buffers of constants may be as large as `ram` allows. `smallest`: only the first plan
+    matters. When the work budget ends, no more plans are placed once one is within the limits.
     """
     allowed = prepared.limits(ram)
     placing = _Placing(allowed, below, ram if filled else None, smallest)
     placed: list[Point] = []
-    for graph in prepared.graphs[len(prepared.unsliced) :]:  # mostly these make the others needless
-        placed += _of_one_order(prepared.of(graph), placing)
-    known = tuple(placed)
+    for graph in prepared.graphs[len(prepared.unsliced) :]:  # their plans usually beat the others
+        placed += _place_one_order(prepared.of(graph), placing)
+    earlier = tuple(placed)
     for graph in (*prepared.unsliced, *prepared.viewed):
-        placed += _of_one_order(prepared.of(graph), placing, known)
-    placed += _with_second_passes(prepared, placing, placed)
+        placed += _place_one_order(prepared.of(graph), placing, earlier)
+    placed += _place_second_passes(prepared, placing, placed)
     allowed_points = [p for p in placed if allowed.allow(p.plan)]
     if not allowed_points and prepared.options.max_cost is not None:
         allowed_points = [p for graph in prepared.every_graph for p in _cheapest(prepared.of(graph), allowed)]
@@ -67,7 +67,7 @@ def points(
 
 
 def pareto_front(every_point: Iterable[Point]) -> tuple[Point, ...]:
-    """The points that no other beats in memory and work, least memory first."""
+    """The Pareto front of memory and work, least memory first."""
     return tuple(distinct.undominated(every_point, lambda p: (p.plan.arena_bytes, p.plan.macs, p.plan.cost)))
 
 
@@ -81,8 +81,10 @@ def point_of(plan: Plan, graph: Graph, prepared: Prepared) -> Point:
 
 @dataclass
 class _Placing:
-    """How points are placed: see `points`; `room`: bytes that buffers of constants may fill (None: as few as
-    can be). `least`: bytes of the least arena of the points so far that are `allowed`.
+    """How points are placed, see `points`.
+
+    `room`: bytes that buffers of constants may fill (None: as few as possible). `least`: bytes of the
+    smallest arena of the `allowed` points so far.
     """
 
     allowed: Limits
@@ -92,16 +94,16 @@ class _Placing:
     least: float = math.inf
 
     def note(self, plan: Plan) -> None:
-        """Sees one more."""
+        """Updates `least` with one more plan."""
         if self.allowed.allow(plan):
             self.least = min(self.least, plan.arena_bytes)
 
     def leaves_out(self, work: Work) -> bool:
-        """Whether no further point is placed: one will do where the budget of work has ended."""
+        """Whether no further point is placed: one is enough once the work budget has ended."""
         return not math.isinf(self.least) and not work.goes_on()
 
-    def placed(self, bare: Plan, alone: Prepared, live: int | None = None) -> Iterator[Point]:
-        """A plan with its constants, unless it cannot be the smallest; it may take half of the work left."""
+    def place(self, bare: Plan, alone: Prepared, live: int | None = None) -> Iterator[Point]:
+        """A plan with its constants, unless it cannot be the smallest. Takes at most half of the work."""
         if self.smallest and least_arena(bare, alone) > self.least:
             return
         with alone.session.work.share(0.5):
@@ -111,17 +113,17 @@ class _Placing:
 
 
 def _point_with_constants(plan: Plan, bare: Plan, alone: Prepared, live: int | None) -> Point:
-    """The point of a plan with its constants; `live`: what is live in it if it has none."""
+    """The point of a plan with its constants. `live`: its live bytes if it has no constants."""
     if live is not None and plan is bare:
         return Point(live, plan, alone.graph)
     return point_of(plan, alone.graph, alone)
 
 
-def _of_one_order(alone: Prepared, placing: _Placing, known: Sequence[Point] = ()) -> list[Point]:
-    """All that is looked at: the plan of whole operators, and the search's front.
+def _place_one_order(alone: Prepared, placing: _Placing, earlier: Sequence[Point] = ()) -> list[Point]:
+    """The placed points of one order: the plan of whole operators, and the points of the search's front.
 
-    A point whose calls and loads alone cost as much as the limit is not placed, nor one that a `known` plan
-    beats. Whole operators come last where only the smallest plan matters and a point may be smaller.
+    A point is not placed if its calls and loads alone cost as much as the limit, or if a `earlier` plan beats
+    it. Whole operators come last if only the smallest plan matters and a point may be smaller.
     """
     streams = alone.options.strategy == Strategy.BEST and not tensors_written_in_place(alone.graph)
     whole: Plan | None = None
@@ -131,15 +133,15 @@ def _of_one_order(alone: Prepared, placing: _Placing, known: Sequence[Point] = (
     if whole is not None and streams and placing.smallest:  # does a point of the search's front need less?
         front = search_front(alone).points
         late = bool(front) and least_arena(whole, alone) > front[0].live_bytes
-    first = [] if whole is None or late else list(placing.placed(whole, alone))
-    streamed = list(_points_by_rows(alone, placing, known)) if streams else []
+    first = [] if whole is None or late else list(placing.place(whole, alone))
+    streamed = list(_place_streamed(alone, placing, earlier)) if streams else []
     if whole is not None and late:
-        first += placing.placed(whole, alone)
+        first += placing.place(whole, alone)
     return first + streamed
 
 
-def _points_by_rows(alone: Prepared, placing: _Placing, known: Sequence[Point]) -> Iterator[Point]:
-    """The points of the search's front: see `_of_one_order`."""
+def _place_streamed(alone: Prepared, placing: _Placing, earlier: Sequence[Point]) -> Iterator[Point]:
+    """The points of the search's front, see `_place_one_order`."""
     from buildtool.plan.search.paths import Search
 
     session, front = alone.session, search_front(alone)
@@ -148,31 +150,32 @@ def _points_by_rows(alone: Prepared, placing: _Placing, known: Sequence[Point]) 
     if not math.isinf(placing.below):
         constants = least_loading_cost(alone.graph, alone.target)
         indices = front.cheaper(math.inf, Search(front.space.cost_tables), lambda: placing.below - constants)
-    quick = _at_once(front, alone, placing, known) if placing.smallest and loads(alone.target.board) else []
+    is_quick = placing.smallest and loads(alone.target.board)
+    quick = _place_at_once(front, alone, placing, earlier) if is_quick else []
     for index in indices:
-        if _is_beaten(front.points[index], known):
+        if _is_beaten(front.points[index], earlier):
             continue
         if placing.leaves_out(session.work):
             yield from quick
             return
         session.tell(f"placing plan {index + 1} of {len(front.points)}")
-        batch = list(placing.placed(front.plan(index), alone, front.points[index].live_bytes))
+        batch = list(placing.place(front.plan(index), alone, front.points[index].live_bytes))
         yield from batch
         if any(load.by_turns for one in batch for load in one.plan.loads) and session.work.goes_on():
             # Constants on dead rows need less than the search counts: the leanest forms may pay.
-            yield from placing.placed(front.lean(front.points[index].way), alone)
+            yield from placing.place(front.lean(front.points[index].way), alone)
     if alone.options.max_cost is not None:
-        # Plans of little memory that cost less than the points do: they repeat more work.
+        # Plans with little memory that cost less than the points although they repeat more work.
         from buildtool.plan.choose.least import smallest
 
         for plan in smallest(front, replace(alone.limits(None), objective=Objective.RAM)):
-            yield from placing.placed(plan, alone)
+            yield from placing.place(plan, alone)
 
 
-def _at_once(front: Front, alone: Prepared, placing: _Placing, known: Sequence[Point]) -> list[Point]:
-    """Points with their constants where a first attempt has them, within most of the work that is left.
+def _place_at_once(front: Front, alone: Prepared, placing: _Placing, earlier: Sequence[Point]) -> list[Point]:
+    """Points with their constants where a first attempt places them, within most of the remaining work.
 
-    They tell which ones may be the smallest, and are what there is where the budget ends before those are
+    They show which points may be the smallest. They are the result if the budget ends before those are
     placed.
     """
     work, results = alone.session.work, list[Point]()
@@ -180,7 +183,7 @@ def _at_once(front: Front, alone: Prepared, placing: _Placing, known: Sequence[P
         for index, point in enumerate(front.points):
             if work.left <= 0:
                 break
-            if _is_beaten(point, known):
+            if _is_beaten(point, earlier):
                 continue
             bare = front.plan(index)
             if least_arena(bare, alone) <= placing.least:
@@ -190,20 +193,20 @@ def _at_once(front: Front, alone: Prepared, placing: _Placing, known: Sequence[P
     return results
 
 
-def _is_beaten(point: SearchPoint, known: Iterable[Point]) -> bool:
-    """Whether a known plan needs at most the live bytes of a point, and does at most its work."""
-    return any(one.plan.arena_bytes <= point.live_bytes and one.plan.macs <= point.work for one in known)
+def _is_beaten(point: SearchPoint, earlier: Iterable[Point]) -> bool:
+    """Whether a known plan needs at most the live bytes of a point and does at most its work."""
+    return any(one.plan.arena_bytes <= point.live_bytes and one.plan.macs <= point.work for one in earlier)
 
 
-def _with_second_passes(prepared: Prepared, placing: _Placing, known: Sequence[Point]) -> Iterator[Point]:
-    """The points of the networks with second passes, by memory; those are not placed that one known beats."""
+def _place_second_passes(prepared: Prepared, placing: _Placing, earlier: Sequence[Point]) -> Iterator[Point]:
+    """The points of the networks with second passes, by memory, without those that a known point beats."""
     fronts = [search_front(prepared.of(graph)) for graph in prepared.twice]
     order = sorted(
         (point.live_bytes, point.work, number, index)
         for number, front in enumerate(fronts)
         for index, point in enumerate(front.points)
     )
-    placed = list(known)
+    placed = list(earlier)
     for live, _, number, index in order:
         front = fronts[number]
         if _is_beaten(front.points[index], placed) or not prepared.session.work.goes_on():
@@ -216,7 +219,7 @@ def _with_second_passes(prepared: Prepared, placing: _Placing, known: Sequence[P
 
 
 def _cheapest(alone: Prepared, allowed: Limits) -> Iterator[Point]:
-    """The plan of least cost of one order, if it keeps the limits: all others may be over that on cost."""
+    """The plan with the least cost of one order, if it keeps the limits: others may cost too much."""
     from buildtool.plan.choose.least import plan_within
 
     if alone.options.strategy != Strategy.BEST or tensors_written_in_place(alone.graph):
@@ -229,7 +232,7 @@ def _cheapest(alone: Prepared, allowed: Limits) -> Iterator[Point]:
 
 
 def least_cost(alone: Prepared) -> float:
-    """A lower bound of the cost of all plans of one order; 0 where that takes a search."""
+    """A lower bound of the cost of all plans of one order; 0 if it takes a search to find one."""
     from buildtool.target.costs import COST_UNITS
 
     tables = search_front(alone).space.cost_tables
@@ -239,9 +242,9 @@ def least_cost(alone: Prepared) -> float:
 
 
 def layerwise(alone: Prepared) -> Plan:
-    """The plan of whole operators, before constants are brought into its arena.
+    """The plan of whole operators, before constants are loaded into its arena.
 
-    Tensors move between operators where the least memory is asked for, or the limit on it asks for that.
+    Tensors move between operators if the objective or the limit on memory needs that.
     """
     from buildtool.plan.assemble.layerwise import plan
 
@@ -258,7 +261,7 @@ def layerwise(alone: Prepared) -> Plan:
 
 
 def search_front(alone: Prepared) -> Front:
-    """The search's own front of a problem of one graph, by live bytes and work."""
+    """The search's front of a problem of one graph, by live bytes and work."""
     from buildtool.plan.search.front import front
 
     result = front(alone.graph, alone.target, problem.settings(alone), alone.session)
@@ -266,7 +269,7 @@ def search_front(alone: Prepared) -> Front:
 
 
 def front_factor(prepared: Prepared) -> float:
-    """Returns the optimality gap of the points where a budget ended the search; else 1."""
+    """Returns the optimality gap of the points if a budget ended the search; else 1."""
     if prepared.options.strategy != Strategy.BEST:
         return 1.0
     graphs = (graph for graph in prepared.every_graph if not tensors_written_in_place(graph))

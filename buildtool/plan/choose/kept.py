@@ -1,10 +1,10 @@
-"""What of planning is kept beyond a process, and under which keys: choices, refusals, fronts' figures.
+"""Caches results of planning beyond a process: choices, refusals, and the figures of fronts.
 
-A key holds all that the value depends on, and no more: names, weights and quantisation of the network, the
-board's name and its toolchain are not in it, so that a network that was trained again, or a board with
-another compiler, finds what is there. A refusal names operators, so the names are in its key.
+A key has exactly what the value depends on. It has no names, weights or quantisation of the network, and not
+the board's name or toolchain, so that a network that was trained again, or a board with another compiler,
+uses the same entries. A refusal names operators, so its key has the names.
 
-Every plan that comes from bytes passes `Plan.check` before it is used.
+Every plan that is read from bytes passes `Plan.check` before it is used.
 """
 
 from __future__ import annotations
@@ -29,18 +29,17 @@ if TYPE_CHECKING:
     from buildtool.graph.types import Graph
     from buildtool.plan.choose.problem import Prepared
 
-_SCHEMA = 2  # of what is in the payloads
+_SCHEMA = 2  # of the payloads
 _MOST_REFUSALS = 256
-MOST_CHECKED = 4096  # plans whose digests a session knows to be legal
+MOST_CHECKED = 4096  # digests of legal plans that a session remembers
 
 
 @dataclass(frozen=True)
 class Choice:
-    """The plan that was chosen, for the graph with this `index` in `Prepared.every_graph` and the plan's
-    views.
+    """The chosen plan, for the graph at this `index` in `Prepared.every_graph`, with the plan's views.
 
-    `factor`: see `planners.factor_of`; `firmware`: what the plan's firmware takes beside the arena. `ended`:
-    whether the budget of work ended before all plans were placed that may be better.
+    `factor`: see `planners.factor_of`. `firmware`: what the plan's firmware takes beside the arena. `ended`:
+    whether the work budget ended before all plans that may be better were placed.
     """
 
     index: int
@@ -51,7 +50,7 @@ class Choice:
 
 
 def choice(prepared: Prepared, make: Callable[[], Choice]) -> Choice:
-    """The choice that is kept, or that `make` makes. Its PlanError is kept and raised again as well."""
+    """The cached choice, or the one that `make` returns. A PlanError of `make` is cached and raised, too."""
     session, key = prepared.session, parts(prepared)
     level = Level("plans", lambda new: _pack(new, prepared), lambda data: _unpack(data, prepared))
     cached = session.kept(level, key)
@@ -91,7 +90,7 @@ def parts(prepared: Prepared) -> dict[str, Any]:
 
 
 def check_plan(plan: Plan, graph: Graph, prepared: Prepared) -> None:
-    """`Plan.check`, once a session for the same bytes, topology and target; PlanError where it fails."""
+    """Runs `Plan.check`, once per session for the same bytes, topology and target. Raises PlanError."""
     from buildtool.plan.check.check import check
     from buildtool.plan.codec import digest
 
@@ -100,7 +99,7 @@ def check_plan(plan: Plan, graph: Graph, prepared: Prepared) -> None:
 
 
 def _names_digest(graph: Graph) -> str:
-    """Of all that a message may call a network's operators and tensors."""
+    """The digest of all names of operators and tensors that a message may use."""
     names = (*(tensor.name for tensor in graph.tensors), *(op.place for op in graph.ops))
     data = b"".join(name.encode(errors="surrogateescape") + b"\0" for name in names)
     return hashlib.sha256(data).hexdigest()
@@ -114,7 +113,7 @@ def _taken(firmware: tuple[Taken, ...]) -> list[list[str | int]]:
 
 
 def _pack(choice: Choice, prepared: Prepared) -> bytes:
-    """Empty for a plan that is too large for the board: it is not checked, so the session alone keeps it."""
+    """Empty for a plan that is too large for the board: it is not checked, so only the session caches it."""
     from buildtool.plan.codec import to_bytes
 
     if not holds(prepared.target.with_firmware(choice.firmware).board, choice.plan):
@@ -127,10 +126,10 @@ def _pack(choice: Choice, prepared: Prepared) -> bytes:
 
 
 def _unpack(data: bytes, prepared: Prepared) -> Choice:
-    """The choice in `data`, its plan checked; an exception for anything else."""
+    """The choice in `data`, with its plan checked. Raises an exception for other data."""
     from buildtool.plan.codec import from_bytes
 
-    index, factor, ended, plan_bytes, taken = msgpack.unpackb(data)
+    index, factor, ended, plan_bytes, needs = msgpack.unpackb(data)
     if type(index) is not int or index < 0:
         raise ValueError("no such order of operators")
     is_factor = isinstance(factor, float) and factor >= 1.0
@@ -140,13 +139,13 @@ def _unpack(data: bytes, prepared: Prepared) -> Choice:
     check_plan(plan, prepared.graph_for(index, plan), prepared)
     if prepared.ram is not None and plan.arena_bytes > prepared.ram:
         raise ValueError("a plan over the limit")
-    firmware = tuple(Taken(str(memory), str(what), int(size)) for memory, what, size in taken)
+    firmware = tuple(Taken(str(memory), str(what), int(size)) for memory, what, size in needs)
     if not holds(prepared.target.with_firmware(firmware).board, plan):
         raise ValueError("a plan that does not fit")
     return Choice(index, plan, factor, firmware, ended)
 
 
-def _refusal(data: bytes) -> Mapping[str, Any]:
+def _unpack_refusal(data: bytes) -> Mapping[str, Any]:
     content = msgpack.unpackb(data, unicode_errors="surrogateescape")
     if not isinstance(content, dict) or content.get("code") != PlanError.code:
         raise ValueError("not a refusal")
@@ -154,5 +153,5 @@ def _refusal(data: bytes) -> Mapping[str, Any]:
 
 
 _REFUSALS: Level[Mapping[str, Any]] = Level(
-    "refusals", lambda told: bytes(msgpack.packb(told, unicode_errors="surrogateescape")), _refusal
+    "refusals", lambda error: bytes(msgpack.packb(error, unicode_errors="surrogateescape")), _unpack_refusal
 )

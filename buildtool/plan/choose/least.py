@@ -1,7 +1,7 @@
 """Chooses the plan of one network's front with the least cost or memory, under limits on the rest.
 
-Limits on memory are kept by placed plans; where placing one needs more than its live bytes, the next
-smaller way is tried.
+A limit on memory is checked on placed plans. If a placed plan needs more than its live bytes, the next
+smaller plan is tried.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from buildtool.plan.types import Group, Plan, Region
 from buildtool.target.choice import roomier
 from buildtool.target.costs import COST_UNITS
 
-MOST_PRICES = 12  # of work: each is between two plans of the hull, and rarely more than six are needed
+MOST_PRICES = 12  # prices of work to try, each between two plans of the hull; rarely more than six are needed
 SCALE = 1024  # prices of work are in 1 / SCALE of a weight of cost
-LAST_WAYS = 3  # of least memory within a cost: moves may make the very last too dear once it is placed
+LAST_WAYS = 3  # smallest plans within a cost that are placed: moves may make the very last one too expensive
 
 
 def best_plan(front: Front, limits: Limits) -> Plan:
     """The plan with the least cost (or memory) within the limits; never worse than layer by layer.
 
-    PlanError where there is none, with what the nearest plans need.
+    Raises PlanError if there is none; the error says what the nearest plans need.
     """
     plans = _plans(front, limits)
     best = limits.best(plans)
@@ -43,12 +43,12 @@ def best_plan(front: Front, limits: Limits) -> Plan:
 
 
 def plan_within(front: Front, limits: Limits) -> Plan | None:
-    """As `best_plan`, but None where no plan keeps the limits."""
+    """As `best_plan`, but returns None if no plan keeps the limits."""
     return limits.best(_plans(front, limits))
 
 
 def _plans(front: Front, limits: Limits) -> list[Plan]:
-    """Plans among which the best one is, if any keeps the limits."""
+    """Plans that include the best one, if any plan keeps the limits."""
     return (_small_plans if limits.objective == Objective.RAM else _cheap_plans)(front, limits)
 
 
@@ -56,20 +56,20 @@ def _small_plans(front: Front, limits: Limits) -> list[Plan]:
     plans = [] if front.settings.image == Image.STREAM else [_operator_by_operator(front, limits)]
     plans += smallest(front, limits)
     if limits.cost is not None and not any(map(limits.allow, plans)):
-        # The forms of least memory cost more than others do: those of least cost may keep the limits.
+        # The plans with the least memory cost more than others: the cheapest ones may keep the limits.
         plans += cheapest(front, limits)
     return plans
 
 
 def _cheap_plans(front: Front, limits: Limits) -> list[Plan]:
-    # What one operator needs that runs by itself is too much: then the plan of whole operators, wherever its
-    # tensors lie and move to, does not fit either. (Constants that are loaded are not in that plan.)
+    # If a single operator needs too much memory when it runs alone, then the plan of whole operators does not
+    # fit, wherever its tensors lie and move to. (That plan does not contain loaded constants.)
     too_large = not front.settings.loaded and max(front.space.boundaries.wholes, default=0) > limits.ram
     plans: list[Plan] = []
     if not too_large:
         plans.append(_operator_by_operator(front, limits))
         if limits.allow(plans[0]) and not plans[0].moves and front.space.cost_tables.nothing_saves:
-            return plans  # no block weighs less than its operators do one by one
+            return plans  # no block costs less than its operators cost one by one
     search = least_cost(front)
     plans += cheapest(front, limits, search)
     plans += cheaper_points(front, limits, plans, search)
@@ -88,11 +88,11 @@ def least_cost(front: Front) -> Search:
 def search_factor(front: Front, limits: Limits) -> float:
     """Returns the optimality gap of `best_plan` in cost or memory, before placing, as a factor.
 
-    It is 1 unless the budget ended a search. For the least memory see `space.Ways`.
+    It is 1 unless the work budget ended a search. For the least memory see `space.Ways`.
     """
     if limits.objective == Objective.RAM:
         return front.factor
-    # of other limits where weights had to find room in the arena as well
+    # the gap at other limits, if weights needed room in the arena as well
     return front.missed.get(_most(limits.ram), max(front.missed.values(), default=1.0))
 
 
@@ -101,11 +101,11 @@ def _most(ram: float) -> int:
 
 
 def _operator_by_operator(front: Front, limits: Limits) -> Plan:
-    """The plan of whole operators; tensors move where its arena has to be lower and the cost allows it."""
+    """The plan of whole operators. Tensors move if the arena must be smaller and the cost allows it."""
     settings = front.settings
 
-    def whole(enough: float) -> Plan:
-        if settings.image == Image.STREAM:  # all of the image is delivered before the first operator
+    def plan_whole(enough: float) -> Plan:
+        if settings.image == Image.STREAM:  # the whole input image is delivered before the first operator
             return front.assemble(
                 tuple(Region((Group((p,)),)) for p in front.space.elements.positions), enough
             )
@@ -118,43 +118,42 @@ def _operator_by_operator(front: Front, limits: Limits) -> Plan:
             session=front.session,
         )
 
-    plan = whole(limits.ram if limits.objective == Objective.COST else 0)
-    return whole(math.inf) if plan.moves and not limits.allow_work(plan) else plan
+    plan = plan_whole(limits.ram if limits.objective == Objective.COST else 0)
+    return plan_whole(math.inf) if plan.moves and not limits.allow_work(plan) else plan
 
 
 def cheapest(front: Front, limits: Limits, search: Search | None = None) -> list[Plan]:
-    """The plan of least cost within the memory; where it does too much work, also cheap ones that do not.
+    """The plan with the least cost within the memory; if it does too much work, also cheap plans with less.
 
-    `search`: one for the least cost, which was not asked for anything yet.
+    `search` is a fresh search for the least cost.
 
-    The least cost is exact over live bytes. With a limit on work that it breaks, what is found is
-    exact on the lower convex hull of cost over work, and never dearer than the plan of least work.
+    The least cost is exact for live bytes. If it breaks a limit on work, the result is exact on the lower
+    convex hull of cost over work, and never more expensive than the plan with the least work.
     """
     plans = _place_ways(front, search := search or least_cost(front), limits.ram)
     most = _most(limits.ram)
-    if search.first is not None and most not in front.missed:  # what the search has proven of its first limit
+    if search.first is not None and most not in front.missed:  # the gap that is proven for the first limit
         weight = search.first.weight
         front.missed[most] = 1.0 if search.first_exact else over_bound(front.space.cost_tables, weight, most)
     if not plans or limits.f is None or limits.allow(plans[-1]) or plans[-1].arena_bytes > limits.ram:
         return plans
-    dear = plans[-1]  # with too much work, but cheap
+    laborious = plans[-1]  # cheap, but with too much work
     extra = front.space.most_extra(limits.f)
     least = _place_ways(front, Search(front.space.tables, extra, front.settings.most_labels), limits.ram)
     plans += least
     if least and least[-1].arena_bytes <= limits.ram:
-        plans += _plans_between(front, limits, dear, least[-1])
+        plans += _plans_between(front, limits, laborious, least[-1])
     return plans
 
 
-def cheaper_points(front: Front, limits: Limits, known: Sequence[Plan], search: Search) -> list[Plan]:
-    """Plans of the front's points within the limits, as long as they may cost less than the plans known.
+def cheaper_points(front: Front, limits: Limits, earlier: Sequence[Plan], search: Search) -> list[Plan]:
+    """Plans of the front's points within the limits that may cost less than the plans in `earlier`.
 
-    With them no plan that is chosen is dearer than a point of its size; no point that is left out could win.
-    None is looked at where every point that may keep the limit has as few live bytes, and the best plan costs
-    no more than the way of least cost within the memory, which `search` found first: only copies, or a way
-    that could not be placed, are what a point may save.
+    So the chosen plan is never more expensive than a point of its size. The list is empty if all points that
+    may keep the limit have at most as many live bytes, and the best plan costs no more than the first result
+    of `search`, the least cost within the memory. Then no point can win.
     """
-    best = limits.best(known)
+    best = limits.best(earlier)
     inside = [p.live_bytes for i, p in enumerate(front.points) if front.may_fit(i, limits.ram)]
     if max(inside, default=0) <= limits.ram and (
         search.first is None
@@ -165,23 +164,23 @@ def cheaper_points(front: Front, limits: Limits, known: Sequence[Plan], search: 
 
     dearest = math.inf if limits.cost is None else math.nextafter(limits.cost, math.inf)
 
-    def below() -> float:
+    def cost_limit() -> float:
         return dearest if best is None else min(best.cost, dearest)
 
-    if search.most_bytes < max(inside, default=0):  # limits of a search never rise
+    if search.most_bytes < max(inside, default=0):  # the limits of one search can only fall
         search = least_cost(front)
-    for index in front.cheaper(limits.ram, search, below):
+    for index in front.cheaper(limits.ram, search, cost_limit):
         if best is not None and not front.session.work.goes_on():
             break
         plans.append(front.within(index, limits.ram))
         if not limits.allow(plans[-1]):
-            plans.append(front.plan(index))  # as the front has it, in the least arena that was found
-        best = limits.best([*plans, *known])
+            plans.append(front.plan(index))  # the front's own plan, in the smallest arena that was found
+        best = limits.best([*plans, *earlier])
     return plans
 
 
 def _plans_between(front: Front, limits: Limits, over: Plan, under: Plan) -> list[Plan]:
-    """Plans of less cost than `under`, and less work than `over`, which does more than is allowed."""
+    """Plans with less cost than `under`, and less work than `over`, which does more than the limit."""
     plans: list[Plan] = []
     for _ in range(MOST_PRICES):
         if not front.session.work.goes_on():
@@ -204,7 +203,7 @@ def _plans_between(front: Front, limits: Limits, over: Plan, under: Plan) -> lis
 
 
 def _place_ways(front: Front, search: Search, ram: float) -> list[Plan]:
-    """Placed plans of the best ways within ever less live bytes, up to the first that keeps the limit."""
+    """Places the best plans within fewer and fewer live bytes, up to the first that keeps the limit."""
     plans: list[Plan] = []
     most = _most(ram)
     while (way := search.least(most)) is not None:
@@ -216,7 +215,7 @@ def _place_ways(front: Front, search: Search, ram: float) -> list[Plan]:
 
 
 def smallest(front: Front, limits: Limits) -> list[Plan]:
-    """Plans among which the least arena is: by live bytes, ascending, until no later one can be smaller."""
+    """Plans that include the smallest arena: by ascending live bytes, until no later plan can be smaller."""
     if limits.cost is not None:
         return _smallest_by_cost(front, limits)
     plans: list[Plan] = []
@@ -229,8 +228,8 @@ def smallest(front: Front, limits: Limits) -> list[Plan]:
             least = min(least, plans[-1].arena_bytes)
     if not plans:
         return plans
-    # Placing took more than the least live bytes: plans in less are those that a limit just below it is met
-    # by, so that a refusal names the least that would do.
+    # If the placed plans need more than the least live bytes, limits just below them may give smaller plans.
+    # Then a refusal names the least memory that is enough.
     bytes_ = min(p.live_bytes for p in front.points if limits.allow_f(p.f))
     while least > bytes_ and front.session.work.goes_on():
         lower = replace(limits, ram=least - 1, objective=Objective.COST)
@@ -243,15 +242,15 @@ def smallest(front: Front, limits: Limits) -> list[Plan]:
 
 
 def _smallest_by_cost(front: Front, limits: Limits) -> list[Plan]:
-    """Plans near the least live bytes with which the cost (and the work) can be kept, by halving.
+    """Plans near the least live bytes that keep the limits on cost and work, found by bisection.
 
-    With a limit on work besides, as exact as `cheapest` is.
+    With a limit on work, they are as exact as `cheapest` is.
     """
     assert limits.cost is not None
     rounded = front.space.elements.count  # weights of blocks are rounded to units
     extra = int(limits.cost * COST_UNITS) + rounded - front.space.cost_tables.before[-1]
     ways = list(Search(front.space.cost_tables, extra, front.settings.most_labels).falling())
-    if limits.f is None:  # plans of the last ways, and of the points that may be smaller and keep the cost
+    if limits.f is None:  # the smallest plans, and the points that may be smaller and keep the cost
         plans = [front.lean(way) for way in ways[-LAST_WAYS:]]
         least = min((plan.arena_bytes for plan in plans if limits.allow_work(plan)), default=math.inf)
         for i, point in enumerate(front.points if ways else ()):
@@ -274,14 +273,14 @@ def _smallest_by_cost(front: Front, limits: Limits) -> list[Plan]:
     return plans
 
 
-def refusal(front: Front, tried: list[Plan], limits: Limits) -> PlanError:
-    """Required, available, excess, what binds, and the nearest settings that would do."""
-    candidates = [plan for plan in tried if limits.allow_work(plan)]
+def refusal(front: Front, plans: list[Plan], limits: Limits) -> PlanError:
+    """The error if no plan keeps the limits: memory needed and available, and settings that are enough."""
+    candidates = [plan for plan in plans if limits.allow_work(plan)]
     least = min(candidates, key=lambda plan: (plan.arena_bytes, plan.f), default=None)
     if least is None or least.arena_bytes <= limits.ram:
         return _too_much_work(front, limits)
     board, state = front.target.board, least.state_bytes
-    # Another memory helps where it is the memory that binds, and not a limit that was asked for.
+    # Another memory helps only where the board's memory is the limit, not an option.
     elsewhere, beside = list[Hint](), ""
     room = available_bytes(board, state)
     if limits.ram >= room:
@@ -298,7 +297,7 @@ def refusal(front: Front, tried: list[Plan], limits: Limits) -> PlanError:
 
 
 def _too_much_work(front: Front, limits: Limits) -> PlanError:
-    """Memory would suffice, but for a limit on work or cost."""
+    """The error if the memory is enough, but a limit on work or cost is not."""
     if limits.cost is None:
         bounds = f"F of at most {limits.f}"
     elif limits.in_ms is None:
@@ -310,25 +309,25 @@ def _too_much_work(front: Front, limits: Limits) -> PlanError:
 
 
 def _ways_out(front: Front, limits: Limits) -> list[Hint]:
-    """Settings that would do within the memory: more work, more cost, or an image delivered row by row."""
-    ways: list[Hint] = []
+    """Settings with which a plan fits: more work, more cost, or an input image delivered row by row."""
+    hints: list[Hint] = []
     for image in dict.fromkeys((front.settings.image, "overwritable", "stream")):
         changed = replace(front.settings, image=image)
         try:
             same = image == front.settings.image
             other = front if same else front_of(front.graph, front.target, changed, front.session)
         except BuildtoolError:
-            continue  # this network's image cannot be streamed
+            continue  # this network's input image cannot be streamed
         plan = _find_within_memory(other, limits)
         if plan is not None:
-            ways.append(limits.wider(plan, **({} if same else {"image": str(image)})))
-    return ways or [Hint("a board with more RAM, a smaller image or fewer channels")]
+            hints.append(limits.wider(plan, **({} if same else {"image": str(image)})))
+    return hints or [Hint("choose a board with more RAM, a smaller input image or fewer channels")]
 
 
 def _find_within_memory(front: Front, limits: Limits) -> Plan | None:
-    """A plan within the memory that misses the limits on work and cost by little; None where none fits.
+    """A plan within the memory that exceeds the limits on work and cost by little; None if none fits.
 
-    With a limit on cost it is the cheapest one that keeps the limit on F, where there is one.
+    With a limit on cost it is the cheapest plan that keeps the limit on F, if there is one.
     """
     free = replace(limits, cost=None, objective=Objective.COST)
     cheap = free.best(cheapest(front, free)) if limits.cost is not None else None

@@ -13,8 +13,8 @@ from buildtool.plan.types import Plan
 from buildtool.target.cycle_costs import FIGURES
 from buildtool.target.types import Target
 
-F_SLACK = 1e-9  # a limit that is a plan's own F, rounded, is kept by it
-MS_STEPS = 1000  # of a millisecond, to which one that is suggested is rounded up
+F_SLACK = 1e-9  # tolerance, so that a plan keeps a limit equal to its own rounded F
+MS_STEPS = 1000  # suggested times are rounded up to 1 / MS_STEPS of a millisecond
 
 
 def merit(plan: Plan, objective: str) -> tuple[float, float]:
@@ -24,9 +24,10 @@ def merit(plan: Plan, objective: str) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class Limits:
-    """`ram`: bytes the arena may have, infinite where it may have any; `f`, `cost`: most of each;
-    `objective`: "cost" or "ram". `in_ms`: milliseconds of a cost of 1, where the limit on cost was one of
-    milliseconds.
+    """Upper limits for a plan. `ram`: bytes of the arena, or infinite. `f`: work. `cost`: cost.
+
+    `objective`: what to minimise, "cost" or "ram". `in_ms`: milliseconds of a cost of 1, if the limit on
+    cost was given in milliseconds.
     """
 
     ram: float
@@ -37,7 +38,7 @@ class Limits:
 
     @classmethod
     def of(cls, options: PlanOptions, target: Target, ram: float | None = None) -> Limits:
-        """`ram` bytes (None: any), and the limits of options on work and cost."""
+        """The limits of `options` on work and cost, with `ram` bytes for the arena (None: no limit)."""
         in_ms = None if options.max_ms is None else target.cost_ms
         most = math.inf if ram is None else ram
         return cls(most, options.max_f, options.max_cost, options.objective, in_ms)
@@ -51,11 +52,11 @@ class Limits:
         return self.allow_f(plan.f) and self.allow_cost(plan.cost)
 
     def allow_f(self, f: float) -> bool:
-        """Whether this much work over the network's own is within the limit on that."""
+        """Whether this work, as a multiple of the network's own, is within its limit."""
         return self.f is None or f <= self.f + F_SLACK
 
     def allow_cost(self, cost: float) -> bool:
-        """Whether a cost is within the limit on that."""
+        """Whether a cost is within its limit."""
         return self.cost is None or cost <= self.cost
 
     def best(self, plans: Iterable[Plan]) -> Plan | None:
@@ -63,7 +64,7 @@ class Limits:
         return min(filter(self.allow, plans), key=lambda plan: merit(plan, self.objective), default=None)
 
     def first_missed(self, plan: Plan) -> str:
-        """The option whose limit a plan is beyond, the first of ram, max_f and max_cost; "": it keeps all."""
+        """The first option of ram, max_f and max_cost whose limit a plan exceeds; "": it keeps all."""
         if plan.arena_bytes > self.ram:
             return "ram"
         if not self.allow_f(plan.f):
@@ -83,7 +84,7 @@ class Limits:
         return suggest(f"{plan.arena_bytes:,} bytes, F {plan.f:.3f}, {cost}", **settings)
 
     def cost_setting(self, cost: float) -> dict[str, Value]:
-        """The option that allows a cost, rounded up; milliseconds where the limit is one of these."""
+        """The option that allows a cost, rounded up; max_ms if the limit was given in milliseconds."""
         if self.in_ms is None:
             return {"max_cost": math.ceil(cost)}
         return {"max_ms": math.ceil(cost * self.in_ms * MS_STEPS + 1e-6) / MS_STEPS}
@@ -93,9 +94,9 @@ class Limits:
 
 
 def cost_limit(options: PlanOptions, target: Target) -> float | None:
-    """The most that a plan may cost on the target; None: there is no limit.
+    """The upper limit for a plan's cost on the target; None: there is no limit.
 
-    UsageError for a limit of milliseconds where costs are no time.
+    Raises UsageError for a limit in milliseconds if costs cannot be converted to a time.
     """
     if options.max_ms is None:
         return options.max_cost
@@ -106,26 +107,26 @@ def cost_limit(options: PlanOptions, target: Target) -> float | None:
         figures = (f"{name} = {getattr(board.pipeline, name)}" for name in ("model", *FIGURES))
         pipeline = f" with {', '.join(figures)} ([pipeline] of its file)"
     text = (
-        f"costs on board '{board.name}' are {target.cost_unit}, which are not times: there are no formulas "
-        f"in cycles for its core '{board.core.name}'{pipeline}"
+        f"costs on board '{board.name}' are {target.cost_unit}, which are not times: its core "
+        f"'{board.core.name}'{pipeline} has no cost formulas in cycles"
     )
     if target.cost_unit is CostUnit.CYCLES:
-        text = f"the file of board '{board.name}' does not say its clock (clock_hz)"
-    helps = [Hint(f"max_cost, which is a limit on the {target.cost_unit}"), suggest(max_ms=None)]
-    raise UsageError(text, option="max_ms", hint=helps)
+        text = f"the file of board '{board.name}' does not give its clock (clock_hz)"
+    hints = [Hint(f"use max_cost, which limits the {target.cost_unit}"), suggest(max_ms=None)]
+    raise UsageError(text, option="max_ms", hint=hints)
 
 
 def limit_cost(options: PlanOptions, target: Target) -> PlanOptions:
-    """The options with their limit of milliseconds as one on the cost; UsageError as `cost_limit`."""
+    """The options with their limit in milliseconds as a limit on the cost. Raises as `cost_limit` does."""
     return replace(options, max_cost=cost_limit(options, target))
 
 
 def estimate_ms(cost: float, target: Target) -> float | None:
-    """A cost in milliseconds at the board's clock; None where it is no time, or the clock is not known."""
+    """A cost in milliseconds at the board's clock; None if it is not a time, or the clock is unknown."""
     return None if target.cost_ms is None else cost * target.cost_ms
 
 
 def format_cost(cost: float, target: Target) -> str:
-    """A cost with its unit, and with the milliseconds where they are known."""
+    """A cost with its unit, and with the milliseconds if they are known."""
     text, milliseconds = f"{cost:,.0f} {target.cost_unit}", estimate_ms(cost, target)
     return text if milliseconds is None else f"{text} ({milliseconds:,.4g} ms)"

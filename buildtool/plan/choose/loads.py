@@ -1,4 +1,4 @@
-"""Plans for boards whose weights are not read in place: loaded constants count as arena memory, too."""
+"""Plans for boards whose weights are not read in place: loaded constants take arena memory as well."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from buildtool.target.types import Target
 if TYPE_CHECKING:
     from buildtool.plan.assemble.loads import Loading
 
-ROUNDS = 8  # of asking for less
-BETWEEN = 8  # goals between the least and what it came to
+ROUNDS = 8  # attempts with a slightly smaller goal
+BETWEEN = 8  # the parts into which the range between lower bound and first result is divided
 
 
 def least_loading_cost(graph: Graph, target: Target) -> float:
@@ -51,8 +51,9 @@ def with_loads_at_once(bare: Plan, prepared: Prepared) -> Plan:
 
 
 def with_loads(bare: Plan, prepared: Prepared, room: float | None) -> Plan:
-    """`bare` with buffers for its constants, within `room` bytes if that can be; None: in the smallest arena
-    that is found. It is `bare` itself where nothing is loaded.
+    """`bare` with buffers for its constants, within `room` bytes if possible (None: in the smallest arena).
+
+    Returns `bare` itself if nothing is loaded.
     """
     if not loads(prepared.target.board):
         return bare
@@ -61,17 +62,17 @@ def with_loads(bare: Plan, prepared: Prepared, room: float | None) -> Plan:
 
 
 def _smallest(loading: Loading, prepared: Prepared) -> Plan:
-    """The plan in the smallest arena that is found.
+    """Returns the plan in the smallest arena that is found.
 
-    No arena is lower than `Loading.least`, so that is asked for first. Which constants come in slices depends
-    on the goal: where what comes out is larger, goals between the two are tried, the largest first, which
-    takes the least work; then a little less is asked for as long as that helps.
+    No arena is smaller than `Loading.least`, so that is the first goal. The goal decides which constants come
+    in slices: if the result is larger than the goal, goals between the two are tried. The largest comes
+    first, since it takes the least work. Then the goal falls in small steps as long as the arena shrinks.
     """
     alignment, work = prepared.target.board.alignment, prepared.session.work
     best = _load_within(loading, prepared, loading.least)
-    missed = best.arena_bytes - loading.least
-    for part in range(BETWEEN - 1, 0, -1) if missed >= BETWEEN * alignment else ():
-        goal = loading.least + missed * part // BETWEEN
+    excess = best.arena_bytes - loading.least
+    for part in range(BETWEEN - 1, 0, -1) if excess >= BETWEEN * alignment else ():
+        goal = loading.least + excess * part // BETWEEN
         if goal < best.arena_bytes and work.goes_on():
             best = min(best, _load_within(loading, prepared, goal), key=lambda plan: plan.arena_bytes)
     for _ in range(ROUNDS):
@@ -97,7 +98,7 @@ def _loading(bare: Plan, prepared: Prepared) -> Loading:
 
 
 def _load_within(loading: Loading, prepared: Prepared, goal: float, enough: float = 0) -> Plan:
-    """Within `goal` bytes if that can be; tensors move where that makes the arena lower than `enough`."""
+    """The plan within `goal` bytes if possible. Tensors move only if the arena is larger than `enough`."""
     plan = loading.plan(goal, enough)
-    too_dear = not prepared.limits(None).allow_cost(plan.cost)
-    return loading.plan(goal, math.inf) if plan.moves and too_dear else plan
+    is_too_costly = not prepared.limits(None).allow_cost(plan.cost)
+    return loading.plan(goal, math.inf) if plan.moves and is_too_costly else plan

@@ -1,4 +1,4 @@
-"""The plan for an arena in two memories: one that both hold, of the least cost with what memories cost."""
+"""The plan for an arena in two memories: it fits both, with the least cost including the memories' waits."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from buildtool.plan.choose.problem import Prepared
     from buildtool.target.types import Board, Target
 
-TRIES = 6  # plans that are spread, each of them for less memory than the one before
-_UNITS = 1024  # of a cycle: prices are whole numbers, so that sums are exact
+TRIES = 6  # plans to divide, each for less memory than the one before
+_UNITS = 1024  # parts of a cycle: prices are whole numbers, so that sums are exact
 
 
 def waits(board: Board) -> tuple[float, ...]:
@@ -36,7 +36,7 @@ def caches(board: Board) -> tuple[int, ...]:
 
 
 def waiting(plan: Plan, graph: Graph, target: Target, session: Session) -> float:
-    """Cycles that the plan's reads and writes wait for its memories, by the estimate of `traffic`."""
+    """The cycles that a plan's reads and writes wait for memory, estimated as in `traffic`."""
     from buildtool.plan.assemble.memories import count_touched_bytes
 
     touched = count_touched_bytes(plan, graph, target, caches(target.board), session)
@@ -51,22 +51,22 @@ def spread(prepared: Prepared, planner: Callable[[Prepared], Plan]) -> Plan:
     """
     capacities, options = rooms(prepared.target.board, prepared.state_bytes), prepared.options
     divided: list[Plan] = []
-    asked, whole = prepared.ram, list[Plan]()
-    least = 0  # no plan has so little, as far as it was tried
+    limit, whole = prepared.ram, list[Plan]()
+    least = 0  # the largest limit within which no plan was found
     for _ in range(TRIES):
         try:
-            undivided = planner(replace(prepared, options=replace(options, ram=asked)))
+            undivided = planner(replace(prepared, options=replace(options, ram=limit)))
         except PlanError:
-            if not whole or asked is None:
+            if not whole or limit is None:
                 raise
-            least, asked = asked, (asked + whole[-1].arena_bytes) // 2
+            least, limit = limit, (limit + whole[-1].arena_bytes) // 2
             continue
         whole.append(undivided)
         divided += _divide(undivided, prepared)
         if divided:
             break
         below = undivided.arena_bytes - prepared.target.board.alignment
-        asked = max(*capacities, (least + below) // 2) if len(whole) == 1 else (least + below) // 2
+        limit = max(*capacities, (least + below) // 2) if len(whole) == 1 else (least + below) // 2
         if below <= least or options.objective == Objective.RAM:
             break
     divided += _in_the_better(prepared, planner, divided)
@@ -83,7 +83,7 @@ def spread(prepared: Prepared, planner: Callable[[Prepared], Plan]) -> Plan:
 def _in_the_better(
     prepared: Prepared, planner: Callable[[Prepared], Plan], divided: Sequence[Plan]
 ) -> list[Plan]:
-    """What the planner makes for the memory that costs less, divided: it may wait less than it costs more."""
+    """The planner's plan for the faster memory alone, divided: it may save more waits than it costs."""
     speeds, options = waits(prepared.target.board), prepared.options
     better = rooms(prepared.target.board, prepared.state_bytes)[speeds.index(min(speeds))]
     waited = bool(divided) and speeds[0] != speeds[1] and divided[0].arena_bytes > better
@@ -97,19 +97,19 @@ def _in_the_better(
 
 
 def _divide(plan: Plan, prepared: Prepared) -> list[Plan]:
-    """The plan over both memories, and as it is in each that holds all of it, within the limits."""
+    """The plan over both memories, and in each memory that can hold it whole, within the limits."""
     from buildtool.plan.assemble.memories import in_one, over_two
 
     graph, target = prepared.graph, prepared.target
     first, second = rooms(target.board, plan.state_bytes)
     speeds = waits(target.board)
-    # Without a difference that is known, the memory that is named first is the better one.
+    # If no difference is known, the first memory is the better one.
     prices = (0, 1) if speeds[0] == speeds[1] else (int(speeds[0] * _UNITS), int(speeds[1] * _UNITS))
-    kept_first, kept_second = caches(target.board)
+    first_cache, second_cache = caches(target.board)
     over = [
         over_two(
             *(plan, graph, target, prepared.options.in_place, (first, second), prices, prepared.session),
-            caches=(kept_first, kept_second),
+            caches=(first_cache, second_cache),
             moving=moving,
         )
         for moving in ((False, True) if plan.moves else (False,))

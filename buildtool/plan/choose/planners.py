@@ -1,7 +1,7 @@
-"""The plan of one network's operators in one order, by one strategy, within the limits.
+"""Plans one network's operators in one order, by one strategy, within the limits.
 
-Where constants are loaded, it is looked for together with them; where the arena lies in two memories, it is
-divided between them (see memories.py).
+If constants are loaded, they are planned together with the operators. If the arena lies in two memories, the
+plan is divided between them (see memories.py).
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from buildtool.plan.types import Plan
 from buildtool.target.choice import loads, roomier
 from buildtool.target.digest import planning_digest
 
-REFUSING = PLANNING // 4  # units of work for what a refusal says that another goal would need
-STRIPS_F = 1.2  # of a network in strips that are searched without a limit
-ATTEMPTS = 8  # at keeping a limit together with the constants, by asking for less without them
+REFUSING = PLANNING // 4  # units of work to find the memory that a refusal suggests
+STRIPS_F = 1.2  # limit on F for strips that are searched without a limit on memory or F
+ATTEMPTS = 8  # attempts to keep a limit together with the constants, each with a lower limit without them
 
 
 def plan_of(alone: Prepared) -> Plan:
-    """The plan of a problem of one graph, checked if the board has room for it."""
-    # Where parts are written in place, tensors have several makers, which no region has.
+    """The plan of a problem of one graph. It is checked if the board has room for it."""
+    # Where parts are written in place, a tensor has several producers; regions do not support that.
     strategy = Strategy.LAYERWISE if tensors_written_in_place(alone.graph) else alone.options.strategy
     planner = _PLANNERS[strategy]
     if alone.target.board.second:
@@ -53,7 +53,7 @@ def plan_of(alone: Prepared) -> Plan:
 
 
 def factor_of(alone: Prepared) -> float:
-    """Returns the optimality gap of the latest plan in cost or memory: see `search_factor`."""
+    """Returns the optimality gap of the latest plan in cost or memory, see `search_factor`."""
     if alone.options.strategy != Strategy.BEST or tensors_written_in_place(alone.graph):
         return 1.0
     from buildtool.plan.choose.least import search_factor
@@ -71,7 +71,7 @@ def _best(alone: Prepared) -> Plan:
 
 
 def _msf_cnn(alone: Prepared) -> Plan:
-    """msf-CNN's choice: with a limit on memory its second problem, else its first."""
+    """msf-CNN's choice: its second problem if there is a limit on memory, else its first."""
     from buildtool.plan.baselines.msf import plans
 
     options, limits = alone.options, replace(alone.limits(alone.options.ram), cost=None)
@@ -84,13 +84,13 @@ def _msf_cnn(alone: Prepared) -> Plan:
     )
     if nearest.arena_bytes > limits.ram:
         raise PlanError(
-            f"msf-cnn needs an arena of {nearest.arena_bytes} bytes, {options.ram} are allowed: "
+            f"msf-cnn needs an arena of {nearest.arena_bytes} bytes, the limit is {options.ram}: "
             f"{nearest.arena_bytes - limits.ram} too many",
             hint=[suggest(ram=nearest.arena_bytes), suggest(strategy="best")],
         )
     least = min(outcomes, key=lambda p: (p.f, p.arena_bytes))
     raise PlanError(
-        f"msf-cnn multiplies the work by {least.f:.3f} at least, {options.max_f} is allowed",
+        f"msf-cnn multiplies the work by at least {least.f:.3f}, the limit is {options.max_f}",
         hint=[suggest(max_f=math.ceil(least.f * 1000) / 1000), suggest(strategy="best")],
     )
 
@@ -119,9 +119,8 @@ def _xcore_strips(alone: Prepared) -> Plan:
     least = min(outcomes, key=lambda p: (p.arena_bytes, p.macs))
     limit = f"F {limits.f}" if options.ram is None else f"an arena of {options.ram} bytes"
     raise PlanError(
-        f"no segments were found that keep {limit}; the least arena is {least.arena_bytes} bytes at F "
-        f"{least.f:.3f}",
-        hint=[suggest(ram=least.arena_bytes), Hint("other segments"), suggest(strategy="best")],
+        f"no segments keep {limit}; the smallest arena is {least.arena_bytes} bytes at F {least.f:.3f}",
+        hint=[suggest(ram=least.arena_bytes), Hint("give other segments"), suggest(strategy="best")],
     )
 
 
@@ -133,11 +132,11 @@ def _every_plan(alone: Prepared, plans: Callable[..., tuple[Plan, ...]]) -> tupl
     return session.remember(options.strategy, key, lambda: plans(graph, target, *modes, session))
 
 
-def _first_kept(tried: Sequence[Plan], limits: Limits) -> Plan | None:
+def _first_kept(plans: Sequence[Plan], limits: Limits) -> Plan | None:
     """Returns the plan of least work within the limits, or of the smallest arena without a memory limit."""
     least_work = not math.isinf(limits.ram)
     return min(
-        filter(limits.allow, tried),
+        filter(limits.allow, plans),
         key=lambda p: (p.macs, p.arena_bytes) if least_work else (p.arena_bytes, p.macs),
         default=None,
     )
@@ -152,7 +151,7 @@ _PLANNERS: dict[Strategy, Callable[[Prepared], Plan]] = {
 
 
 def _keep_limits(plan: Plan, alone: Prepared) -> None:
-    """PlanError for a plan over a limit that was given, of a strategy that makes one plan."""
+    """Raises PlanError if the plan of a strategy that makes only one exceeds a limit of the options."""
     options = alone.options
     limits = alone.limits(options.ram)
     missed = limits.first_missed(plan)
@@ -161,34 +160,34 @@ def _keep_limits(plan: Plan, alone: Prepared) -> None:
     text, place = f"with strategy {options.strategy} ", ""
     if missed == "ram":
         over = plan.arena_bytes - (options.ram or 0)
-        text += f"the arena requires {plan.arena_bytes} bytes, {options.ram} are allowed: {over} too many"
+        text += f"the arena requires {plan.arena_bytes} bytes, the limit is {options.ram}: {over} too many"
         place = binding(plan, alone.graph, alone.session).place
         hints = [suggest(ram=plan.arena_bytes)]
     elif missed == "max_f":
-        text += f"F is {plan.f:.3f}, {options.max_f} is allowed"
+        text += f"F is {plan.f:.3f}, the limit is {options.max_f}"
         hints = [suggest(max_f=round(plan.f + 0.0005, 3))]
     else:
-        was, allowed = (format_cost(cost, alone.target) for cost in (plan.cost, options.max_cost or 0.0))
-        text += f"the cost is {was}, {allowed} is allowed"
+        cost, limit = (format_cost(cost, alone.target) for cost in (plan.cost, options.max_cost or 0.0))
+        text += f"the cost is {cost}, the limit is {limit}"
         hints = [suggest(**limits.cost_setting(plan.cost))]
-    hints += [suggest("they are searched", segments=None)] if options.segments else []
+    hints += [suggest("the planner searches for them", segments=None)] if options.segments else []
     hints += [suggest(strategy="best")] if options.strategy != Strategy.BEST else []
     raise PlanError(text, operator=place, hint=hints)
 
 
-# ---- the best plan together with what is loaded ----------------------------------------------------------
+# ---- the best plan together with loaded constants --------------------------------------------------------
 
 
 def _with_constants(bare: Plan, alone: Prepared) -> Plan:
-    """A plan with its constants in the arena: in as many buffers as the limit allows, or as few as can be."""
+    """A plan with its constants in the arena: in as large buffers as the limit allows, or in the smallest."""
     return with_loads(bare, alone, None if alone.options.objective == Objective.RAM else alone.ram)
 
 
 def _best_with_loads(alone: Prepared) -> Plan:
-    """The best plan whose constants are brought into the arena, within the limits together with them.
+    """The best plan whose constants are loaded into the arena, within the limits together with them.
 
-    The least memory is a point of the front. The least cost is looked for without the constants, within
-    ever less memory until they fit as well; points of the front are taken where they are cheaper.
+    The plan with the least memory is a point of the front. The plan with the least cost is searched without
+    the constants, within less and less memory until they fit as well. Cheaper points of the front win.
     """
     if alone.options.objective == Objective.RAM:
         return _least_with_loads(alone)
@@ -205,7 +204,7 @@ def _best_with_loads(alone: Prepared) -> Plan:
 
 
 def _least_with_loads(alone: Prepared) -> Plan:
-    """The plan with the least memory whose constants are brought into the arena, within the limits."""
+    """The plan with the least memory whose constants are loaded into the arena, within the limits."""
     nearest = points(replace(alone, bounded=False), None, smallest=True)
     most = alone.limits(alone.ram)
     plans = [point.plan for point in nearest if most.allow(point.plan)]
@@ -216,12 +215,12 @@ def _least_with_loads(alone: Prepared) -> Plan:
 
 
 def _smaller_with_loads(alone: Prepared, plans: Sequence[Plan]) -> list[Plan]:
-    """Plans in less memory than those found, where the limit on cost leaves no smaller point of the front."""
+    """Smaller plans than those in `plans`, if a limit on cost leaves no smaller point of the front."""
     smaller: list[Plan] = []
-    while alone.options.max_cost is not None and (known := [*plans, *smaller]):
+    while alone.options.max_cost is not None and (every := [*plans, *smaller]):
         if not alone.session.work.goes_on():
             break
-        below = min(plan.arena_bytes for plan in known) - 1
+        below = min(plan.arena_bytes for plan in every) - 1
         options = replace(alone.options, ram=below, objective=Objective.COST)
         plan = _cheap_with_loads(replace(alone, options=options, bounded=False))
         if plan is None:
@@ -231,7 +230,7 @@ def _smaller_with_loads(alone: Prepared, plans: Sequence[Plan]) -> list[Plan]:
 
 
 def _cheap_with_loads(alone: Prepared) -> Plan | None:
-    """A plan of little cost within the limits; None where the attempts find none."""
+    """A plan with little cost within the limits; None if the attempts find none."""
     limit = alone.ram
     for _ in range(ATTEMPTS):
         try:
@@ -250,7 +249,7 @@ def _cheap_with_loads(alone: Prepared) -> Plan | None:
 
 
 def _too_large(alone: Prepared, free: Sequence[Point]) -> PlanError:
-    """What the smallest plan needs; `free`: points without a limit on memory, smallest first."""
+    """The error with what the smallest plan needs. `free`: points without a memory limit, smallest first."""
     if not free:
         return _too_much_work(alone)
     least_plan = [free[0].plan, *_smaller_with_loads(alone, [free[0].plan])][-1]
@@ -268,7 +267,7 @@ def _too_large(alone: Prepared, free: Sequence[Point]) -> PlanError:
 
 
 def _too_much_work(alone: Prepared) -> PlanError:
-    """What the limits on work and cost would have to be, in the memory that is there if that can be."""
+    """The error with limits on work and cost that are enough, within the available memory if possible."""
     free = replace(alone, options=replace(alone.options, max_f=None, max_cost=None))
     plans = [p.plan for p in points(free, alone.ram) or points(replace(free, bounded=False), None)]
     by_cost = alone.options.max_cost is not None

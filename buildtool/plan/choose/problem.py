@@ -1,13 +1,13 @@
 """The planning problem: a network's graphs in their possible orders and forms, a target, and options.
 
 A network may also run with views of channels (see `graph.partviews`) or second passes (see
-`graph.secondpass`). Each such form is one more graph of the problem, as each order of its operators is.
+`graph.secondpass`). Each such form, like each order of the operators, is one more graph of the problem.
 
-A view keeps all of the wider tensor alive until its last reader has run, so it may need more memory than a
-copy. So may a tensor that its parts are written into, which lives from the first part on. So the network
-without views is always planned, too. Where parts are written in place, it runs operator by operator.
+A view keeps the whole wider tensor alive until its last reader has run, so it may need more memory than a
+copy. A tensor into which its parts are written lives from the first part on, so it may also need more. So the
+network without views is always planned, too. Where parts are written in place, it runs operator by operator.
 
-Which choices of second passes may pay is found once, for all limits of memory.
+The second passes that may pay are searched once, for all limits on memory.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ if TYPE_CHECKING:
     from buildtool.plan.search.space import Settings
     from buildtool.plan.types import Plan
 
-# What firmware takes of a board's memories beside the arena and the network's state, called with (graph,
-# target, plan=None, session=None, *, least=False). Where code lies in the arena's memory it is that of
-# `plan`; without a plan it is the least that every plan has. `least`: the least that a bound may turn out to
-# be.
+# Returns what firmware takes of a board's memories beside the arena and the network's state, called with
+# (graph, target, plan=None, session=None, *, least=False). If code lies in the arena's memory, the result is
+# for `plan`; without a plan, it is a lower bound for all plans. `least`: return the least that an estimate
+# may turn out to be after linking.
 Beside = Callable[..., tuple[Taken, ...]]
 
 
@@ -57,10 +57,10 @@ class Prepared:
 
     `path` is for messages.
     `graphs`: the network in the given order of operators, and in better ones.
-    `options`: a limit in milliseconds is there as a limit on the cost, too.
+    `options`: a limit in milliseconds is also present as a limit on the cost.
     `bounded`: whether the board's memory is a limit.
-    `order_status`: see `graph.order.Order`; None without a request for the best order.
-    `varied`: whether plans with views and with second passes count.
+    `order_status`: see `graph.order.Order`; None unless the options ask for the best order.
+    `varied`: whether plans with views and with second passes are allowed.
     `sliced`: whether the last graph is the first one with its fusions in slices (see `graph.fusions`). Only
     strategy `best` plans it.
     `beside`: returns what firmware takes of the board's memories.
@@ -81,7 +81,7 @@ class Prepared:
 
     @property
     def graph(self) -> Graph:
-        """The first of the graphs: the only one, of a problem made by `of`."""
+        """The first graph. It is the only one in a problem made by `of`."""
         return self.graphs[0]
 
     @property
@@ -95,7 +95,7 @@ class Prepared:
         return (*self.graphs, *self.twice)
 
     def by_itself(self, options: PlanOptions) -> Prepared:
-        """The problem of another strategy, whether its plan fits the board or not."""
+        """The problem for another strategy, even if its plan does not fit the board."""
         follows = options.strategy not in (Strategy.BEST, Strategy.LAYERWISE)
         graphs = self.graphs[:1] if follows and options.order != Order.BEST else self.unsliced
         return replace(self, graphs=graphs, options=options, bounded=False, sliced=False)
@@ -106,61 +106,61 @@ class Prepared:
 
     @cached_property
     def viewed(self) -> tuple[Graph, ...]:
-        """The graphs with views in the place of slices of channels, where any can be."""
+        """The graphs with views instead of slices of channels, where views are possible."""
         graphs = self.unsliced if self.varied else ()
         return tuple(chain.from_iterable(graphs_with_views(self.of(graph)) for graph in graphs))
 
     @cached_property
     def twice(self) -> tuple[Graph, ...]:
-        """The graphs with the second passes that may pay, which takes a search."""
+        """The graphs with the second passes that may pay; to find them takes a search."""
         graphs = self.graphs if self.varied else ()
         return tuple(chain.from_iterable(with_passes(self.of(graph)) for graph in graphs))
 
     def graph_for(self, index: int, plan: Plan) -> Graph:
-        """The graph with an index in `every_graph`, with a plan's views; PlanError where it has no such."""
+        """The graph at an index in `every_graph`, with a plan's views. Raises PlanError if it has no such."""
         graph = self.graphs[index] if index < len(self.graphs) else self.every_graph[index]
         return graph if views(graph) == plan.views else with_views(graph, plan.views)
 
     @property
     def is_beside_code(self) -> bool:
-        """Whether code lies in a memory of the arena, so that what is there for that depends on the plan."""
+        """Whether code lies in a memory of the arena, so that the space for the arena depends on the plan."""
         return self.target.board.code in self.target.board.holders and bool(self.target.board.firmware)
 
     @property
     def available(self) -> int:
-        """Bytes that the board has for an arena."""
+        """The bytes that the board has for an arena."""
         return available_bytes(self.target.board, self.state_bytes)
 
     @property
     def state_bytes(self) -> int:
-        """Bytes that the network keeps between invokes."""
+        """The bytes that the network keeps between inferences."""
         from buildtool.plan.assemble.assemble import state_bytes
 
         return state_bytes(self.graph, self.target.board.alignment)
 
     @property
     def ram(self) -> int | None:
-        """Bytes that the arena may have; None: there is no limit."""
+        """The limit for the arena in bytes; None: there is no limit."""
         limits = [self.options.ram, self.available if self.bounded else None]
         return min((limit for limit in limits if limit is not None), default=None)
 
     def limits(self, ram: float | None) -> Limits:
-        """What a plan has to keep to: `ram` bytes (None: any), and the options' limits on work and cost."""
+        """The limits for a plan: `ram` bytes (None: any), and the options' limits on work and cost."""
         return Limits.of(self.options, self.target, ram)
 
 
 def settings(alone: Prepared) -> Settings:
-    """What the front of a problem of one graph depends on, of the options and the board."""
+    """Those options and properties of the board that the front of a problem of one graph depends on."""
     from buildtool.plan.search.space import Settings
 
     options = alone.options
-    # as little above the limit as `Limits` allows, so that a point keeps the limit that is its own F
+    # with the tolerance of `Limits`, so that a point keeps a limit equal to its own F
     most = Settings.max_f if options.max_f is None else options.max_f + F_SLACK
     return Settings(options.in_place, options.image, options.hand_off, most, _constant_bytes(alone))
 
 
 def _constant_bytes(alone: Prepared) -> tuple[tuple[int, int], ...]:
-    """By operator: bytes of its constants, and the least of them that it needs while it runs alone.
+    """By operator: the bytes of its constants, and the least of them that it needs when it runs alone.
 
     Empty for boards that read their weights in place.
     """
@@ -181,7 +181,7 @@ def _constant_bytes(alone: Prepared) -> tuple[tuple[int, int], ...]:
 def prepare_problem(
     graph: Graph, target: Target, options: PlanOptions, session: Session, beside: Beside, *, path: str
 ) -> Prepared:
-    """The planning problem of a network, rewritten for planning; UsageError for an option without effect."""
+    """The planning problem of a rewritten network. Raises UsageError for an option without effect."""
     refuse_idle(target, options)
     options = limit_cost(options, target)
     target = target.with_firmware(beside(graph, target))
@@ -205,8 +205,10 @@ def prepare_problem(
 def own_firmware(
     beside: Beside, graph: Graph, plan: Plan, target: Target, session: Session
 ) -> tuple[Taken, ...]:
-    """What the firmware of a plan takes: the least that it may turn out to be where the plan fits beside no
-    more than that. Then linking decides.
+    """What the firmware of a plan takes of the board's memories.
+
+    If the plan fits only beside the least that the firmware may turn out to be, that is returned. Then
+    linking decides.
     """
     most = beside(graph, target, plan, session)
     if not excess_bytes(target.with_firmware(most).board, plan):
@@ -216,11 +218,11 @@ def own_firmware(
 
 
 def refuse_idle(target: Target, options: PlanOptions) -> None:
-    """UsageError for an objective where there is nothing to choose.
+    """Raises UsageError for an objective that has no effect.
 
-    The strategies that follow other systems make one plan: of two orders of the operators the better one is
-    taken, and where weights are loaded, the objective says how many buffers they get. Layer by layer, tensors
-    are moved between operators where the least memory is asked for.
+    A strategy that follows another system makes one plan for each order of the operators. The objective has
+    an effect only if there are two orders, or if weights are loaded: then it decides the size of their
+    buffers. Layer by layer it decides whether tensors move between operators.
     """
     chooses = options.strategy in (Strategy.BEST, Strategy.LAYERWISE) or options.order == Order.BEST
     if options.objective != Objective.COST and not chooses and not loads(target.board):
@@ -235,10 +237,9 @@ def refuse_idle(target: Target, options: PlanOptions) -> None:
 
 
 def _orders(graph: Graph, options: PlanOptions, session: Session) -> tuple[tuple[Graph, ...], str | None]:
-    """A network in its own order and in others that may be better; what is proven of the best order.
+    """A network in its own order and in others that may be better, and the status of the best order.
 
-    Where the operators' relations alone tell that no order has less alive than the given one, nothing is
-    searched. The strategies that follow other systems take another order only where that is asked for.
+    The strategies that follow other systems use another order only if the options ask for one.
     """
     follows = options.strategy not in (Strategy.BEST, Strategy.LAYERWISE)
     if options.order == Order.GIVEN or (follows and options.order != Order.BEST):
@@ -250,7 +251,7 @@ def _orders(graph: Graph, options: PlanOptions, session: Session) -> tuple[tuple
     whole = _best_order(graph, budget, session)
     of_chains = _best_order(graph, budget, session, of_chains=True)
     graphs = [graph, in_order(graph, of_chains)]
-    if is_long or whole.peak < of_chains.peak:  # else one more plan is hardly worth its time
+    if is_long or whole.peak < of_chains.peak:  # otherwise one more plan is rarely worth its time
         graphs.insert(1, in_order(graph, whole))
     distinct: dict[str, Graph] = {}
     for one in graphs:
@@ -259,24 +260,27 @@ def _orders(graph: Graph, options: PlanOptions, session: Session) -> tuple[tuple
 
 
 def _best_order(graph: Graph, budget: int, session: Session, *, of_chains: bool = False) -> graph_order.Order:
-    """The order with the least peak of live bytes; it depends on the topology alone.
+    """The order with the least peak of live bytes; it depends only on the topology.
 
-    `of_chains`: one in which chains of operators stay together (see `graph.order`).
+    `of_chains`: chains of operators stay together (see `graph.order`).
     """
     from buildtool.graph.flow import flow_of
     from buildtool.graph.order import Order, is_order, least_peak_of_chains, least_peak_order
 
-    def unpacked(data: bytes) -> Order:
-        order, status, *numbers = msgpack.unpackb(data)
-        read = Order(tuple(order), status, *numbers)
-        if status not in ("optimal", "feasible") or not is_order(graph, read):
-            raise ValueError("not an order of these operators")
-        return read
+    def pack(order: Order) -> bytes:
+        return bytes(msgpack.packb(list(vars(order).values())))
 
-    level = Level("orders", lambda found: bytes(msgpack.packb(list(vars(found).values()))), unpacked)
+    def unpack(data: bytes) -> Order:
+        positions, status, *numbers = msgpack.unpackb(data)
+        order = Order(tuple(positions), status, *numbers)
+        if status not in ("optimal", "feasible") or not is_order(graph, order):
+            raise ValueError("not an order of these operators")
+        return order
+
+    level = Level("orders", pack, unpack)
     parts = {"topology": topology_digest(graph), "budget": budget, **({"of": "chains"} if of_chains else {})}
     search = least_peak_of_chains if of_chains else least_peak_order
-    session.tell("looking for the best order of operators")
+    session.tell("searching for the best order of operators")
     return session.keep(level, parts, lambda: search(flow_of(graph), budget=budget))
 
 
@@ -284,19 +288,19 @@ def _best_order(graph: Graph, budget: int, session: Session, *, of_chains: bool 
 
 
 def graphs_with_views(alone: Prepared) -> tuple[Graph, ...]:
-    """A network with all views that its kernels can read; with those to be written, too; with these alone.
+    """A network with all views that its kernels can read; with views to write, too; with these alone.
 
-    Empty where there are none, or the strategy has none.
+    Empty if there are no views, or if the strategy supports none.
     """
     graph, streams = alone.graph, alone.options.image == Image.STREAM
     if alone.options.strategy not in (Strategy.BEST, Strategy.LAYERWISE):
         return ()
     kernels = select_all(alone.target, graph)
     slices = possible_views(graph, kernels)
-    cut = with_views(graph, slices)
-    if streams and len(cut.consumers().get(cut.inputs[0], ())) > 1:
-        # a streamed image keeps one reader: its rows come once
-        slices = tuple(position for position in slices if cut.ops[position].inputs[0] != cut.inputs[0])
+    sliced = with_views(graph, slices)
+    if streams and len(sliced.consumers().get(sliced.inputs[0], ())) > 1:
+        # a streamed input image keeps one reader, since each row arrives once
+        slices = tuple(position for position in slices if sliced.ops[position].inputs[0] != sliced.inputs[0])
     choices = [slices]
     writable = possible_views(graph, kernels, joined=True)
     joined = tuple(one for one in writable if graph.ops[one].kind is OpKind.CONCATENATION)
@@ -305,34 +309,34 @@ def graphs_with_views(alone: Prepared) -> tuple[Graph, ...]:
     return tuple(with_views(graph, choice) for choice in dict.fromkeys(choices) if choice)
 
 
-def with_fewer_views(alone: Prepared, made: Graph, plan: Plan) -> Graph | None:
-    """The network with fewer of the views of `made`, whose plan needs too much; None where that cannot help.
+def with_fewer_views(alone: Prepared, viewed: Graph, plan: Plan) -> Graph | None:
+    """The network with fewer views than `viewed`, whose `plan` needs too much memory; None if that fails.
 
     A concatenation is copied if its output already waits for parts when most bytes are live.
     """
     from buildtool.plan.summary.summary import binding
 
-    step, inside = binding(plan, made, alone.session).step, tensors_written_in_place(made)
+    step, inside = binding(plan, viewed, alone.session).step, tensors_written_in_place(viewed)
     alive = {t for buffer in plan.buffers if buffer.first <= step <= buffer.last for t in buffer.tensors}
 
     def is_copied(position: int) -> bool:
-        op = made.ops[position]
+        op = viewed.ops[position]
         return op.kind is OpKind.JOINED and op.outputs[0] in alive and op.outputs[0] not in inside
 
-    positions = tuple(position for position in views(made) if not is_copied(position))
-    return with_views(alone.graph, positions) if positions and len(positions) < len(views(made)) else None
+    positions = tuple(position for position in views(viewed) if not is_copied(position))
+    return with_views(alone.graph, positions) if positions and len(positions) < len(views(viewed)) else None
 
 
 # ---- second passes -------------------------------------------------------------------------------------
 
 
 def may_have_passes(prepared: Prepared) -> bool:
-    """Whether any of a problem's networks may have second passes at all."""
+    """Whether any of a problem's graphs may have second passes."""
     return prepared.options.strategy == Strategy.BEST and any(map(may_have_gates, prepared.graphs))
 
 
 def with_passes(alone: Prepared) -> tuple[Graph, ...]:
-    """A network with each choice of second passes that may pay; the choice of least memory comes last."""
+    """A network with each choice of second passes that may pay; the one with the least memory comes last."""
     if not may_have_passes(alone):
         return ()
     choices = alone.session.keep(_LEVEL, _parts(alone), lambda: _choices(alone))
@@ -354,7 +358,7 @@ def least_cost_with_passes(twice: Prepared) -> float:
 
 
 def _lanes(alone: Prepared) -> tuple[Lane, ...]:
-    """The network without passes, and with all that may pay, as they are searched."""
+    """The network without second passes, and with all that may pay, as the search needs them."""
     from buildtool.plan.search.passsearch import lanes_of
     from buildtool.plan.search.space import space_of
 
@@ -367,10 +371,10 @@ def _lanes(alone: Prepared) -> tuple[Lane, ...]:
 def _choices(alone: Prepared) -> tuple[Passes, ...]:
     from buildtool.plan.search.passsearch import worthwhile
 
-    alone.session.tell("looking for second passes that pay")
+    alone.session.tell("searching for second passes that pay")
     try:
         lanes = _lanes(alone)
-    except UsageError:  # an image that cannot be streamed: whoever plans without passes says so
+    except UsageError:  # an input image that cannot be streamed: planning without passes raises the error
         return ()
     by_weight = (worthwhile(lanes, settings(alone), by_cost=by_cost) for by_cost in (False, True))
     return tuple(sorted(dict.fromkeys(chain.from_iterable(by_weight)), key=len))

@@ -1,1 +1,1 @@
-"""Plans for other run times: TensorFlow Lite Micro, and footprints of networks that no board runs."""
+"""Plans for other tools: TensorFlow Lite Micro, trace viewers, and footprints of networks without a board."""

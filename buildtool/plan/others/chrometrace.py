@@ -1,8 +1,8 @@
-"""A plan as a trace of Chrome's Trace Event Format, which Perfetto and chrome://tracing open.
+"""Writes a plan as a trace in Chrome's Trace Event Format, which Perfetto and chrome://tracing open.
 
-Two processes: the network's has a track of regions and operators and one of weight loads and moves, the
-arena's has a track a buffer, lowest address first, and a counter of live bytes. The format counts in
-microseconds; what one of them is worth here, `Clock` says, and the file under `otherData`.
+The trace has two processes. The network's process has a track of regions and operators, and one of weight
+loads and moves. The arena's process has a track for each buffer, lowest address first, and a counter of live
+bytes. The format counts in microseconds. `Clock` and the file's `otherData` say what one stands for.
 
 Format: https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU
 """
@@ -22,9 +22,9 @@ from buildtool.graph.types import Graph
 from buildtool.plan.summary.steps import Brought, Held, Moved, PlanSteps
 from buildtool.plan.types import SOURCE, Buffer, Plan
 
-MOST_SLICES = 100_000  # of operators: some 20 MB, which viewers load in seconds
+MOST_SLICES = 100_000  # slices of operators: about 20 MB, which viewers load in seconds
 _NETWORK, _ARENA = 1, 2  # processes
-_OPERATORS, _LOADS, _BUFFERS = 1, 2, 10  # threads; those of two processes differ: viewers mix equal ones up
+_OPERATORS, _LOADS, _BUFFERS = 1, 2, 10  # threads; numbers differ between processes, as viewers mix them up
 _DELIVERED = "rows of the image"
 Event = dict[str, object]
 Numbers = npt.NDArray[np.int64]
@@ -39,7 +39,7 @@ class Clock:
 
 
 class Times(NamedTuple):
-    """In nanoseconds: when each step begins (with what comes before its call), its call begins, it ends."""
+    """When each step begins (with its loads and moves), when its call begins, and when it ends, in ns."""
 
     begin: Numbers
     call: Numbers
@@ -47,7 +47,7 @@ class Times(NamedTuple):
 
 
 class Trace(NamedTuple):
-    """A trace's bytes, how many slices its operators have, and how many steps were merged for one at most."""
+    """A trace's bytes, the number of its operators' slices, and the most steps that one slice merges."""
 
     data: bytes
     slices: int
@@ -62,9 +62,9 @@ def trace(
     about: Mapping[str, str],
     memories: Sequence[str] = (),
 ) -> Trace:
-    """The trace of a plan; `about`: words on whose it is, for the file's `otherData`.
+    """The trace of a plan. `about`: descriptions for the file's `otherData`.
 
-    `memories`: the names of those that arenas are in, for a plan that has more than one.
+    `memories`: the names of the arenas' memories, for a plan with more than one.
     """
     times = _times(steps, clock)
     slices = list(_slices(steps, times))
@@ -72,7 +72,7 @@ def trace(
         *_names(steps.held, plan, memories),
         *(_region(index, steps, times) for index in range(len(steps.starts) - 1)),
         *(_call(one, plan, graph) for one in slices),
-        *_coming(steps, times, graph, clock),
+        *_transfers(steps, times, graph, clock),
         *(_life(track, held, graph, times) for track, held in enumerate(_tracks(steps.held), _BUFFERS)),
         *_live(steps, times),
     ]
@@ -83,10 +83,10 @@ def trace(
 
 
 def _times(steps: PlanSteps, clock: Clock) -> Times:
-    """When each step is, one after the other."""
+    """The times of the steps, one after the other."""
     before = np.zeros(len(steps.cost))
-    coming: list[Brought | Moved] = [*steps.loads, *steps.moves]
-    for one in coming:
+    transfers: list[Brought | Moved] = [*steps.loads, *steps.moves]
+    for one in transfers:
         before[one.step] += one.cost
     ends = np.cumsum(before + steps.cost)
 
@@ -98,7 +98,7 @@ def _times(steps: PlanSteps, clock: Clock) -> Times:
 
 
 class _Slice(NamedTuple):
-    """Calls of one operator that are shown as one: rows and columns from and to, nanoseconds from and to."""
+    """Calls of one operator that are shown as one: its ranges of rows, of columns, and of nanoseconds."""
 
     op: int
     calls: int
@@ -112,10 +112,10 @@ class _Slice(NamedTuple):
 def _slices(steps: PlanSteps, times: Times) -> Iterator[_Slice]:
     """Returns the steps as slices: consecutive steps of an operator are one slice.
 
-    Where there are too many, as many steps as needed are taken together, operator by operator.
+    If there are too many slices, each block of steps gets one slice per operator.
     """
     count, ops = len(steps.cost), steps.steps[:, 0]
-    begins = np.ones(count, bool)  # another operator, another region, or something comes before
+    begins = np.ones(count, bool)  # another operator, another region, or a transfer comes before
     begins[1:] = (ops[1:] != ops[:-1]) | (steps.region[1:] != steps.region[:-1])
     begins[1:] |= times.call[1:] != times.end[:-1]
     apart = np.flatnonzero(begins)
@@ -124,7 +124,7 @@ def _slices(steps: PlanSteps, times: Times) -> Iterator[_Slice]:
             yield _slice(steps, np.arange(low, high), int(times.call[low]), int(times.end[high - 1]))
         return
     for low, high in pairwise([*_blocks(steps).tolist(), count]):
-        # one slice an operator, in the order in which they begin
+        # one slice per operator, in the order in which they begin
         kinds, first = np.unique(ops[low:high], return_index=True)
         begin = int(times.begin[low])
         for op in kinds[np.argsort(first)].tolist():
@@ -135,7 +135,7 @@ def _slices(steps: PlanSteps, times: Times) -> Iterator[_Slice]:
 
 
 def _blocks(steps: PlanSteps) -> Numbers:
-    """The first steps of blocks of which each becomes one slice an operator; none goes over two regions."""
+    """The first steps of blocks that become one slice per operator each; no block spans two regions."""
     regions = list(pairwise(steps.starts))
     alternating = max(len(np.unique(steps.steps[low:high, 0])) for low, high in regions)
     size = -(-len(steps.cost) * alternating // MOST_SLICES)
@@ -150,7 +150,7 @@ def _slice(steps: PlanSteps, at: Numbers, begin: int, end: int) -> _Slice:
 
 
 def _event(process: int, thread: int, name: str, kind: str, begin: int, end: int, args: object) -> Event:
-    """A complete event; times in nanoseconds."""
+    """A complete event, with times in nanoseconds."""
     named = {"name": name, "cat": kind, "args": args}
     return {
         "ph": "X",
@@ -180,15 +180,15 @@ def _region(index: int, steps: PlanSteps, times: Times) -> Event:
     return _event(_NETWORK, _OPERATORS, f"region {index}", "region", begin, end, args)
 
 
-def _coming(steps: PlanSteps, times: Times, graph: Graph, clock: Clock) -> Iterator[Event]:
-    """Weights that are loaded and tensors that are moved, one after the other before the step that waits."""
+def _transfers(steps: PlanSteps, times: Times, graph: Graph, clock: Clock) -> Iterator[Event]:
+    """Loads of weights and moves of tensors, one after the other before the step that waits for them."""
     every: list[Brought | Moved] = [*steps.moves, *steps.loads]
-    done: dict[int, float] = {}  # step -> cost of what has come before it
+    costs: dict[int, float] = {}  # step -> cost of the transfers before it so far
     for one in sorted(every, key=lambda one: one.step):
-        before = done.get(one.step, 0.0)
-        done[one.step] = before + one.cost
+        before = costs.get(one.step, 0.0)
+        costs[one.step] = before + one.cost
         low = int(times.begin[one.step])
-        begin, end = (low + round(cost * clock.nanoseconds) for cost in (before, done[one.step]))
+        begin, end = (low + round(cost * clock.nanoseconds) for cost in (before, costs[one.step]))
         end = min(max(begin, end), int(times.call[one.step]))
         if isinstance(one, Moved):
             tensors = ", ".join(steps.held[one.move.source].tensors)
@@ -202,7 +202,7 @@ def _coming(steps: PlanSteps, times: Times, graph: Graph, clock: Clock) -> Itera
 
 
 def _tracks(held: Sequence[Held]) -> list[Held]:
-    """Buffers in the order of their tracks."""
+    """The buffers in the order of their tracks."""
     return sorted(held, key=lambda one: (one.buffer.offset, one.buffer.first, one.position))
 
 
@@ -222,7 +222,7 @@ def _life(track: int, held: Held, graph: Graph, times: Times) -> Event:
 
 
 def _live(steps: PlanSteps, times: Times) -> Iterator[Event]:
-    """The counter of live bytes where it changes; of too many steps, the most of each block of them."""
+    """The counter of live bytes where it changes; with too many steps, the maximum of each block of steps."""
     if not len(steps.live):
         return
 
@@ -237,24 +237,24 @@ def _live(steps: PlanSteps, times: Times) -> Iterator[Event]:
 
 
 def _names(held: Sequence[Held], plan: Plan, memories: Sequence[str]) -> Iterator[Event]:
-    """The names of processes and threads, and their order."""
+    """The names and the order of processes and threads."""
 
-    def named(process: int, thread: int, what: str, **args: object) -> Event:
+    def name_event(process: int, thread: int, what: str, **args: object) -> Event:
         return {"ph": "M", "pid": process, "tid": thread, "ts": 0, "name": what, "args": args}
 
     for process, name in ((_NETWORK, "network"), (_ARENA, "arena")):
-        yield named(process, 0, "process_name", name=name)
-        yield named(process, 0, "process_sort_index", sort_index=process)
-    yield named(_NETWORK, _OPERATORS, "thread_name", name="operators")
-    yield named(_NETWORK, _LOADS, "thread_name", name="weight loads and moves")
+        yield name_event(process, 0, "process_name", name=name)
+        yield name_event(process, 0, "process_sort_index", sort_index=process)
+    yield name_event(_NETWORK, _OPERATORS, "thread_name", name="operators")
+    yield name_event(_NETWORK, _LOADS, "thread_name", name="weight loads and moves")
     for track, one in enumerate(_tracks(held), _BUFFERS):
         place = _place(one.buffer, plan, memories)
-        yield named(_ARENA, track, "thread_name", name=f"{place}: {one.buffer.name}")
-        yield named(_ARENA, track, "thread_sort_index", sort_index=track)
+        yield name_event(_ARENA, track, "thread_name", name=f"{place}: {one.buffer.name}")
+        yield name_event(_ARENA, track, "thread_sort_index", sort_index=track)
 
 
 def _place(buffer: Buffer, plan: Plan, memories: Sequence[str]) -> str:
-    """Where a buffer lies; of two arenas, in which of them."""
+    """Where a buffer lies, and in which arena if there are two."""
     if not plan.second_at:
         return f"offset {buffer.offset:,}"
     is_second = buffer.offset >= plan.second_at

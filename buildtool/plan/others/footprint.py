@@ -1,4 +1,4 @@
-"""Memory of a network that is only analysed: sums, the live-sum bound, and a placement."""
+"""The memory of a network that is only analysed: sums, the bound from live bytes, and a placement."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from buildtool.plan.place import greedy
 from buildtool.plan.place.arena import Item, Problem, validate
 from buildtool.plan.place.solver import improve
 
-MOST_PLACED = 2048  # buffers; above, placing them takes long
+MOST_PLACED = 2048  # buffers; more take long to place
 
 
 @dataclass(frozen=True)
 class Footprint:
-    """In bytes: `activations` and `weights` are sums over all of them.
+    """Sizes in bytes. `activations` and `weights` are sums over all tensors.
 
-    `bound`: the largest sum of what is live at once, with weights `load` from the first operator that reads
-    them to the last, with `flash` never in memory. `planned`: a placement's height (None: too many to place).
-    `total`: all that would be in memory if nothing were shared. `fullest`: the first operator at which the
-    bound is reached.
+    `bound`: the most bytes that are live at once. With `load`, weights are live from the first operator that
+    reads them to the last; with `flash`, they are never in memory. `planned`: a placement's height (None: too
+    many buffers to place). `total`: the bytes if no tensors shared memory. `fullest`: the first operator at
+    which the bound is reached.
     """
 
     activations: int
@@ -40,10 +40,10 @@ def footprint(flow: Flow, *, weights: str = "flash", order: str = "given") -> tu
     """Returns the flow in the requested order (modes.Order), and its footprint."""
     loads = weights == "load"
     budget = {modes.Order.BETTER: SHORT_BUDGET, modes.Order.BEST: BUDGET}.get(modes.Order(order))
-    found = least_peak_order(flow, budget=budget) if budget is not None else None
-    if found is not None and found.peak < found.given_peak:
-        other = reorder(flow, found.order)
-        # the order is best for activations alone; with weights that are loaded the given one may be better
+    best = least_peak_order(flow, budget=budget) if budget is not None else None
+    if best is not None and best.peak < best.given_peak:
+        other = reorder(flow, best.order)
+        # the order is best for activations alone; with loaded weights the given order may be better
         if peak(lives(other, weights=loads)) < peak(lives(flow, weights=loads)):
             flow = other
     buffers = lives(flow, weights=loads)
@@ -56,13 +56,13 @@ def footprint(flow: Flow, *, weights: str = "flash", order: str = "given") -> tu
         validate(problem, solution.offsets)
         planned = solution.height
     total = activations + (weight_bytes if loads else 0)
-    return flow, Footprint(activations, weight_bytes, total, bound, planned, _fullest(buffers, bound), found)
+    return flow, Footprint(activations, weight_bytes, total, bound, planned, _fullest(buffers, bound), best)
 
 
-def _fullest(kept: tuple[Life, ...], bound: int) -> int:
+def _fullest(buffers: tuple[Life, ...], bound: int) -> int:
     """The first operator at which `bound` bytes are live."""
     change = Counter[int]()
-    for life in kept:
+    for life in buffers:
         change[life.first] += life.size
         change[life.last + 1] -= life.size
     live = accumulate(change[position] for position in sorted(change))

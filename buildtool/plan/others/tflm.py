@@ -1,8 +1,8 @@
-"""Arena offsets for TensorFlow Lite Micro: a .tflite as the file has it, with TFLM's own rules.
+"""Arena offsets for TensorFlow Lite Micro: the network as the file has it, with TFLM's own rules.
 
-Every tensor that is not constant has bytes of its own (reshaped ones too), no output lies on its
-input, offsets and sizes are multiples of 16. Kernels' scratch is not known here: TFLM places it
-around these tensors, and what it adds comes on top.
+Every tensor that is not constant has its own bytes (reshaped ones too), no output lies over its input, and
+offsets and sizes are multiples of 16. The kernels' scratch is unknown here: TFLM places it around these
+tensors, in addition to the height.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ MOST_BYTES = (1 << 31) - 1  # offsets are int32
 
 @dataclass(frozen=True)
 class Allocation:
-    """`offsets`: one a tensor of the file, -1 for those without; `height`: bytes of all of them.
+    """A placement of a file's tensors. `offsets`: one per tensor, -1 for tensors outside the arena.
 
-    `bound`: no placement needs less; `tensors`: how many are placed.
+    `height`: bytes of the arena. `bound`: a lower bound of the height. `tensors`: how many are placed.
     """
 
     offsets: tuple[int, ...]
@@ -49,12 +49,12 @@ class Allocation:
 def write_plan_into_file(
     data: bytes, *, path: str = "", session: Session | None = None
 ) -> tuple[bytes, Allocation]:
-    """The .tflite file `data` with offsets for TFLM in its metadata; `session`: what may know the placement.
+    """Writes offsets for TFLM into the metadata of the .tflite file `data`. `session` caches placements.
 
-    ModelError if the bytes are no well-formed model; UnsupportedError for several subgraphs and for
-    tensors whose size the file does not fix.
+    Raises ModelError if the bytes are not a well-formed model, UnsupportedError for several subgraphs and for
+    tensors without a fixed size.
     """
-    with _names_the_file(path):
+    with _add_path(path):
         file = FlatFile(data)
         if file.subgraphs != 1:
             raise UnsupportedError(f"{file.subgraphs} subgraphs", hint="unroll loops and conditions")
@@ -63,8 +63,8 @@ def write_plan_into_file(
 
 
 @contextmanager
-def _names_the_file(path: str) -> Iterator[None]:
-    """Errors get the file's path; what the schema's accessors raise means that the file is damaged."""
+def _add_path(path: str) -> Iterator[None]:
+    """Adds the file's path to errors. Errors of the schema's accessors mean that the file is damaged."""
     try:
         yield
     except BuildtoolError as error:
@@ -96,7 +96,7 @@ def _allocate(file: FlatFile, session: Session | None) -> Allocation:
 
 
 def _lives(file: FlatFile) -> dict[int, tuple[int, int]]:
-    """Tensor -> first and last operator it is kept for; constants that are read are among them."""
+    """Tensor -> the first and last operator that need it; with the constants that are read."""
     first = dict.fromkeys(file.inputs, 0)
     last = dict(first)
     for position, op in enumerate(file.operators):

@@ -1,1 +1,1 @@
-"""The front: all plans that no other plan beats in memory and in work, and the choice among them."""
+"""Searches for the Pareto front of memory and work, and for the cheapest plans within a limit on memory."""

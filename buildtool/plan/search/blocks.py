@@ -1,4 +1,4 @@
-"""Blocks of elements that can be one group of a streamed region, and the forms a block can run in.
+"""Blocks of elements that can be one group of a streamed region, and the forms in which a block can run.
 
 Each element of a block feeds the next one and nothing else, or the block is a section of branches.
 Forms differ in the pixels that an operator hands to the next one per call: fewer pixels need less memory
@@ -24,17 +24,17 @@ from buildtool.plan.search.sections import Section, section
 from buildtool.plan.types import Group, Scheme
 
 MOST_OPERATORS = 10  # in one block
-STEPS = (1, 2, 3, 4, 6, 8)  # rows that a block may make per step
-MOST_REPETITION = 6.0  # blocks that multiply their own work by more are left out
+STEPS = (1, 2, 3, 4, 6, 8)  # rows that a block may compute per step
+MOST_REPETITION = 6.0  # limit on a block's work, as a multiple of its elements' own
 ROW = 0  # Group.hand_off: a whole row
 
 
 @dataclass(frozen=True)
 class Block:
-    """Elements [first, last] as one group that makes `step` rows per step.
+    """Elements [first, last] as one group that computes `step` rows per step.
 
-    `axis`: from its input's rows to its output's; `sums`: aligned bytes of its accumulators, and of the rows
-    that branches keep; `work`: multiply-accumulates of all its steps; `section`: its branches, if it has any.
+    `axis`: from its input's rows to its output's. `sums`: aligned bytes of its accumulators and of the rows
+    that its branches hold. `work`: multiply-accumulates of all its steps. `section`: its branches, if any.
     """
 
     first: int
@@ -48,10 +48,10 @@ class Block:
 
 @dataclass(frozen=True)
 class Form:
-    """A block as a `group`, and aligned bytes of windows and scratch.
+    """A block as a `group`, with the aligned bytes of its windows and scratch.
 
-    `late`: a bit for each operator, the last one's the lowest: whether it still runs when a row's first
-    pixels are made.
+    `late`: a bit for each operator, the lowest for the last one: whether it still runs after a row's first
+    pixels are computed.
     """
 
     block: Block
@@ -62,7 +62,7 @@ class Form:
 
 @dataclass(frozen=True)
 class Blocks:
-    """All blocks of a graph; `hand_offs`: the pixels that may go from operator to operator, ascending.
+    """All blocks of a graph. `hand_offs`: the pixels that operators may hand over per call, ascending.
 
     `session` caches the forms of equal chains.
     """
@@ -117,7 +117,7 @@ class Blocks:
 
     @remembered
     def _through(self, last: int) -> list[Axis]:
-        """By how many elements earlier a chain begins: the row axis from its input to an element's output."""
+        """By the number of elements before `last`: the row axis from the chain's input to its output."""
         through = [self.e.axes_of[last][0]]
         for e in range(last - 1, self.lowest[last] - 1, -1):
             through.append(through[-1].after(self.e.axes_of[e][0]))
@@ -146,22 +146,22 @@ class Blocks:
         by_rows = self.e.by_rows
         return tuple(min(self._firsts(last)) if by_rows[last] else last for last in range(self.e.count))
 
-    def work_of(self, block: Block, made: int) -> int:
-        """Multiply-accumulates of a block that makes `made` rows."""
-        if made == self.e.heights[block.last]:
+    def work_of(self, block: Block, rows: int) -> int:
+        """Multiply-accumulates of a block that computes `rows` rows."""
+        if rows == self.e.heights[block.last]:
             return block.work
         if block.section is not None:
-            return self._section_work(block.section, made)
-        return self._works(block.last, block.step, made)[block.last - block.first]
+            return self._section_work(block.section, rows)
+        return self._works(block.last, block.step, rows)[block.last - block.first]
 
     @remembered
-    def _works(self, last: int, step: int, made: int) -> list[int]:
-        """By how many elements before `last` a chain begins: its multiply-accumulates for `made` rows.
+    def _works(self, last: int, step: int, rows: int) -> list[int]:
+        """By the number of elements before `last`: the chain's multiply-accumulates for `rows` rows.
 
-        Steps are clipped at the borders. A global pooling makes no pixels until the end. Columns that the
-        next element steps over are not made.
+        Steps are clipped at the borders. A global pooling outputs nothing until the end. Columns that the
+        next element skips are not computed.
         """
-        ranges, columns = in_steps(made, step), self.e.widths[last]
+        ranges, columns = in_steps(rows, step), self.e.widths[last]
         work, works = 0, list[int]()
         for e in range(last, self.lowest[last] - 1, -1):
             if not self.e.accumulates[e]:
@@ -173,9 +173,9 @@ class Blocks:
                 columns = max(0, min(self.e.widths[e - 1], horizontal.high(columns)))
         return works
 
-    def _section_work(self, section: Section, made: int) -> int:
+    def _section_work(self, section: Section, height: int) -> int:
         elements = range(section.first, section.last + 1)
-        made_by = zip(elements, section.lanes.wanted(made), strict=False)
+        made_by = zip(elements, section.lanes.wanted(height), strict=False)
         return sum(self._work(e, rows * self.e.widths[e]) for e, rows in made_by)
 
     def _work(self, element: int, pixels: int) -> int:
@@ -202,7 +202,7 @@ class Blocks:
         return tuple(forms)
 
     def forms(self, block: Block) -> list[Form]:
-        """Returns the forms that no other form matches in both memory and cost, by memory, ascending."""
+        """Returns the Pareto front of memory and cost over the forms, in ascending order of memory."""
         return self._drop_dominated([self._form(block, group) for group in self.groups(block)])
 
     def cheapest(self, block: Block, most_window: float) -> Form | None:
@@ -222,7 +222,7 @@ class Blocks:
         return [form for _, form in undominated]
 
     def _form(self, block: Block, group: Group) -> Form:
-        """How a block runs as a group."""
+        """The form of a block that runs as this group."""
         if block.section is not None:
             elements = slice(block.first, block.last + 1)
             return Form(
@@ -236,7 +236,7 @@ class Blocks:
         return ChainEnds(self.e, self.lowest)
 
     def groups(self, block: Block) -> Iterator[Group]:
-        """A block by hand-off, whole rows last."""
+        """The groups of a block, one for each hand-off; whole rows come last."""
         if block.section is None and block.first < block.last:
             # pixels of the block's output, or of its input if that is wider
             inner = range(block.first + 1, block.last + 1)
@@ -247,7 +247,7 @@ class Blocks:
         yield self.group(block, ROW)
 
     def group(self, block: Block, pixels: int) -> Group:
-        """A block with a hand-off."""
+        """The group of a block with this hand-off."""
         if block.section is not None:
             return block.section.group
         ops = self.e.positions[block.first : block.last + 1]
@@ -257,20 +257,20 @@ class Blocks:
 
     # ---- costs -----------------------------------------------------------------------------------
 
-    def block_cost(self, block: Block, group: Group, made: int | None = None) -> float:
-        """The target's estimate for all steps of a block that makes `made` rows (None: all)."""
-        made = self.e.heights[block.last] if made is None else made
+    def block_cost(self, block: Block, group: Group, rows: int | None = None) -> float:
+        """The estimated cost of all steps of a block that computes `rows` rows (None: all)."""
+        rows = self.e.heights[block.last] if rows is None else rows
         if block.section is not None:
-            return self._section_cost(block.last, made)
-        return self._chain_cost(block.first, block.last, block.step, group.hand_off, made)
+            return self._section_cost(block.last, rows)
+        return self._chain_cost(block.first, block.last, block.step, group.hand_off, rows)
 
     @remembered
-    def _section_cost(self, last: int, made: int) -> float:
+    def _section_cost(self, last: int, rows: int) -> float:
         section = self.sections[last]
         assert section is not None
-        calls = branch_calls(section.lanes, self.e.widths[section.first : last + 1], made)
+        calls = branch_calls(section.lanes, self.e.widths[section.first : last + 1], rows)
         cost = sum(self.e.model.operator(position, own, True) for position, own in calls)
-        return cost + self.e.delivery(section.first, section.lanes.wanted(made)[-1])
+        return cost + self.e.delivery(section.first, section.lanes.wanted(rows)[-1])
 
     @remembered
     def _chain_cost(self, first: int, last: int, step: int, hand_off: int, made: int) -> float:

@@ -1,7 +1,7 @@
-"""What surrounds a region: what is live at its ends, what feeds it, and elements that run alone.
+"""The surroundings of a region: the live tensors at its ends, its input, and elements that run alone.
 
-A region's memory is the sum of everything in it: tensors that cross it, its input and output (which
-may overlap row by row), its rings, accumulators, and the largest of its blocks' windows.
+A region's memory is the sum of everything in it: tensors that cross it, its input and output (which may
+overlap row by row), its rings, its accumulators, and the largest of its blocks' windows.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ _CONTRACTS: dict[InPlace, tuple[Contract, ...]] = {
 
 @dataclass(frozen=True)
 class Source:
-    """The tensor through which a region that begins here is fed.
+    """The tensor that feeds a region which begins here.
 
-    `rows` of `row` bytes, as it is read; `size`: aligned bytes of the whole; `last`: the last element that
-    needs it; `streamed`: delivered row by row, so that a ring is enough.
+    It has `rows` rows of `row` bytes, as it is read. `size`: aligned bytes of the whole tensor. `last`: the
+    last element that needs it. `streamed`: it is delivered row by row, so that a ring is enough.
     """
 
     tensor: int
@@ -58,26 +58,26 @@ class Boundaries:
 
     @cached_property
     def chain_keys(self) -> ChainKeys:
-        """The keys of chains, without the number of rows that later elements need."""
+        """The keys of chains, without the rows that later elements need."""
         return ChainKeys(self.blocks)
 
     @cached_property
     def keys(self) -> tuple[Hashable, ...]:
-        """Last element -> the key of its chains: equal ones have equal block forms."""
+        """Last element -> the key of its chains. Equal keys have equal block forms."""
         return tuple((self.chain_keys.of(last), self.least_wanted[last + 1]) for last in range(self.e.count))
 
     @cached_property
     def least_wanted(self) -> tuple[int, ...]:
         """Cut -> the fewest rows of the tensor before it that later elements of any region need."""
         e = self.e
-        wanted = [0, *e.heights]
+        needed = [0, *e.heights]
         for cut in range(e.count - 1, 0, -1):
             if e.feeds[cut - 1]:
-                wanted[cut] = min(wanted[cut], max(0, e.axes_of[cut][0].high(wanted[cut + 1])))
+                needed[cut] = min(needed[cut], max(0, e.axes_of[cut][0].high(needed[cut + 1])))
                 for section in filter(None, self.blocks.sections):
                     if section.first == cut:
-                        wanted[cut] = min(wanted[cut], section.lanes.wanted(wanted[section.last + 1])[-1])
-        return tuple(wanted)
+                        needed[cut] = min(needed[cut], section.lanes.wanted(needed[section.last + 1])[-1])
+        return tuple(needed)
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
@@ -86,7 +86,7 @@ class Boundaries:
 
     @cached_property
     def least_rows(self) -> tuple[int, ...]:
-        """Cut -> the fewest rows that a ring there may have, as later additions read it."""
+        """Cut -> the fewest rows that a ring there may have, since later additions read it."""
         least = [1] * (self.e.count + 1)
         for cut in range(1, self.e.count):
             for reader in self.e.readers.get(self.e.makes[cut - 1], ()):
@@ -95,7 +95,7 @@ class Boundaries:
         return tuple(least)
 
     def _ahead(self, cut: int, reader: int) -> int:
-        """Rows of the tensor at a cut that are there when `reader` reads them, which it feeds, too."""
+        """Rows that a ring at a cut needs for `reader`, a later element that also reads this tensor."""
         elements = range(cut, reader + 1)
         steps = [self.e.axes_of[e][0] for e in elements]
         if not any(self.e.uneven[e] for e in elements):
@@ -115,19 +115,19 @@ class Boundaries:
 
     @cached_property
     def held(self) -> tuple[int, ...]:
-        """Region's end -> aligned bytes of its output and of the tensors that must be whole there."""
+        """A region's end -> aligned bytes of its output and of the tensors that must be whole there."""
         both = zip(self.e.live, ((), *((t,) for t in self.e.makes)), strict=True)
         return tuple(sum(self.e.sizes[t] for t in live.union(own)) for live, own in both)
 
     @cached_property
     def lowest_first(self) -> tuple[int, ...]:
-        """Region's end -> the lowest first element: no tensor made inside may be read after the region."""
+        """A region's end -> its lowest first element: tensors computed inside may not be read later."""
         both = zip(self.e.live, (-1, *self.e.makes), strict=True)
         return tuple(max((self.e.made_at[t] for t in live - {own}), default=-1) + 1 for live, own in both)
 
     @cached_property
     def sources(self) -> tuple[Source, ...]:
-        """First element -> what feeds a region that begins with it."""
+        """First element -> the tensor that feeds a region which begins with it."""
         sources = []
         for read in self.e.main:
             root, tensor = self.e.roots[read], self.e.graph.tensors[read]
@@ -138,14 +138,14 @@ class Boundaries:
 
     @cached_property
     def wholes(self) -> tuple[int, ...]:
-        """Element -> bytes while it runs alone, all rows in one step; of a fusion by slices, all of it."""
+        """Element -> bytes when it runs alone, all rows in one step; in a fusion by slices, of the fusion."""
         fused = self.e.fused
         return tuple(
             self._whole_fusion(fused[e]) if e in fused else self._whole(e) for e in range(self.e.count)
         )
 
     def _whole_fusion(self, elements: range) -> int:
-        """Each slice lies where a branch's end lay, and a row of the joined map lies beside them."""
+        """Bytes of a fusion: each slice lies over a branch's end, and a row of the joined map lies beside."""
         row = self.e.graph.tensors[self.e.makes[elements.start]].row_bytes
         scratch = max(self.e.scratch[element] for element in elements)
         return self.live[elements.start] + round_up(row, self.e.alignment) + scratch
@@ -156,15 +156,15 @@ class Boundaries:
         least = sum(e.sizes[t] for t in tensors) + e.scratch[element] - saved
         if not e.loaded:
             return least
-        whole, part = e.loaded[e.positions[element]]  # bytes of all constants, of as few as come at a time
+        whole, part = e.loaded[e.positions[element]]  # bytes of all constants, and of the smallest slices
         if part < whole and not self._slices_in_place(element):
             part += saved
         return least + min(whole, part)
 
     def _slices_in_place(self, element: int) -> bool:
-        """Whether an operator that computes slices of its channels may write over its input in each of them.
+        """Whether an operator that computes its channels in slices may write over its input in each slice.
 
-        A depthwise convolution may, where its output lies whole pixels below its input.
+        A depthwise convolution may, if its output lies whole pixels below its input.
         """
         op = self.e.ops[element]
         apart = self._apart(element, op.inputs[0])
@@ -180,7 +180,7 @@ class Boundaries:
         contracts = _CONTRACTS[InPlace(e.in_place)]
         if kernel is None or kernel.overlap not in contracts or len(op.outputs) != 1:
             return 0
-        own, lows = e.sizes[op.outputs[0]], list[tuple[int, int]]()  # lowest offset over the output's, bytes
+        own, lows = e.sizes[op.outputs[0]], list[tuple[int, int]]()  # lowest offset above the output, bytes
         for t in op.inputs:
             if t not in e.roots or [e.roots.get(u) for u in op.inputs].count(e.roots[t]) > 1:
                 continue
@@ -195,33 +195,51 @@ class Boundaries:
         kernel = self.e.own_kernels[element]
         return distance(self.e.graph, self.e.ops[element], operand, kernel.overlap) if kernel else None
 
-    # ---- the same as arrays, whose columns labels.c names ------------------------------------------
+    # ---- the same as arrays, with the columns of labels.c ------------------------------------------
 
     @cached_property
     def element_rows(self) -> Numbers:
         """A row for each element."""
         e, rows = self.e, list[tuple[int, ...]]()
-        for k, (read, made, source) in enumerate(zip(e.main, e.makes, self.sources, strict=True)):
-            axis, fed, output = e.axes_of[k][0], e.graph.tensors[read], e.graph.tensors[made]
+        for k, (source_tensor, output_tensor, source) in enumerate(
+            zip(e.main, e.makes, self.sources, strict=True)
+        ):
+            axis, fed, output = (
+                e.axes_of[k][0],
+                e.graph.tensors[source_tensor],
+                e.graph.tensors[output_tensor],
+            )
             rows.append(
                 (
                     *(e.heights[k], source.rows, axis.kernel, axis.stride, axis.pad),
-                    *(output.nhwc[1], output.row_bytes, made, fed.row_bytes, read in e.read_whole[k]),
+                    *(
+                        output.nhwc[1],
+                        output.row_bytes,
+                        output_tensor,
+                        fed.row_bytes,
+                        source_tensor in e.read_whole[k],
+                    ),
                     *(source.tensor, source.row, source.last, source.size, source.streamed),
-                    *(e.feeds[k], e.last_read[made], self.sizes[k], self.wholes[k], e.accumulates[k]),
+                    *(
+                        e.feeds[k],
+                        e.last_read[output_tensor],
+                        self.sizes[k],
+                        self.wholes[k],
+                        e.accumulates[k],
+                    ),
                 )
             )
         return table(rows, 20)
 
     @cached_property
     def cut_columns(self) -> tuple[Sequence[int], ...]:
-        """Columns of a row for each cut; the last one: the first row of `read_besides`."""
+        """The columns with a value for each cut. The last one is the cut's first row of `read_besides`."""
         firsts = np.cumsum([0, *map(len, self.e.beside)]).tolist()
         return self.live, self.held, self.lowest_first, self.least_rows, self.least_wanted, firsts
 
     @cached_property
     def read_besides(self) -> Numbers:
-        """Other inputs of elements: root, bytes of a row, whether a ring suffices, whether all is needed."""
+        """Other inputs of elements: root, bytes of a row, whether a ring is enough, whether all is needed."""
         e, rows = self.e, list[tuple[int, ...]]()
         for element, beside in enumerate(e.beside):
             for tensor in beside:
@@ -233,28 +251,28 @@ class Boundaries:
 
     @cached_property
     def section_rows(self) -> tuple[Numbers, Numbers]:
-        """For each section the positions of its lists, and all lists joined."""
+        """For each section the positions of its lists, and all lists concatenated."""
         rows, begins = list[int](), list[list[int]]()
         for section in filter(None, self.blocks.sections):
             progress = section_progress(section, self.sources[section.first].rows)
             heights = range(section.lanes.lanes[-1].height + 1)  # of the output
-            wanted = [section.lanes.wanted(height)[-1] for height in heights]  # of the input
+            needed = [section.lanes.wanted(height)[-1] for height in heights]  # of the input
             begins.append([])
-            for numbers in (wanted, *progress, section.read_from, section.read_after):
+            for numbers in (needed, *progress, section.read_from, section.read_after):
                 begins[-1].append(len(rows))
                 rows += numbers
         return table(begins, 5), np.array([*rows, 0], np.int64)
 
 
 def table(rows: Iterable[Sequence[int]], columns: int) -> Numbers:
-    """Rows of numbers, at least one so that there is something to point at."""
+    """An array of rows of numbers, with a row of zeros at the end so that it is never empty."""
     return np.ascontiguousarray([*rows, (0,) * columns], np.int64)
 
 
 def _saved_by_parts(own: int, lows: Sequence[tuple[int, int]]) -> int:
-    """Bytes saved where the parts of a concatenation of `own` bytes lie side by side as low as they may.
+    """Bytes saved if the parts of a concatenation of `own` bytes are adjacent, each as low as possible.
 
-    `lows`: of each part the lowest offset over the output's, and its bytes.
+    `lows`: for each part the lowest offset above the output's, and its bytes.
     """
     end = 0
     for low, size in lows:

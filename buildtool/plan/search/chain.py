@@ -1,7 +1,7 @@
-"""A network as the search sees it: elements, the cuts between them, and what is live at each.
+"""A network as the search sees it: elements, the cuts between them, and the live tensors at each cut.
 
-Elements are the operators that run (aliases do not), in the graph's order. The cut before element c leaves
-some tensors whole in the arena.
+Elements are the operators that run (aliases do not), in the graph's order. At the cut before element c some
+tensors lie whole in the arena.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from buildtool.target.types import Costs, KernelVariant
 
 @dataclass(frozen=True)
 class Elements:
-    """A network's topology as the search sees it; everything by element, tensors by their root.
+    """A network's topology as the search sees it, by element; tensors by their root.
 
-    `image`, `in_place`: as in PlanOptions. `loaded`: empty where weights are read in place; else, by
-    operator, bytes of its constants in a streamed region, where groups take turns with theirs, and the least
-    when it runs alone (its output channels in slices).
+    `image`, `in_place`: as in PlanOptions. `loaded`: empty if weights are read in place. Else, by operator:
+    the bytes of its constants in a streamed region, where groups load theirs alternately, and the least bytes
+    when it runs alone (with its output channels in slices).
     """
 
     topology: Topology
@@ -75,7 +75,7 @@ class Elements:
 
     @cached_property
     def roots(self) -> Mapping[int, int]:
-        """Activation -> the tensor whose bytes it is."""
+        """Activation -> the tensor whose bytes it shares."""
         return alias_roots(self.graph)
 
     @cached_property
@@ -100,15 +100,15 @@ class Elements:
 
     @cached_property
     def made_at(self) -> Mapping[int, int]:
-        """Root -> the element that makes it, -1 for the network's inputs and states."""
-        maker = dict.fromkeys((*self.graph.inputs, *(state.before for state in self.graph.states)), -1)
-        maker.update((t, element) for element, op in enumerate(self.ops) for t in op.outputs)
-        return maker
+        """Root -> the element that computes it, -1 for the network's inputs and states."""
+        producers = dict.fromkeys((*self.graph.inputs, *(state.before for state in self.graph.states)), -1)
+        producers.update((t, element) for element, op in enumerate(self.ops) for t in op.outputs)
+        return producers
 
     @cached_property
     def last_read(self) -> Mapping[int, int]:
-        """Root -> the last element that needs it, or one past the last of all."""
-        last = {t: max(self.readers.get(t, (made,))) for t, made in self.made_at.items()}
+        """Root -> the last element that needs it; for outputs, one past the last element."""
+        last = {t: max(self.readers.get(t, (producer,))) for t, producer in self.made_at.items()}
         lasting = self.outputs | (
             frozenset(self.graph.inputs) if self.image == Image.RESIDENT else frozenset()
         )
@@ -116,22 +116,22 @@ class Elements:
 
     @cached_property
     def live(self) -> tuple[frozenset[int], ...]:
-        """Cut -> the roots that have to be whole there; cut c is before element c."""
+        """Cut -> the roots that must lie whole there; cut c is before element c."""
         tensors: list[set[int]] = [set() for _ in range(self.count + 1)]
-        for t, made in self.made_at.items():
-            for cut in range(made + 1, self.last_read[t] + 1):
+        for t, producer in self.made_at.items():
+            for cut in range(producer + 1, self.last_read[t] + 1):
                 tensors[cut].add(t)
         return tuple(map(frozenset, tensors))
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
-        """Tensor -> aligned bytes of the whole of it in the arena, where state takes none."""
+        """Tensor -> aligned bytes of the whole tensor in the arena, 0 for state."""
         elsewhere = state_of(self.graph)
         sizes = (0 if i in elsewhere else t.size for i, t in enumerate(self.graph.tensors))
         return tuple(round_up(size, self.alignment) for size in sizes)
 
     def constants(self, first: int, last: int) -> int:
-        """Bytes of the arena for constants of a block of a streamed region, while it has its turn."""
+        """Bytes of the arena for the constants of a block of a streamed region, while the block runs."""
         return sum(self.loaded[p][0] for p in self.positions[first : last + 1]) if self.loaded else 0
 
     # ---- rows ------------------------------------------------------------------------------------
@@ -148,9 +148,9 @@ class Elements:
 
     @cached_property
     def fused(self) -> Mapping[int, range]:
-        """Element of a fusion by slices -> all its elements, which run as one region and in no other way.
+        """Element of a fusion by slices -> all its elements, which always run together as one region.
 
-        There are none where constants are brought into the arena, or outputs may not lie over rows.
+        Empty if constants are loaded into the arena, or if outputs may not lie over rows.
         """
         if self.loaded or self.in_place != InPlace.ROWS:
             return {}
@@ -162,11 +162,11 @@ class Elements:
         return elements_of
 
     def begins(self, element: int) -> bool:
-        """Whether an element is not a later one of a fusion by slices."""
+        """Whether a region may begin with an element: not inside a fusion by slices."""
         return element not in self.fused or self.fused[element].start == element
 
     def region_of(self, element: int) -> Region:
-        """An element that runs over all rows in one step; of a fusion by slices, the whole of it, by rows."""
+        """The region of an element over all rows in one step; of a fusion by slices, its whole region."""
         elements = self.fused.get(element)
         if elements is None:
             return Region((Group((self.positions[element],)),))
@@ -176,7 +176,7 @@ class Elements:
     def feeds(self) -> tuple[bool, ...]:
         """Element -> whether its output goes straight into the next element, row by row."""
         elements = zip(self.by_rows, self.accumulates, self.makes, (*self.rows_read[1:], ()), strict=True)
-        return tuple(rows and not sums and made in after for rows, sums, made, after in elements)
+        return tuple(rows and not sums and output in after for rows, sums, output, after in elements)
 
     @cached_property
     def accumulates(self) -> tuple[bool, ...]:
@@ -185,13 +185,13 @@ class Elements:
 
     @cached_property
     def rows_read(self) -> tuple[tuple[int, ...], ...]:
-        """Element -> the activations that it reads row by row, if it runs so."""
+        """Element -> the activations that it reads row by row if it runs row by row."""
         both = zip(self.ops, self.by_rows, strict=True)
         return tuple(row_inputs(self.graph, op) if streams else () for op, streams in both)
 
     @cached_property
     def read_whole(self) -> tuple[frozenset[int], ...]:
-        """Element -> the activations that it needs as a whole for every row."""
+        """Element -> the activations that it needs whole for every row."""
         both = zip(self.ops, self.rows_read, strict=True)
         return tuple(
             frozenset(t for t in op.inputs if t in self.roots and t not in by_row) for op, by_row in both
@@ -199,7 +199,7 @@ class Elements:
 
     @cached_property
     def main(self) -> tuple[int, ...]:
-        """Element -> the activation that drives it: what the one before it makes, or the first it reads."""
+        """Element -> the activation that drives it: the previous element's output, or its first input."""
         main = []
         for op, by_row, before in zip(self.ops, self.rows_read, (-1, *self.makes), strict=False):
             any_read = [t for t in op.inputs if t in self.roots] or op.inputs
@@ -219,17 +219,17 @@ class Elements:
 
     @cached_property
     def uneven(self) -> tuple[bool, ...]:
-        """Element -> whether its rows follow a table, not a stride: such a one is a group by itself."""
+        """Element -> whether its rows follow a table, not a stride. Such an element is a group by itself."""
         return tuple(isinstance(axis, AxisTable) for axis, _ in self.axes_of)
 
     @cached_property
     def heights(self) -> tuple[int, ...]:
-        """Element -> rows in which it is driven."""
+        """Element -> the rows that drive it."""
         return tuple(rows(self.graph, op) for op in self.ops)
 
     @cached_property
     def widths(self) -> tuple[int, ...]:
-        """Element -> columns in which it is driven."""
+        """Element -> the columns that drive it."""
         return tuple(columns(self.graph, op) for op in self.ops)
 
     def input_rows(self, element: int) -> int:
@@ -240,31 +240,31 @@ class Elements:
 
     @cached_property
     def scratch(self) -> tuple[int, ...]:
-        """Element -> aligned bytes of scratch of its kernel, for calls of whole rows."""
+        """Element -> aligned bytes of its kernel's scratch, for calls of whole rows."""
         return tuple(self.scratch_for(element, width) for element, width in enumerate(self.widths))
 
     @remembered
     def scratch_for(self, element: int, columns: int) -> int:
-        """Aligned bytes of scratch of an element's kernel, for calls of at most `columns` columns."""
+        """Aligned bytes of an element's kernel's scratch, for calls of at most `columns` columns."""
         kernel = self.own_kernels[element]
         size = catalogue.scratch_bytes(kernel, self.graph, self.ops[element], columns) if kernel else 0
         return round_up(size, self.alignment)
 
     @cached_property
     def work_before(self) -> tuple[int, ...]:
-        """Cut -> multiply-accumulates of all elements before it, run once."""
+        """Cut -> multiply-accumulates of all elements before it, each run once."""
         return (0, *accumulate(op_macs(self.graph, op) for op in self.ops))
 
     @cached_property
     def model(self) -> CostModel:
-        """What calls cost."""
+        """The cost model of calls."""
         return CostModel(self.graph, self.kernels, self.costs)
 
     @cached_property
     def cost(self) -> tuple[float, ...]:
-        """Element -> the target's estimate while it runs alone, all rows in one step.
+        """Element -> its estimated cost when it runs alone, all rows in one step.
 
-        The cost of a fusion by slices is the first element's.
+        The first element of a fusion by slices has the cost of the fusion.
         """
         return tuple(
             self.model.region(self.region_of(e), self.image) if self.begins(e) else 0.0
@@ -273,13 +273,13 @@ class Elements:
 
     @cached_property
     def cost_before(self) -> tuple[int, ...]:
-        """Cut -> cost of all elements before it, run alone, in 1 / COST_UNITS."""
+        """Cut -> cost of all elements before it when each runs alone, in 1 / COST_UNITS."""
         return (0, *accumulate(round(cost * COST_UNITS) for cost in self.cost))
 
     def delivery(self, first: int, rows: int) -> float:
-        """Returns the cost of delivering `rows` rows to a region that begins here; else 0."""
+        """The cost of delivering `rows` rows to a region that begins here; 0 if nothing is delivered."""
         return self.model.delivery(rows) if self.fed(first) else 0.0
 
     def fed(self, first: int) -> bool:
-        """Whether a region that begins here reads an image that is delivered row by row."""
+        """Whether a region that begins here reads an input image that is delivered row by row."""
         return self.image == Image.STREAM and self.roots[self.main[first]] == self.graph.inputs[0]

@@ -1,7 +1,7 @@
 """The memory of chains besides their rings (windows between operators, scratch), and the cost of their calls.
 
 Chains with the same last elements share these numbers. So they are computed together, from the last element
-back. CostModel caches costs: parts here are its numbers.
+back. "Parts" are the numbers under which CostModel caches the rows and columns of calls.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from buildtool.target.types import Contract
 
 
 class ChainEnds:
-    """Workspaces and costs; `lowest`: last element -> the first one of the longest chain that ends there.
+    """Workspaces and costs. `lowest`: last element -> the first one of the longest chain that ends there.
 
-    Pixels are those that go from operator to operator, 0 for whole rows (strips).
+    `pixels` is the number of pixels that operators hand over per call, 0 for whole rows (strips).
     """
 
     def __init__(self, e: Elements, lowest: Sequence[int]) -> None:
@@ -31,10 +31,10 @@ class ChainEnds:
 
     @remembered
     def windows(self, last: int, step: int, pixels: int) -> list[int]:
-        """By how many elements before the last one a chain begins: aligned bytes of its workspace.
+        """By the number of elements before the last one: aligned bytes of the chain's workspace.
 
-        As `workspace` lays it out: with hand-offs of pixels all windows are kept; of strips each operator
-        needs the windows before and after it, which are one where it may write over what it reads.
+        The layout is that of `workspace`. With hand-offs of pixels, all windows stay in memory. With strips,
+        each operator needs the windows before and after it; they are one if it may write over its input.
         """
         shapes, scratch = self._shapes(last, step, pixels), self._scratch_of(last, pixels)
         if not pixels:
@@ -43,24 +43,25 @@ class ChainEnds:
         return [windows + most for windows, most in zip(sizes, accumulate(scratch, max), strict=True)]
 
     def late(self, first: int, last: int, pixels: int) -> int:
-        """A bit for each element of a chain, of the last one the lowest: whether it still runs when the last
-        one has made a row's first pixels. One whose columns are all made by then does not.
+        """A bit for each element of a chain, the lowest for the last one: whether it runs late in a row.
+
+        It does unless all its columns are computed when the last element has computed a row's first pixels.
         """
         return self._late_of(last, pixels) & ((1 << (last - first + 1)) - 1)
 
     @remembered
     def _late_of(self, last: int, pixels: int) -> int:
         width = self._e.widths[last]
-        end, begun, late = width, min(width, pixels or width), 1  # columns made at the end, at the first
+        end, first, late = width, min(width, pixels or width), 1  # columns after all calls, after the first
         for e in range(last, self._lowest[last], -1):
             axis, most = self._e.axes_of[e][1], self._e.widths[e - 1]
-            end, begun = min(most, axis.high(end)), min(most, axis.high(begun))
-            late |= (begun < end) << (last - e + 1)
+            end, first = min(most, axis.high(end)), min(most, axis.high(first))
+            late |= (first < end) << (last - e + 1)
         return late
 
     def _of_strips(self, shapes: list[tuple[int, int, int]], scratch: list[int], last: int) -> list[int]:
         workspaces, most = [scratch[0]], 0
-        for before, shape in enumerate(shapes):  # elements before the last one: `before` reads this window
+        for before, shape in enumerate(shapes):  # the element `before` the last one reads this window
             window = round_up(shape[2], self._e.alignment)
             inner = window + scratch[before]
             if before and not (shape == shapes[before - 1] and self._rewrites(last - before)):
@@ -70,14 +71,14 @@ class ChainEnds:
         return workspaces
 
     def _rewrites(self, element: int) -> bool:
-        """Whether an element may write over the window that it reads, if both are alike."""
+        """Whether an element may write over the window that it reads, if both windows are equal."""
         e, kernel = self._e, self._e.own_kernels[element]
         once = e.ops[element].inputs.count(e.makes[element - 1]) == 1
         allowed = e.in_place != InPlace.NONE and kernel is not None and kernel.overlap is Contract.PIXEL
         return allowed and once
 
     def _shapes(self, last: int, step: int, pixels: int) -> list[tuple[int, int, int]]:
-        """The windows between the elements, last to first: rows, columns, bytes."""
+        """The windows between the elements, from the last to the first: rows, columns, bytes."""
         shapes: list[tuple[int, int, int]] = []
         extent = step
         for e in range(last, self._lowest[last], -1):
@@ -85,34 +86,34 @@ class ChainEnds:
             tensor = self._e.graph.tensors[self._e.makes[e - 1]]
             _, height, width, _ = tensor.nhwc
             extent, pixels = vertical.extent(extent), pixels * horizontal.stride
-            kept = pixels + horizontal.kernel - horizontal.stride if pixels else width
-            rows, columns = min(height, extent), min(width, kept)
+            needed = pixels + horizontal.kernel - horizontal.stride if pixels else width
+            rows, columns = min(height, extent), min(width, needed)
             shapes.append((rows, columns, rows * columns * tensor.pixel_bytes))
         return shapes
 
     @remembered
     def _scratch_of(self, last: int, pixels: int) -> list[int]:
-        """Aligned bytes of scratch of the elements, last to first, for the most columns that a call makes.
+        """Aligned bytes of the elements' scratch, from the last to the first, for the largest call.
 
-        Columns that the next element steps over are not made.
+        Columns that the next element skips are not computed.
         """
-        made, each = self._e.widths[last], pixels or self._e.widths[last]
-        scratch = [self._e.scratch_for(last, min(made, each))]
+        columns, each = self._e.widths[last], pixels or self._e.widths[last]
+        scratch = [self._e.scratch_for(last, min(columns, each))]
         for e in range(last, self._lowest[last], -1):
             axis, whole = self._e.axes_of[e][1], self._e.widths[e - 1]
-            made, each = max(0, min(whole, axis.high(made))), each * axis.stride
-            scratch.append(self._e.scratch_for(e - 1, min(made, each) if pixels else made))
+            columns, each = max(0, min(whole, axis.high(columns))), each * axis.stride
+            scratch.append(self._e.scratch_for(e - 1, min(columns, each) if pixels else columns))
         return scratch
 
-    # ---- what calls cost -----------------------------------------------------------------------------
+    # ---- the cost of calls ---------------------------------------------------------------------------
 
     @remembered
-    def costs(self, last: int, step: int, pixels: int, made: int) -> list[float]:
-        """By how many elements before the last one a chain begins: its cost, deliveries not counted.
+    def costs(self, last: int, step: int, pixels: int, height: int) -> list[float]:
+        """By the number of elements before the last one: the chain's cost without deliveries.
 
-        The first element reads whole rows, the others what windows keep of them.
+        The first element reads whole rows, the others read windows.
         """
-        rows, columns = self._row_parts(last, step, made), self._column_parts(last, pixels)
+        rows, columns = self._row_parts(last, step, height), self._column_parts(last, pixels)
         costs, after = list[float](), 0.0
         for i, (own, (first, later)) in enumerate(zip(rows, columns, strict=True)):
             position = self._e.positions[last - i]
@@ -122,9 +123,9 @@ class ChainEnds:
         return costs
 
     @remembered
-    def _row_parts(self, last: int, step: int, made: int) -> list[int]:
-        """Of a chain's elements, last to first: the rows of their calls (see CostModel)."""
-        ranges, parts = in_steps(made, step), list[int]()
+    def _row_parts(self, last: int, step: int, height: int) -> list[int]:
+        """For a chain's elements, from the last to the first: the rows of their calls (see CostModel)."""
+        ranges, parts = in_steps(height, step), list[int]()
         for e in range(last, self._lowest[last] - 1, -1):
             parts.append(self._e.model.parts(self._e.positions[e], 0, ranges.without_empty()))
             if e:
@@ -133,32 +134,32 @@ class ChainEnds:
 
     @remembered
     def _column_parts(self, last: int, pixels: int) -> list[tuple[int, int]]:
-        """Of a chain's elements, last to first: the columns of their calls, as the first one and as a later.
+        """For a chain's elements, from the last to the first: the columns of calls, as first and later one.
 
-        The first hand-offs are those of the longest chain: shorter ones do nothing in some of them.
+        The first hand-offs are those of the longest chain; shorter chains do nothing in some of them.
         """
         width = self._e.widths[last]
         ends = np.arange(-self._ahead(last, pixels) * pixels, width, pixels or width) + (pixels or width)
-        ends, parts, kept, each = np.minimum(ends, width), list[tuple[int, int]](), 0, pixels
+        ends, parts, ring, each = np.minimum(ends, width), list[tuple[int, int]](), 0, pixels
         for e in range(last, self._lowest[last] - 1, -1):
             ranges, axis = column_gains(ends).without_empty(), self._e.axes_of[e][1]
             position = self._e.positions[e]
-            first = later = self._e.model.parts(position, 1, ranges, Rings(0, kept))
+            first = later = self._e.model.parts(position, 1, ranges, Rings(0, ring))
             if e:
                 each *= axis.stride
                 before = min(self._e.widths[e - 1], each + axis.kernel - axis.stride) if pixels else 0
                 if before:
-                    later = self._e.model.parts(position, 1, ranges, Rings(before, kept))
-                kept = before
+                    later = self._e.model.parts(position, 1, ranges, Rings(before, ring))
+                ring = before
                 ends = np.minimum(self._e.widths[e - 1], axis.highs(ends))
             parts.append((first, later))
         return parts
 
     def _ahead(self, last: int, pixels: int) -> int:
-        """Hand-offs before the last element's first columns: see schedule.first_column."""
-        ahead, stride, begun = 0, 1, 0  # `begun`: columns made when the last element has made none
+        """Hand-offs before the last element's first columns; see schedule.first_column."""
+        ahead, stride, columns = 0, 1, 0  # `columns`: computed before the last element computes any
         for e in range(last, self._lowest[last], -1):
             axis = self._e.axes_of[e][1]
-            stride, begun = stride * axis.stride, axis.high(begun)
-            ahead = max(ahead, -(-begun // (stride * pixels)) if pixels else 0)
+            stride, columns = stride * axis.stride, axis.high(columns)
+            ahead = max(ahead, -(-columns // (stride * pixels)) if pixels else 0)
         return ahead

@@ -1,8 +1,8 @@
-"""The forms of blocks in plain numbers, wherever their chain stands, and the keys under which they are kept.
+"""The forms of blocks in plain numbers, independent of their place, and the keys under which they are cached.
 
-A key says what decides which blocks end at an element, and what they need and do: two elements with the same
-key end the same blocks in the same forms, each as far before its element in one place as in the other. Keys
-have no number of an element or a tensor in them.
+A key has all that decides which blocks end at an element, and what they need and do. Two elements with the
+same key end the same blocks in the same forms, at the same distances. Keys contain no number of an element or
+a tensor.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from buildtool.plan.search.chain import Elements
 
 FAR = -1  # a tensor that feeds no element of the chain
 SCHEMA = 2  # of packed rows
-_PLACE = b"rows"  # so that a chain without blocks has bytes, too
+_PLACE = b"rows"  # a prefix, so that a chain without blocks has bytes, too
 
 
 class FormRow(NamedTuple):
-    """A block form in plain numbers: see Block and Form.
+    """A block form in plain numbers; see Block and Form.
 
-    `back`: elements before the last one that the block begins; `window`: without constants in the arena;
-    `extra`, `least_extra`: weights (see Tables) if all rows are made, and if as few as are ever wanted.
+    `back`: how many elements before the last one the block begins. `window`: without constants in the arena.
+    `extra`, `least_extra`: weights (see Tables) for all rows, and for the fewest rows that are ever needed.
     """
 
     back: int
@@ -45,7 +45,7 @@ class FormRow(NamedTuple):
     section: int
 
 
-_MOST = 1 << 60  # of any number in a row
+_MOST = 1 << 60  # limit for any number in a row
 _LEAST = FormRow(0, 1, 0, 0, 0, 0, -_MOST, -_MOST, 0, 1, 1, 0, 0)
 
 
@@ -60,9 +60,9 @@ def pack_rows(rows: Numbers) -> bytes:
 
 
 def unpack_rows(data: bytes, longest: int) -> Numbers:
-    """Rows from bytes; ValueError for numbers that no chain of `longest` + 1 elements has.
+    """Rows from bytes. Raises ValueError for numbers that a chain of `longest` + 1 elements cannot have.
 
-    C uses them as indices, so a wrong number must not get there.
+    C uses the numbers as indices, so they must be checked.
     """
     if not data.startswith(_PLACE):
         raise ValueError("not the forms of a chain's blocks")
@@ -76,7 +76,7 @@ def unpack_rows(data: bytes, longest: int) -> Numbers:
 
 @dataclass(frozen=True)
 class ChainKeys:
-    """The keys of a network's elements, each that of the longest chain that ends there."""
+    """The keys of a network's elements; each is the key of the longest chain that ends there."""
 
     blocks: Blocks
 
@@ -85,14 +85,14 @@ class ChainKeys:
         return self.blocks.e
 
     def of(self, last: int) -> Hashable:
-        """The key of the chains that end at an element; a section's join has its own, which no other has."""
+        """The key of the chains that end at an element. A section's last element has a unique key."""
         if self.blocks.sections[last] is not None:
             return last
         return self._numbers[self.blocks.lowest[last] : last + 1]
 
     @cached_property
     def _numbers(self) -> tuple[int, ...]:
-        """Element -> the number of its geometry, the same for equal ones."""
+        """Element -> the number of its geometry; equal geometries have equal numbers."""
         numbers: dict[Hashable, int] = {}
         loaded = self._e.loaded
         keys = (
@@ -102,11 +102,11 @@ class ChainKeys:
         return tuple(numbers.setdefault(key, len(numbers)) for key in keys)
 
     def plain(self, last: int, cost: bool) -> Hashable | None:
-        """The key of the chains that end at an element, in plain values alone, for any network and process.
+        """The key of the chains that end at an element, in plain values, for any network and process.
 
-        It has all that the chains' forms depend on: the geometry of each element from the first one on, what
-        the tables read of its kernel, the hand-offs and the alignment; with `cost` the costs' formulas, too.
-        None for sections, and for kernels whose library is asked for its scratch.
+        It has all that the chains' forms depend on: the geometry of each element, the properties of its
+        kernel that the tables read, the hand-offs and the alignment; with `cost`, the cost formulas, too.
+        None for sections, and for kernels whose scratch comes from a call of their library.
         """
         first, e = self.blocks.lowest[last], self._e
         kernels = e.own_kernels[first : last + 1]
@@ -117,7 +117,7 @@ class ChainKeys:
         return rules, costs, tuple(map(self._element, range(first, last + 1)))
 
     def _element(self, element: int) -> Hashable:
-        """All of an element that its chains' forms depend on, but for the formulas of cost."""
+        """All properties of an element that its chains' forms depend on, except cost formulas."""
         e, position, kernel = self._e, self._e.positions[element], self._e.own_kernels[element]
         of, tensors = e.topology.ops[position], e.topology.tensors
         seen = e.ops[element].seen
@@ -126,14 +126,14 @@ class ChainKeys:
             (self._distance(element, t), e.roots[t] == t, t in e.rows_read[element])
             for t in e.beside[element]
         )
-        asked = kernel and (kernel.scratch, kernel.asks, str(kernel.overlap), str(kernel.windows))
+        properties = kernel and (kernel.scratch, kernel.asks, str(kernel.overlap), str(kernel.windows))
         delivered: tuple[Hashable, ...] = ()
         if e.fed(element):
             image = e.graph.tensors[e.graph.inputs[0]]
             delivered = image.nhwc, image.row_bytes, e.graph.inputs[0] in of.inputs
-        return of.kind, of.attributes, operands, asked, e.by_rows[element], delivered, beside
+        return of.kind, of.attributes, operands, properties, e.by_rows[element], delivered, beside
 
     def _distance(self, element: int, tensor: int) -> int:
-        """How many elements earlier a tensor feeds the chain."""
+        """How many elements earlier a tensor feeds the chain; FAR if it does not."""
         nearest = range(element, max(-1, element - MOST_OPERATORS), -1)
         return next((element - first for first in nearest if self._e.main[first] == tensor), FAR)

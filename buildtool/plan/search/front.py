@@ -1,14 +1,14 @@
-"""The front as the rest of the product sees it: points that can be assembled into plans.
+"""The Pareto front for the other parts of the planner: points that can be assembled into plans.
 
 It is exact within a budget of labels: no plan in the space beats a point of the front in both memory
-and work. Beyond it the points are still real ways, and `Front.factor` is their optimality gap.
+and work. Beyond the budget, the points are still ways that run, and `Front.factor` is their optimality gap.
 To check this, tests/oracles/front_twin.py assembles and measures every plan of the space for small networks.
 
-Live bytes are aligned: of a region, all that it holds at any time (whole tensors, rings, accumulators,
-the largest workspace of its groups) counts for all of it, less the bytes of its output that may lie on
-the tensor that feeds it; of a way, the largest region's. A placement can need more, where the outputs
-and inputs of several regions in a row do not fit onto each other, but not less, unless an output may lie
-on a tensor that does not feed its region.
+Live bytes are aligned. A region's live bytes are the sum of all that it ever holds (whole tensors, rings,
+accumulators, the largest workspace of its groups), less the bytes of its output that may lie over the tensor
+that feeds it. A way's live bytes are those of its largest region. A placement can need more, if the outputs
+and inputs of consecutive regions do not fit over each other. It can need less only if an output lies over a
+tensor that does not feed its region.
 """
 
 from __future__ import annotations
@@ -32,14 +32,16 @@ from buildtool.target.digest import planning_digest
 from buildtool.target.types import Target
 
 STRATEGY = "best"
-MOST_ASSEMBLED = 256  # plans that a session keeps by their regions
-MOST_POINTS = 4096  # of all fronts, whose plans a session keeps
+MOST_ASSEMBLED = 256  # plans that a session caches by their regions
+MOST_POINTS = 4096  # points of all fronts whose plans a session caches
 
 
 @dataclass(frozen=True)
 class Point:
-    """One way to run the network: `live_bytes` of the largest region, aligned; `work` in
-    multiply-accumulates; `f`: the same over those of the network run layer by layer.
+    """One way to run the network.
+
+    `live_bytes`: aligned bytes of the largest region. `work`: multiply-accumulates. `f`: the work, as a
+    multiple of the network's work layer by layer.
     """
 
     live_bytes: int
@@ -50,7 +52,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Front:
-    """All ways that no other beats in memory and in work, least memory first.
+    """The Pareto front of memory and work, least memory first.
 
     `missed`: limit in bytes -> the proven optimality gap of the search for the least cost within it, as a
     factor.
@@ -73,7 +75,7 @@ class Front:
 
     @property
     def factor(self) -> float:
-        """The optimality gap of the points (see Ways); 1 where they are the exact front."""
+        """The optimality gap of the points (see Ways); 1 if they are the exact front."""
         return self._ways.factor
 
     @property
@@ -81,7 +83,7 @@ class Front:
         return self.space.ways(self.settings.max_f, self.settings.most_labels)
 
     def may_fit(self, index: int, most_bytes: float) -> bool:
-        """Whether the arena that `within` finds for a point may have at most `most_bytes` bytes."""
+        """Whether the arena that `within` finds for a point may fit into `most_bytes` bytes."""
         if self._floors[index] <= most_bytes:
             return True
         way = self.points[index].way
@@ -90,11 +92,11 @@ class Front:
 
     @cached_property
     def _floors(self) -> tuple[int, ...]:
-        """Of each point: a lower bound of the arena of its way, whichever forms `_cheap` takes.
+        """For each point: a lower bound of the arena of its way, whichever forms `_cheap` takes.
 
-        They are its live bytes, but for outputs that may lie on dying tensors which do not feed their region.
-        Other forms do not make all of the largest regions smaller, as that would be a point of less
-        memory; where the budget ended the search, it may be one that was not found.
+        The bound is its live bytes, less the outputs that may lie over dying tensors which do not feed their
+        region. Other forms cannot make all of the largest regions smaller: that would be a point with less
+        memory. If the budget ended the search, such a point may exist, so the bound is lower.
         """
         if self.factor > 1:
             return tuple(self._floor(point.way, self._by_forms) for point in self.points)
@@ -104,7 +106,7 @@ class Front:
         )
 
     def _floor(self, way: Way, saved: Callable[[Candidate], int] = lambda _: 0) -> int:
-        """A lower bound of a way's arena; `saved`: by how much a region's live bytes may fall."""
+        """A lower bound of a way's arena. `saved`: by how much a region's live bytes may fall."""
         floor = 0
         for region in sorted(way.regions, key=lambda region: -region.bytes):
             if region.bytes <= floor:
@@ -113,7 +115,7 @@ class Front:
         return floor
 
     def _by_forms(self, region: Candidate) -> int:
-        """Most bytes that a region may save if its blocks have other forms than were found."""
+        """The most bytes that a region may save if its blocks have other forms."""
         if not region.block_forms:
             return 0
         source = self.space.boundaries.sources[region.first]
@@ -122,10 +124,10 @@ class Front:
         return over + max(form.window for form in region.block_forms)
 
     def _beside(self, region: Candidate) -> int:
-        """Most bytes that a region's output may share with what dies in it and does not feed it."""
+        """The most bytes that a region's output may share with tensors that die in it but do not feed it."""
         e, boundaries = self.space.elements, self.space.boundaries
         if not region.block_forms:
-            return 0  # of a single operator all that it reads is counted
+            return 0  # a single operator's bytes already count everything that it reads
         inside = range(region.first, region.end)
         read = {e.roots[t] for k in inside for t in e.ops[k].inputs if t in e.roots}
         read -= {boundaries.sources[region.first].tensor, *(e.makes[k] for k in inside)}
@@ -133,38 +135,38 @@ class Front:
         return min(dying, boundaries.sizes[region.end - 1])
 
     def plan(self, index: int) -> Plan:
-        """The placed plan of a point, in the least arena that is found and as cheap as that allows.
+        """The placed plan of a point, in the smallest arena that is found, and as cheap as that allows.
 
-        It is kept in the session for every front of the same problem.
+        The session caches it for every front of the same problem.
         """
         key = (*self._problem, self.settings, index)
         return self.session.remember("placed points", key, lambda: self.within(index), MOST_POINTS)
 
     def within(self, index: int, enough: float = 0) -> Plan:
-        """A placed plan of a point; `enough`: bytes of an arena that is low enough.
+        """A placed plan of a point. `enough`: an arena of this many bytes is small enough.
 
-        Of all ways of its work within its bytes the cheapest is placed, in networks that are not too large to
-        look for it, unless the way that was found first does better with what has to be copied.
+        Among all ways with the point's work within its bytes, the cheapest is placed, if the network is small
+        enough to search for it. The point's own way is placed instead if it is better with its copies.
         """
         way = self.points[index].way
         cheapest = self.space.cheapest(way)
         if cheapest is None:
             return self.cheap(way, enough)
-        made = self.lean(cheapest, enough)
-        fits = made.arena_bytes <= max(way.bytes, enough)
-        if fits and (not made.moves or made.cost <= self.calls_cost(way)):
-            return made
+        plan = self.lean(cheapest, enough)
+        fits = plan.arena_bytes <= max(way.bytes, enough)
+        if fits and (not plan.moves or plan.cost <= self.calls_cost(way)):
+            return plan
         other = self.cheap(way, enough)
-        return min(made, other, key=lambda plan: (max(plan.arena_bytes, enough), plan.cost))
+        return min(plan, other, key=lambda plan: (max(plan.arena_bytes, enough), plan.cost))
 
     def assemble(self, regions: tuple[Region, ...], enough: float = 0) -> Plan:
-        """The placed plan of some regions; tensors move only where the arena would have more bytes.
+        """The placed plan of some regions. Tensors move only if the arena would exceed `enough` bytes.
 
-        A plan without moves is as low as whole tensors were placed, whatever was enough: it is that of every
-        other number of bytes that it has room in.
+        A plan without moves does not depend on `enough`, so the cached plan is used for every `enough` that
+        it fits into.
         """
 
-        def made() -> Plan:
+        def make() -> Plan:
             settings, kernels = self.settings, self.space.elements.kernels
             return assemble(
                 self._timeline(regions),
@@ -179,14 +181,14 @@ class Front:
         return self.session.remember(
             "assembled",
             (*self._problem, regions),
-            made,
+            make,
             MOST_ASSEMBLED,
             lambda plan: not plan.moves and plan.arena_bytes <= enough,
         )
 
     @cached_property
     def _problem(self) -> tuple[object, ...]:
-        """What a placed plan depends on beside its regions."""
+        """All that a placed plan depends on, besides its regions."""
         names = tuple(kernel.name if kernel else "" for kernel in self.space.elements.kernels)
         settings = (self.settings.image, self.settings.in_place)
         return (topology_digest(self.graph), planning_digest(self.target), names, settings)
@@ -195,22 +197,22 @@ class Front:
         return Timeline.of(self.graph, regions, self.settings.image, self.session)
 
     def lean(self, way: Way, enough: float = 0) -> Plan:
-        """The placed plan of a way, its blocks in the forms that were found."""
+        """The placed plan of a way, with its blocks in the forms that the search found."""
         return self.assemble(self._lean(way), enough)
 
     def cheap(self, way: Way, enough: float = 0) -> Plan:
-        """The same, blocks in the cheapest forms that keep the way's bytes, if the arena stays as low.
+        """As `lean`, but with the cheapest block forms within the way's bytes, if the arena stays as small.
 
-        `enough`: bytes of an arena that is low enough.
+        `enough`: an arena of this many bytes is small enough.
         """
         polished = self.assemble(self._cheap(way), enough)
         if polished.arena_bytes <= max(way.bytes, enough):
-            return polished  # the forms that were found need no less
+            return polished  # the forms of the search need no less
         lean = self.lean(way, enough)
         return polished if polished.arena_bytes <= lean.arena_bytes else lean
 
     def calls_cost(self, way: Way) -> float:
-        """The least that a way's plan costs without its copies, in whichever forms `cheap` takes."""
+        """A lower bound of a way's cost without copies, whichever forms `cheap` takes."""
         e, settings = self.space.elements, self.settings
         costs = Regions.of(
             self.graph, e.kernels, self.target, settings.image, settings.in_place, self.session
@@ -219,11 +221,11 @@ class Front:
         return min(sum(costs.facts(run).cost for run in timeline.runs) for timeline in timelines)
 
     def cheaper(self, most_bytes: float, search: Search, below: Callable[[], float]) -> Iterator[int]:
-        """The points whose arena may be within some bytes, most live bytes first, as long as one may cost
-        less than `below()`.
+        """The points whose arena may fit into `most_bytes`, most live bytes first, while they may be cheaper.
 
-        No plan of a point costs less than the cheapest way within its bytes, which costs the more the fewer
-        bytes there are. `search`: one for the least cost that was not asked for fewer bytes yet.
+        `below` returns the cost to beat. No plan of a point costs less than the cheapest way within its
+        bytes, and fewer bytes make that way more expensive. `search`: a search for the least cost whose limit
+        was not lower yet.
         """
         for index in reversed(range(len(self.points))):
             if not self.may_fit(index, most_bytes):
@@ -240,7 +242,7 @@ class Front:
         return tuple(self._polish(region, way.bytes) for region in self._whole_regions(way))
 
     def _whole_regions(self, way: Way) -> Iterator[Candidate]:
-        """A way's regions; of those that are elements of a fusion by slices, which run as one, the first."""
+        """A way's regions. A fusion by slices runs as one region, that of its first element."""
         return (region for region in way.regions if self.space.elements.begins(region.first))
 
     def _polish(self, region: Candidate, most_bytes: int) -> Region:
@@ -259,12 +261,12 @@ class Front:
 
 
 def front(graph: Graph, target: Target, settings: Settings, session: Session | None = None) -> Front:
-    """The front of `graph` on `target`; UsageError where its image cannot be streamed.
+    """The front of `graph` on `target`. Raises UsageError if its input image cannot be streamed.
 
-    What is found is kept in `session` for every network of the same topology.
+    `session` caches the results for every network of the same topology.
     """
     session = session or Session()
     space = space_of(graph, target, settings, session)
     elements = space.elements
-    known_costs(session, graph, elements.kernels, target, elements.model)  # so that plans look them up
+    known_costs(session, graph, elements.kernels, target, elements.model)  # plans look costs up there
     return Front(graph, target, settings, space, session)

@@ -1,9 +1,9 @@
-"""Chooses the gates that recompute their tensor in a second pass, for every amount of memory, exactly.
+"""Chooses the gates that recompute their tensor in a second pass (recomputation), for every amount of memory.
 
-The network without second passes, and the one with a pass at every gate, are searched side by side (see
-`paths`). They have the same cuts but for those inside of gates; at a cut that both have, the best way to it
-is the better of the two, and either goes on from there. So every gate has its own choice. Where a gate's
-pass may begin with several tensors, there is a network for each.
+The network without second passes, and the network with a pass at every gate, are searched in parallel (see
+`paths`). They have the same cuts, except inside gates. At a common cut, both searches continue from the
+better of the two best ways. So the choice is exact, and independent for every gate. If a gate's pass may
+begin with several tensors, there is a network for each.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Passes = tuple[SecondPass, ...]
 
 @dataclass(frozen=True)
 class Choice:
-    """The second passes of a way: its largest region's bytes, its weight (see Tables)."""
+    """The second passes of a way, with the bytes of its largest region and its weight (see Tables)."""
 
     bytes: int
     weight: int
@@ -37,8 +37,8 @@ class Choice:
 class Lane:
     """A network with some second passes as the search sees it.
 
-    `at`: cut of the network without passes -> the same cut here, None where a pass is under way in one of
-    them; `inside`: cut here -> the pass that is under way.
+    `at`: cut of the network without passes -> the same cut here; None inside a pass. `inside`: cut here ->
+    the pass that it lies in.
     """
 
     space: Space
@@ -47,7 +47,7 @@ class Lane:
 
 
 class _LaneSearch(Search):
-    """A search whose cuts' weights others may lower: `_own` are those of ways that this lane found."""
+    """A search that shares the weights of cuts with other lanes; `_own` has those of this lane's ways."""
 
     def __init__(self, lane: Lane, by_cost: bool, most_extra: int | None, most_labels: int) -> None:
         tables = lane.space.cost_tables if by_cost else lane.space.tables
@@ -61,7 +61,7 @@ class _LaneSearch(Search):
         self._reached = 0
 
     def advance(self, cut: int) -> int:
-        """Goes on to a cut; the weight of this lane's best way there, INFINITE where it has no way."""
+        """Continues to a cut. Returns the weight of this lane's best way there, INFINITE if there is none."""
         for end in range(self._reached + 1, cut + 1):
             self._own[end] = self._to(end, self._own[end])
             self._set(end, self._own[end])
@@ -69,24 +69,24 @@ class _LaneSearch(Search):
         return self.weight(cut)
 
     def weight(self, cut: int) -> int:
-        """Weight of the best way of this lane to a cut."""
+        """The weight of this lane's best way to a cut."""
         return INFINITE if self._own[cut] >= INFINITE else self.t.before[cut] + self._own[cut]
 
     def share(self, cut: int, weight: int) -> None:
-        """The weight of the best way to a cut, whichever lane it is of."""
+        """Sets the weight of the best way to a cut, over all lanes."""
         self._set(cut, INFINITE if weight >= INFINITE else weight - self.t.before[cut])
 
     def last(self, cut: int) -> tuple[int, int]:
-        """First cut and bytes of the last region of the way to a cut."""
+        """The first cut and the bytes of the last region of the way to a cut."""
         region = self._last[cut]
         assert region is not None
         return region.first, region.bytes
 
 
 class PassSearch:
-    """Ways of least weight for limits of bytes that never rise, over all choices of second passes.
+    """Finds ways of least weight over all choices of second passes. Successive limits in bytes never rise.
 
-    `by_cost`: weights are the target's cost, else work.
+    `by_cost`: weights are the target's cost; else work.
     """
 
     def __init__(
@@ -101,12 +101,12 @@ class PassSearch:
 
     @property
     def exact(self) -> bool:
-        """Whether no search has spent its budget."""
+        """Whether all searches kept their budgets."""
         return all(lane.exact for lane in self._lanes)
 
     @property
     def tables(self) -> Tables:
-        """Of the network without second passes."""
+        """The tables of the network without second passes."""
         return self._lanes[0].t
 
     def least(self, most_bytes: int) -> Choice | None:
@@ -117,9 +117,9 @@ class PassSearch:
             lane.begin(most_bytes)
         weight = 0
         for cut in range(1, self.tables.e.count + 1):
-            sharing = [(lane, at) for lane in self._lanes if (at := lane.at[cut]) is not None]
-            weight = min(lane.advance(at) for lane, at in sharing)
-            for lane, at in sharing:
+            common = [(lane, at) for lane in self._lanes if (at := lane.at[cut]) is not None]
+            weight = min(lane.advance(at) for lane, at in common)
+            for lane, at in common:
                 lane.share(at, weight)
         most = INFINITE if self._most_extra is None else self.tables.before[-1] + self._most_extra
         return self._choice(weight) if weight < INFINITE and weight <= most else None
@@ -136,15 +136,15 @@ class PassSearch:
             while True:
                 here, size = lane.last(here)
                 most = max(most, size)
-                under_way = lane.inside.get(here)
-                if under_way is None:
+                current = lane.inside.get(here)
+                if current is None:
                     break
-                passes.add(under_way)
+                passes.add(current)
             cut = lane.at.index(here)
         return Choice(most, weight, tuple(sorted(passes, key=lambda one: one.reader)))
 
     def falling(self) -> Iterator[Choice]:
-        """The ways within limits of bytes that fall, least weight first."""
+        """The ways within falling limits in bytes, least weight first."""
         most_bytes = INFINITE
         while (choice := self.least(most_bytes)) is not None:
             yield choice
@@ -152,9 +152,9 @@ class PassSearch:
 
 
 def lanes_of(graph: Graph, space_for: Callable[[Graph], Space]) -> tuple[Lane, ...]:
-    """The networks to be searched side by side, the first one without second passes; none without gates.
+    """The networks to search in parallel. The first has no second passes. Empty if there are no gates.
 
-    `space_for`: what a network is searched in, whose operators may be there twice.
+    `space_for`: returns the search space of a network whose operators may occur twice.
     """
     plain = space_for(graph)
     streamed = graph.inputs[:1] if plain.elements.image == Image.STREAM else ()
@@ -170,25 +170,25 @@ def lanes_of(graph: Graph, space_for: Callable[[Graph], Space]) -> tuple[Lane, .
 
 
 def _lane(changed: Graph, space: Space) -> Lane:
-    """A network with a pass at each of some gates."""
+    """The lane of a network with a pass at some gates."""
     again, once = repeated_ops(changed), once_positions(changed)
     at: list[int | None] = [0]
     inside: dict[int, SecondPass] = {}
     for element, position in enumerate(space.elements.positions):
-        # An operator's position without passes; what runs again is as far as what is before its reader.
+        # The operator's position without passes; for a repeated operator, that of its first run.
         before = once[again.get(position, position)]
-        under_way = next((one for one in changed.second_passes if one.first <= before < one.reader), None)
-        if under_way is not None:
-            inside[element + 1] = under_way
+        current = next((one for one in changed.second_passes if one.first <= before < one.reader), None)
+        if current is not None:
+            inside[element + 1] = current
         if position not in again:
-            at.append(None if under_way is not None else element + 1)
+            at.append(None if current is not None else element + 1)
     return Lane(space, tuple(at), inside)
 
 
 def worthwhile(lanes: Sequence[Lane], settings: Settings, *, by_cost: bool = False) -> tuple[Passes, ...]:
-    """The choices of at least one second pass that no other beats in bytes and weight.
+    """The Pareto front of bytes and weight over the choices of at least one second pass, most bytes first.
 
-    By bytes, descending. `by_cost`: see PassSearch; `settings`: those of the network without passes.
+    `by_cost`: see PassSearch. `settings`: those of the network without passes.
     """
     if not lanes:
         return ()

@@ -1,13 +1,13 @@
 """The front of a whole network: the least weight for every amount of memory, over all sequences of regions.
 
-For one limit of bytes the cuts are gone through from the first to the last; the best way to a cut is
-the best way to some earlier one and a region that keeps the limit. Then the limit falls below what
-the way found needs. A cut whose last region keeps the new limit, and whose way there has not become
-dearer, keeps its way: a lower limit never makes anything cheaper.
+For one limit in bytes, the search goes through the cuts from the first to the last. The best way to a cut is
+the best way to some earlier cut, followed by a region that keeps the limit. Then the limit falls below the
+bytes of the way that was found. A cut keeps its way if its last region keeps the new limit and the way to
+that region has not become heavier: a lower limit never makes a way lighter.
 
-A search has a budget of labels (see `regions`). Once it is spent, every cut gets a few labels more for
-each limit, and the best way that these show; limits then fall in larger steps. Ways are real ones still,
-but there may be better ones: `factor` says by how much.
+A search has a budget of labels (see `regions`). Once it is spent, every cut gets a few more labels for each
+limit, and the best way that these find; limits then fall in larger steps. The ways can still run, but better
+ones may exist: `factor` says by how much.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from buildtool.base.session import remembered
 from buildtool.plan.search.regions import INFINITE, Candidate, CutResult, Regions
 from buildtool.plan.search.tables import Tables
 
-MOST_LABELS = 200_000  # of a search: then it is no longer exact
-LABELS_BEYOND = 50  # of each search for one cut, once those are spent
-FALL_BEYOND = 16  # limits then fall by at least this part of the bytes, as those of a relaxed search do
+MOST_LABELS = 200_000  # labels of a search; beyond them it is not exact
+LABELS_BEYOND = 50  # labels for each cut and limit once MOST_LABELS are spent
+FALL_BEYOND = 16  # limits then fall by at least 1 / FALL_BEYOND of the bytes, as in a relaxed search
 
 
 @dataclass(frozen=True)
 class Way:
-    """How all elements run: the largest region's bytes, the weight, the regions in order."""
+    """How all elements run: the bytes of the largest region, the weight, and the regions in order."""
 
     bytes: int
     weight: int
@@ -36,7 +36,7 @@ class Way:
 
 
 class Search:
-    """Ways of least weight for limits of bytes that never rise."""
+    """Finds ways of least weight. The limits in bytes of successive calls never rise."""
 
     def __init__(
         self,
@@ -45,27 +45,27 @@ class Search:
         most_labels: int = MOST_LABELS,
         relaxed: bool = False,
     ) -> None:
-        """`most_extra`: ways whose weight is further beyond the elements' own are left out.
+        """`most_extra`: limit on a way's weight beyond the elements' own.
 
-        `relaxed`: no ways are looked for, but a weight that none is below (see `lower_bound`).
+        `relaxed`: search only for a lower bound of the weight (see `lower_bound`).
         """
         self.t = tables
         self.most_extra = most_extra = INFINITE // 4 if most_extra is None else most_extra
         count = tables.e.count
         self._best = (ctypes.c_int64 * (count + 1))(*[-INFINITE] * (count + 1))
-        # cut -> the round in which the best of any cut before it last rose
+        # cut -> the last round in which the best weight of an earlier cut rose
         self._version = (ctypes.c_int64 * (count + 2))()
-        # `spare`: what blocks that leave rows out may win back later
+        # `spare`: weight that later blocks may save by leaving out rows
         self._regions = Regions(tables, most_extra + tables.spare, self._best, self._version)
         self._last: list[CutResult | None] = [None] * (count + 1)
         self._rounds = 0
         self._most_labels, self._relaxed = most_labels, relaxed
         self.searched = self.labels = 0
-        self.most_bytes = 0  # the limit that was asked for last
-        self.first: Way | None = None  # of the first limit that was asked for
-        self.exact = True  # whether no label was left out because the budget was spent
+        self.most_bytes = 0  # the latest limit
+        self.first: Way | None = None  # the way of the first limit
+        self.exact = True  # False once a label was left out because the budget was spent
         self.first_exact = True
-        self.exact_way: Way | None = None  # of the last limit until then
+        self.exact_way: Way | None = None  # the way of the latest limit while the search was exact
 
     def least(self, most_bytes: int) -> Way | None:
         """Returns the way of least weight that needs at most `most_bytes` bytes; None if no way fits.
@@ -91,7 +91,7 @@ class Search:
 
     def _pass(self, most_bytes: int) -> bool:
         """Goes through all cuts with a limit. Returns whether a way remains."""
-        if most_bytes < 0:  # not even a network of aliases, which needs none
+        if most_bytes < 0:  # too little even for a network of aliases, which needs 0 bytes
             return False
         self.begin(most_bytes)
         for end in range(1, self.t.e.count + 1):
@@ -99,19 +99,19 @@ class Search:
         return self._best[self.t.e.count] <= self.most_extra
 
     def begin(self, most_bytes: int) -> None:
-        """Starts at the first cut again, with a lower limit."""
+        """Starts again at the first cut, with a lower limit."""
         self.most_bytes = most_bytes
         self._rounds += 1
         self._best[0] = 0
 
     def _set(self, cut: int, extra: int) -> None:
-        """The least weight to a cut, beyond the elements' own."""
-        version, risen = self._version, self._rounds if extra != self._best[cut] else 0
+        """Sets the least weight of the ways to a cut, beyond the elements' own."""
+        version, changed = self._version, self._rounds if extra != self._best[cut] else 0
         self._best[cut] = extra
-        version[cut + 1] = max(version[cut], version[cut + 1], risen)
+        version[cut + 1] = max(version[cut], version[cut + 1], changed)
 
     def _to(self, end: int, before: int) -> int:
-        """The least weight of the ways to a cut; `before`: with more bytes."""
+        """The least weight of the ways to a cut. `before`: the same for the previous, larger limit."""
         last, most_bytes = self._last[end], self.most_bytes
         if last and last.bytes <= most_bytes and self._best[last.first] + last.extra <= before:
             return before
@@ -135,11 +135,11 @@ class Search:
 
     @remembered
     def _region(self, end: int, last: CutResult) -> Candidate:
-        """The last region of a way to a cut, in full."""
+        """The last region of a way to a cut, with its block forms."""
         return Candidate(last.first, end, last.bytes, tuple(map(self.t.form, last.forms)))
 
     def falling(self) -> Iterator[Way]:
-        """The ways within ever less bytes, least weight first; undominated as long as it is exact."""
+        """The ways within falling limits, least weight first; undominated while the search is exact."""
         candidate, most_bytes = None, INFINITE
         while (way := self.least(most_bytes)) is not None:
             if candidate is not None and way.weight > candidate.weight:
@@ -161,18 +161,18 @@ def next_limit(size: int, exact: bool) -> int:
 def factor(tables: Tables, most_extra: int | None, ways: Sequence[Way], exact: Way | None) -> float:
     """Returns the optimality gap of a front whose search ended early, as a factor of at least 1.
 
-    For every way of the space, one of `ways` needs at most factor times its bytes and at most factor times
+    For every way of the space, one of `ways` has at most `factor` times its bytes and at most `factor` times
     its weight. `exact`: the front is complete from this way's bytes on. A relaxed search proves the factor,
     with limits that fall by a sixteenth: no way within a limit weighs less than the bound, and every way
-    above the next limit needs more bytes than that.
+    above the next limit needs more bytes than that limit.
     """
-    missed = 1.0
-    for size, weight in _missed_corners(tables, most_extra, ways, exact):
+    gap = 1.0
+    for size, weight in _bound_corners(tables, most_extra, ways, exact):
         nearest = min(
             (max(way.bytes / size, _excess_factor(way.weight, weight)) for way in ways), default=math.inf
         )
-        missed = max(missed, nearest)
-    return missed
+        gap = max(gap, nearest)
+    return gap
 
 
 def over_bound(tables: Tables, weight: int, most_bytes: int) -> float:
@@ -187,17 +187,17 @@ def _excess_factor(weight: int, bound: int) -> float:
     return weight / bound if bound > 0 else math.inf
 
 
-def _missed_corners(
+def _bound_corners(
     tables: Tables, most_extra: int | None, ways: Sequence[Way], exact: Way | None
 ) -> Iterator[tuple[int, int]]:
-    """(bytes, weight): every way that may be missed needs and weighs at least as much as one of these."""
+    """(bytes, weight): every way outside the front needs and weighs at least as much as one of these."""
     relaxed = Search(tables, most_extra, relaxed=True)
     limit = INFINITE if exact is None else exact.bytes - 1
-    known = 0 if exact is None else exact.weight  # of fewer bytes nothing weighs less
+    least_weight = 0 if exact is None else exact.weight  # no way with fewer bytes weighs less
     while (bound := relaxed.lower_bound(limit)) is not None:
         largest = max((way.bytes for way in ways), default=limit)
         below = next_limit(min(limit, largest), False)
-        yield max(1, below + 1), max(bound, known)
+        yield max(1, below + 1), max(bound, least_weight)
         if below < 1:
             return
         limit = below

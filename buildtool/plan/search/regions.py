@@ -1,10 +1,10 @@
-"""The best way to reach a cut within a limit of bytes, best first, backwards from its last region's end.
+"""Finds the best way to a cut within a limit in bytes, by best-first search backwards from the region's end.
 
-A label is a partial region, from some boundary to its end: bytes of the rings so far, the largest of
-the blocks' windows, the weight so far, and the rows that it still needs from the producer before it.
-Labels that need the same rows compete: one that is no better in anything than another is dropped. The
-next label to be continued is the one whose weight is least, with the least that everything before it can
-cost added; so the first region that is no dearer than all labels left is the best.
+A label is a partial region, from some boundary to the region's end: the bytes of its rings so far, the
+largest of its blocks' windows, the weight so far, and the rows that it still needs from the producer before
+it. Labels that need the same rows compete: a label that is not better than another in any number is dropped.
+The next label to extend is the one with the least sum of its weight and a lower bound of the weight before
+it. So the first complete region that is no heavier than all remaining labels is the best.
 
 The search is in C (labels.c), which reads the tables of a network as arrays of numbers.
 """
@@ -25,8 +25,8 @@ from buildtool.plan.types import Region
 
 Weights = ctypes.Array[ctypes.c_int64]
 
-INFINITE = 1 << 62  # above every weight and every number of bytes: there is no way, or no limit
-FAILED = -INFINITE - 1  # the weight of a form where asking for it failed
+INFINITE = 1 << 62  # above every weight and every number of bytes: no way, or no limit
+FAILED = -INFINITE - 1  # returned for the weight of a form if Python raised an error
 
 _Extra = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
 
@@ -55,7 +55,7 @@ _C = load(
 
 
 class Candidate(NamedTuple):
-    """A region of elements [first, end): bytes, and its blocks (none: one element in one step)."""
+    """A region of elements [first, end): its bytes and its blocks (no blocks: one element in one step)."""
 
     first: int
     end: int
@@ -63,18 +63,18 @@ class Candidate(NamedTuple):
     block_forms: tuple[Form, ...]
 
     def region(self, e: Elements) -> Region:
-        """The region in the plan's terms."""
+        """The region as a plan has it."""
         if not self.block_forms:
             return e.region_of(self.first)
         return Region(tuple(form.group for form in self.block_forms))
 
 
 class CutResult(NamedTuple):
-    """What a search for one cut has found: the least weight of a way there, and the last region of that way.
+    """The result of the search for one cut: the least weight of a way to it, and that way's last region.
 
-    `least`: a weight that no way there is below, the same unless the search was ended; `first`: where that
-    region begins, -1 if there is none; `extra`: its weight beyond its elements' own; `forms`: its blocks by
-    their numbers.
+    `least`: a lower bound of the weight, equal to it unless the search ended early. `first`: where the region
+    begins, -1 if there is none. `extra`: the region's weight beyond its elements' own. `forms`: the numbers
+    of its block forms.
     """
 
     weight: int
@@ -87,21 +87,21 @@ class CutResult(NamedTuple):
 
 
 class Regions:
-    """Searches for the regions of one network within limits of bytes.
+    """Searches for the regions of one network within limits in bytes.
 
-    `best`, `version`: shared with the caller, who changes them as it goes from cut to cut.
+    `best`, `version`: shared with the caller, which updates them from cut to cut.
     """
 
     def __init__(self, tables: Tables, limit: int, best: Weights, version: Weights) -> None:
         e, arrays = tables.e, tables.arrays
         self._errors = errors = list[BaseException]()
-        self._shared = best, version, arrays  # alive as long as C reads them
+        self._shared = best, version, arrays  # keeps them alive while C reads them
 
         def extra(form: int, wanted: int) -> int:
             """Called by C: returns the weight of a form if only `wanted` rows are needed."""
             try:
                 return tables.extra(tables.form(form), wanted)
-            except BaseException as error:  # it cannot pass through C: `search` raises it
+            except BaseException as error:  # errors cannot pass through C: `search` raises it
                 errors.append(error)
                 return FAILED
 
@@ -126,9 +126,10 @@ class Regions:
             _C.labels_free(self._handle)
 
     def search(self, most_bytes: int, round_: int, end: int, enough: int, most_labels: int) -> CutResult:
-        """The best way to the cut at `end`; ends at once at one of weight `enough`, which none can be below.
+        """Finds the best way to the cut at `end`.
 
-        `round_` counts the limits; `most_labels`: labels after which it is ended with the best way so far.
+        `round_` counts the limits. `enough`: a lower bound of the weight; a way with it ends the search.
+        After `most_labels` labels the search ends with the best way so far.
         """
         r = _Region(most_bytes, round_, end, enough, most_labels)
         status = _C.labels_run(self._handle, ctypes.byref(r), self._blocks.ctypes.data)

@@ -1,11 +1,10 @@
-"""Sections: groups whose way over their input is no window that moves by a whole stride.
+"""Sections: groups that do not read their input through a window that moves by a whole stride.
 
-Mostly they are the elements between a tensor that forks and the join of all that it feeds, as one group.
-A single element whose rows follow a table is one, too.
+Most sections are the elements between a tensor that forks and the join of its readers, as one group. A single
+element whose rows follow a table is a section, too.
 
-What is inside of a section is read nowhere else, and it reads nothing from outside row by row but the
-tensor that forks. Where all elements feed the next one, residual or not, there is no section: those
-are chains.
+The tensors inside a section are not read outside of it. Row by row, a section reads only the tensor that
+forks. Where each element feeds the next one, with or without a residual, there is no section but a chain.
 """
 
 from __future__ import annotations
@@ -23,16 +22,16 @@ from buildtool.plan.search.chain import Elements
 from buildtool.plan.types import Group, Scheme
 
 MOST_ELEMENTS = 48  # in one section
-NEVER = 1 << 60  # no row is read any more
+NEVER = 1 << 60  # no row is read any more, as a row number
 
 
 @dataclass(frozen=True)
 class Section:
-    """Elements [first, last] of a section: its group, the row axis through it, and what its run shows.
+    """Elements [first, last] of a section: its group, the row axis through it, and properties of its run.
 
-    `rings`: aligned bytes of all rows held inside; `lanes`: what runs. By how many rows of the output are
-    made: `read_after`, the lowest row of the input that is still read, or NEVER. By row of the output:
-    `read_from`, the lowest row of the input that is read when this one is written, or later.
+    `rings`: aligned bytes of all rows that it holds inside. `lanes`: its branches. `read_after`: by number of
+    output rows so far, the lowest input row that is still read, or NEVER. `read_from`: by output row, the
+    lowest input row that is read when this row is written, or later.
     """
 
     first: int
@@ -56,15 +55,15 @@ def section(e: Elements, last: int) -> Section | None:
     try:
         axis = needs(e.graph, group)[source][0]
         lanes = branches(e.graph, group, source)
-    except PlanError:  # ways of different strides
+    except PlanError:  # branches with different strides
         return None
-    if first == last:  # it asks for all that its next row needs at once
+    if first == last:  # it requests all input rows of its next row at once
         lanes = replace(lanes, pace=lanes.height)
     return _run_section(e, first, last, group, Axis() if isinstance(axis, AxisTable) else axis, lanes)
 
 
 def _first_element(e: Elements, last: int) -> int | None:
-    """The section's first element: from there on, one tensor alone comes from outside row by row.
+    """The section's first element: from there on, only one tensor comes from outside row by row.
 
     An element whose rows follow a table is a section by itself.
     """
@@ -74,12 +73,12 @@ def _first_element(e: Elements, last: int) -> int | None:
         return None
     outside, whole = set(e.rows_read[last]), set(e.read_whole[last])
     for first in range(last - 1, max(-1, last - MOST_ELEMENTS), -1):
-        made, op = e.makes[first], e.ops[first]
-        if not e.by_rows[first] or accumulates(e.graph, op) or made in e.outputs:
+        output, op = e.makes[first], e.ops[first]
+        if not e.by_rows[first] or accumulates(e.graph, op) or output in e.outputs:
             return None
-        if made not in outside or made in whole or max(e.readers[made]) > last:
+        if output not in outside or output in whole or max(e.readers[output]) > last:
             return None  # it feeds something else
-        outside.remove(made)
+        outside.remove(output)
         outside.update(e.rows_read[first])
         whole.update(e.read_whole[first])
         if outside == {e.main[first]}:
@@ -88,10 +87,10 @@ def _first_element(e: Elements, last: int) -> int | None:
 
 
 def _run_section(e: Elements, first: int, last: int, group: Group, axis: Axis, lanes: Branches) -> Section:
-    """The section, once it has been run through."""
+    """Simulates the section's run, and returns the section."""
     progress, count = Progress(lanes), len(lanes.lanes)
     heights = [0] * count
-    reads: list[tuple[int, bool, int]] = []  # rows of the output made, whether by it, row of the input
+    reads: list[tuple[int, bool, int]] = []  # output rows so far, whether the join reads, input row
     while progress.made[-1] < lanes.lanes[-1].height:
         progress.ask()
         for lane, y0, y1 in progress.advance():
@@ -107,31 +106,30 @@ def _run_section(e: Elements, first: int, last: int, group: Group, axis: Axis, l
 def _lowest_reads(
     reads: list[tuple[int, bool, int]], lanes: Branches
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Section.read_after and .read_from."""
+    """Computes `Section.read_after` and `Section.read_from`."""
     height, low = lanes.lanes[-1].height, NEVER
     after, starting = [NEVER] * (height + 1), [NEVER] * height
-    for made, joins, row in reversed(reads):
-        after[made] = low = min(low, row)
+    for count, joins, row in reversed(reads):
+        after[count] = low = min(low, row)
         if joins:
-            starting[made] = low
+            starting[count] = low
     after = [*accumulate(reversed(after), min)][::-1]
     return tuple(after), tuple(map(min, starting, after[1:]))
 
 
 def section_progress(section: Section, tall: int) -> tuple[list[int], list[int]]:
-    """By row of the input, of which there are `tall`: rows of the output that are made before it; the lowest
-    row still read.
+    """For each of the input's `tall` rows: the output rows computed before it, and the lowest row still read.
 
-    A ring is filled some rows at a time. While rows from x on are made, it has to hold all from the lowest
-    one that is still read by then. Rows that the section leaves out count as read.
+    A ring is filled some rows at a time. While rows from x on arrive, it must hold all rows from the lowest
+    one that is still read. Rows that the section leaves out count as read.
     """
-    progress, made, low = Progress(section.lanes), list[int](), list[int]()
+    progress, rows, low = Progress(section.lanes), list[int](), list[int]()
     while progress.made[-1] < section.lanes.lanes[-1].height:
         at = progress.made[-1], progress.lowest(INPUT, tall)
-        more = max(0, progress.ask() - len(made))
-        made += [at[0]] * more
+        more = max(0, progress.ask() - len(rows))
+        rows += [at[0]] * more
         low += [at[1]] * more
         for _ in progress.advance():
             pass
-    rest = tall - len(made)
-    return made + [progress.made[-1]] * rest, low + [tall] * rest
+    rest = tall - len(rows)
+    return rows + [progress.made[-1]] * rest, low + [tall] * rest

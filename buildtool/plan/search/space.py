@@ -1,16 +1,19 @@
-"""The space of ways: what they are made of, and the undominated ones.
+"""The search space: the ways to run a network, and the undominated ones among them.
 
-Ways are regions of the graph's operators in their order, each an operator in one step or a chain of
-groups that feed each other row by row; what is made inside a region is not read after it, and what a
-group reads besides its input, across a stride of its own, is whole. A group of several operators has at most
-MOST_OPERATORS, none of whose tensors but the last is read by another than the next, makes STEPS rows
-in one go, of HAND_OFFS pixels or whole rows, and repeats at most MOST_REPETITION of its work. Of the
-points, groups make more rows in one go only where that saves work. Branches between a fork and the join
-of all that it feeds are one group (see `sections`). A fusion in slices is a region by itself, in which its
-operators run by rows together (see `graph.fusions` and `Elements.fused`). What enlarges an image (or makes
-it less by a table of rows, see `schedule.receptive`) is a group by itself, or among branches, of one row a
-step. Where a later block leaves out rows of branches, the bytes inside of them are those of a group that
-makes all.
+A way is a sequence of regions over the graph's operators in their order. A region is one operator in one
+step, or a chain of groups that feed each other row by row. Tensors computed inside a region are not read
+after it. Other inputs of a group that are read across one of its strides are whole tensors.
+
+A group has at most MOST_OPERATORS operators. Only the next operator reads each one's output, except the
+last one's. A group computes STEPS rows per step, by HAND_OFFS pixels or by whole rows, and does at most
+MOST_REPETITION times its own work. In the points of the front, groups compute several rows per step only if
+that saves work.
+
+Branches between a fork and the join of its readers are one group (see `sections`). A fusion in slices is a
+region by itself, in which its operators run together by rows (see `graph.fusions` and `Elements.fused`). An
+operator that resizes by a table of rows (see `schedule.receptive`) is a group by itself, or one among
+branches, with one row per step. If a later block leaves out rows of branches, their bytes are still counted
+for all rows.
 """
 
 from __future__ import annotations
@@ -41,39 +44,38 @@ from buildtool.target import catalogue
 from buildtool.target.types import KernelVariant, Target
 
 HAND_OFFS = (1, 4, 8)  # pixels; whole rows are always tried
-MOST_FORMS = 200  # of all blocks: in larger networks a point's way is not looked for again by cost
+MOST_FORMS = 200  # limit on the forms of all blocks for the search for a point's cheapest way
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What a front depends on besides the graph and the target.
+    """The settings that a front depends on, besides the graph and the target.
 
-    `hand_off`: least pixels that go from operator to operator inside a group; `max_f`: ways that do more than
-    this times the network's own work are left out; `most_labels`: a search is exact within this many labels.
+    `hand_off`: the fewest pixels that an operator hands to the next one inside a group. `max_f`: limit on a
+    way's work, as a multiple of the network's own. `most_labels`: a search is exact within this many labels.
     `loaded`: see `Elements.loaded`.
     """
 
     in_place: str = InPlace.ROWS
     image: str = Image.OVERWRITABLE
     hand_off: int | None = None
-    max_f: float = blocks.MOST_REPETITION  # no way of the space does more
+    max_f: float = blocks.MOST_REPETITION  # an upper bound for all ways of the space
     loaded: tuple[tuple[int, int], ...] = ()
     most_labels: int = MOST_LABELS
 
     @property
     def hand_offs(self) -> tuple[int, ...]:
-        """The hand-offs that are tried, ascending."""
+        """The hand-offs to try, in ascending order."""
         least = self.hand_off or HAND_OFFS[0]
         return (least, *(n for n in HAND_OFFS if n > least))
 
 
 @dataclass(frozen=True)
 class Ways:
-    """The undominated ways in bytes and weight, in ascending order of bytes.
+    """The Pareto front of bytes and weight, in ascending order of bytes.
 
-    `factor`: 1 where no way of the space beats any of them. Where the budget ended the search: for every way
-    of the space one of these needs at most `factor` times its bytes, and does at most `factor` times its
-    work.
+    `factor`: the optimality gap. For every way of the space, one of these has at most `factor` times its
+    bytes and at most `factor` times its work. It is 1 if the budget did not end the search.
     """
 
     ways: tuple[Way, ...]
@@ -82,9 +84,7 @@ class Ways:
 
 @dataclass(frozen=True, eq=False)
 class Space:
-    """What ways are searched in: the same for all networks of a topology, and for all boards with the same
-    kernels and alignment.
-    """
+    """The search space, the same for networks of one topology on boards with equal kernels and alignment."""
 
     elements: Elements
     hand_offs: tuple[int, ...]
@@ -97,30 +97,30 @@ class Space:
 
     @cached_property
     def boundaries(self) -> Boundaries:
-        """What surrounds regions, the same for all weights."""
+        """The surroundings of regions, the same for all weights."""
         return Boundaries(self.blocks)
 
     @cached_property
     def tables(self) -> Tables:
-        """What the search for the least work adds up."""
+        """The tables of the search for the least work."""
         return Tables(self.boundaries, per_work=1)
 
     @cached_property
     def cost_tables(self) -> Tables:
-        """What the search for the least cost adds up."""
+        """The tables of the search for the least cost."""
         return Tables(self.boundaries, per_cost=1)
 
     @remembered
     def cheapest(self, way: Way) -> Way | None:
-        """The cheapest way with the work of a way of least work, in at most its bytes.
+        """The cheapest way with the work of a way of least work, within its bytes.
 
-        A price on work is so high that the least work that can be saved outweighs all that ways may differ by
-        in cost: so the work decides first. None in networks too large to look, where weights would leave 64
-        bits, and where the search ends before it is proven.
+        The price on work is so high that the smallest difference in work outweighs every difference in cost:
+        so the work decides first. None if the network is too large for this search, if weights would exceed
+        64 bits, or if the search ends before the way is proven.
         """
         if self.tables.starts[-1] > MOST_FORMS:
             return None
-        # beyond the elements one by one, if every block makes all of its rows
+        # the cost beyond the elements one by one, if every block computes all of its rows
         heights, tables = self.elements.heights, self.cost_tables
         forms = [form for region in way.regions for form in region.block_forms]
         cost = sum(tables.extra(form, heights[form.block.last]) for form in forms)
@@ -138,7 +138,7 @@ class Space:
 
     @cached_property
     def _least_saving(self) -> int:
-        """A divisor of every way's work: what one pixel of each operator takes, as far as they share it."""
+        """A divisor of every way's work: the common divisor of the operators' work per pixel."""
         e, shared = self.elements, 0
         for work, height, width in zip(np.diff(e.work_before).tolist(), e.heights, e.widths, strict=True):
             shared = math.gcd(shared, 1 if work % (height * width) else work // (height * width))
@@ -146,11 +146,11 @@ class Space:
 
     @cached_property
     def once(self) -> int:
-        """Multiply-accumulates of the network run layer by layer, without second passes: an F of 1."""
+        """Multiply-accumulates of the network layer by layer, without second passes: the work at F = 1."""
         return total_macs(self.elements.graph)
 
     def most_extra(self, max_f: float) -> int:
-        """Work beyond the elements' own that a way of at most this F may do."""
+        """The work beyond the elements' own that a way within this F may do."""
         return int(self.once * (max_f - 1.0)) + self.once - self.tables.before[-1]
 
     @remembered
@@ -159,12 +159,12 @@ class Space:
         extra = self.most_extra(max_f)
         search = Search(self.tables, extra, most_labels)
         ways = tuple(undominated(search.falling(), lambda way: (way.bytes, way.weight)))
-        missed = 1.0 if search.exact else factor(self.tables, extra, ways, search.exact_way)
-        return Ways(ways, missed)
+        gap = 1.0 if search.exact else factor(self.tables, extra, ways, search.exact_way)
+        return Ways(ways, gap)
 
 
 def space_of(graph: Graph, target: Target, settings: Settings, session: Session) -> Space:
-    """What the ways of a graph are searched in; UsageError where its image cannot be streamed."""
+    """The search space of a graph. Raises UsageError if its input image cannot be streamed."""
     kernels = catalogue.select_all(target, graph)
     if settings.image == Image.STREAM:
         refuse_unstreamable(graph, kernels)
@@ -180,14 +180,14 @@ def space_of(graph: Graph, target: Target, settings: Settings, session: Session)
 
 
 def refuse_unstreamable(graph: Graph, kernels: Sequence[KernelVariant | None]) -> None:
-    """UsageError unless the network has one image, read by one operator, in rows."""
+    """Raises UsageError unless the network has one input image, which one operator reads row by row."""
     hint = [suggest(image="overwritable"), suggest(image="resident")]
     if len(graph.inputs) != 1:
-        raise UsageError(f"a network of {len(graph.inputs)} inputs cannot stream its image", hint=hint)
+        raise UsageError(f"a network with {len(graph.inputs)} inputs cannot stream its image", hint=hint)
     readers = graph.consumers().get(graph.inputs[0], ())
     image = graph.tensors[graph.inputs[0]]
     if len(readers) != 1 or graph.inputs[0] in graph.outputs:
-        raise UsageError(f"an image that {len(readers)} operators read cannot be streamed", hint=hint)
+        raise UsageError(f"an input image that {len(readers)} operators read cannot be streamed", hint=hint)
     reader = readers[0]
     by_row = by_rows(graph, graph.ops[reader], kernels[reader])
     if len(image.shape) != 4 or image.shape[0] != 1 or not by_row:

@@ -1,12 +1,12 @@
 """The weights that the search adds up, and the blocks that have them, as plain numbers.
 
-Weights are what is to be least: multiply-accumulates, the target's cost in 1 / COST_UNITS, or a sum of both
-with a price on every multiply-accumulate. What is least by such a sum is cheapest among all that does no more
-work; so a price that brings the work just below a limit gives the cheapest way on the lower convex hull of
-cost over work.
+The search minimises weights: multiply-accumulates, the target's cost in 1 / COST_UNITS, or a sum of both with
+a price on every multiply-accumulate. A way with the least such sum is the cheapest among all ways with no
+more work. So a price that brings the work just below a limit gives the cheapest way on the lower convex hull
+of cost over work.
 
-A block's `extra` is its weight beyond that of its elements run once, one by one; below 0 where rows are left
-out that nothing needs.
+A block's `extra` is its weight beyond that of its elements when each runs once, alone. It is below 0 if the
+block leaves out rows that nothing needs.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from buildtool.plan.search.chain import Elements
 from buildtool.plan.search.forms import SCHEMA, FormRow, as_rows, pack_rows, unpack_rows
 from buildtool.target.costs import COST_UNITS
 
-MOST_CHAINS = 2048  # whose block forms a session keeps, of a few kilobytes each
+MOST_CHAINS = 2048  # chains whose block forms a session caches, a few kilobytes each
 _LEAST_EXTRA = FormRow._fields.index("least_extra")
 # The columns of a form that labels.c reads, in its order.
 _SEARCHED = "back step window sums extra least_extra kernel stride pad late section".split()
@@ -36,8 +36,9 @@ _WINDOW, _SECTION = _SEARCHED.index("window"), _SEARCHED.index("section")
 
 @dataclass(frozen=True)
 class Tables:
-    """The tables of a graph for one weight: `per_cost` times the cost in 1 / COST_UNITS plus `per_work` times
-    the multiply-accumulates.
+    """The tables of a graph for one weight.
+
+    The weight is `per_cost` times the cost in 1 / COST_UNITS plus `per_work` times the multiply-accumulates.
     """
 
     boundaries: Boundaries
@@ -56,7 +57,7 @@ class Tables:
 
     @cached_property
     def before(self) -> tuple[int, ...]:
-        """Cut -> weight of all elements before it, run once, one by one."""
+        """Cut -> weight of all elements before it, each run once, alone."""
         work = tuple(self.per_work * work for work in self.e.work_before)
         if not self.per_cost:
             return work
@@ -65,20 +66,20 @@ class Tables:
     def extra(self, form: Form, wanted: int) -> int:
         """Returns a block's weight beyond its elements' own, if later elements need `wanted` of its rows."""
         block, blocks = form.block, self.blocks
-        made = min(self.e.heights[block.last], -(-wanted // block.step) * block.step)
+        rows = min(self.e.heights[block.last], -(-wanted // block.step) * block.step)
         weight = self.before[block.first] - self.before[block.last + 1]
         if self.per_cost:
-            weight += self.per_cost * round(blocks.block_cost(block, form.group, made) * COST_UNITS)
-        return weight + self.per_work * blocks.work_of(block, made) if self.per_work else weight
+            weight += self.per_cost * round(blocks.block_cost(block, form.group, rows) * COST_UNITS)
+        return weight + self.per_work * blocks.work_of(block, rows) if self.per_work else weight
 
     @cached_property
     def spare(self) -> int:
-        """The most weight that blocks which leave rows out may win back, over all elements."""
+        """The most weight that blocks may save by leaving out rows, over all elements."""
         return -sum(int(self.rows_of(last)[:, _LEAST_EXTRA].min(initial=0)) for last in range(self.e.count))
 
     @cached_property
     def nothing_saves(self) -> bool:
-        """Whether no way weighs less than all elements run one by one: no block weighs less than its own."""
+        """Whether no way weighs less than all elements run one by one: no block has an extra below 0."""
         keys, wanted = self.boundaries.keys, self.boundaries.least_wanted
         distinct = {key: last for last, key in reversed([*enumerate(keys)])}
         return all(
@@ -92,7 +93,7 @@ class Tables:
     # ---- block forms -----------------------------------------------------------------------------
 
     def form(self, number: int) -> Form:
-        """A block form by its number: all are counted through, by the element that they end at."""
+        """The block form with a number. Numbers count all forms, in the order of their last elements."""
         last = bisect_right(self.starts, number) - 1
         row = FormRow(*self.rows_of(last)[number - self.starts[last]].tolist())
         if row.section:
@@ -105,27 +106,27 @@ class Tables:
 
     @cached_property
     def starts(self) -> tuple[int, ...]:
-        """Element -> the number of the first block form that ends there; then the number of all."""
+        """Element -> the number of the first block form that ends there; at the end, the count of all."""
         return (0, *accumulate(len(self.rows_of(last)) for last in range(self.e.count)))
 
     def rows_of(self, last: int) -> Numbers:
-        """The block forms that end at an element, a row each, whose columns FormRow names.
+        """The block forms that end at an element, one row each, with the columns of FormRow.
 
         Elements with equal keys have the same rows.
         """
         key = self.boundaries.keys[last]
         if key not in self._by_key:
-            self._by_key[key] = self._kept_rows(last)
+            self._by_key[key] = self._cached_rows(last)
         return self._by_key[key]
 
     @cached_property
     def _by_key(self) -> dict[Hashable, Numbers]:
         return {}
 
-    def _kept_rows(self, last: int) -> Numbers:
-        """The rows of an element, which a session keeps for all networks, but for those with a price.
+    def _cached_rows(self, last: int) -> Numbers:
+        """The rows of an element. A session caches them for all networks, except rows with a price on work.
 
-        `ChainKeys.plain` is the whole question, and no row has the number of an element or a tensor in it.
+        The rows depend on `ChainKeys.plain` alone, and no row contains the number of an element or a tensor.
         """
         has_price = self.per_cost and self.per_work
         plain = None if has_price else self.boundaries.chain_keys.plain(last, bool(self.per_cost))
@@ -142,11 +143,11 @@ class Tables:
         return self.blocks.session.keep(level, parts, lambda: self._rows(last), MOST_CHAINS)
 
     def _rows(self, last: int) -> Numbers:
-        """The rows of an element, made from its blocks."""
+        """The rows of an element, computed from its blocks."""
         return as_rows(map(self._row, self._forms(last)))
 
     def _forms(self, last: int) -> Iterator[Form]:
-        """Returns the promising forms of the blocks that end at an element; windows without constants."""
+        """The promising forms of the blocks that end at an element, with windows without constants."""
         fewest: dict[int, int] = {}  # first element -> work
         for block in self.blocks.ending_at(last):
             if self.per_cost:
@@ -157,20 +158,20 @@ class Tables:
 
     def _row(self, form: Form) -> FormRow:
         block, axis = form.block, form.block.axis
-        height, wanted = self.e.heights[block.last], self.boundaries.least_wanted[block.last + 1]
+        height, needed = self.e.heights[block.last], self.boundaries.least_wanted[block.last + 1]
         extra = least = self.extra(form, height)
-        if wanted < height:
-            least = min(least, self.extra(form, wanted))
+        if needed < height:
+            least = min(least, self.extra(form, needed))
         return FormRow(
             *(block.last - block.first, block.step, form.group.hand_off, form.window, block.sums, block.work),
             *(extra, least, form.late, axis.kernel, axis.stride, axis.pad, int(block.section is not None)),
         )
 
-    # ---- as arrays, whose columns labels.c names ---------------------------------------------------
+    # ---- as arrays, with the columns of labels.c ---------------------------------------------------
 
     @cached_property
     def arrays(self) -> tuple[Numbers, ...]:
-        """Elements, cuts, block forms, what elements read besides, sections, and the sections' rows."""
+        """Elements, cuts, block forms, other inputs of elements, sections, and the sections' rows."""
         fixed = self.boundaries
         starts, forms = self._form_rows()
         *of_cuts, firsts = fixed.cut_columns
@@ -178,7 +179,7 @@ class Tables:
         return fixed.element_rows, cuts, forms, fixed.read_besides, *fixed.section_rows
 
     def _form_rows(self) -> tuple[list[int], Numbers]:
-        """Element -> the first row of the block forms that end there; the rows, of equal chains only once."""
+        """Element -> the first row of the block forms that end there; and the rows, once for equal chains."""
         with_section = [last for last, section in enumerate(self.blocks.sections) if section is not None]
         columns = [FormRow._fields.index(name) for name in _SEARCHED]
         starts, parts, count = list[int](), list[Numbers](), 0

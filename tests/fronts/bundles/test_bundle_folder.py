@@ -165,7 +165,7 @@ def test_nothing_is_written_where_nothing_changed_or_the_core_is_another(
     assert "0 files written, 0 removed" in words_of(capsys.readouterr().out)
     assert bundle(made, net=("ds_cnn", "--board", "host")) == 2
     said = words_of(capsys.readouterr().err)
-    assert "'wake' for the core of 'cortex-m4'" in said and "a folder of its own" in said
+    assert "'wake' for the core of 'cortex-m4'" in said and "one folder for each core" in said
     assert times == {path: path.stat().st_mtime_ns for path in made.rglob("*") if path.is_file()}
 
 
@@ -178,7 +178,7 @@ def test_another_version_of_a_shared_file_is_refused(
     changed.write_bytes(changed.read_bytes() + b"/* older */\n")
     before = files(out)
     assert bundle(out, "--name", "nap") == 2
-    assert "'wake' in this folder goes with another kernels/include/nn.h" in words_of(capsys.readouterr().err)
+    assert "'wake' in this folder has another kernels/include/nn.h" in words_of(capsys.readouterr().err)
     assert files(out) == before
     assert bundle(out, "--name", "wake") == 0  # alone, it may be made anew
     assert files(out) != before
@@ -194,7 +194,7 @@ def test_files_of_somebody_else_are_kept(
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("mine")
     assert bundle(tmp_path) == 2
-    assert "would be lost" in words_of(capsys.readouterr().err)
+    assert "would be overwritten" in words_of(capsys.readouterr().err)
     assert files(tmp_path) == {name: b"mine"}
     assert not (tmp_path / "networks").exists()
 

@@ -59,7 +59,7 @@ def test_every_option_of_the_table_is_one_of_the_project(tmp_path: Path, monkeyp
         ({"name": "2x"}, {}, "a network's name is a C identifier in lower case, not '2x'"),
         ({}, {"A b": {}}, "a network's name is a C identifier in lower case, not 'A b'"),
         ({"ram": "much"}, {}, "'much'"),
-        ({}, {"a": {}, "b": {"board": "xcore"}}, "all networks of an environment are for one board"),
+        ({}, {"a": {}, "b": {"board": "xcore"}}, "all networks of an environment must be for the same board"),
     ],
 )
 def test_mistakes_are_errors_that_say_where(

@@ -86,7 +86,7 @@ def test_an_sconstruct_and_an_application_that_does_not_compile(tmp_path: Path) 
     (tmp_path / "b.toml").write_text('extends = "cortex-m4"\nstack = 1\n')
     said = run(tmp_path, *scons, "board=b.toml")
     assert problems(said) == [("b.toml", 2, "unknown key 'stack'")]
-    assert "\nSConstruct:3:1: note: asked for here\n" in said
+    assert "\nSConstruct:3:1: note: requested here\n" in said
     said = run(tmp_path, *scons, "main.o")
     assert ("main.c", 2) in [(file, line) for file, line, _ in problems(said)]
     # Quiet unless somebody asks, and whole command lines are not needed to find what is wrong.

@@ -114,10 +114,10 @@ def test_another_network_is_added_beside_the_first(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "error"),
     [
-        ("tasks.json", '{"tasks": [\n  1 2]}', ":2:5: error: not JSON with comments: a comma or ]"),
+        ("tasks.json", '{"tasks": [\n  1 2]}', ":2:5: error: this is not JSON with comments: a comma or ]"),
         ("tasks.json", '{\n  "tasks": {}\n}', ":2:12: error: 'tasks' is not a list"),
         ("launch.json", '{"configurations": {}}', ":1:20: error: 'configurations' is not a list"),
-        ("settings.json", "[]", ":1:1: error: not JSON with comments: it is not an object"),
+        ("settings.json", "[]", ":1:1: error: this is not JSON with comments: it is not an object"),
         ("settings.json", '{"clangd.arguments": "-x"}', ":1:22: error: 'clangd.arguments' is not a list"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Constants that come while regions run: within their bytes, proven by the check, and equal in every byte."""
+"""Constants that arrive while regions run: within their bytes, checked, and equal in every byte."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def loads_of(plan, op):
 
 
 def wandering(plan):
-    """The operators whose constants are at several places, one after the other."""
+    """The operators whose constants lie at several places, one after the other."""
     return sorted({load.op for load in plan.loads if len(loads_of(plan, load.op)) > 1})
 
 
@@ -57,9 +57,9 @@ def by_turns(plan):
     [("overwritable", 112_000, 112_000), ("resident", 160_000, 172_500)],
 )
 def test_the_trained_network_in_few_bytes_with_its_weight_buffers(image, most, on_the_vector_unit):
-    """XMOS's compiler needs 192,872 bytes at its best, before weights are counted, and F 1.13.
+    """XMOS's compiler needs at least 192,872 bytes without weights, at F 1.13.
 
-    Kernels of the vector unit have larger constants: 14 bytes a channel besides the weights, filled up.
+    Kernels of the vector unit have larger constants: 14 bytes per channel besides the weights, padded.
     """
     network = str(needs_shared(TRAINED))
     for board, limit in (("", most), ("xcore", on_the_vector_unit)):
@@ -85,7 +85,7 @@ def test_the_trained_network_equals_the_reference_in_every_tensor():
 @slow
 @pytest.mark.parametrize(("model", "on_the_vector_unit"), [(SMALL, False), (SMALL, True), ("resnet8", False)])
 def test_the_emitted_c_brings_the_same_bytes_early_or_late(model, on_the_vector_unit):
-    """The harness copies when asked in one set and when waited for in the next."""
+    """In one set the harness copies at the request, in the next one at the wait."""
     options = {"objective": "ram", "max_f": 1.0}
     board = "xcore" if on_the_vector_unit else plain_xcore()
     request = {"kind": "validate", "model": model, "board": board, "options": options}
@@ -104,10 +104,10 @@ def test_the_plan_has_all_that_is_tested_here():
 @slow
 @pytest.mark.parametrize("run", [replay, replay_twin.replay])
 def test_faults_in_what_comes_while_a_region_runs_are_found(run, monkeypatch):
-    """By the replay in C and by its twin."""
+    """The replay in C and its twin find them."""
     monkeypatch.setattr(checking, "replay", run)
-    found = made()
-    graph, target, plan = found.graph, found.target, found.plan
+    plans = made()
+    graph, target, plan = plans.graph, plans.target, plans.plan
     check(plan, graph, target)
     op = wandering(plan)[0]
     first, *others = loads_of(plan, op)
@@ -118,10 +118,10 @@ def test_faults_in_what_comes_while_a_region_runs_are_found(run, monkeypatch):
     )
     place = plan.buffers[at]
     faults = [
-        # on rows that are still read, and where the output comes before the constants are done with
+        # on rows that are still read, and where the output arrives before the constants are used up
         (with_buffer(plan, at, offset=place.offset + 1024), "read|arena"),
         (with_buffer(plan, others[-1].buffer, offset=plan.buffers[at].offset), "not in the arena when"),
-        # there only once, though another group has its turn in the same place
+        # loaded only once, although another group's constants use the same place in between
         (once(plan, turned), "not in the arena when"),
         (with_buffer(plan, loads_of(plan, turned)[0].buffer, offset=ring.offset), "arena|read|over"),
         # gaps and overlaps between the buffers of an operator
@@ -141,7 +141,7 @@ def replaced(plan, load, **fields):
 
 
 def once(plan, op):
-    """The plan whose loads of an operator come once instead of by turns."""
+    """The plan with an operator's constants loaded once instead of alternately."""
     return replaced(plan, loads_of(plan, op)[0], by_turns=False)
 
 
@@ -153,22 +153,22 @@ def without(plan, *gone):
 @pytest.mark.parametrize("run", [replay, replay_twin.replay])
 def test_slices_that_lie_between_pixels_are_refused(run, monkeypatch):
     monkeypatch.setattr(checking, "replay", run)
-    found = made()
-    plan = found.plan
+    plans = made()
+    plan = plans.plan
     cut = {load.op for load in plan.loads if load.channels}
     overlap = next(o for o in plan.overlaps if o.op in cut)
     output = plan.buffers[overlap.output]
     moved = [m for m in plan.moves if overlap.output in (m.source, m.target)]
     assert not moved and output.offset >= 16
     with pytest.raises(PlanError, match="for every slice"):
-        check(with_buffer(plan, overlap.output, offset=output.offset - 16), found.graph, found.target)
+        check(with_buffer(plan, overlap.output, offset=output.offset - 16), plans.graph, plans.target)
 
 
 @slow
 def test_every_time_that_constants_come_is_in_the_estimate():
-    found = made()
-    plan = found.plan
-    timeline = Timeline.of(found.graph, plan.regions, plan.image)
+    plans = made()
+    plan = plans.plan
+    timeline = Timeline.of(plans.graph, plan.regions, plan.image)
     brings = [load for _, load in load_steps(timeline, plan.loads, plan.buffers)]
     answer = handle(
         {
@@ -194,15 +194,15 @@ def test_every_time_that_constants_come_is_in_the_estimate():
 )
 def test_constants_begin_early_where_there_is_room_and_never_make_the_core_wait_longer(numbers):
     regions = [Demand(buffers, min(load, buffers), room, hides) for buffers, load, room, hides in numbers]
-    found = begins(regions)
-    for index, at in enumerate(found):
+    starts = begins(regions)
+    for index, at in enumerate(starts):
         assert 0 <= at <= index
     for index, region in enumerate(regions):
-        early = [j for j, at in enumerate(found) if at <= index < j]
+        early = [j for j, at in enumerate(starts) if at <= index < j]
         assert sum(regions[j].buffers for j in early) <= region.room
-    waits = [sum(regions[j].load for j, at in enumerate(found) if at == j)]
+    waits = [sum(regions[j].load for j, at in enumerate(starts) if at == j)]
     for index, region in enumerate(regions):
-        begun = sum(regions[j].load for j, at in enumerate(found) if at == index < j)
+        begun = sum(regions[j].load for j, at in enumerate(starts) if at == index < j)
         waits.append(max(0, begun - region.hides))
     assert sum(waits) <= sum(region.load for region in regions)
 

@@ -1,4 +1,4 @@
-"""The one assembler: equal regions give equal plans. Layer by layer they are legal and as small as known."""
+"""The assembler: equal regions give equal plans. Plans layer by layer are legal and have the known sizes."""
 
 from __future__ import annotations
 
@@ -68,31 +68,31 @@ def test_tensors_move_only_where_that_lowers_the_arena(graph, image):
 
 
 def test_each_schedule_is_made_once_for_a_plan_and_once_for_its_check(monkeypatch):
-    made = Counter()
+    counts = Counter()
     run = timelines.run
 
     def counted(region, graph, image):
-        made[region] += 1
+        counts[region] += 1
         return run(region, graph, image)
 
     monkeypatch.setattr(timelines, "run", counted)
     graph, target, session = residual_net(), make_target(scratch="kh * kw * cin"), Session()
-    found = front(graph, target, Settings(image="stream"), session)
-    plan = found.assemble(found.plan(0).regions)
-    made.clear()
-    plan = found.assemble(plan.regions)
+    pareto = front(graph, target, Settings(image="stream"), session)
+    plan = pareto.assemble(pareto.plan(0).regions)
+    counts.clear()
+    plan = pareto.assemble(plan.regions)
     summarize(plan, graph, target.named(plan.kernels), target.costs, session)
     peak(plan, graph, session=session)
     binding(plan, graph, session)
-    assert not made  # all of it went by the timeline that was there
+    assert not counts  # the existing timeline was used
     check(plan, graph, target)
-    assert made == Counter(plan.regions)
+    assert counts == Counter(plan.regions)
 
 
 @settings(derandomize=True, deadline=None, max_examples=15)
 @given(graphs(), st.sampled_from(["overwritable", "resident"]))
 def test_what_is_known_of_regions_changes_no_plan(graph, image):
-    """Points of one front, which share their regions, are the plans that each is by itself."""
+    """Points of one front share regions, but their plans are those of each point alone."""
     target, session = make_target(scratch="kh * kw * cin"), Session()
     points = front(graph, target, Settings(image=image), session)
     for index in reversed(range(len(points.points))):
@@ -102,13 +102,13 @@ def test_what_is_known_of_regions_changes_no_plan(graph, image):
 
 
 def test_an_arena_of_strips_holds_scratch_for_the_columns_of_a_call():
-    """With calls of two columns a kernel wants less scratch than with calls of whole rows."""
+    """With calls of two columns, a kernel needs less scratch than with calls of whole rows."""
     net = Net((1, 12, 12, 4))
     graph = net.graph(net.conv(net.conv(net.inputs[0], 8, (3, 3)), 4, (3, 3)))
     target = make_target(scratch="64 * ow")
-    found = front(graph, target, Settings(image="stream", hand_off=2))
-    for point in range(len(found.points)):
-        plan = found.plan(point)
+    pareto = front(graph, target, Settings(image="stream", hand_off=2))
+    for point in range(len(pareto.points)):
+        plan = pareto.plan(point)
         check(plan, graph, target)
         timeline = timelines.Timeline.of(graph, plan.regions, plan.image)
         sizes = {b.op: b.size for b in plan.buffers if b.kind is BufferKind.SCRATCH}
@@ -118,10 +118,10 @@ def test_an_arena_of_strips_holds_scratch_for_the_columns_of_a_call():
 
 
 def parts():
-    """Convolutions, then their outputs behind each other, every part where it goes to."""
+    """Convolutions and the concatenation of their outputs, with every part in its place."""
     net = Net((1, 6, 6, 4))
-    made = [net.conv(net.inputs[0], 16), net.conv(net.inputs[0], 16)]
-    return net.graph(net.relu(net.concat(made))), make_target()
+    halves = [net.conv(net.inputs[0], 16), net.conv(net.inputs[0], 16)]
+    return net.graph(net.relu(net.concat(halves))), make_target()
 
 
 def test_a_streamed_plan_has_parts_in_place_and_the_replay_goes_line_by_line():
@@ -162,29 +162,29 @@ def test_random_networks_get_legal_plans_that_run_and_more_freedom_never_costs(g
     target = make_target(scratch=scratch)
     sizes = []
     for mode in MODES:
-        made = plan(graph, target, in_place=mode, image=image)
-        check(made, graph, target)
-        assert run(made, graph, target) == ""
-        assert made.arena_bound_bytes <= made.arena_bytes
-        sizes.append(made.arena_bytes)
+        result = plan(graph, target, in_place=mode, image=image)
+        check(result, graph, target)
+        assert run(result, graph, target) == ""
+        assert result.arena_bound_bytes <= result.arena_bytes
+        sizes.append(result.arena_bytes)
     assert sizes == sorted(sizes, reverse=True)
-    assert plan(graph, target, image=image) == made
+    assert plan(graph, target, image=image) == result
 
 
 def test_without_overlaps_and_scratch_the_bound_is_the_live_sum():
     graph, target = residual_net(), make_target()
-    made = plan(graph, target, in_place="none")
-    assert made.arena_bytes == made.arena_bound_bytes == live_sum_bound(graph, 16).bytes
-    assert made.overlaps == ()
+    result = plan(graph, target, in_place="none")
+    assert result.arena_bytes == result.arena_bound_bytes == live_sum_bound(graph, 16).bytes
+    assert result.overlaps == ()
 
 
 def test_every_operator_but_aliases_has_one_region_and_one_step_in_order():
     graph, target = residual_net(), make_target()
-    made = plan(graph, target)
+    result = plan(graph, target)
     run_code = [i for i, op in enumerate(graph.ops) if op.kind not in ALIAS_KINDS]
-    steps = plan_steps(made.regions, graph)
+    steps = plan_steps(result.regions, graph)
     assert [s.op for s in steps] == run_code
-    assert [bool(k) for k in made.kernels] == [i in run_code for i in range(len(graph.ops))]
+    assert [bool(k) for k in result.kernels] == [i in run_code for i in range(len(graph.ops))]
     for step in steps:
         _, rows, columns, _ = graph.tensors[graph.ops[step.op].outputs[0]].nhwc
         assert (step.y0, step.y1, step.x0, step.x1) == (0, rows, 0, columns)
@@ -192,32 +192,32 @@ def test_every_operator_but_aliases_has_one_region_and_one_step_in_order():
 
 def test_macs_and_cost_are_the_sums_over_the_operators():
     graph, target = residual_net(), make_target()
-    made = plan(graph, target)
-    assert made.macs == made.macs_layerwise == total_macs(graph)
-    assert made.f == 1.0
+    result = plan(graph, target)
+    assert result.macs == result.macs_layerwise == total_macs(graph)
+    assert result.f == 1.0
     pricer = Pricer(target.costs)
     operators = [op for op in graph.ops if op.kind not in ALIAS_KINDS]
-    assert made.cost == sum(once(pricer, select(target, graph, op), graph, op) for op in operators)
+    assert result.cost == sum(once(pricer, select(target, graph, op), graph, op) for op in operators)
 
 
 def test_scratch_lives_in_its_operators_step_and_counts():
     net = Net((1, 4, 4, 16))
     graph = net.graph(net.relu(net.conv(net.inputs[0], 16)))
-    made = plan(graph, make_target(scratch="100"), in_place="none")
-    (scratch,) = [b for b in made.buffers if b.kind is BufferKind.SCRATCH]
+    result = plan(graph, make_target(scratch="100"), in_place="none")
+    (scratch,) = [b for b in result.buffers if b.kind is BufferKind.SCRATCH]
     assert (scratch.first, scratch.last, scratch.size, scratch.tensors) == (0, 0, 100, ())
-    assert made.arena_bytes == 256 + 256 + 112
+    assert result.arena_bytes == 256 + 256 + 112
     small = plan(graph, make_target(scratch="100"), in_place="elementwise")
-    assert small.arena_bytes == made.arena_bytes and small.overlaps == ()
+    assert small.arena_bytes == result.arena_bytes and small.overlaps == ()
 
 
 def test_an_elementwise_chain_runs_in_one_buffer():
     net = Net((1, 8, 8, 4))
     graph = net.graph(net.relu(net.reshape(net.relu(net.inputs[0]), (1, 64, 1, 4))))
     assert plan(graph, make_target(), in_place="none").arena_bytes == 512
-    made = plan(graph, make_target(), in_place="elementwise")
-    assert made.arena_bytes == 256
-    assert [(o.op, o.distance) for o in made.overlaps] == [(0, 0), (2, 0)]
+    result = plan(graph, make_target(), in_place="elementwise")
+    assert result.arena_bytes == 256
+    assert [(o.op, o.distance) for o in result.overlaps] == [(0, 0), (2, 0)]
 
 
 def test_a_depthwise_runs_in_its_input_and_two_rows():
@@ -240,28 +240,28 @@ def test_an_input_that_does_not_die_cleanly_is_not_overwritten(build):
     x = net.relu(net.inputs[0])
     graph = net.graph(*build(net, x))
     target = make_target()
-    made = plan(graph, target)
-    check(made, graph, target)
-    assert run(made, graph, target) == ""
-    assert made.arena_bytes >= 512
+    result = plan(graph, target)
+    check(result, graph, target)
+    assert run(result, graph, target) == ""
+    assert result.arena_bytes >= 512
 
 
 def test_the_broadcast_operand_is_not_overwritten():
     net = Net((1, 1, 1, 4), (1, 1, 1, 4))
     wide = net.relu(net.relu(net.inputs[0]))
     graph = net.graph(net.add(net.concat([wide, wide]), net.concat([net.inputs[1], net.inputs[1]])))
-    made = plan(graph, make_target())
-    check(made, graph, make_target())
-    assert run(made, graph, make_target()) == ""
+    result = plan(graph, make_target())
+    check(result, graph, make_target())
+    assert run(result, graph, make_target()) == ""
 
 
 def test_a_resident_image_survives_and_costs_its_bytes():
     graph, target = residual_net(), make_target()
     free = plan(graph, target, image="overwritable")
-    kept = plan(graph, target, image="resident")
-    (image,) = [b for b in kept.buffers if graph.inputs[0] in b.tensors]
-    assert (image.first, image.last) == (0, len(kept.regions) - 1)
-    assert kept.arena_bytes == free.arena_bytes + image.size
+    resident = plan(graph, target, image="resident")
+    (image,) = [b for b in resident.buffers if graph.inputs[0] in b.tensors]
+    assert (image.first, image.last) == (0, len(resident.regions) - 1)
+    assert resident.arena_bytes == free.arena_bytes + image.size
 
 
 def test_names_of_tensors_do_not_matter():
@@ -294,14 +294,14 @@ def _model(name):
     return rewrite(read_model(path.read_bytes(), path=name))
 
 
-# Without overlaps: the largest live sum once pads are folded into their consumers. With rows, by hand,
-# each distance as overlap.py has it (d of the deeper tensor, ..., size of the highest):
+# Without overlaps: the largest live sum after pads are folded into their consumers. With rows: by hand, with
+# the distances of overlap.py (d of the deeper tensor, ..., size of the highest):
 #   MobileNetV2: the strided depthwise 80x80x96 -> 40x40x96 and the expansion 16 -> 96 before it,
 #     40*96 + (80*80*96 - 79*80*16) + 80*80*16 = 3,840 + 513,280 + 102,400
 #   VWW: the same with 48x48x8 -> 48x48x16 -> 24x24x16: 384 + (36,864 - 47*384) + 18,432
 #   ResNet8: the skip's 32x32x16, and a 3x3 convolution in place and two rows: 16,384 * 2 + 2*512
 #   KWS: four depthwise (two rows of 5x64) and four 1x1 (one row) in a chain: 8,000 + 4*(640 + 320)
-# MCUNet's residuals branch the chain, so for it there is only what TinyEngine needs, in place and patched.
+# MCUNet's residuals branch the chain, so its values are those of TinyEngine, in place and patched.
 @pytest.mark.parametrize(
     ("name", "none", "rows"),
     [
@@ -319,8 +319,8 @@ def test_known_networks_need_what_is_known(name, none, rows):
             check(plan(graph, target, in_place=mode, image=image), graph, target)
     plain = plan(graph, target, in_place="none")
     assert plain.arena_bytes == plain.arena_bound_bytes == none
-    made = plan(graph, target, in_place="rows")
+    result = plan(graph, target, in_place="rows")
     if rows:
-        assert made.arena_bytes == made.arena_bound_bytes == rows
+        assert result.arena_bytes == result.arena_bound_bytes == rows
     else:
-        assert made.arena_bytes < 218_800
+        assert result.arena_bytes < 218_800

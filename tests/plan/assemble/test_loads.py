@@ -1,4 +1,4 @@
-"""Constants that are brought into the arena: planned within limits, and every fault in a plan is found."""
+"""Constants that are loaded into the arena: planned within limits, and every fault in a plan is found."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def loaded(limit, segments=""):
 
 
 def replaced(plan, load, **fields):
-    """The plan with fields of a load changed."""
+    """The plan with changed fields of a load."""
     return replace(plan, loads=tuple(replace(x, **fields) if x is load else x for x in plan.loads))
 
 

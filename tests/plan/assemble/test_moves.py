@@ -1,4 +1,4 @@
-"""Tensors that move between regions, so that chains no longer climb; plans over two memories."""
+"""Tensors that move between regions, so that chains do not climb; plans over two memories."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ GRANULE = 16
 
 
 def chain(layers):
-    """Depthwise convolutions, each of whose outputs may lie over its input, two rows lower."""
+    """Depthwise convolutions whose outputs may lie over their inputs, two rows lower."""
     net = Net((1, 16, 16, 16))
     x = net.inputs[0]
     for _ in range(layers):
@@ -61,11 +61,11 @@ def test_a_chain_needs_no_more_than_one_of_its_operators():
 
 
 def test_a_resident_image_is_in_nobodys_way():
-    """It lies below all the rest, which moves as it does without the image."""
+    """It lies below all other tensors, which move as they do without the input image."""
     graph, target = chain(8), make_target()
     plan = alone(graph, target, image="resident")
     image = next(b for b in plan.buffers if b.tensors == (graph.inputs[0],))
-    rest = alone(chain(7), target)  # whose image is what the first operator makes of the one that stays
+    rest = alone(chain(7), target)  # its input image is the first operator's output for the resident one
     assert plan.moves
     assert plan.arena_bytes == plan.arena_bound_bytes == image.size + rest.arena_bytes
     assert (image.first, image.last, image.offset) == (0, len(graph.ops) - 1, 0)
@@ -106,7 +106,7 @@ def test_a_wrong_move_is_found(part):
 
 @st.composite
 def problems(draw):
-    """Tensors over up to eight regions of a few ticks, rings in one region each, overlaps of neighbours."""
+    """Tensors over up to eight regions of a few ticks, rings inside regions, overlaps of neighbours."""
     ticks = [0]
     for _ in range(draw(st.integers(2, 8))):
         ticks.append(ticks[-1] + draw(st.integers(1, 3)))
@@ -137,7 +137,7 @@ def live_at(buffers, time):
 
 
 def assert_apart(parted, time):
-    """No two buffers share bytes at a time, unless that is permitted."""
+    """Asserts that no two live buffers share bytes, unless that is permitted."""
     parts, allowed = parted.placed.buffers, {(o.input, o.output): o for o in parted.placed.overlaps}
     alive = live_at(parts, time)
     for i in alive:
@@ -169,7 +169,7 @@ def test_parts_are_whole_and_apart_and_moves_lose_no_byte(problem):
         assert_apart(parted, time)
     assert max(part.offset + part.size for part in parts) <= parted.placed.height
     memory = np.full(parted.placed.height, -1)
-    for move in parted.moves:  # each one's bytes are still there when its turn comes
+    for move in parted.moves:  # the bytes of each are still present when it moves
         source, target = parts[move.source], parts[move.target]
         earlier = [m for m in parted.moves if parts[m.target].first == target.first]
         if earlier[0] == move:
@@ -194,7 +194,7 @@ def test_buffers_that_cannot_move_hold_the_cuts_they_cross():
 @settings(derandomize=True, deadline=None, max_examples=60)
 @given(problems(), st.data())
 def test_a_stretch_has_all_that_is_alive_in_it(problem, data):
-    """By the definition, buffer by buffer and overlap by overlap."""
+    """Compared with the definition, buffer by buffer and overlap by overlap."""
     buffers, options, ticks = problem
     fixed = [i for i, b in enumerate(buffers) if not b.tensors or data.draw(st.integers(0, 9)) == 0]
     segments = _Problem(buffers, options, GRANULE, ticks, fixed)
@@ -203,16 +203,16 @@ def test_a_stretch_has_all_that_is_alive_in_it(problem, data):
     assert segments.times == [0, *(t for t in free if 0 < t < end), end]
     start = data.draw(st.integers(0, segments.segments - 1))
     stop = data.draw(st.integers(start + 1, segments.segments))
-    found, times = segments.segment(start, stop), range(segments.times[start], segments.times[stop])
+    segment, times = segments.segment(start, stop), range(segments.times[start], segments.times[stop])
     lives = [[t for t in times if b.first <= t <= b.last] for b in buffers]
-    assert found.buffers == tuple(i for i, life in enumerate(lives) if life)
-    items = [found.problem.items[k] for k in range(len(found.buffers))]
+    assert segment.buffers == tuple(i for i, life in enumerate(lives) if life)
+    items = [segment.problem.items[k] for k in range(len(segment.buffers))]
     assert [list(range(item.lower, item.upper)) for item in items] == [life for life in lives if life]
-    assert found.options == tuple(o for o in options if set(lives[o.input]) & set(lives[o.output]))
+    assert segment.options == tuple(o for o in options if set(lives[o.input]) & set(lives[o.output]))
 
 
 def test_long_stretches_are_placed_piece_by_piece(monkeypatch):
-    """A limit of the buffers of a segment costs no byte of the arena, and every byte still arrives."""
+    """A limit on a segment's buffers does not enlarge the arena, and every byte still arrives."""
     graph, target, enough = chain(24), make_target(), 7000
     whole = alone(graph, target, enough=enough)
     monkeypatch.setattr("buildtool.plan.assemble.moves.MOST_TOGETHER", 5)
@@ -231,10 +231,10 @@ def two_memories(scratch="7"):
 
 
 def plans(graph, target):
-    """Layer by layer, with tensors that move, and the front's points, of which some are streamed."""
+    """Plans layer by layer, with tensors that move, and plans of the front, of which some are streamed."""
     yield plan(graph, target, enough=0)
-    found = front(graph, target, Settings(max_f=2.0))
-    yield from (found.plan(i) for i in range(min(len(found.points), 2)))
+    pareto = front(graph, target, Settings(max_f=2.0))
+    yield from (pareto.plan(i) for i in range(min(len(pareto.points), 2)))
 
 
 @settings(max_examples=15)
@@ -247,31 +247,31 @@ def test_buffers_lie_in_one_memory_each_within_its_capacity_and_the_plan_is_lega
         whole = made.arena_bytes + 64
         rooms = (round_up(int(whole * share), 16), round_up(int(whole * (1 - share)), 16) + 64)
         waits = (3, 1) if reverse else (0, 2)
-        found = over_two(made, graph, target, "rows", rooms, waits, moving=moving)
-        if found is None:
+        result = over_two(made, graph, target, "rows", rooms, waits, moving=moving)
+        if result is None:
             continue
-        check(found, graph, target)
-        assert all(size <= room for size, room in zip(found.arenas, rooms, strict=True))
-        assert (found.macs, found.regions, found.kernels) == (made.macs, made.regions, made.kernels)
-        for buffer in found.buffers:
+        check(result, graph, target)
+        assert all(size <= room for size, room in zip(result.arenas, rooms, strict=True))
+        assert (result.macs, result.regions, result.kernels) == (made.macs, made.regions, made.kernels)
+        for buffer in result.buffers:
             end = buffer.offset + buffer.size
-            assert end <= found.second_at or buffer.offset >= found.second_at
+            assert end <= result.second_at or buffer.offset >= result.second_at
         if moving or not made.moves:
-            assert sum(count_touched_bytes(found, graph, target)) == sum(
+            assert sum(count_touched_bytes(result, graph, target)) == sum(
                 count_touched_bytes(made, graph, target)
             )
-        assert from_bytes(to_bytes(found)) == found
-        assert from_text(to_text(Locked(found, "bench", ()))).plan == found
+        assert from_bytes(to_bytes(result)) == result
+        assert from_text(to_text(Locked(result, "bench", ()))).plan == result
 
 
 @pytest.mark.parametrize("memory", [0, 1])
 def test_a_plan_as_it_is_lies_in_either_memory(memory):
     graph, target = residual_net(), two_memories()
-    made = plan(graph, target)
-    found = in_one(made, memory, made.alignment)
+    result = plan(graph, target)
+    found = in_one(result, memory, result.alignment)
     check(found, graph, target)
-    assert found.arenas[memory] == made.arena_bytes
-    assert found.arenas[1 - memory] == made.alignment
+    assert found.arenas[memory] == result.arena_bytes
+    assert found.arenas[1 - memory] == result.alignment
     touched = count_touched_bytes(found, graph, target)
     assert touched[1 - memory] == 0 < touched[memory]
 
@@ -280,9 +280,9 @@ def test_a_plan_as_it_is_lies_in_either_memory(memory):
 def spread():
     """A plan over two memories."""
     graph, target = residual_net(), two_memories()
-    found = over_two(plan(graph, target), graph, target, "rows", (512, 1 << 16), (0, 1))
-    assert found is not None
-    return graph, target, found
+    result = over_two(plan(graph, target), graph, target, "rows", (512, 1 << 16), (0, 1))
+    assert result is not None
+    return graph, target, result
 
 
 def test_a_buffer_across_both_memories_is_refused(spread):
@@ -301,7 +301,7 @@ def test_a_second_arena_that_begins_nowhere_is_refused(spread, second):
 
 
 def test_a_plan_for_two_memories_is_refused_where_they_are_not_there(spread):
-    """On a board with the arena in one memory, and where one is too small."""
+    """On a board with the arena in one memory, and on one with too little memory."""
     graph, target, found = spread
     with pytest.raises(PlanError, match="lies in two memories, the arena of board 'bench' in 'ram' alone"):
         check(found, graph, make_target(scratch="7"), made_for_it=False)
@@ -311,7 +311,7 @@ def test_a_plan_for_two_memories_is_refused_where_they_are_not_there(spread):
 
 
 def test_moves_of_one_moment_come_in_an_order_in_which_none_writes_over_what_another_reads():
-    """Of two tensors that go up by one place the upper one goes first; two that change places have none."""
+    """If two tensors move up by one place, the upper one moves first. Two that swap places have no order."""
 
     def buffer(offset, first):
         return Buffer(BufferKind.TENSOR, "", (0,), 16, first, first, offset)

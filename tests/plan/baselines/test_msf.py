@@ -1,4 +1,4 @@
-"""msf-CNN's model: Table 1 of its paper to the byte, and the front against brute force."""
+"""msf-CNN's model: Table 1 of its paper to the byte, and the front compared with brute force."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_single_layers_are_the_vanilla_row(name):
 
 @pytest.mark.parametrize("name", NETWORKS)
 def test_one_block_from_the_start(name):
-    """The other layers run alone: the least RAM, then the least work."""
+    """One block, with all other layers alone: the least RAM, then the least work."""
     count = len(msf_tables.TABLES[name])
     at = {(block.first, block.end): block for block in blocks(name)}
     ways = [[(0, end), *((i, i + 1) for i in range(end, count))] for end in range(1, count + 1)]
@@ -84,12 +84,12 @@ LAYERS = st.lists(
 
 
 def chain_of(drawn, side: int) -> tuple[Layer, ...]:
-    found, channels = [], 3
+    layers, channels = [], 3
     for kernel, stride, wanted, depthwise in drawn:
         filters = channels if depthwise else wanted
-        found.append(Layer(kernel, stride, kernel // 2, channels, filters, side, side, depthwise))
-        side, channels = found[-1].rows_out, filters
-    return tuple(found)
+        layers.append(Layer(kernel, stride, kernel // 2, channels, filters, side, side, depthwise))
+        side, channels = layers[-1].rows_out, filters
+    return tuple(layers)
 
 
 @settings(derandomize=True, deadline=None, max_examples=150)
@@ -111,7 +111,7 @@ def test_the_front_is_that_of_every_way_to_cut_the_chain(drawn, side):
 @settings(derandomize=True, deadline=None, max_examples=100)
 @given(LAYERS, st.integers(3, 20))
 def test_a_blocks_tiles_are_what_one_output_element_needs(drawn, side):
-    """Rows of each layer's input for one element, counted set by set, against the closed formula."""
+    """The rows of each layer's input for one element, counted as sets, equal the closed formula."""
     layers = chain_of(drawn, side)
     needed = {0}
     for each in reversed(layers):

@@ -1,4 +1,4 @@
-"""msf-CNN's choices as plans: legal, within the limits asked for, and equal to the bit."""
+"""msf-CNN's choices as plans: legal, within the limits, and bit-exact."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from buildtool.target.registry import load_target
 
 NETWORK = "mcunet_vww5"
 
-SESSION = Session()  # one search for all questions about a network
+SESSION = Session()  # one search for all requests for a network
 
 
 def plan_msf(graph, target, **limits):
@@ -99,7 +99,7 @@ def test_a_network_without_convolutions_is_refused():
 
 
 def test_blocks_that_cannot_run_are_not_chosen():
-    """The first convolution's output is read at every row later, but the block would make every other."""
+    """A later operator reads every row of the first convolution, but the block computes every second row."""
     net = Net((1, 16, 16, 4))
     x = net.conv(net.inputs[0], 8)
     y = net.conv(x, 8, (1, 1), (2, 2))

@@ -1,4 +1,4 @@
-"""Strips: xcore-opt's published segments, the search for better ones, and what is refused."""
+"""Strips: xcore-opt's published segments, the search for better ones, and refusals."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ XCORE_OPT = {
 }
 UNSPLIT = 792624
 
-SESSION = Session()  # one search for all questions about a network
+SESSION = Session()  # one search for all requests for a network
 
 
 def best_strips(graph, target, **limits):
@@ -44,7 +44,7 @@ def best_strips(graph, target, **limits):
 
 @cache
 def trained():
-    """MobileNetV2-160 as the application note of xcore has it."""
+    """MobileNetV2-160 of xcore's application note."""
     return read_graph(load_model(str(needs_shared(MODEL))))[1]
 
 
@@ -73,10 +73,10 @@ def test_no_more_memory_than_xcore_opt_without_segments():
 
 @pytest.mark.slow
 def test_the_search_beats_the_tools_suggestion_and_the_best_found_by_hand():
-    found = best_strips(trained(), host())
-    check(found, trained(), host())
-    assert found.arena_bytes < min(arena for arena, _ in XCORE_OPT.values())
-    assert found.f < XCORE_OPT["0-6x20,7-14x10,15-22x4"][1]
+    strips = best_strips(trained(), host())
+    check(strips, trained(), host())
+    assert strips.arena_bytes < min(arena for arena, _ in XCORE_OPT.values())
+    assert strips.f < XCORE_OPT["0-6x20,7-14x10,15-22x4"][1]
 
 
 @pytest.mark.slow
@@ -95,12 +95,12 @@ def test_limits_that_cannot_be_kept_name_the_nearest():
     least = best_strips(small(), host(), max_f=4.0).arena_bytes
     with pytest.raises(PlanError) as caught:
         best_strips(small(), host(), ram=least - 1)
-    assert f"the least arena is {least} bytes" in caught.value.text
+    assert f"the smallest arena is {least} bytes" in caught.value.text
     assert f"ram={least}" in caught.value.hint
 
 
 def test_segments_are_numbered_as_in_the_file():
-    """The file has a PAD as operator 4 that is folded away: 3-6 are three operators."""
+    """Operator 4 in the file is a PAD that is folded away, so 3-6 are three operators."""
     numbers = [op.index for op in small().ops]
     assert 4 not in numbers and 3 in numbers and 6 in numbers
     plan = plan_strips(small(), host(), parse_segments("3-6x4"))
@@ -133,11 +133,11 @@ def test_what_is_no_segment_is_refused(text):
 @given(st.text("0123456789-x, ", max_size=20))
 def test_any_text_is_segments_or_a_usage_error(text):
     try:
-        found = parse_segments(text)
+        segments = parse_segments(text)
     except UsageError:
         return
-    assert all(s.first <= s.last and s.strips >= 1 for s in found)
-    assert all(a.last < b.first for a, b in pairwise(found))
+    assert all(s.first <= s.last and s.strips >= 1 for s in segments)
+    assert all(a.last < b.first for a, b in pairwise(segments))
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Other strategies on targets with kernels that compute whole tensors only, such as those of a library."""
+"""Other strategies on targets with kernels that compute only whole tensors, such as those of a library."""
 
 from dataclasses import replace
 
@@ -18,7 +18,7 @@ from buildtool.target.types import Windows
 
 
 def with_whole(kind):
-    """The tests' target, whose kernel of a kind computes whole tensors only."""
+    """The tests' target, where the kernel of a kind computes only whole tensors."""
     target = make_target()
     kernels = tuple(
         replace(kernel, windows=Windows.WHOLE) if kernel.op == kind else kernel for kernel in target.kernels

@@ -1,4 +1,4 @@
-"""The checker takes what the planner makes, refuses damage of all kinds, and takes nothing that corrupts."""
+"""The checker accepts the planner's plans, refuses damage of all kinds, and accepts no corrupting plan."""
 
 from dataclasses import replace
 
@@ -57,12 +57,12 @@ def test_a_region_of_operators_that_are_not_there_is_refused(position):
 
 @pytest.mark.parametrize("by", [-16, 16, -8, 1])
 def test_every_shift_of_a_buffer_in_a_tight_arena_is_refused(by):
-    net = Net((1, 4, 4, 4))  # input and output fill the arena, so any shift of either collides or sticks out
+    net = Net((1, 4, 4, 4))  # input and output fill the arena, so any shift of one collides or leaves it
     graph = net.graph(net.concat([net.inputs[0]] * 2))
-    made = plan(graph, TARGET)
-    assert made.arena_bytes == 64 + 128
-    for index, buffer in enumerate(made.buffers):
-        _refused(with_buffer(made, index, offset=buffer.offset + by), graph)
+    result = plan(graph, TARGET)
+    assert result.arena_bytes == 64 + 128
+    for index, buffer in enumerate(result.buffers):
+        _refused(with_buffer(result, index, offset=buffer.offset + by), graph)
 
 
 @pytest.mark.slow
@@ -70,32 +70,32 @@ def test_every_shift_of_a_buffer_in_a_tight_arena_is_refused(by):
 @given(st.data())
 def test_a_damaged_plan_is_refused_or_still_runs(data):
     graph = data.draw(graphs(most_ops=6))
-    made = plan(graph, TARGET)
-    index = data.draw(st.integers(0, len(made.buffers) - 1))
-    buffer = made.buffers[index]
-    steps = st.integers(0, max(len(made.regions) - 1, 0))
+    result = plan(graph, TARGET)
+    index = data.draw(st.integers(0, len(result.buffers) - 1))
+    buffer = result.buffers[index]
+    steps = st.integers(0, max(len(result.regions) - 1, 0))
     kind = data.draw(st.sampled_from(("offset", "size", "life", "drop", "overlap", "distance", "order")))
     if kind == "offset":
-        damaged = _with_buffer(made, index, offset=data.draw(st.integers(0, made.arena_bytes // 16)) * 16)
+        damaged = _with_buffer(result, index, offset=data.draw(st.integers(0, result.arena_bytes // 16)) * 16)
     elif kind == "size":
-        damaged = _with_buffer(made, index, size=data.draw(st.integers(0, buffer.size)))
+        damaged = _with_buffer(result, index, size=data.draw(st.integers(0, buffer.size)))
     elif kind == "life":
-        damaged = _with_buffer(made, index, first=data.draw(steps), last=data.draw(steps))
+        damaged = _with_buffer(result, index, first=data.draw(steps), last=data.draw(steps))
     elif kind == "drop":
-        damaged = replace(made, buffers=made.buffers[:index] + made.buffers[index + 1 :])
+        damaged = replace(result, buffers=result.buffers[:index] + result.buffers[index + 1 :])
     elif kind == "overlap":
-        buffers = st.integers(0, len(made.buffers) - 1)
+        buffers = st.integers(0, len(result.buffers) - 1)
         op = data.draw(st.integers(0, len(graph.ops) - 1))
         extra = Overlap(op, data.draw(buffers), data.draw(buffers), data.draw(st.integers(0, 64)))
-        other = _with_buffer(made, extra.output, offset=made.buffers[extra.input].offset)
-        damaged = replace(other, overlaps=(*made.overlaps, extra))
+        other = _with_buffer(result, extra.output, offset=result.buffers[extra.input].offset)
+        damaged = replace(other, overlaps=(*result.overlaps, extra))
     elif kind == "distance":
-        assume(made.overlaps)
-        first = replace(made.overlaps[0], distance=data.draw(st.integers(0, 64)))
-        moved = _with_buffer(made, first.output, offset=data.draw(st.integers(0, 16)) * 16)
-        damaged = replace(moved, overlaps=(first, *made.overlaps[1:]))
+        assume(result.overlaps)
+        first = replace(result.overlaps[0], distance=data.draw(st.integers(0, 64)))
+        moved = _with_buffer(result, first.output, offset=data.draw(st.integers(0, 16)) * 16)
+        damaged = replace(moved, overlaps=(first, *result.overlaps[1:]))
     else:
-        damaged = replace(made, regions=tuple(data.draw(st.permutations(made.regions))))
+        damaged = replace(result, regions=tuple(data.draw(st.permutations(result.regions))))
     try:
         check(damaged, graph, TARGET)
     except PlanError:
@@ -191,9 +191,9 @@ def test_an_overlap_with_an_input_that_is_read_later_is_refused():
     x = net.concat([net.inputs[0]])
     y = net.relu(x)
     graph = net.graph(net.concat([x, y]))
-    made = plan(graph, TARGET)
-    holder = {t: i for i, b in enumerate(made.buffers) for t in b.tensors}
-    _refused(replace(made, overlaps=(Overlap(1, holder[x], holder[y], 0),)), graph, match="read later")
+    result = plan(graph, TARGET)
+    holder = {t: i for i, b in enumerate(result.buffers) for t in b.tensors}
+    _refused(replace(result, overlaps=(Overlap(1, holder[x], holder[y], 0),)), graph, match="read later")
 
 
 @pytest.mark.parametrize("image", ["overwritable", "resident"])
@@ -202,9 +202,9 @@ def test_an_overlap_with_what_must_survive_is_refused(image):
     x = net.inputs[0]
     y = net.relu(x)
     graph = net.graph(y, *(() if image == "resident" else (x,)))
-    made = plan(graph, TARGET, image=image)
-    assert made.overlaps == ()
-    _refused(replace(made, overlaps=(Overlap(0, 0, 1, 0),)), graph, match="read later")
+    result = plan(graph, TARGET, image=image)
+    assert result.overlaps == ()
+    _refused(replace(result, overlaps=(Overlap(0, 0, 1, 0),)), graph, match="read later")
 
 
 def test_aliases_share_their_buffer():
@@ -212,12 +212,12 @@ def test_aliases_share_their_buffer():
     x = net.concat([net.inputs[0]])
     flat = net.reshape(x, (1, 16, 1, 4))
     graph = net.graph(net.concat([flat]))
-    made = plan(graph, TARGET)
-    index = next(i for i, b in enumerate(made.buffers) if flat in b.tensors)
-    alone = replace(made.buffers[index], tensors=(x,))
-    apart = Buffer(BufferKind.TENSOR, "flat", (flat,), 64, 0, 1, made.arena_bytes)
-    buffers = (*made.buffers[:index], alone, *made.buffers[index + 1 :], apart)
-    _refused(_restacked(made, buffers), graph, match="aliases")
+    result = plan(graph, TARGET)
+    index = next(i for i, b in enumerate(result.buffers) if flat in b.tensors)
+    alone = replace(result.buffers[index], tensors=(x,))
+    apart = Buffer(BufferKind.TENSOR, "flat", (flat,), 64, 0, 1, result.arena_bytes)
+    buffers = (*result.buffers[:index], alone, *result.buffers[index + 1 :], apart)
+    _refused(_restacked(result, buffers), graph, match="aliases")
 
 
 @pytest.mark.parametrize(
@@ -298,13 +298,13 @@ def made():
 
 
 def _changed(plan: Plan, kind: BufferKind, **changes: object) -> Plan:
-    """The plan with its first buffer of a kind changed."""
+    """The plan with changed fields of its first buffer of a kind."""
     index = next(i for i, b in enumerate(plan.buffers) if b.kind is kind)
     return with_buffer(plan, index, **changes)
 
 
 def test_a_tensor_without_a_buffer_is_missed(made):
-    """Both sides of a RESHAPE share a buffer, and neither may be forgotten: code refers to both."""
+    """Both sides of a RESHAPE share a buffer, and the plan must list both, since code refers to both."""
     graph, plan = made
     index, shared = next((i, b) for i, b in enumerate(plan.buffers) if len(b.tensors) == 2)
     for kept in (shared.tensors[:1], shared.tensors[1:]):

@@ -1,4 +1,4 @@
-"""The replay in C and its twin in Python refuse the same plans; checker and planner read the same windows."""
+"""The replay in C and its Python twin refuse the same plans; checker and planner read the same windows."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ TARGET = make_target(scratch="kh * kw * cin")
 
 @cache
 def plans():
-    """(graph, target, plan): rings, blocks with hand-offs, accumulators, moves, a joining, loads."""
-    made = []
+    """(graph, target, plan) with rings, blocks with hand-offs, accumulators, moves, concatenations, loads."""
+    results = []
     graph = residual_net()
     for image in ("stream", "overwritable", "resident"):
-        found = front(graph, TARGET, Settings(image=image))
-        made += [(graph, TARGET, found.plan(i)) for i in {0, len(found.points) // 2}]
+        pareto = front(graph, TARGET, Settings(image=image))
+        results += [(graph, TARGET, pareto.plan(i)) for i in {0, len(pareto.points) // 2}]
     net = Net((1, 16, 16, 16))
     x = net.inputs[0]
     for _ in range(5):
@@ -56,19 +56,19 @@ def plans():
     graph = net.graph(net.concat([x, net.relu(x)]))
     moving, _ = assembled(graph, TARGET, [])
     assert moving.moves
-    made.append((graph, TARGET, moving))
+    results.append((graph, TARGET, moving))
     graph, xcore = residual_net(), load_target("xcore")
     kernels = catalogue.select_all(xcore, graph)
     bare = front(graph, xcore, Settings(image="stream")).plan(0)
     blocks = constants(graph, kernels)
     timeline = Timeline.of(graph, bare.regions, bare.image)
     loading = Loading(timeline, xcore, tuple(kernels), blocks, "rows", bare.strategy)
-    made += [(graph, xcore, loading.plan(limit, 0)) for limit in (bare.arena_bytes + 2000, 1 << 20)]
-    return made
+    results += [(graph, xcore, loading.plan(limit, 0)) for limit in (bare.arena_bytes + 2000, 1 << 20)]
+    return results
 
 
 def _both(monkeypatch, plan, graph, target):
-    """What the checker says with the replay in C, which is the same as with that in Python."""
+    """The checker's verdict with the replay in C, asserted to be the same as with the one in Python."""
     said = []
     for run in (replay, replay_twin.replay):
         with monkeypatch.context() as patch:
@@ -92,7 +92,7 @@ def test_what_the_planner_makes_is_taken(monkeypatch):
 
 
 def test_elements_may_grow_in_place(monkeypatch):
-    """From int8 to int16 from the last byte on: an element further down, the next input is overwritten."""
+    """From int8 to int16, starting at the last byte: one element lower, the next input is overwritten."""
     net = WideNetBuilder(3)
     x = net.requantize(net.input((1, 8, 8, 8), DType.INT8, net.random_quant(0.02, DType.INT8)))
     graph, target = net.graph([net.conv(x, 8)]), load_target("cortex-m4")
@@ -103,12 +103,12 @@ def test_elements_may_grow_in_place(monkeypatch):
     apart = grown.distance // 16 * 16
     lower = with_buffer(plan, grown.input, offset=plan.buffers[grown.output].offset + apart)
     claimed = tuple(replace(o, distance=apart) if o is grown else o for o in plan.overlaps)
-    said = _both(monkeypatch, replace(lower, overlaps=claimed), graph, target)
-    assert "output element 496 hits input element 497 before it is read" in said
+    verdicts = _both(monkeypatch, replace(lower, overlaps=claimed), graph, target)
+    assert "output element 496 hits input element 497 before it is read" in verdicts
 
 
 def test_elements_are_read_before_they_are_written():
-    """What is said of two pieces, against every element of them."""
+    """The verdict on two pieces, compared with all their elements."""
     draw = random.Random(1)
     for _ in range(3000):
         out_element, element = draw.choice([(1, 1), (2, 1), (1, 2), (2, 2), (4, 2)])
@@ -126,13 +126,13 @@ def test_elements_are_read_before_they_are_written():
             for e in range(starts[0], starts[0] + counts[0])
             for f in range(max(e + 1, starts[1]), starts[1] + counts[1])
         )
-        said = replay_twin._read_first(pieces[0], out_element, pieces[1], element)
-        assert not (said and hit)
-        assert said or hit or made > read or starts != [0, 0]
+        is_first = replay_twin._read_first(pieces[0], out_element, pieces[1], element)
+        assert not (is_first and hit)
+        assert is_first or hit or made > read or starts != [0, 0]
 
 
 def _agree(monkeypatch, numbers):
-    """The twins agree on these mutants of each plan; some are refused, some are taken."""
+    """Asserts that the twins agree on these mutants of each plan, some refused and some accepted."""
     verdicts = set()
     for place, (graph, target, plan) in enumerate(plans()):
         for kind in KINDS:
@@ -154,7 +154,7 @@ def test_many_damaged_plans_are_taken_or_refused_by_both(monkeypatch):
 
 @pytest.mark.parametrize("kind", ["ring", "columns"])
 def test_no_ring_can_be_shorter(monkeypatch, kind):
-    """A planner keeps no more rows than are read: one less, and one is gone when it is read."""
+    """Rings have only the rows that are read: with one row less, a row is gone when it is read."""
     seen = 0
     for graph, target, plan in plans():
         for index, buffer in enumerate(plan.buffers):
@@ -176,7 +176,7 @@ def test_no_move_can_be_left_out(monkeypatch):
 
 
 def test_wider_elements_may_be_written_where_no_narrow_one_is_still_to_be_read(monkeypatch):
-    """An int8 image becomes int16 in place; convolutions behind it stream."""
+    """An int8 input image becomes int16 in place, and the convolutions after it stream."""
     net = WideNetBuilder(1)
     image = net.input((1, 8, 8, 8), DType.INT8, net.random_quant(0.02, DType.INT8))
     x = net.conv(net.requantize(image), 2, kernel=(3, 3), stride=(2, 2), same=True)
@@ -201,17 +201,17 @@ def test_checker_and_planner_agree_on_every_window(data, graph):
         if op.kind in ALIAS_KINDS:
             continue
         assert sums_up(graph, op) == accumulates(graph, op)
-        # windows that all lie in padding are no reason to run by rows, and read nothing
+        # windows that lie entirely in padding read nothing, and do not make an operator run by rows
         is_sliding = op.kind in SLIDING_KINDS and graph.tensors[op.outputs[0]].nhwc[0] == 1
         by_rows = (is_sliding or streams(graph, op)) and not accumulates(graph, op)
         by_row = row_inputs(graph, op) if by_rows else ()
-        found = reads(graph, op)
-        assert [r.tensor for r in found if r.rows] == list(by_row)
-        assert {r.tensor for r in found} == {
+        inputs = reads(graph, op)
+        assert [r.tensor for r in inputs if r.rows] == list(by_row)
+        assert {r.tensor for r in inputs} == {
             t for t in op.inputs if t >= 0 and not graph.tensors[t].is_constant
         }
         _, height, width, _ = graph.tensors[op.outputs[0]].nhwc
-        for read in found:
+        for read in inputs:
             for taps, axis, size in zip(
                 (read.rows, read.columns), axes(graph, op), (height, width), strict=True
             ):

@@ -1,6 +1,6 @@
-"""The checker on views of channels and on state: what is read is there, and nothing is written over it.
+"""The checker on views of channels and on state: all data is present when read, and not overwritten.
 
-State is memory of its own, with one writer, and all readers of the old value are before it.
+State has its own memory and one writer, which runs after all readers of the old value.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ TARGET = load_target("host")
 
 
 def _branches():
-    """Halves of a map in branches of their own, joined again."""
+    """The halves of a map in two branches, joined again."""
     net = NetBuilder(9)
     x = net.conv(net.input((1, 8, 8, 3)), 16, kernel=(3, 3), same=True)
     halves = [taken(net, x, 0, 8), taken(net, x, 8, 8)]
@@ -104,7 +104,7 @@ def test_what_is_joined_lives_from_its_first_part_on(viewed):
 
 @pytest.mark.parametrize("what", ["read", "joined"])
 def test_the_replay_finds_what_is_written_over_it(viewed, what):
-    """With a tensor that moves, the plan is replayed byte by byte; another one is put on top of parts."""
+    """A tensor moves, so the plan is replayed byte by byte. Another tensor is placed over parts."""
     plan = plan_layerwise(viewed, TARGET)
     kept = viewed.ops[plan.views[0]].inputs[0] if what == "read" else viewed.ops[plan.views[2]].outputs[0]
     below = plan.buffers[_holding(plan, kept)]
@@ -162,7 +162,7 @@ def _planned(graph):
 
 @pytest.fixture(scope="module")
 def delays():
-    """A network of five states, and a plan for it that is legal."""
+    """A network with five states, and a legal plan for it."""
     graph = rewrite(statenets.delays(7))
     plan, target = _planned(graph)
     check(plan, graph, target)
@@ -208,10 +208,10 @@ def test_a_network_that_writes_a_state_before_a_reader_of_the_old_value_is_refus
         if writer is None or not readers or max(readers) + 1 > writer:
             continue
         if set(graph.ops[max(readers)].outputs) & _needed(graph, writer):
-            continue  # the order is forced by values as well
+            continue  # the values force the order as well
         ops = list(graph.ops)
         late = ops.pop(max(readers))
-        ops.insert(writer, late)  # behind what writes
+        ops.insert(writer, late)  # after the writer
         if not _is_order(graph, ops):
             continue
         turned = graph_of(graph.name, graph.tensors, ops, graph.inputs, graph.outputs, graph.states)
@@ -219,28 +219,28 @@ def test_a_network_that_writes_a_state_before_a_reader_of_the_old_value_is_refus
         with pytest.raises(PlanError, match="reads state that was overwritten"):
             plan, target = _planned(turned)
             check(replace(plan, topology=topology_digest(turned)), turned, target)
-    assert wrong or make is statenets.average  # there the values force the order
+    assert wrong or make is statenets.average  # in it the values force the order
 
 
 def _needed(graph, position):
-    """All tensors that an operator depends on."""
-    found, makers = set(), graph.producers()
+    """All tensors on which an operator depends."""
+    needed, makers = set(), graph.producers()
     todo = list(graph.ops[position].inputs)
     while todo:
         t = todo.pop()
-        if t not in found:
-            found.add(t)
+        if t not in needed:
+            needed.add(t)
             todo += graph.ops[makers[t]].inputs if t in makers else ()
-    return found
+    return needed
 
 
 def _is_order(graph, ops):
-    made = {*graph.inputs, *(s.before for s in graph.states)}
-    made |= {t for t, tensor in enumerate(graph.tensors) if tensor.is_constant} | {-1}
+    present = {*graph.inputs, *(s.before for s in graph.states)}
+    present |= {t for t, tensor in enumerate(graph.tensors) if tensor.is_constant} | {-1}
     for op in ops:
-        if not set(op.inputs) <= made:
+        if not set(op.inputs) <= present:
             return False
-        made.update(op.outputs)
+        present.update(op.outputs)
     return True
 
 
@@ -259,7 +259,7 @@ def test_a_streamed_plan_whose_region_writes_state_is_refused():
 
 
 def test_steps_of_an_lstm_behind_a_streamed_region_are_those_of_its_output():
-    """Its states are of one pixel, and written whole."""
+    """Its states have one pixel and are written whole."""
     net = NetBuilder(3)
     x = net.conv(net.input((1, 12, 6, 3)), 8, kernel=(3, 3), same=True)
     x = net.mean(net.conv(x, 8, kernel=(3, 3), same=True), (1,))

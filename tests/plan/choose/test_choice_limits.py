@@ -1,4 +1,4 @@
-"""What a plan has to keep to, and which settings would allow one that does not."""
+"""Limits on plans, and the settings that would allow a plan beyond them."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def test_of_a_limit_that_is_missed_the_option_is_named_and_a_setting_that_does(
     assert less.first_missed(plan) == option
     settings = dict(less.wider(plan).settings)
     assert settings.keys() == {option}
-    asked = replace(PlanOptions(ram=plan.arena_bytes, max_f=plan.f, max_cost=plan.cost), **settings)
-    assert Limits(asked.ram, asked.max_f, asked.max_cost).allow(plan)
+    options = replace(PlanOptions(ram=plan.arena_bytes, max_f=plan.f, max_cost=plan.cost), **settings)
+    assert Limits(options.ram, options.max_f, options.max_cost).allow(plan)
 
 
 def test_the_first_limit_that_is_missed_is_named(plan: Plan) -> None:
@@ -46,7 +46,7 @@ def test_the_first_limit_that_is_missed_is_named(plan: Plan) -> None:
 
 
 def test_a_limit_of_milliseconds_is_widened_in_milliseconds(plan: Plan) -> None:
-    asked = Limits(plan.arena_bytes, None, 1.0, in_ms=1e-3)
-    ((name, value),) = asked.wider(plan).settings
+    limits = Limits(plan.arena_bytes, None, 1.0, in_ms=1e-3)
+    ((name, value),) = limits.wider(plan).settings
     assert name == "max_ms"
     assert value >= plan.cost * 1e-3

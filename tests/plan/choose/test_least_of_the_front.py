@@ -1,4 +1,4 @@
-"""The front's first point is the plan that `plan --objective ram` makes, with a limit on work as well."""
+"""The front's first point is the plan of `plan --objective ram`, also with a limit on work."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_so_it_is_in_more_networks_with_branches(graph: Graph) -> None:
 def test_the_front_has_the_plan_of_least_memory_that_no_placed_way_reaches(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Where placing every way takes more than is live in it, plans in between are looked for."""
+    """If every way needs more than its live bytes when placed, the planner searches plans in between."""
     session = Session()
     prepared = prepare(load_network("ds_cnn", session), load_target("cortex-m4"), PlanOptions(), session)
     every = choose.points(prepared, None)

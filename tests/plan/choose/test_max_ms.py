@@ -1,4 +1,4 @@
-"""A limit of milliseconds is one on the cost in cycles, at the board's clock; other costs have none."""
+"""A limit in milliseconds limits the cost in cycles, at the board's clock; other costs have no time."""
 
 from __future__ import annotations
 
@@ -73,23 +73,23 @@ def test_the_time_that_would_do_is_told(strategy: str) -> None:
 
 
 def test_a_given_plan_in_another_unit_is_not_held_against_a_limit() -> None:
-    made = from_text(ask("plan")["locked"])
+    locked = from_text(ask("plan")["locked"])
     generous = 1e9
-    plan = dataclasses.replace(made.plan, cost_unit=CostUnit.INSTRUCTIONS)
-    text = to_text(dataclasses.replace(made, plan=plan))
+    plan = dataclasses.replace(locked.plan, cost_unit=CostUnit.INSTRUCTIONS)
+    text = to_text(dataclasses.replace(locked, plan=plan))
     for limit in ("max_cost", "max_ms"):
         with pytest.raises(PlanError, match="in instructions, but costs on board 'cortex-m4' are in cycles"):
             ask("plan", plan=text, **{limit: generous})
     answer = ask("plan", plan=text)
-    assert answer["cost_unit"] == "cycles"  # by today's formulas, as its regions are
-    assert answer["cost"] == sum(region["cost"] for region in answer["regions"]) == made.plan.cost
-    assert ask("plan", plan=to_text(made), max_ms=generous)["cost"] == made.plan.cost
+    assert answer["cost_unit"] == "cycles"  # by the current formulas, as for its regions
+    assert answer["cost"] == sum(region["cost"] for region in answer["regions"]) == locked.plan.cost
+    assert ask("plan", plan=to_text(locked), max_ms=generous)["cost"] == locked.plan.cost
 
 
 def test_one_plan_on_two_boards_has_the_costs_of_each() -> None:
-    """In one session, as the daemon has it: what is known of a plan on one board is not told of another."""
-    made = ask("plan", "host", strategy="layerwise")["locked"]
-    on_host, on_core = (ask("plan", board, made) for board in ("host", BOARD))
+    """In one session, as in the daemon: facts about a plan on one board are not used for another board."""
+    locked = ask("plan", "host", strategy="layerwise")["locked"]
+    on_host, on_core = (ask("plan", board, locked) for board in ("host", BOARD))
     assert (on_host["cost_unit"], on_core["cost_unit"]) == ("instructions", "cycles")
     assert on_core["cost"] > on_host["cost"]
     assert on_host["estimated_ms"] is None

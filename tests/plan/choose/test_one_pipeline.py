@@ -1,4 +1,4 @@
-"""Every request plans in one way: `plan`, `front` and `analyze` agree on every board."""
+"""All requests plan in the same way: `plan`, `front` and `analyze` agree on every board."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ CASES = [
         for case in (
             *(("ds_cnn", board, image) for board in ("host", "xcore") for image in IMAGES),
             *(("resnet8", board, image) for board in BOARDS for image in IMAGES),
-            ("mcunet_vww5", "cortex-m4", "stream"),  # its fronts by rows are the longest
+            ("mcunet_vww5", "cortex-m4", "stream"),  # it has the longest fronts with delivered rows
             ("mcunet_vww5", "xcore", "stream"),
         )
     ),
@@ -48,7 +48,7 @@ OPTIONS: list[dict[str, object]] = [
 
 
 class Asker:
-    """Asks about one network on one board."""
+    """Sends requests for one network on one board."""
 
     def __init__(self, model: str, board: str) -> None:
         self.about = {"model": model, "board": board}
@@ -67,7 +67,7 @@ def test_the_front_is_what_plan_gives_at_each_size(model: str, board: str, image
     ("options", "board", "image"),
     [
         (OPTIONS[1], "cortex-m4", "stream"),
-        # both boards and both images with every option, in turn: what an option does depends on neither
+        # alternate both boards and both image modes over the options: an option's effect depends on neither
         *(
             pytest.param(options, BOARDS[(number + turn) % 2], image, marks=pytest.mark.slow)
             for number, options in enumerate(OPTIONS)
@@ -83,7 +83,7 @@ def test_the_front_is_what_plan_gives_with_other_options(
 
 
 def front_and_plans_agree(ask: Asker, **options: object) -> None:
-    """What `front` lists is what `plan` finds with the least memory, and no plan of its size is dearer."""
+    """The points of `front` are plans of `plan`, and no plan of their size is more expensive."""
     points = ask("front", **options)["points"]
     assert points[0]["arena_bytes"] == ask("plan", **options, objective="ram")["arena_bytes"]
     asked = np.linspace(0, len(points) - 1, min(len(points), MOST_ASKED)).round().astype(int).tolist()
@@ -166,7 +166,7 @@ REFUSED: list[dict[str, float]] = [
                 ("cortex-m4", "cost", REFUSED[2]),
                 ("cortex-m4", "cost", REFUSED[3]),
                 ("cortex-m4", "ram", REFUSED[3]),
-                # where weights are loaded, other questions are asked of the search
+                # on boards that load weights, the planner calls the search in other ways
                 ("xcore", "ram", REFUSED[0]),
                 ("xcore", "cost", REFUSED[2]),
                 ("xcore", "ram", REFUSED[3]),
@@ -183,8 +183,8 @@ def test_every_setting_that_a_refusal_names_does(
     hints = [dict(hint.settings) for hint in caught.value.hints if hint.settings]
     assert hints
     for settings in hints:
-        made = ask("plan", **{**limits, "objective": objective, **settings})
-        assert made["arena_bytes"] <= {**limits, **settings}.get("ram", made["arena_bytes"])
+        locked = ask("plan", **{**limits, "objective": objective, **settings})
+        assert locked["arena_bytes"] <= {**limits, **settings}.get("ram", locked["arena_bytes"])
 
 
 @pytest.mark.parametrize(
@@ -195,7 +195,7 @@ def test_every_setting_that_a_refusal_names_does(
             'extends = "cortex-m4"\n[memory.psram]\nsize = 4400\n[roles]\narenas = ["psram"]\n',
             "are available on 'small'",
         ),
-        # one operator's constants alone are more than the chip leaves
+        # one operator's constants alone need more memory than the chip has
         ("resnet8", 'extends = "xcore"\n[memory.ram]\nsize = 160000\n', "constants that are loaded into it"),
     ],
 )
@@ -244,11 +244,11 @@ def test_the_command_lists_only_points_that_fit(capsys: pytest.CaptureFixture[st
 def test_a_request_makes_each_schedule_once_and_the_checker_once_more(
     monkeypatch: pytest.MonkeyPatch, kind: str, options: dict[str, str]
 ) -> None:
-    made: Counter[Region] = Counter()
+    counts: Counter[Region] = Counter()
     run = timelines.run
 
     def counted(region: Region, graph: Graph, image: str) -> Run:
-        made[region] += 1
+        counts[region] += 1
         return run(region, graph, image)
 
     monkeypatch.setattr(timelines, "run", counted)
@@ -256,5 +256,5 @@ def test_a_request_makes_each_schedule_once_and_the_checker_once_more(
     # `plan` tells beside it what a plan layer by layer needs, which has a check of its own: a region that
     # both have is made once for both, and once for each check.
     most = 3 if kind == "plan" and "segments" in options else 2
-    assert any(region.is_streamed for region in made) == ("segments" in options)
-    assert all(times in (2, 2 if region.is_streamed else most) for region, times in made.items())
+    assert any(region.is_streamed for region in counts) == ("segments" in options)
+    assert all(times in (2, 2 if region.is_streamed else most) for region, times in counts.items())

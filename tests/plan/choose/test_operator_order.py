@@ -1,4 +1,4 @@
-"""Option order: what it gains, that it never costs anything, and that results stay the same to the bit."""
+"""Option order: what it saves, that it never costs memory, and that results stay bit-exact."""
 
 import pytest
 from namednets import wide_branches
@@ -23,15 +23,15 @@ from buildtool.target.registry import load_target
 
 @pytest.fixture(scope="module")
 def branches(tmp_path_factory):
-    """A file whose operators need less memory in another order."""
+    """A file whose operators need less memory in a different order."""
     path = tmp_path_factory.mktemp("branches") / "branches.tflite"
     path.write_bytes(write_model(wide_branches()))
     return path
 
 
 def arena(model, order, **options):
-    made = plan_model(str(model), "host", PlanOptions(order=order, **options))
-    return made.plan.arena_bytes
+    result = plan_model(str(model), "host", PlanOptions(order=order, **options))
+    return result.plan.arena_bytes
 
 
 def test_a_network_in_the_best_order_computes_the_same(branches):
@@ -58,9 +58,9 @@ def test_an_image_of_the_best_order_is_run_by_its_plan(branches, tmp_path):
     [n if n in ("resnet8", "ds_cnn") else pytest.param(n, marks=pytest.mark.slow) for n in zoo.names()],
 )
 def test_the_best_order_of_whole_operators_is_never_worse(name):
-    made = plan_model(name, "host", PlanOptions(strategy="layerwise")).plan
+    result = plan_model(name, "host", PlanOptions(strategy="layerwise")).plan
     best = plan_model(name, "host", PlanOptions(strategy="layerwise", order="best")).plan
-    assert (best.cost, best.arena_bytes) <= (made.cost, made.arena_bytes)
+    assert (best.cost, best.arena_bytes) <= (result.cost, result.arena_bytes)
 
 
 @pytest.mark.parametrize(
@@ -73,9 +73,9 @@ def test_the_best_order_of_whole_operators_is_never_worse(name):
 )
 def test_the_least_memory_of_the_best_order_is_never_more(name):
     session = Session()
-    made = plan_model(name, "host", PlanOptions(objective="ram"), session).plan
+    result = plan_model(name, "host", PlanOptions(objective="ram"), session).plan
     best = plan_model(name, "host", PlanOptions(objective="ram", order="best"), session).plan
-    assert (best.arena_bytes, best.cost) <= (made.arena_bytes, made.cost)
+    assert (best.arena_bytes, best.cost) <= (result.arena_bytes, result.cost)
 
 
 def test_the_analysis_is_of_the_order_asked_for(branches):
@@ -99,23 +99,23 @@ def test_the_better_order_is_taken_by_default_and_needs_less(branches, in_place)
     options = {"strategy": "layerwise", "in_place": in_place}
     assert arena(branches, "better", **options) == arena(branches, "best", **options)
     assert arena(branches, "best", **options) < arena(branches, "given", **options)
-    asked = {"model": str(branches), "board": "host"}
+    request = {"model": str(branches), "board": "host"}
     given, best = {"in_place": in_place, "order": "given"}, {"in_place": in_place, "order": "best"}
-    made = [
-        handle({"kind": "plan", **asked, "options": {"objective": "ram", **options}})
+    plans = [
+        handle({"kind": "plan", **request, "options": {"objective": "ram", **options}})
         for options in ({"in_place": in_place}, best, given)
     ]
-    assert made[0]["arena_bytes"] == made[1]["arena_bytes"] < made[2]["arena_bytes"]
-    assert made[0]["order_status"] is None
+    assert plans[0]["arena_bytes"] == plans[1]["arena_bytes"] < plans[2]["arena_bytes"]
+    assert plans[0]["order_status"] is None
     first, last = (
-        handle({"kind": "front", **asked, "options": options})["points"][0] for options in (best, given)
+        handle({"kind": "front", **request, "options": options})["points"][0] for options in (best, given)
     )
-    assert first["arena_bytes"] == made[1]["arena_bytes"] <= last["arena_bytes"]
+    assert first["arena_bytes"] == plans[1]["arena_bytes"] <= last["arena_bytes"]
 
 
 @pytest.mark.parametrize("name", zoo.names())
 def test_where_no_order_can_have_less_alive_nothing_is_tried(name, monkeypatch):
-    """Whatever the search looks at would be an error here."""
+    """Any search would be an error here."""
 
     def searched(*_):
         raise AssertionError("an order is searched for")
@@ -135,15 +135,15 @@ def test_a_search_for_an_order_that_nobody_asked_for_is_short():
 
 
 def test_an_order_that_is_hard_to_place_leaves_work_for_the_others(monkeypatch):
-    """The given order alone takes more than this budget; the other one needs less memory."""
+    """The given order alone spends this budget; the other order needs less memory."""
     graph = wired_net(2)
     monkeypatch.setattr(choose, "PLANNING", 12_000_000)
-    found = {}
+    plans = {}
     for named in ("given", "better"):
         session = Session()
         network = Network(Model("wired", "wired", b""), graph, rewrite(graph))
         options = PlanOptions(order=named, objective=Objective.RAM)
-        found[named] = choose.choose(prepare(network, load_target("cortex-m4"), options, session))
-    assert found["given"].ended
-    assert found["better"].index == 1
-    assert found["better"].plan.arena_bytes < found["given"].plan.arena_bytes
+        plans[named] = choose.choose(prepare(network, load_target("cortex-m4"), options, session))
+    assert plans["given"].ended
+    assert plans["better"].index == 1
+    assert plans["better"].plan.arena_bytes < plans["given"].plan.arena_bytes

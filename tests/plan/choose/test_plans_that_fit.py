@@ -28,7 +28,7 @@ NETWORKS = [n if n in SMALL else pytest.param(n, marks=pytest.mark.slow) for n i
 
 @pytest.fixture(autouse=True)
 def no_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Planning asks for no compiler, and `analyze` counts as it does without one."""
+    """Planning needs no compiler, and `analyze` counts in the same way without one."""
 
     def missing(*_: object) -> None:
         raise ToolError("no compiler")
@@ -43,10 +43,10 @@ def board_file(folder: Path, base: str, ram: int) -> str:
 
 
 def fits(name: str, board: str, session: Session) -> bool:
-    """Whether `analyze` says that the RAM of a board suffices for what it plans."""
+    """Whether `analyze` says that a board has enough RAM for its plan."""
     prepared = prepare(load_network(name, session), load_target(board), PlanOptions(), session)
-    found = fit(prepared, name, exactly=False)
-    return not any(need.excess for need in found.needs if need.what == "RAM")
+    verdict = fit(prepared, name, exactly=False)
+    return not any(need.excess for need in verdict.needs if need.what == "RAM")
 
 
 @pytest.mark.parametrize("name", NETWORKS)
@@ -54,22 +54,20 @@ def test_on_every_board_a_plan_without_options_fits_by_the_analysis_or_is_refuse
     session = Session()
     for board in board_names():
         try:
-            made = plan_model(name, board, PlanOptions(), session)
-            refuse_unless_fits(
-                made, 0
-            )  # weights and code in flash are held against the board in other places
+            result = plan_model(name, board, PlanOptions(), session)
+            refuse_unless_fits(result, 0)  # other tests compare weights and code in flash with the board
         except PlanError:
             assert not fits(name, board, session), board
         else:
-            assert not excess_bytes(made.target.board, made.plan), board
+            assert not excess_bytes(result.target.board, result.plan), board
             assert fits(name, board, session), board
 
 
 def beside(made: Planned) -> int:
-    """Bytes that all of a plan's firmware takes of the memory of its arena."""
-    found = counting.foreseen(made.graph, made.plan, made.target, made.session)
-    assert found is not None
-    return found.use(made.target.board.arena).bytes
+    """Bytes that a plan's whole firmware takes in the arena's memory."""
+    usage = counting.foreseen(made.graph, made.plan, made.target, made.session)
+    assert usage is not None
+    return usage.use(made.target.board.arena).bytes
 
 
 @pytest.mark.parametrize("base", ["xcore", "vx4"])
@@ -77,13 +75,13 @@ def test_the_best_plan_is_made_that_fits_beside_its_own_code(tmp_path: Path, bas
     free = plan_model("resnet8", base, PlanOptions())
     ram = beside(free) - free.plan.alignment
     assert ram - free.target.board.stack_bytes >= free.plan.arena_bytes  # what the board's file alone leaves
-    made = plan_model("resnet8", board_file(tmp_path, base, ram), PlanOptions())
-    assert made.plan.arena_bytes < free.plan.arena_bytes
-    assert beside(made) <= ram
-    # A limit that is all that is left makes the same plan.
-    room = available_bytes(made.target.board)
+    result = plan_model("resnet8", board_file(tmp_path, base, ram), PlanOptions())
+    assert result.plan.arena_bytes < free.plan.arena_bytes
+    assert beside(result) <= ram
+    # A limit of exactly the free memory gives the same plan.
+    room = available_bytes(result.target.board)
     same = plan_model("resnet8", board_file(tmp_path, base, ram), PlanOptions(ram=room))
-    assert same.plan == made.plan
+    assert same.plan == result.plan
 
 
 def test_a_network_without_room_beside_its_code_is_refused_with_what_the_memory_holds(tmp_path: Path) -> None:
@@ -100,7 +98,7 @@ def test_a_network_without_room_beside_its_code_is_refused_with_what_the_memory_
 
 
 def test_what_may_fit_once_it_is_linked_is_not_refused(tmp_path: Path) -> None:
-    """Bounds of code are above what is linked, so that a build decides where little is missing."""
+    """The bounds of code are above the linked size, so if little memory is missing, the build decides."""
     session = Session()
     roomy = board_file(tmp_path, "vx4", 512 * 1024)
     least = plan_model("autoencoder", roomy, PlanOptions(objective="ram"), session)
@@ -108,9 +106,9 @@ def test_what_may_fit_once_it_is_linked_is_not_refused(tmp_path: Path) -> None:
     lean = firmware(least.graph, least.target, least.plan, session, least=True)
     assert sum(one.bytes for one in lean) < sum(one.bytes for one in code)
     ram = least.plan.arena_bytes + sum(one.bytes for one in code if one.memory == "ram") - 256
-    made = plan_model("autoencoder", board_file(tmp_path, "vx4", ram), PlanOptions())
-    assert made.plan.arena_bytes == least.plan.arena_bytes
-    assert made.target.board.firmware == lean
+    result = plan_model("autoencoder", board_file(tmp_path, "vx4", ram), PlanOptions())
+    assert result.plan.arena_bytes == least.plan.arena_bytes
+    assert result.target.board.firmware == lean
     with pytest.raises(PlanError, match="too many"):
         plan_model("autoencoder", board_file(tmp_path, "vx4", ram - 8192), PlanOptions())
 
@@ -130,11 +128,11 @@ def test_a_limit_above_what_the_board_has_is_noted(kind: str) -> None:
 def test_a_plan_that_is_kept_is_kept_with_its_firmware() -> None:
     session = Session()
     prepared = prepare(load_network("ds_cnn", session), load_target("xcore"), PlanOptions(), session)
-    found = choose(prepared)
-    assert found.firmware != prepared.target.board.firmware  # which knows no plan yet
-    target = prepared.target.with_firmware(found.firmware)
-    footprint = counting.foreseen(prepared.graphs[0], found.plan, target, session)
+    choice = choose(prepared)
+    assert choice.firmware != prepared.target.board.firmware  # computed before there is a plan
+    target = prepared.target.with_firmware(choice.firmware)
+    footprint = counting.foreseen(prepared.graphs[0], choice.plan, target, session)
     assert footprint is not None
-    needs = needs_of(footprint, found.plan, target, 0, replace(prepared.options, ram=None))
-    left = target.board.room("ram", found.plan.state_bytes) - found.plan.arena_bytes
-    assert needs[0].available - needs[0].required == left
+    needs = needs_of(footprint, choice.plan, target, 0, replace(prepared.options, ram=None))
+    free = target.board.room("ram", choice.plan.state_bytes) - choice.plan.arena_bytes
+    assert needs[0].available - needs[0].required == free

@@ -1,4 +1,4 @@
-"""What an edited network finds of the one before it: the tables of blocks that the edit has no part in."""
+"""An edited network reuses the cached tables of the blocks that the edit does not change."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from buildtool.zoo.drawn import NetBuilder
 
 
 def inverted(wide: Sequence[int]) -> bytes:
-    """Inverted residuals, each of which has so many channels inside."""
+    """Inverted residuals with these numbers of inner channels."""
     net = NetBuilder(0)
     x = net.conv(net.input((1, 32, 32, 3)), 8, kernel=(3, 3), stride=(2, 2), same=True)
     for channels in wide:
@@ -32,18 +32,18 @@ def inverted(wide: Sequence[int]) -> bytes:
 
 
 def branched(split: bool) -> bytes:
-    """Two blocks of two convolutions and a pooling; the first in two branches, or both."""
+    """Two blocks of two convolutions and a pooling; the first or both have two branches."""
     net = NetBuilder(0)
     x = net.input((1, 8, 8, 3))
     for block in range(2):
         branches = 2 if block == 0 or split else 1
         ends = net.split(x, branches) if block and split else (x,) * branches
-        made = []
+        tensors = []
         for end in ends:
             y = net.conv(end, 4 // branches, kernel=(3, 3), same=True)
             y = net.conv(y, 4 // branches, kernel=(3, 3), same=True)
-            made.append(net.pool(OpKind.MAX_POOL_2D, y, (2, 2), (2, 2), False))
-        x = net.conv(net.concat(made), 4) if len(made) > 1 else made[0]
+            tensors.append(net.pool(OpKind.MAX_POOL_2D, y, (2, 2), (2, 2), False))
+        x = net.conv(net.concat(tensors), 4) if len(tensors) > 1 else tensors[0]
     return write_model(net.graph([net.dense(net.flatten(x), 2)]))
 
 
@@ -63,8 +63,8 @@ def test_the_front_of_a_network_is_the_same_whatever_another_one_left_in_the_cac
 def test_a_block_more_needs_new_tables_of_its_own_chains_alone(tmp_path: Path) -> None:
     def planned(wide: Sequence[int], session: Session) -> bytes:
         model = {"name": "net.tflite", "data": inverted(wide)}
-        asked = {"kind": "plan", "model": model, "board": "cortex-m4", "options": {"objective": "ram"}}
-        plan: bytes = handle(asked, session)["plan"]
+        request = {"kind": "plan", "model": model, "board": "cortex-m4", "options": {"objective": "ram"}}
+        plan: bytes = handle(request, session)["plan"]
         return plan
 
     cache = Cache(tmp_path / "cache", "code")
@@ -73,21 +73,21 @@ def test_a_block_more_needs_new_tables_of_its_own_chains_alone(tmp_path: Path) -
     first = cache.counts()["tables"]
     cache.flush()
     wide.insert(6, 100)
-    warm = planned(wide, Session(keeper=cache))  # a session of its own: what is reused was kept
+    warm = planned(wide, Session(keeper=cache))  # a new session, so results come from the cache
     second = cache.counts()["tables"]
     assert first["misses"] > 30
-    # three operators are new, and chains that end up to nine operators later have one of them
+    # three operators are new, and chains that end up to nine operators later contain one of them
     assert second["hits"] + second["misses"] == first["hits"] + first["misses"] + 3
     assert 0 < second["misses"] <= 3 + 9
     assert warm == planned(wide, Session())
 
 
 def test_a_way_of_an_earlier_search_does_not_stand_for_one_of_the_same_bytes_and_work() -> None:
-    """Ways are values: which of two equal ones a session has met first must not decide how it is planned."""
+    """Ways are values: a plan must not depend on which of two equal ways a session has seen first."""
     graph = rewrite(read_model(zoo.build("mcunet_vww5")))
     target = load_target("cortex-m4")
-    asked = PlanOptions(image=Image.STREAM, objective=Objective.RAM, max_f=1.09)
+    options = PlanOptions(image=Image.STREAM, objective=Objective.RAM, max_f=1.09)
     session = Session()
-    make_plan(graph, target, replace(asked, max_f=1.48), session, every_kind=True)
-    again = make_plan(graph, target, asked, session, every_kind=True)
-    assert again == make_plan(graph, target, asked, Session(), every_kind=True)
+    make_plan(graph, target, replace(options, max_f=1.48), session, every_kind=True)
+    again = make_plan(graph, target, options, session, every_kind=True)
+    assert again == make_plan(graph, target, options, Session(), every_kind=True)

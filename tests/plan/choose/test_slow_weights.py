@@ -1,4 +1,4 @@
-"""Boards that load weights: with the least memory asked for, constants count."""
+"""Boards that load weights: the least memory counts constants."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from buildtool.plan.assemble.arrivals import constants
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.target import catalogue
 
-ASKED = Session()  # one search for all questions about a network
+ASKED = Session()  # one search for all requests for a network
 
 
 @functools.cache
@@ -27,7 +27,7 @@ def arena(model="ds_cnn", **options):
 
 @pytest.mark.parametrize("in_place", ["rows", "none"])
 def test_the_least_memory_is_no_more_than_layer_by_layer(in_place):
-    """One region needs all constants at once; operators by themselves one after the other."""
+    """A region needs all its constants at once; single operators need theirs one after the other."""
     least, f, _ = arena(objective="ram", max_f=1.0, in_place=in_place)
     whole, _, _ = arena(strategy="layerwise", in_place=in_place)
     assert f <= 1.0
@@ -46,7 +46,7 @@ def test_the_least_memory_is_refused_where_it_costs_too_much():
     ("model", "row"), [("resnet8", 32 * 3), pytest.param("mcunet_vww5", 80 * 3, marks=pytest.mark.slow)]
 )
 def test_an_image_by_rows_needs_no_more_than_a_whole_one(model, row):
-    """But for the rows: a whole image may lie where the output goes, and leave room for constants."""
+    """Except for its rows: a whole input image may lie where the output goes, leaving room for constants."""
     by_rows, _, _ = arena(model, objective="ram", image="stream")
     whole, _, _ = arena(model, objective="ram")
     assert by_rows <= whole + 3 * row
@@ -54,7 +54,7 @@ def test_an_image_by_rows_needs_no_more_than_a_whole_one(model, row):
 
 @pytest.mark.parametrize("model", ["ds_cnn", "resnet8"])
 def test_the_least_memory_is_what_its_fullest_region_needs(model, monkeypatch):
-    """That much is asked for at once, so that few placements are made on the way to it."""
+    """The first goal is exactly that size, so few placements are needed."""
     placed = []
 
     def counted(*given, **named):
@@ -63,12 +63,12 @@ def test_the_least_memory_is_what_its_fullest_region_needs(model, monkeypatch):
 
     assemble = loads.assemble
     monkeypatch.setattr(loads, "assemble", counted)
-    made = plan_model(model, "xcore", PlanOptions(objective=Objective.RAM))
-    timeline = Timeline.of(made.graph, made.plan.regions, made.plan.image)
-    kernels = catalogue.select_all(made.target, made.graph)
-    blocks = constants(made.graph, kernels)
-    loading = loads.Loading(timeline, made.target, kernels, blocks, "rows", "best")
-    assert made.plan.arena_bytes == loading.least
+    result = plan_model(model, "xcore", PlanOptions(objective=Objective.RAM))
+    timeline = Timeline.of(result.graph, result.plan.regions, result.plan.image)
+    kernels = catalogue.select_all(result.target, result.graph)
+    blocks = constants(result.graph, kernels)
+    loading = loads.Loading(timeline, result.target, kernels, blocks, "rows", "best")
+    assert result.plan.arena_bytes == loading.least
     assert min(plan.arena_bytes for plan in placed) == loading.least
     assert len(placed) <= 12
     for limit in (0, loading.least - 16, loading.least, loading.least + 512, 2 * loading.least):

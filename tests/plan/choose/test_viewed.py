@@ -1,4 +1,4 @@
-"""Views of channels in planning: the better plan for the goal is taken, and nothing else changes by it."""
+"""Views of channels in planning: the planner takes the better plan, and nothing else changes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from buildtool.zoo.drawn import NetBuilder
 
 
 def _branches(net, x, count, channels):
-    """Branches that each read a part of the channels, joined two at a time."""
+    """Branches that each read some of the channels, joined two at a time."""
     wide = net.shape(x)[3] // count
     ends = []
     for index in range(count):
@@ -45,7 +45,7 @@ def _split():
 
 
 def _kept_long():
-    """A narrow slice of a wide map that is read much later: a view would keep all of the map."""
+    """A narrow slice of a wide map that is read much later: a view would keep the whole map alive."""
     net = NetBuilder(13, "long")
     x = net.conv(net.input((1, 16, 16, 3)), 32)
     part = taken(net, x, 0, 2)
@@ -97,7 +97,7 @@ def test_one_weight_image_serves_plans_with_views_and_without(model):
     for options in ({"objective": "ram"}, {"objective": "cost"}, {"strategy": "msf-cnn"}):
         prepared = _prepared(
             model, order="given", **options
-        )  # of one order: a layout has the operators' places
+        )  # in one order, since a layout depends on the operators' positions
         graph, plan = choose.choose_plan(prepared)
         image = weight_image(graph, prepared.target.named(plan.kernels))
         images.add((image.data, image.layout))
@@ -108,11 +108,11 @@ def test_one_weight_image_serves_plans_with_views_and_without(model):
 
 def test_the_front_has_plans_with_views(model):
     prepared = _prepared(model)
-    found = points(prepared, None)
+    result = points(prepared, None)
     without = points(replace(prepared, varied=False), None)
-    assert any(point.plan.views for point in found)
-    assert all(point.plan.views == views(point.graph) for point in found)
-    assert found[0].plan.arena_bytes <= without[0].plan.arena_bytes
+    assert any(point.plan.views for point in result)
+    assert all(point.plan.views == views(point.graph) for point in result)
+    assert result[0].plan.arena_bytes <= without[0].plan.arena_bytes
 
 
 def test_a_plan_with_views_can_be_locked_and_built_again(model):
@@ -145,7 +145,7 @@ def test_a_streamed_image_of_which_several_read_a_part_is_sliced(tmp_path):
     path = tmp_path / "image.tflite"
     path.write_bytes(write_model(net.graph([net.conv(y, 4, kernel=(3, 3), same=True)])))
     (graph,) = _prepared(path, image="stream").viewed
-    assert views(graph) == (0,)  # its one reader may read the image as it comes
+    assert views(graph) == (0,)  # its only reader may read the input image as it arrives
     part = taken(net, x, 2, 2)
     both = net.elementwise(OpKind.ADD, net.conv(part, 4), net.unary(OpKind.RELU, net.conv(part, 4)))
     path.write_bytes(write_model(net.graph([both])))

@@ -1,4 +1,4 @@
-"""A plan's trace: valid in Chrome's Trace Event Format, as long as the plan costs, equal each time."""
+"""A plan's trace: valid in Chrome's Trace Event Format, as long as the plan's cost, and always equal."""
 
 import functools
 import itertools
@@ -15,7 +15,7 @@ from buildtool.plan.others import chrometrace
 from buildtool.plan.summary.steps import plan_steps
 
 SMALL = "mobilenetv2:size=32,alpha=0.35,classes=10"
-# What the format's description asks of an event of each phase.
+# The fields that the format requires for an event of each phase.
 _ANY = {"ph": str, "pid": int, "name": str, "args": dict}
 KEYS = {
     "X": _ANY | {"tid": int, "ts": float, "dur": float, "cat": str},
@@ -29,14 +29,14 @@ NAMES = {"process_name": str, "process_sort_index": int, "thread_name": str, "th
 def planned(board="xcore"):
     options = {"image": "stream", "objective": "ram"}
     request = parse({"kind": "plan", "model": SMALL, "board": board, "options": options})
-    found = plan_or_read(request.model, request.target, request.options, None, Session())
-    kernels = found.target.named(found.plan.kernels)
-    return found, plan_steps(found.plan, found.graph, kernels, found.target.costs)
+    result = plan_or_read(request.model, request.target, request.options, None, Session())
+    kernels = result.target.named(result.plan.kernels)
+    return result, plan_steps(result.plan, result.graph, kernels, result.target.costs)
 
 
 def events(clock=chrometrace.Clock()):  # noqa: B008
-    made, steps = planned()
-    found = chrometrace.trace(steps, made.plan, made.graph, clock, {"model": "m"})
+    result, steps = planned()
+    found = chrometrace.trace(steps, result.plan, result.graph, clock, {"model": "m"})
     return json.loads(found.data)
 
 
@@ -59,7 +59,7 @@ def test_events_are_what_the_format_asks_for(monkeypatch, most, nanoseconds):
     for event in slices(content):
         span = (round(event["ts"] * 1000), round((event["ts"] + event["dur"]) * 1000))
         by_track.setdefault((event["pid"], event["tid"]), []).append(span)
-    for spans in by_track.values():  # slices of a thread lie in each other or apart
+    for spans in by_track.values():  # slices of a thread are nested or disjoint
         spans.sort(key=lambda span: (span[0], -span[1]))
         above: list[int] = []
         for begin, end in spans:
@@ -71,27 +71,27 @@ def test_events_are_what_the_format_asks_for(monkeypatch, most, nanoseconds):
 
 
 def test_time_is_the_plans_cost_and_all_that_it_does_is_there():
-    (made, steps), content = planned(), events()
+    (result, steps), content = planned(), events()
     ends = [event["ts"] + event["dur"] for event in slices(content)]
-    assert max(ends) == pytest.approx(made.plan.cost, abs=0.001)
+    assert max(ends) == pytest.approx(result.plan.cost, abs=0.001)
     calls = [event for event in slices(content) if event["pid"] == 1 and "calls" in event["args"]]
     assert sum(event["args"]["calls"] for event in calls) == len(steps.cost)
     assert sum(event["args"]["cost"] for event in calls) == steps.cost.sum()
     loads = slices(content, "load")
     assert len(loads) == len(steps.loads) > 50
     assert sum(event["dur"] for event in loads) == pytest.approx(sum(x.cost for x in steps.loads), abs=0.1)
-    assert len(slices(content, "region")) == len(made.plan.regions)
+    assert len(slices(content, "region")) == len(result.plan.regions)
     counters = [e["args"]["bytes"] for e in content["traceEvents"] if e["ph"] == "C"]
     assert max(counters) == steps.live.max() and counters[-1] == 0
     assert all(a != b for a, b in itertools.pairwise(counters))
 
 
 def test_each_buffer_is_a_track_from_its_first_to_its_last_step():
-    (made, _), content = planned(), events()
+    (result, _), content = planned(), events()
     shown = {e["args"]["buffer"]: e for e in slices(content) if "buffer" in e["args"] and e["pid"] == 2}
-    assert sorted(shown) == list(range(len(made.plan.buffers)))
+    assert sorted(shown) == list(range(len(result.plan.buffers)))
     assert len({event["tid"] for event in shown.values()}) == len(shown)
-    for position, buffer in enumerate(made.plan.buffers):
+    for position, buffer in enumerate(result.plan.buffers):
         args = shown[position]["args"]
         assert (args["offset"], args["bytes"]) == (buffer.offset, buffer.size)
         assert args["steps"] == [buffer.first, buffer.last]
@@ -100,8 +100,8 @@ def test_each_buffer_is_a_track_from_its_first_to_its_last_step():
 
 
 def test_too_many_steps_are_merged_and_none_is_lost(monkeypatch):
-    made, steps = planned("cortex-m55")
-    shown = functools.partial(chrometrace.trace, steps, made.plan, made.graph, chrometrace.Clock(), {})
+    result, steps = planned("cortex-m55")
+    shown = functools.partial(chrometrace.trace, steps, result.plan, result.graph, chrometrace.Clock(), {})
     full = shown()
     monkeypatch.setattr(chrometrace, "MOST_SLICES", full.slices // 3)
     few = shown()
@@ -113,7 +113,7 @@ def test_too_many_steps_are_merged_and_none_is_lost(monkeypatch):
 
 
 def test_the_command_writes_the_plan_and_its_trace(tmp_path, capsys):
-    """The bytes that a request has, too."""
+    """The bytes are those of a request."""
     trace, plan = tmp_path / "t.json", tmp_path / "p.plan"
     line = ["plan", "ds_cnn", "--board", "cortex-m4"]
     assert cli.run([*line, "--trace", str(trace), "--out", str(plan)]) == 0

@@ -1,4 +1,4 @@
-"""Plans for TensorFlow Lite Micro: stock TFLM takes them, needs less memory, and computes the same."""
+"""Plans for TensorFlow Lite Micro: unmodified TFLM accepts them, needs less memory, and computes the same."""
 
 import os
 import re
@@ -41,14 +41,14 @@ print("OUTPUT", interpreter.get_output(0).tobytes().hex())
 
 
 def metadata(data):
-    """Every (name, int32 values) of the file's metadata, by the schema's own accessors."""
+    """Every (name, int32 values) of the file's metadata, read by the schema's accessors."""
     model = tflite.Model.GetRootAs(data, 0)
-    found = []
+    buffers = []
     for i in range(model.MetadataLength()):
         entry = model.Metadata(i)
         raw = model.Buffers(entry.Buffer()).DataAsNumpy()
-        found.append((entry.Name().decode(), raw))
-    return found
+        buffers.append((entry.Name().decode(), raw))
+    return buffers
 
 
 def offsets_of(data):
@@ -202,9 +202,9 @@ def test_stock_tflm_needs_less_memory_and_computes_the_same(name, stock, planned
 
 
 def run_tflm(model):
-    """(bytes of the arena's head, output) of TFLM's own interpreter, in a process of its own."""
+    """(bytes of the arena's head, output) of TFLM's own interpreter, run in a separate process."""
     command = [sys.executable, "-c", RUN_TFLM, str(model)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, env=os.environ)
-    head = re.search(r"Arena allocation head (\d+) bytes", done.stdout + done.stderr)
-    output = re.search(r"OUTPUT ([0-9a-f]+)", done.stdout)
+    process = subprocess.run(command, capture_output=True, text=True, check=True, env=os.environ)
+    head = re.search(r"Arena allocation head (\d+) bytes", process.stdout + process.stderr)
+    output = re.search(r"OUTPUT ([0-9a-f]+)", process.stdout)
     return int(head[1]), output[1]

@@ -1,6 +1,6 @@
-"""Arena problems: the bound is a bound, greedy placements are legal, both held against exhaustive search.
+"""Arena problems: the lower bound and greedy placements, both compared with an exhaustive search.
 
-Over two memories: legal in both, within the capacities, and as cheap as any choice of memories.
+Placements over two memories are legal, within the capacities, and as cheap as any choice of memories.
 """
 
 import csv
@@ -22,29 +22,29 @@ from buildtool.plan.place.spread import part, spread
 
 
 def is_legal(problem, offsets):
-    """Pair by pair, by the definition."""
+    """Whether a placement is legal, checked pair by pair by the definition."""
     pairs = itertools.combinations(enumerate(offsets), 2)
     return all(apart(problem, *one, *other) for one, other in pairs)
 
 
 def exhaustive(problem):
-    """The least height, by trying every aligned offset of every item below ever larger heights."""
+    """The least height, found by trying every aligned offset of every item within growing heights."""
     return lowest(problem, sum(problem.sizes))
 
 
 @settings(derandomize=True, deadline=None, max_examples=300)
 @given(problems() | problems(alignments=(2, 4)))
 def test_placements_are_legal_and_none_is_lower_than_the_bound(problem):
-    found = solve(problem)
-    least = lowest(problem, found.height)
+    solution = solve(problem)
+    least = lowest(problem, solution.height)
     assert least is not None and problem.bound.bytes <= least
-    assert is_legal(problem, found.offsets)
-    assert found.height == height(problem, found.offsets)
-    validate(problem, found.offsets)
+    assert is_legal(problem, solution.offsets)
+    assert solution.height == height(problem, solution.offsets)
+    validate(problem, solution.offsets)
 
 
 def _seeded(count):
-    """Problems like networks': chains whose outputs may partly lie on their inputs, and some long lives."""
+    """Problems similar to networks: chains whose outputs may partly lie over their inputs, and long lives."""
     rng = random.Random(7)
     for _ in range(count):
         n = rng.randint(3, 5)
@@ -89,13 +89,13 @@ def test_the_bound_names_the_first_time_at_which_it_binds():
 
 def test_fixed_offsets_are_kept_and_avoided():
     problem = Problem((Item(0, 4, 4, 4, offset=8), Item(0, 4, 8, 4), Item(1, 2, 4, 4)))
-    found = solve(problem)
-    assert found.offsets[0] == 8 and found.height == 16
-    validate(problem, found.offsets)
+    solution = solve(problem)
+    assert solution.offsets[0] == 8 and solution.height == 16
+    validate(problem, solution.offsets)
 
 
 def test_validate_refuses_overlaps_misalignment_and_moved_items():
-    """It takes a permission only at its distance. An item without bytes collides with nothing."""
+    """A permitted overlap is accepted only at its distance. An item without bytes collides with nothing."""
     fixed = Problem((Item(0, 2, 4, 4), Item(1, 3, 4, 4), Item(2, 4, 4, 4, offset=0)))
     permitted = Problem((Item(0, 2, 8), Item(1, 3, 8)), (Permission(1, 0, 3),))
     inside = [Problem((Item(0, 4, 8), Item(1, 3, size, offset=3))) for size in (0, 1)]
@@ -116,9 +116,9 @@ def test_hard_problems_are_placed_legally_above_their_bound(name):
     items = tuple(Item(int(r["lower"]), int(r["upper"]), int(r["size"])) for r in rows)
     problem = Problem(items)
     live = max(sum(i.size for i in items if i.lower <= t < i.upper) for t in {i.lower for i in items})
-    found = solve(problem)
-    validate(problem, found.offsets)
-    assert problem.bound.bytes == live <= found.height
+    solution = solve(problem)
+    validate(problem, solution.offsets)
+    assert problem.bound.bytes == live <= solution.height
 
 
 CROWDS = {
@@ -153,16 +153,16 @@ def test_items_of_more_bytes_than_can_be_summed_are_refused():
 
 
 def cheapest(problem, prices, capacities):
-    """The least price of all choices of memories that brute force can place; None where there is none."""
-    found = []
+    """The least price of all choices of memories that brute force can place; None if there is none."""
+    costs = []
     for choice in itertools.product((0, 1), repeat=len(problem.items)):
         price = sum(prices[i][memory] for i, memory in enumerate(choice))
-        if found and price >= min(found):
+        if costs and price >= min(costs):
             continue
         parts = [part(problem, [i for i, m in enumerate(choice) if m == which]) for which in (0, 1)]
         if all(lowest(one, room) is not None for one, room in zip(parts, capacities, strict=True)):
-            found.append(price)
-    return min(found, default=None)
+            costs.append(price)
+    return min(costs, default=None)
 
 
 def assert_legal(problem, found, capacities):
@@ -192,13 +192,13 @@ def test_no_choice_of_memories_is_cheaper(problem, prices, capacities):
 
 
 def test_of_many_items_a_placement_is_found_where_the_search_cannot_look_at_all_choices():
-    """Twice as much as either memory holds is live at each of 30 moments."""
+    """At each of 30 times, twice as many bytes are live as either memory holds."""
     items = tuple(Item(time, time + 2, 16 * (1 + (7 * time + k) % 5)) for time in range(30) for k in range(4))
     prices = [(1 + (11 * i) % 13, 3 + (5 * i) % 17) for i in range(len(items))]
     problem = Problem(items)
     live = max(sum(i.size for i in items if i.lower <= t < i.upper) for t in range(31))
     rooms = (live * 5 // 8, live * 5 // 8)
-    found = spread(problem, prices, rooms, nodes=500)
-    assert found is not None
-    assert not found.is_proven
-    assert_legal(problem, found, rooms)
+    solution = spread(problem, prices, rooms, nodes=500)
+    assert solution is not None
+    assert not solution.is_proven
+    assert_legal(problem, solution, rooms)

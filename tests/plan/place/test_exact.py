@@ -1,4 +1,4 @@
-"""Exact placement against brute force, the offsets that are left to items, C against its twins in Python."""
+"""Exact placement compared with brute force, allowed offsets, and C code compared with its Python twins."""
 
 import random
 from dataclasses import fields, replace
@@ -20,7 +20,7 @@ from buildtool.plan.place.search import WORD, Verdict, find_allowed_offsets
 from buildtool.plan.place.solver import Status, decide, improve, minimise, runs, solve
 
 BUDGET = 200_000
-TOP = 40  # above every height of what `problems` makes
+TOP = 40  # above the heights of all `problems`
 
 deterministic = settings(derandomize=True, deadline=None, max_examples=120)
 
@@ -33,12 +33,12 @@ ANY = (
     | problems(**SMALL, overlaps=9)
     | problems(**SMALL, overlaps=9, pins=2, alignments=(1, 2, 3, 4))
 )
-# All that an item can have; some are never live, some have no size.
+# Items with all properties; some are never live, some have no size.
 WIDE = {"most": 14, "lower": (-3, 10), "life": (0, 6), "distances": (-2, 40), "pins": 9, "overlaps": 6}
 
 
 def solved(problem: Problem) -> Solution:
-    """The lowest placement, which is legal and proven."""
+    """The lowest placement, checked to be legal and proven optimal."""
     result = solve(problem, BUDGET)
     assert result.status is Status.OPTIMAL
     assert result.solution is not None
@@ -113,7 +113,7 @@ def test_lives_and_sizes_of_fifteen_digits_are_taken() -> None:
 
 
 def tight(count: int, seed: int, *, height: int = 1000) -> Problem:
-    """Items cut out of one rectangle, so that `height` can be met, then some of them shortened."""
+    """Items cut out of one rectangle, so that `height` can be reached; then some of them are shortened."""
     state = seed
 
     def random(most: int) -> int:
@@ -231,7 +231,7 @@ def test_nothing_to_place() -> None:
 
 
 def chained(seed: int, scale: int = 1) -> Problem:
-    """A few regions, each of whose outputs may lie over its input, beside workspaces that fill them nearly.
+    """A few regions whose outputs may lie over their inputs, beside workspaces that almost fill them.
 
     Some have a second input, some offsets are fixed, some alignments are two.
     """
@@ -253,7 +253,7 @@ def chained(seed: int, scale: int = 1) -> Problem:
         pinned = draw.randrange(len(items))
         old = items[pinned]
         items[pinned] = Item(old.lower, old.upper, old.size, old.alignment, 2 * draw.randint(0, 2))
-    if scale > 1:  # no longer multiples of it: a byte more here and there
+    if scale > 1:  # sizes that are not multiples of it: some are a byte larger
         items = [i._replace(size=scale * i.size + draw.randint(0, 1)) for i in items]
         permissions = [p._replace(distance=scale * p.distance) for p in permissions]
     return Problem(tuple(items), tuple(permissions))
@@ -270,7 +270,7 @@ def test_every_placement_keeps_to_the_offsets_that_are_allowed(first: int) -> No
             used = [0] * len(sets)
             for found in placements(problem, capacity, tries=4000):
                 for k, item in enumerate(instance.items):
-                    if found[item] % instance.unit == 0:  # what lies as low as it can
+                    if found[item] % instance.unit == 0:  # an item at its lowest place
                         used[k] |= 1 << found[item] // instance.unit
             assert all(used[k] & ~sets[k] == 0 for k in range(len(sets)))
             said_something += any(s.bit_count() < capacity // 2 for s in sets)
@@ -324,5 +324,5 @@ def test_large_problems_are_searched_without(monkeypatch: pytest.MonkeyPatch) ->
     problem = chained(1)
     known = decide(problem, problem.bound.bytes, 1000)
     monkeypatch.setattr(search, "MOST_UNITS", 1)
-    monkeypatch.setattr(solver, "find_allowed_offsets", None)  # is not asked
+    monkeypatch.setattr(solver, "find_allowed_offsets", None)  # is not called
     assert decide(problem, problem.bound.bytes, 1000).status is known.status

@@ -150,7 +150,7 @@ def problem_file(name: str) -> Problem:
 @pytest.mark.parametrize("name", "ABCDEF")
 def test_hard_problems_are_solved_down_to_their_bound(name: str) -> None:
     problem = problem_file(f"{name}.{CAPACITY}.csv")
-    if name == "D":  # whose bound nobody has met
+    if name == "D":  # no known placement reaches its bound
         result = decide(problem, CAPACITY, COMMON_NODES // 10)
     else:
         result = solve(problem, COMMON_NODES // 10)

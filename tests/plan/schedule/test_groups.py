@@ -1,4 +1,4 @@
-"""Groups of several operators, residuals or branches in them: every byte is there when it is read."""
+"""Groups of several operators, with residuals or branches: every byte is present when it is read."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_a_streamed_image_is_delivered_in_time(data, graph):
 
 
 def bottlenecks(side=12):
-    """Two bottlenecks with residuals, both inside."""
+    """Two bottlenecks with their residuals."""
     net = Net((1, side, side, 8))
     first = net.conv(net.inputs[0], 4)
     x = first
@@ -70,7 +70,7 @@ def bottlenecks(side=12):
 @pytest.mark.parametrize("hand_off", [0, 1, 4])
 @pytest.mark.parametrize("rows", [1, 3])
 def test_windows_are_as_small_as_they_can_be(rows, hand_off):
-    """A row or column less in any of them, and the replay finds a byte that is gone."""
+    """With a row or column less in any window, the replay finds a missing byte."""
     graph, _ = bottlenecks()
     target = make_target()
     scheme = Scheme.H_CACHED if hand_off else Scheme.HALO
@@ -100,7 +100,7 @@ def test_a_tensor_that_is_read_later_stays_whole():
 
 
 def test_strips_reuse_what_neighbours_left():
-    """Of a strip's windows only neighbours' are live at once, so the arena is far below their sum."""
+    """Only neighbouring windows of a strip are live at the same time, so the arena is far below their sum."""
     graph, _ = bottlenecks()
     target = make_target()
     group = Group(tuple(range(len(graph.ops))), Scheme.HALO, 2)
@@ -143,12 +143,12 @@ _many = settings(derandomize=True, deadline=None, suppress_health_check=list(Hea
 @given(branching_networks(), st.sampled_from(["overwritable", "stream"]), st.sampled_from(["rows", "none"]))
 def test_every_point_of_the_front_reads_only_what_is_there(graph, image, in_place):
     target = make_target(scratch="5 * cin")
-    found = front(graph, target, Settings(image=image, in_place=in_place))
-    for index, point in enumerate(found.points):
-        plan = found.plan(index)
+    pareto = front(graph, target, Settings(image=image, in_place=in_place))
+    for index, point in enumerate(pareto.points):
+        plan = pareto.plan(index)
         check(plan, graph, target)
         assert plan.macs == point.work, (index, plan.regions)
-        if in_place == "none":  # else overlaps may push each other up
+        if in_place == "none":  # otherwise overlaps may push each other up
             assert plan.arena_bound_bytes <= point.live_bytes, (index, plan.regions)
 
 
@@ -166,14 +166,14 @@ def _projection(net, x):
 
 
 def _dense(net, x):
-    """DenseNet's layers: each adds its channels to all before."""
+    """DenseNet's layers: each appends its channels to all before."""
     for _ in range(3):
         x = net.concat([x, net.conv(net.conv(x, 12), 4, kernel=(3, 3), same=True)])
     return x
 
 
 def _inception(net, x):
-    """Four branches, one of them with a residual of its own."""
+    """Four branches, one of them with a residual."""
     residual = net.conv(x, 6)
     residual = net.elementwise(OpKind.ADD, residual, net.conv(residual, 6, kernel=(3, 3), same=True))
     pooled = net.conv(net.pool(OpKind.MAX_POOL_2D, x, (3, 3), (1, 1), same=True), 4)
@@ -182,7 +182,7 @@ def _inception(net, x):
 
 
 def _shuffled(net, x):
-    """ShuffleNet's module: half of the channels passes, the other half is convolved."""
+    """ShuffleNet's module: half of the channels pass through, the other half are convolved."""
     for _ in range(2):
         first, second = net.split(x, 2)
         second = net.conv(second, 0, kernel=(3, 3), same=True, depth_multiplier=1)
@@ -209,25 +209,25 @@ def _network(module):
 
 @pytest.mark.parametrize("module", [_fire, _projection, _dense, _inception, _shuffled, _widened])
 def test_a_whole_network_of_branches_streams_without_repetition(module):
-    """Of an image that comes by rows nothing is whole but the classifier's few numbers."""
+    """With an image that arrives by rows, only the classifier's few numbers are whole."""
     graph = _network(module)
-    found = front(graph, make_target(), Settings(image="stream"))
-    point = next(p for p in found.points if p.f <= 1.0)
-    plan = found.plan(found.points.index(point))
-    check(plan, graph, found.target)
+    pareto = front(graph, make_target(), Settings(image="stream"))
+    point = next(p for p in pareto.points if p.f <= 1.0)
+    plan = pareto.plan(pareto.points.index(point))
+    check(plan, graph, pareto.target)
     assert max(b.size for b in plan.buffers if b.kind is BufferKind.TENSOR) <= 24 * 4
-    assert plan.arena_bytes < max(found.space.boundaries.wholes) / 2
+    assert plan.arena_bytes < max(pareto.space.boundaries.wholes) / 2
 
 
 @pytest.mark.parametrize("module", [_fire, _projection, _inception])
 def test_rings_of_branches_are_as_small_as_they_can_be(module):
-    """A row less in any of them, and the replay finds a byte that is gone."""
+    """With a row less in any ring, the replay finds a missing byte."""
     graph = _network(module)
-    found = front(graph, make_target(), Settings(image="stream", in_place="none"))
-    plan = found.plan(0)
-    section = next(s for s in found.space.blocks.sections if s)
+    pareto = front(graph, make_target(), Settings(image="stream", in_place="none"))
+    plan = pareto.plan(0)
+    section = next(s for s in pareto.space.blocks.sections if s)
     inside = {graph.ops[p].outputs[0] for p in section.group.ops[:-1]}
-    kernels = found.space.elements.kernels
+    kernels = pareto.space.elements.kernels
     timeline = Timeline.of(graph, plan.regions, plan.image)
     replay(plan, timeline, kernels)
     rings = [b for b in plan.buffers if b.kind is BufferKind.RING and inside & set(b.tensors)]
@@ -263,15 +263,15 @@ def test_ways_of_different_strides_are_in_no_section():
 
 
 def test_a_gate_is_applied_row_by_row():
-    """The gated tensor is whole before, and dies under what is made of it."""
+    """The gated tensor is whole before the gate, and its product may overwrite it."""
     net = NetBuilder(7)
     x = net.conv(net.input((1, 16, 16, 3)), 16)
     gate = net.unary(OpKind.LOGISTIC, net.conv(net.mean(x, keep_dims=True), 16))
     y = net.elementwise(OpKind.MUL, gate, x)
     graph = net.graph([net.conv(y, 8)])
-    found = front(graph, make_target(), Settings())
-    plan = found.plan(0)
-    check(plan, graph, found.target)
+    pareto = front(graph, make_target(), Settings())
+    plan = pareto.plan(0)
+    check(plan, graph, pareto.target)
     assert plan.regions[-1].ops == (len(graph.ops) - 2, len(graph.ops) - 1)
     assert plan.arena_bytes < 16 * 16 * 16 + 16 * 16 * 4
 
@@ -284,7 +284,7 @@ def _sliced(net, x, first):
 
 @st.composite
 def _modules(draw):
-    """A few modules of two or three short branches, convolutions between them."""
+    """A few modules of two or three short branches, with convolutions between them."""
     net, side, channels = NetBuilder(draw(st.integers(0, 9))), st.integers(4, 9), st.integers(1, 6)
     x = net.conv(net.input((1, draw(side), draw(side), 2)), draw(channels), kernel=(3, 3), same=True)
     for _ in range(draw(st.integers(1, 2))):
@@ -306,7 +306,7 @@ def _modules(draw):
 
 @st.composite
 def _hourglasses(draw):
-    """Modules of which one branch goes through a smaller image and back, between convolutions."""
+    """Modules between convolutions, with one branch that goes through a smaller image and back."""
     net = NetBuilder(draw(st.integers(0, 9)))
     side = st.integers(3, 8)
     x = net.conv(net.input((1, draw(side), draw(side), 2)), draw(st.integers(1, 4)), kernel=(3, 3), same=True)

@@ -1,4 +1,4 @@
-"""Overlap distances: the planner's formula and the checker's replay, both held against simulated bytes."""
+"""Overlap distances: the planner's formula and the checker's replay, compared with simulated bytes."""
 
 import functools
 from dataclasses import replace
@@ -26,9 +26,9 @@ from buildtool.zoo.drawn import NetBuilder
 def simulated(graph, op, operand, contract, shift):
     """Whether a kernel that keeps `contract` finds every input byte intact, `shift` bytes above its output.
 
-    Goes through a real array of bytes: what the contract lets the kernel read at each moment must
-    still carry the input's tag. The kernel is as hostile as the contract allows: within a row, all
-    is written before anything is read.
+    It uses a real array of bytes: every byte that the contract lets the kernel read must still carry the
+    input's tag at that time. The kernel is as hostile as the contract allows: within a row, it writes
+    everything before it reads anything.
     """
     source, result = graph.tensors[operand], graph.tensors[op.outputs[0]]
     memory = np.full(result.size + shift + source.size, -1)
@@ -54,7 +54,7 @@ def simulated(graph, op, operand, contract, shift):
 
 
 def read_rows(graph, op, q):
-    """Input rows [first, end) that output row q may read, the border not cut off."""
+    """Input rows [first, end) that output row q may read, not clipped at the border."""
     if isinstance(op.attrs, ConvAttrs):
         reach = (graph.tensors[op.inputs[1]].shape[1] - 1) * op.attrs.dilation[0] + 1
     elif isinstance(op.attrs, PoolAttrs):
@@ -67,7 +67,7 @@ def read_rows(graph, op, q):
 
 @st.composite
 def windowed(draw):
-    """One operator with a window, its geometry odd on purpose: wide pads, large strides, dilation."""
+    """One operator with a window of unusual geometry: wide pads, large strides, dilation."""
     net = Net((1, draw(st.integers(1, 12)), draw(st.integers(1, 4)), draw(st.integers(1, 5))))
     x = net.inputs[0]
     h = net.shape(x)[1]
@@ -89,7 +89,7 @@ def windowed(draw):
 
 
 def _touches_every_window(rows, kernel, stride, pad):
-    """Whether each window of a pooling has a row of the image, also one that begins at the pad's end."""
+    """Whether each window of a pooling contains a row of the image, also one that begins at the pad's end."""
     if max(pad.top, pad.bottom) >= kernel:
         return False
     firsts = range(-pad.top, rows + pad.bottom - kernel + 1, stride)
@@ -105,7 +105,7 @@ def test_the_row_distance_is_safe_and_replay_agrees_with_the_bytes(graph):
     assert simulated(graph, op, 0, Contract.ROW, apart)
     for shift in range(apart + graph.tensors[0].size + 2):
         safe = simulated(graph, op, 0, Contract.ROW, shift)
-        # Replay judges by whole rows, so it may refuse what is safe, never the other way round.
+        # The replay judges by whole rows, so it may refuse safe shifts, but never accepts unsafe ones.
         if unsafe(graph, op, 0, Contract.ROW, shift) == "":
             assert safe
         if shift >= apart:
@@ -130,7 +130,7 @@ def joined(axis, *shapes, twice=False):
 
 
 def unary(make, shape):
-    """What `make` puts behind an input of a shape."""
+    """A network of an input with a shape and the operator that `make` adds."""
     net = Net(shape)
     return net.graph(make(net, net.inputs[0]))
 
@@ -163,7 +163,7 @@ KNOWN = {  # a network of one operator, its operand, the contract, the distance 
 
 @pytest.mark.parametrize("name", KNOWN)
 def test_operators_have_the_distance_that_is_known(name):
-    """At that distance and above the check allows it; where there is none, it refuses any."""
+    """The check allows the distance and larger ones. If there is none, it refuses all distances."""
     graph, operand, contract, apart = KNOWN[name]
     op = graph.ops[0]
     assert distance(graph, op, operand, contract) == apart
@@ -192,7 +192,7 @@ def test_elements_of_other_sizes_keep_their_distance(source, result):
 
 
 def test_a_sum_of_parts_of_the_channels_lies_a_row_below_what_it_reads():
-    """Its kernel is called on some channels after the others: elements are in no ascending order."""
+    """Its kernel is called for some channels after the others, so elements are not in ascending order."""
     net = Net((1, 5, 4, 9), (1, 5, 4, 6))
     graph = net.graph(net.widened(*net.inputs, 2))
     target = make_target()
@@ -221,15 +221,15 @@ def concatenations(draw):
 
 
 def copied(graph, operand, shift):
-    """Whether copying byte by byte, part after part, finds every byte of the operand intact.
+    """Whether every byte of the operand is intact when it is copied, byte by byte and part after part.
 
-    `goals`: where each copied byte goes, in the order of the copies; the operand's byte n lies at
-    shift + n, and is lost if a copy before its own wrote there.
+    `goals`: the target of each copied byte, in the order of the copies. The operand's byte n lies at
+    shift + n, and is lost if an earlier copy writes there.
     """
     goals, mine = copies(graph, operand)
     written = np.full(len(goals), len(goals))  # the copy that writes each byte of the result
     written[goals] = np.arange(len(goals))
-    for first in mine:  # an operand that is there twice is read twice
+    for first in mine:  # an operand that occurs twice is read twice
         size = graph.tensors[operand].size
         places = shift + np.arange(size)
         inside = (places >= 0) & (places < len(goals))
@@ -240,7 +240,7 @@ def copied(graph, operand, shift):
 
 @functools.lru_cache(maxsize=1)
 def copies(graph, operand):
-    """Where every copy writes, and the number of the first copy of each part that is `operand`."""
+    """The target of every copy, and the number of the first copy of each part that is `operand`."""
     op = graph.ops[0]
     axis = op.attrs.axis
     result = graph.tensors[op.outputs[0]]
@@ -271,7 +271,7 @@ def test_the_distance_is_safe_and_the_check_agrees_with_the_bytes(graph):
 
 @pytest.mark.parametrize("axis", [1, 2, 3])
 def test_concatenations_in_place_need_less_and_compute_the_same(axis, tmp_path):
-    """Two branches whose results are concatenated: that needs most memory."""
+    """Two branches whose results are concatenated, which needs the most memory."""
     net = NetBuilder(3)
     x = net.input((1, 12, 6, 4))
     ends = [net.conv(x, 24, kernel=(3, 3), same=True), net.conv(x, 24)]

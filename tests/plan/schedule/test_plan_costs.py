@@ -1,4 +1,4 @@
-"""Costs: calls are counted without their steps, and every sum of prices is the same sum."""
+"""Costs: calls are counted without their steps, and all sums of costs agree."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ def windows(calls: Calls) -> Counter[tuple[int, ...]]:
 def test_the_calls_of_a_region_are_those_of_its_steps(image, graph):
     target = make_target()
     try:
-        found = front(graph, target, Settings(image=image))
-    except Exception as error:  # an image that cannot be streamed
+        pareto = front(graph, target, Settings(image=image))
+    except Exception as error:  # the input image cannot be streamed
         assert "stream" in str(error)
         return
-    for index in range(len(found.points)):
-        for region in found.plan(index).regions:
+    for index in range(len(pareto.points)):
+        for region in pareto.plan(index).regions:
             counted = region_calls(graph, region, image)
             made: dict[int, Counter[tuple[int, ...]]] = {}
             for s in plan_steps((region,), graph, image):
@@ -56,22 +56,22 @@ def test_the_calls_of_a_region_are_those_of_its_steps(image, graph):
 @given(graphs(most_ops=6))
 def test_search_plan_and_summary_have_the_same_cost(graph):
     target = make_target()
-    found = front(graph, target, Settings())
-    for index, point in enumerate(found.points):
-        lean = found.lean(point.way)
+    pareto = front(graph, target, Settings())
+    for index, point in enumerate(pareto.points):
+        lean = pareto.lean(point.way)
         searched = sum(
-            found.space.blocks.block_cost(used.block, used.group)
+            pareto.space.blocks.block_cost(used.block, used.group)
             for region in point.way.regions
             for used in region.block_forms
         )
         alone = sum(
-            found.space.elements.cost[region.first] for region in point.way.regions if not region.block_forms
+            pareto.space.elements.cost[region.first] for region in point.way.regions if not region.block_forms
         )
-        moved = CostModel(graph, found.space.elements.kernels, target.costs).pricer.move
+        moved = CostModel(graph, pareto.space.elements.kernels, target.costs).pricer.move
         copies = sum(moved(lean.buffers[move.source].size) for move in lean.moves)
-        if all(_all_rows(found, region) for region in point.way.regions):
+        if all(_all_rows(pareto, region) for region in point.way.regions):
             assert lean.cost == searched + alone + copies
-        plan = found.plan(index)
+        plan = pareto.plan(index)
         summary = summarize(plan, graph, target.named(plan.kernels), target.costs)
         assert plan.cost == sum(region.work.cost for region in summary.regions)
         for region in summary.regions:
@@ -81,7 +81,7 @@ def test_search_plan_and_summary_have_the_same_cost(graph):
 
 
 def _all_rows(found, candidate) -> bool:
-    """Whether every block of a region makes all rows of its output."""
+    """Whether every block of a region computes all rows of its output."""
     return found.space.boundaries.least_wanted[1:] == tuple(found.space.elements.heights)
 
 
@@ -103,7 +103,7 @@ def test_parts_are_the_parts_of_each_range(shape, ranges, rings):
 @settings(derandomize=True, deadline=None, max_examples=100)
 @given(st.integers(0, 9), st.integers(1, 12), st.sampled_from([0, 2, 3, 5]), st.sampled_from([1, 3]))
 def test_columns_in_pieces_cost_what_the_pieces_cost(low, size, ring, kernel):
-    """As if each piece were a call of its own, but for what a call without columns costs."""
+    """The cost is that of one call per piece, without the cost of calls without columns."""
     sizes = {"iw": 30, "ow": 30, "kw": kernel, "pl": kernel // 2}
     of = Geometry(**(ONE | sizes))
     target = make_target(cost="200 + 7 * oh + 9 * ceil_div(ow, 4) + 5 * (ow % 4 > 0) + 3 * columns_inside")
@@ -137,7 +137,7 @@ BOARDS = (
 
 
 def test_parts_are_taken_where_they_are_cheaper_than_the_whole():
-    """Nothing says that one call an operator is cheapest: some kernels compute odd widths slowly."""
+    """One call per operator is not always cheapest: some kernels compute odd widths slowly."""
     net = Net((1, 9, 12, 3))
     graph = net.graph(net.relu(net.conv(net.inputs[0], 4)))
     plain, odd = make_target(), make_target(cost="100 + 40 * outputs * (oh > 1)")

@@ -1,4 +1,4 @@
-"""Tables of the rows that resizings and transpose convolutions read: what LiteRT reads, nothing beside."""
+"""Tables of the rows that resizings and transpose convolutions read: exactly those that LiteRT reads."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _examples = settings(derandomize=True, deadline=None, max_examples=25)
 
 
 def _read(graph) -> np.ndarray:
-    """[row of the output, row of the input]: whether LiteRT makes the one of the other.
+    """[row of the output, row of the input]: whether LiteRT reads the input row for the output row.
 
-    Channel c of the image is 0 but for row c, so that the output's channel c shows where that row goes.
+    Channel c of the image is 0 except in row c, so that the output's channel c shows where that row goes.
     """
     _, rows, _, channels = graph.tensors[graph.inputs[0]].shape
     image = np.zeros((1, rows, 1, channels), np.int8)
@@ -37,7 +37,7 @@ def _read(graph) -> np.ndarray:
 
 
 def _spans(axis: AxisTable, rows: int) -> np.ndarray:
-    """The same as the table has it."""
+    """The same from the table."""
     place = np.arange(rows)
     return (place >= np.array(axis.first)[:, None]) & (place < np.array(axis.end)[:, None])
 
@@ -56,7 +56,7 @@ def test_the_table_of_a_resizing_has_the_rows_that_litert_reads(size, out, neare
     assert not (read & ~told).any()
     if nearest:
         assert (read == told).all()
-    else:  # a weight of 1 / 1024 makes no difference that could be seen
+    else:  # a weight of 1 / 1024 makes no visible difference
         assert told.sum(axis=1).max() <= 2 and (read.any(axis=1)).all()
 
 
@@ -120,7 +120,7 @@ def test_tables_follow_each_other_as_their_rows_do(axis, plain, count):
 
 
 def _same(formula, axis, size):
-    """A formula, if there is one, says what the table says."""
+    """Asserts that a formula, if there is one, gives the table's values."""
     if formula is None:
         return
     rows, of, offset = formula
@@ -129,7 +129,7 @@ def _same(formula, axis, size):
         assert n * rows + offset >= 0
         assert min(size, (n * rows + offset) // of) == min(size, axis.high(n))
     for made in range(size):
-        ready = int((made * of + of - offset - 1) / rows)  # as C divides
+        ready = int((made * of + of - offset - 1) / rows)  # C's division
         assert max(0, min(out, ready)) == axis.ready(made)
 
 
@@ -137,7 +137,7 @@ def _same(formula, axis, size):
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("kind", [OpKind.RESIZE_NEAREST_NEIGHBOR, OpKind.RESIZE_BILINEAR])
 def test_a_formula_in_c_says_what_its_table_says(kind, mode, factor):
-    """Whole factors have one, but for aligned corners: there it is as it comes out."""
+    """Whole factors have one. With aligned corners either result is possible."""
     found = 0
     for size in range(1, 30):
         for out in {factor * size, factor * size - 1, size + 7} - {0}:

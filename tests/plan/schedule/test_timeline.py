@@ -1,4 +1,4 @@
-"""Which steps regions have, in which order, what runs row by row at all, and what timelines tell of steps."""
+"""The steps of regions and their order, which operators run row by row, and the facts that timelines give."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from buildtool.target.registry import load_target
 
 
 def _same(graph, regions, image):
-    """The steps of all regions, once they are shown to be the twin's."""
+    """The steps of all regions, asserted to be the twin's."""
     for region in regions:
         assert list(plan_steps((region,), graph, image)) == schedule_twin.steps(region, graph, image)
     return [step for region in regions for step in schedule_twin.steps(region, graph, image)]
@@ -54,13 +54,13 @@ def test_deliveries_of_a_streamed_image_are_steps(data, graph):
 @settings(derandomize=True, deadline=None, max_examples=8, suppress_health_check=list(HealthCheck))
 @given(branching_networks())
 def test_branches_advance_as_they_do_one_by_one(graph):
-    found = front(graph, make_target(), Settings())
-    for index in {0, len(found.points) // 2}:
-        _same(graph, found.plan(index).regions, "overwritable")
+    pareto = front(graph, make_target(), Settings())
+    for index in {0, len(pareto.points) // 2}:
+        _same(graph, pareto.plan(index).regions, "overwritable")
 
 
 def _describes(timeline, steps):
-    """Lives, columns and pixels are what going through the steps gives."""
+    """Asserts that lives, columns and pixels are those of a walk through the steps."""
     for op in {step.op for step in steps}:
         mine = [number for number, step in enumerate(steps) if step.op == op]
         assert (timeline.lives[op].first, timeline.lives[op].last) == (mine[0], mine[-1])
@@ -124,15 +124,15 @@ def test_what_no_scheme_covers_is_refused(region):
 @pytest.mark.parametrize(
     ("image", "kernel", "stride", "around", "reads"),
     [
-        ((1, 2), (1, 1), (4, 4), (1, 0), False),  # of its three rows it reads the one above
+        ((1, 2), (1, 1), (4, 4), (1, 0), False),  # it reads only the upper one of its three rows
         ((1, 2), (1, 1), (1, 1), (1, 0), True),
         ((2, 1), (1, 1), (4, 4), (0, 1), False),
         ((3, 3), (3, 3), (2, 2), (1, 1), True),
-        ((3, 3), (2, 2), (3, 3), (2, 2), True),  # the second window is in the image
+        ((3, 3), (2, 2), (3, 3), (2, 2), True),  # the second window lies in the image
     ],
 )
 def test_what_reads_no_row_does_not_stream(image, kernel, stride, around, reads):
-    """A window that lies in padding alone: the operator runs as a whole, and not in a region."""
+    """If a window lies entirely in padding, the operator runs whole, not in a streamed region."""
     made = conv(image, 3, 4, kernel, stride=stride, around=around)
     assert streams(made.graph, made.op) is reads
 
@@ -144,12 +144,12 @@ def tall(rows):
 
 
 def test_up_to_the_limit_rows_are_made_one_by_one():
-    found = front(tall(MOST_ROWS), load_target("cortex-m4"), Settings())
-    assert any(region.block_forms for point in found.points for region in point.way.regions)
+    pareto = front(tall(MOST_ROWS), load_target("cortex-m4"), Settings())
+    assert any(region.block_forms for point in pareto.points for region in point.way.regions)
 
 
 def test_beyond_the_limit_there_is_one_step_an_operator():
-    found = front(tall(MOST_ROWS + 2), load_target("cortex-m4"), Settings())
-    assert [[region.block_forms for region in point.way.regions] for point in found.points] == [[(), ()]]
+    pareto = front(tall(MOST_ROWS + 2), load_target("cortex-m4"), Settings())
+    assert [[region.block_forms for region in point.way.regions] for point in pareto.points] == [[(), ()]]
     with pytest.raises(UsageError, match="not read row by row"):
         front(tall(MOST_ROWS + 2), load_target("cortex-m4"), Settings(image="stream"))

@@ -1,4 +1,4 @@
-"""Which channels may stay where they are: what readers' and makers' kernels can do, and alignment."""
+"""Channels that may stay in place as views: the kernels of their readers and producers, and alignment."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _kinds(graph, target, *, joined=False):
 
 
 def _network(read):
-    """A part that `read` reads, and another one that a convolution does."""
+    """One part that `read` reads, and another one that a convolution reads."""
     net = NetBuilder(6)
     x = net.conv(net.input((1, 6, 6, 3)), 8)
     return rewrite(net.graph([read(net, taken(net, x, 0, 4)), net.conv(taken(net, x, 4, 4), 3)]))
@@ -54,7 +54,7 @@ READERS = {
     "sum": (lambda net, x: net.elementwise(OpKind.ADD, x, x), 2),
     "table": (lambda net, x: net.unary(OpKind.HARD_SWISH, x), 2),
     "softmax": (lambda net, x: net.softmax(x), 2),
-    "mean": (lambda net, x: net.mean(x), 1),  # its kernel goes through memory, not through a view
+    "mean": (lambda net, x: net.mean(x), 1),  # its kernel reads contiguous memory, not a view
     "dense of a map": (lambda net, x: net.dense(net.flatten(x), 3), 1),
     "the application": (lambda net, x: x, 1),
 }

@@ -1,4 +1,4 @@
-"""The forms of blocks are what the assembler lays out, and a pure function of a chain's geometry."""
+"""The forms of blocks agree with the assembler's layout, and depend only on a chain's geometry."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from buildtool.plan.types import Region
 
 
 def _columns(e, block, group):
-    """Operator -> the most columns that a call makes; what the next element steps over is not made."""
+    """Operator -> the most columns that a call computes; columns that the next element skips do not count."""
     made, pixels = e.widths[block.last], group.hand_off or e.widths[block.last]
     found = {e.positions[block.last]: min(made, pixels)}
     for element in range(block.last, block.first, -1):
@@ -37,13 +37,13 @@ def _columns(e, block, group):
 @settings(derandomize=True, deadline=None, max_examples=25)
 @given(networks(2, 9), targets, st.sampled_from(IN_PLACE))
 def test_a_form_needs_the_workspace_that_is_laid_out(graph, target, in_place):
-    made = front(graph, target, Settings(in_place))
-    e = made.space.elements
+    pareto = front(graph, target, Settings(in_place))
+    e = pareto.space.elements
     for last in range(len(e.positions)):
-        for block in made.space.blocks.ending_at(last):
+        for block in pareto.space.blocks.ending_at(last):
             if block.section is not None:
                 continue
-            for form in made.space.blocks.forms(block):
+            for form in pareto.space.blocks.forms(block):
                 most = _columns(e, block, form.group)
                 region = Region((form.group,))
                 laid = workspace(e.graph, region, e.kernels, e.alignment, in_place, most)
@@ -57,7 +57,7 @@ def test_what_another_network_left_in_a_session_is_what_would_be_made(graphs, ta
     for graph in graphs:
         try:
             shared = front(graph, target, Settings(image=image), session)
-        except UsageError:  # an image that several operators read
+        except UsageError:  # several operators read the input image
             continue
         alone = front(graph, target, Settings(image=image))
         for tables, own in (
@@ -128,13 +128,13 @@ def test_other_geometry_and_other_settings_have_spaces_of_their_own():
 
 
 def test_a_space_keeps_no_network_alive():
-    """Neither its weights nor its names: the space may outlive the request that it was made for."""
+    """A space holds neither weights nor names of its network: it may outlive the request that created it."""
     target, session = make_target(), Session()
     graph = _chain(12)
-    found = front(graph, target, Settings(), session)
-    space, gone = found.space, weakref.ref(graph)
+    pareto = front(graph, target, Settings(), session)
+    space, gone = pareto.space, weakref.ref(graph)
     assert space.ways(2.0)
-    del found, graph
+    del pareto, graph
     gc.collect()
     assert gone() is None
     assert all(tensor.name == "" for tensor in space.elements.graph.tensors)

@@ -1,4 +1,4 @@
-"""The front is exact: nothing in its space needs as little memory and does as little work as a point."""
+"""The front is exact: no plan in its space beats a point in memory and work."""
 
 from __future__ import annotations
 
@@ -23,22 +23,24 @@ from buildtool.target.registry import load_target
 
 IMAGES = ("overwritable", "resident", "stream")
 IN_PLACE = ("rows", "rows", "elementwise", "none")
-FEWER = Space(steps=(1, 2, 3), hand_offs=(1, 4))  # of what groups may be, for networks of more operators
+FEWER = Space(steps=(1, 2, 3), hand_offs=(1, 4))  # fewer forms of groups, for networks with more operators
 
 
 @st.composite
 def networks(draw, least, most, enlarging=False):
-    """Convolutions, poolings, concatenations, slices and residuals, nested ones too, some of fewer channels
-    than what they are added to, in chains with small images; a mean and a dense layer behind some; now and
-    then a second output. `enlarging`: images grow, too."""
+    """Chains of convolutions, poolings, concatenations, slices and residuals on small images.
+
+    Residuals may be nested, and may have fewer channels than their sum. Some networks end with a mean and a
+    dense layer, some have a second output. `enlarging`: some operators enlarge their image.
+    """
     side = st.integers(2, 9)
     net = Net((1, draw(side), draw(side), draw(st.integers(1, 6))))
-    made = [net.inputs[0]]
+    tensors = [net.inputs[0]]
     count = draw(st.integers(least, most))
     while len(net.ops) < count:
-        x = made[-1]
-        others = [t for t in made[:-1] if net.shape(t) == net.shape(x)]
-        beside = [t for t in made[:-1] if net.shape(t)[:3] == net.shape(x)[:3]]
+        x = tensors[-1]
+        others = [t for t in tensors[:-1] if net.shape(t) == net.shape(x)]
+        beside = [t for t in tensors[:-1] if net.shape(t)[:3] == net.shape(x)[:3]]
         kinds = ["conv", "conv", "depthwise", "depthwise", "pool", "relu"]
         narrower = [t for t in beside if net.shape(t)[3] < net.shape(x)[3]]
         kinds += [*(["add"] * 3 if others else []), *(["concat"] if beside else [])]
@@ -46,33 +48,33 @@ def networks(draw, least, most, enlarging=False):
         kinds += [*(["widened"] * 2 if narrower else []), *(["slice"] if net.shape(x)[3] > 1 else [])]
         kind = draw(st.sampled_from(kinds))
         if kind == "enlarge":
-            made.append(_enlarged(draw, net, x, made))
+            tensors.append(_enlarged(draw, net, x, tensors))
         elif kind in ("conv", "depthwise"):
-            made.append(_convolution(draw, net, x, kind))
+            tensors.append(_convolution(draw, net, x, kind))
         elif kind == "add":
-            made.append(net.add(x, draw(st.sampled_from(others))))
+            tensors.append(net.add(x, draw(st.sampled_from(others))))
         elif kind == "concat":
-            made.append(net.concat([x, draw(st.sampled_from(beside))]))
+            tensors.append(net.concat([x, draw(st.sampled_from(beside))]))
         elif kind == "widened":
             y = draw(st.sampled_from(narrower))
             before = draw(st.integers(0, net.shape(x)[3] - net.shape(y)[3]))
-            made.append(net.widened(x, y, before))
+            tensors.append(net.widened(x, y, before))
         elif kind == "slice":
             first = draw(st.integers(0, net.shape(x)[3] - 1))
-            made.append(net.slice(x, first, draw(st.integers(1, net.shape(x)[3] - first))))
+            tensors.append(net.slice(x, first, draw(st.integers(1, net.shape(x)[3] - first))))
         elif kind == "pool" and min(net.shape(x)[1:3]) > 1:
-            made.append(net.max_pool(x))
+            tensors.append(net.max_pool(x))
         else:
-            made.append(net.relu(x))
+            tensors.append(net.relu(x))
     tail = draw(st.sampled_from(["", "", "mean", "dense"]))
-    last = net.mean(made[-1]) if tail else made[-1]
+    last = net.mean(tensors[-1]) if tail else tensors[-1]
     last = net.dense(last, 3) if tail == "dense" else last
-    also = draw(st.sets(st.sampled_from(made[1:]), max_size=1)) if draw(st.integers(0, 7)) == 0 else set()
+    also = draw(st.sets(st.sampled_from(tensors[1:]), max_size=1)) if draw(st.integers(0, 7)) == 0 else set()
     return net.graph(last, *sorted(also - {last}))
 
 
 def _enlarged(draw, net, x, made):
-    """An operator that gives the image other sizes, mostly those of an earlier tensor."""
+    """An operator that resizes the image, mostly to the size of an earlier tensor."""
     batch, height, width, channels = net.shape(x)
     size = draw(
         st.sampled_from([*(net.shape(t)[1:3] for t in made), (2 * height, 2 * width), (height + 1, 3)])
@@ -141,8 +143,8 @@ def test_the_front_of_longer_networks_is_exact(graph, target, image, in_place):
 def test_a_network_that_runs_no_code_has_a_front_of_one_point():
     net = Net((1, 4, 4, 3))
     graph = net.graph(net.reshape(net.inputs[0], (1, 48)))
-    found = front(graph, make_target(), Settings())
-    assert [(point.live_bytes, point.work) for point in found.points] == [(0, 0)]
+    pareto = front(graph, make_target(), Settings())
+    assert [(point.live_bytes, point.work) for point in pareto.points] == [(0, 0)]
 
 
 @pytest.mark.parametrize("alignment", [1, 16])
@@ -155,12 +157,12 @@ def test_parts_of_a_concatenation_may_lie_in_it(alignment):
 
 @pytest.mark.parametrize("way", ["nearest", "half", "transpose"])
 def test_a_u_net_streams_with_nothing_computed_twice(way):
-    """Its tensors of 64x64 are rings, the skips of both levels too: layer by layer it needs 131,072 bytes
+    """Its 64x64 tensors are rings, also the skips of both levels. Layer by layer it needs 131,072 bytes
     (98,304 with transpose convolutions, whose outputs have fewer channels)."""
     graph = rewrite(u_net(64, 8, 2, way))
     target = load_target("cortex-m4")
-    found = front(graph, target, Settings())
-    plan = found.plan(next(i for i, point in enumerate(found.points) if point.f <= 1.0))
+    pareto = front(graph, target, Settings())
+    plan = pareto.plan(next(i for i, point in enumerate(pareto.points) if point.f <= 1.0))
     check(plan, graph, target)
     assert plan.f == 1.0 and plan.macs == total_macs(graph)
     assert len(plan.regions) == 1
@@ -169,6 +171,6 @@ def test_a_u_net_streams_with_nothing_computed_twice(way):
 
 @pytest.mark.parametrize(("image", "least"), [("overwritable", 76_352), ("stream", 61_152)])
 def test_a_detector_with_widened_shortcuts_streams(image, least):
-    """Layer by layer, its paddings made, it needs 327,680 bytes."""
+    """Layer by layer, with its paddings as tensors, it needs 327,680 bytes."""
     plan = front(rewrite(blazeface()), load_target("host"), Settings(image=image)).plan(0)
     assert (plan.arena_bytes, plan.f) == (least, 1.0)

@@ -1,6 +1,6 @@
-"""The choice under limits on memory, work and cost at once, against every sequence of regions.
+"""The choice under limits on memory, work and cost, compared with every sequence of regions.
 
-Within a limit on memory tensors are copied only where the limit asks for it, and no more than it asks for.
+Within a limit on memory, no more tensors are copied than the limit requires.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ NETS = {"square": (9, 9, 12), "oblong": (7, 10, 12)}
 
 @pytest.fixture(params=sorted(NETS))
 def case(request):
-    """A graph, its target, its front; (bytes, work, cost) of the sequences that none beats in all three."""
+    """A graph, its target, its front, and the Pareto front (bytes, work, cost) over all sequences."""
     graph, target = _bottleneck(*NETS[request.param]), make_target()
     twin = Twin(graph, target, "overwritable", "none", SPACE)
     with SPACE.searched():
@@ -49,7 +49,7 @@ def case(request):
 def _sequences(twin):
     best = [[(0, 0, 0)]]
     for end in range(1, len(twin.running) + 1):
-        found = set()
+        sequences = set()
         for first in range(end):
             own = _unbeaten(
                 {
@@ -57,21 +57,21 @@ def _sequences(twin):
                     for r in twin.regions(first, end, False)
                 }
             )
-            found |= {(max(a, x), b + y, c + z) for a, b, c in best[first] for x, y, z in own}
-        best.append(_unbeaten(found))
+            sequences |= {(max(a, x), b + y, c + z) for a, b, c in best[first] for x, y, z in own}
+        best.append(_unbeaten(sequences))
     return best[-1]
 
 
 def _unbeaten(points):
-    kept = []
+    front_points = []
     for point in sorted(points):
-        if not any(all(x <= y for x, y in zip(other, point, strict=True)) for other in kept):
-            kept.append(point)
-    return kept
+        if not any(all(x <= y for x, y in zip(other, point, strict=True)) for other in front_points):
+            front_points.append(point)
+    return front_points
 
 
 def _hull(points, most):
-    """The least cost of a vertex of the lower convex hull of cost over work with at most so much work."""
+    """The least cost of a vertex of the lower convex hull of cost over work, within a limit on work."""
     vertices = []
     for x, y in sorted(points):
         while len(vertices) > 1 and _above(vertices[-2], vertices[-1], (x, y)):
@@ -98,7 +98,7 @@ def test_the_least_cost_under_limits_on_memory_and_work(case):
             exact = min(cost for work, cost in within if work <= most)
             assert exact - COST_UNITS <= cost <= _hull(within, most) + COST_UNITS, (ram, most)
             limited += exact > free
-    assert limited  # else the limits on work decided nothing
+    assert limited  # otherwise the limits on work had no effect
 
 
 @pytest.mark.slow
@@ -126,26 +126,26 @@ def test_a_limit_on_cost_below_that_of_all_operators_alone_is_kept_by_what_leave
     net = Net((1, 12, 12, 2))
     wide = net.conv(net.inputs[0], 16, (3, 3), (1, 1), SAME)
     graph, target = net.graph(net.depthwise(wide, (1, 1), (4, 4), Pad())), make_target()
-    found = front(graph, target, Settings())
-    plan = found.plan(0)
-    assert plan.cost < found.space.cost_tables.before[-1] / COST_UNITS
+    pareto = front(graph, target, Settings())
+    plan = pareto.plan(0)
+    assert plan.cost < pareto.space.cost_tables.before[-1] / COST_UNITS
     limits = Limits(1 << 30, cost=plan.cost, objective="ram")
-    assert best_plan(found, limits).arena_bytes == plan.arena_bytes
+    assert best_plan(pareto, limits).arena_bytes == plan.arena_bytes
 
 
 def test_a_plan_of_a_tied_way_is_not_left_out():
-    """Three rows in one go do the work of two here, and let more of the output lie on the input: the point
-    of two is placed below its live bytes. (By costs in instructions: in cycles two rows cost less.)
+    """Here steps of three rows do the same work as steps of two, and let more of the output lie over the
+    input: the point with two is placed below its live bytes. (In cycles, two rows would cost less.)
     """
     net = Net((1, 4, 8, 8))
     graph = net.graph(net.depthwise(net.conv(net.inputs[0], 40)))
     target = registry.make_target(replace(registry.load_board("cortex-m4"), pipeline=None))
-    found = front(graph, target, Settings())
-    plan = found.plan(1)
+    pareto = front(graph, target, Settings())
+    plan = pareto.plan(1)
     check(plan, graph, target)
     steps = [group.rows_per_step for region in plan.regions for group in region.groups]
-    assert plan.arena_bytes < found.points[1].live_bytes and steps == [3]
-    assert found.may_fit(1, plan.arena_bytes) and not found.may_fit(1, plan.arena_bytes - 1)
+    assert plan.arena_bytes < pareto.points[1].live_bytes and steps == [3]
+    assert pareto.may_fit(1, plan.arena_bytes) and not pareto.may_fit(1, plan.arena_bytes - 1)
 
 
 def front_of(model, image="overwritable", board="host"):
@@ -163,9 +163,9 @@ def front_of(model, image="overwritable", board="host"):
     ],
 )
 def test_without_limits_a_plan_is_as_cheap_as_the_search_finds(model, board, image):
-    found = front_of(model, image, board)
-    plan = best_plan(found, Limits(1 << 40))
-    least = Search(found.space.cost_tables).least(1 << 40)
+    pareto = front_of(model, image, board)
+    plan = best_plan(pareto, Limits(1 << 40))
+    least = Search(pareto.space.cost_tables).least(1 << 40)
     assert plan.cost * COST_UNITS == least.weight
 
 

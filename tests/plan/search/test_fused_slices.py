@@ -1,4 +1,4 @@
-"""Fusions in slices run by rows: what a plan then needs, and that it reads only what is there."""
+"""Fusions in slices run by rows: the memory of their plans, and that they read only present data."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ def _prepared(graph, **options):
 @pytest.mark.parametrize("image", ["overwritable", "resident"])
 def test_every_point_is_what_its_plan_comes_to(count, image):
     graph, target = with_sliced_fusions(split_network(count)), make_target(scratch="5 * cin")
-    found = front(graph, target, Settings(image=image))
-    assert found.factor == 1.0
-    for index, point in enumerate(found.points):
-        plan = found.plan(index)
+    pareto = front(graph, target, Settings(image=image))
+    assert pareto.factor == 1.0
+    for index, point in enumerate(pareto.points):
+        plan = pareto.plan(index)
         check(plan, graph, target)
         assert plan.macs == point.work
         assert plan.arena_bound_bytes <= point.live_bytes
@@ -46,7 +46,7 @@ def test_every_point_is_what_its_plan_comes_to(count, image):
 
 @pytest.mark.parametrize("residual", [False, True])
 def test_branches_ends_and_one_row_are_all_that_a_fusion_needs(residual):
-    """Else the map before a block and the ends of its branches are there together."""
+    """Otherwise the map before a block and the ends of its branches are in memory at the same time."""
     graph = split_network(4, residual=residual)
     whole = 16 * 16 * 16
     least = [
@@ -60,8 +60,8 @@ def test_branches_ends_and_one_row_are_all_that_a_fusion_needs(residual):
 @pytest.mark.parametrize("in_place", [InPlace.ELEMENTWISE, InPlace.NONE])
 def test_without_rows_in_place_their_operators_are_planned_as_any_other(in_place):
     graph, target = with_sliced_fusions(split_network(2, blocks=1)), make_target()
-    found = front(graph, target, Settings(in_place=in_place))
-    plan = found.plan(0)
+    pareto = front(graph, target, Settings(in_place=in_place))
+    plan = pareto.plan(0)
     check(plan, graph, target)
     (one,) = fusions(graph)
     assert not any(r.ops == tuple(range(one.first, one.last + 1)) for r in plan.regions)
@@ -80,7 +80,7 @@ def test_both_forms_of_a_network_are_planned_and_the_better_one_is_taken():
 
 @pytest.mark.slow
 def test_a_point_that_only_the_other_form_has_is_listed():
-    """Of a network whose fusions are far from its peak both forms have points."""
+    """If a network's fusions are far from its peak, both forms have points."""
     prepared = _prepared(split_network(2))
     listed = points(prepared, None)
     for graph in prepared.graphs:

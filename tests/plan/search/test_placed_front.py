@@ -1,4 +1,4 @@
-"""Fronts, limits and refusals over placed arenas, against every plan of small networks, each one placed."""
+"""Fronts, limits and refusals over placed arenas, compared with every placed plan of small networks."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ FEW = Space(steps=(1, 2), hand_offs=(1,))
 
 
 class Placed(NamedTuple):
-    """One sequence of regions: its least arena, its work, and the cost of its calls, without copies."""
+    """One sequence of regions: its smallest arena, its work, and the cost of its calls without copies."""
 
     arena: int
     work: int
@@ -45,21 +45,21 @@ def _all_placed(twin, session):
         )
         sequences.append([(*before, region) for before, region in made])
     model, options = _model(twin), {"strategy": "test", "in_place": twin.in_place, "session": session}
-    found = []
+    plans = []
     for regions in sequences[-1]:
         timeline = Timeline.of(twin.graph, regions, twin.image)
         plan = assemble(timeline, twin.target, twin.kernels, **options)
-        found.append(Placed(plan.arena_bytes, plan.macs, _calls(model, regions, twin.image)))
-    return found
+        plans.append(Placed(plan.arena_bytes, plan.macs, _calls(model, regions, twin.image)))
+    return plans
 
 
 def _calls(model, regions, image):
-    """What regions cost without moves and loads."""
+    """The cost of regions without moves and loads."""
     return sum(model.region(region, image) for region in regions)
 
 
 def _model(twin):
-    """What the calls of regions cost."""
+    """The cost model of the calls of regions."""
     return CostModel(twin.graph, twin.kernels, twin.target.costs)
 
 
@@ -74,7 +74,7 @@ def _compare(graph, target, image, in_place):
     with FEW.searched():
         try:
             front = points(prepared(), None)
-        except UsageError:  # an image that several operators read
+        except UsageError:  # several operators read the input image
             return
         twin = Twin(graph, target, image, in_place, FEW)
         every, model = _all_placed(twin, session), _model(twin)
@@ -115,7 +115,7 @@ def test_limits_and_fronts_of_networks_are_those_of_all_their_placed_plans(graph
 
 
 def _chain():
-    """Each output may lie over its input, somewhat lower; a resident image cannot move out of the way."""
+    """Each output may lie over its input, a little lower. A resident input image cannot move."""
     net = Net((1, 8, 8, 4))
     x = net.inputs[0]
     for _ in range(3):
@@ -124,14 +124,14 @@ def _chain():
 
 
 def _left_out():
-    """A strip leaves out the last column of the first convolution, and needs less scratch without it."""
+    """A strip omits the last column of the first convolution, and so needs less scratch."""
     net = Net((1, 6, 6, 2))
     x = net.conv(net.inputs[0], 4)
     return net.graph(net.depthwise(x, (3, 3), (2, 2), Pad()))
 
 
 def _repeated():
-    """The least memory takes more than twice the work."""
+    """The plan with the least memory does more than twice the work."""
     net = Net((1, 9, 9, 2))
     x = net.conv(net.inputs[0], 24, (5, 5), (1, 1), Pad(2, 2, 2, 2))
     return net.graph(net.conv(x, 1, (5, 5), (1, 1), Pad(2, 2, 2, 2)))

@@ -1,6 +1,6 @@
-"""A search that its budget ends gives real ways, and a factor by which they miss the exact front at most.
+"""A search that its budget ends returns ways that run, and an upper bound of their optimality gap.
 
-The budget suffices for networks with branches.
+The budget is enough for networks with branches.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from buildtool.plan.search.paths import MOST_LABELS, Search, over_bound
 
 
 def dense(layers):
-    """Layers of a 1x1 and a 3x3 convolution, each joined to all before it; a pooling halfway."""
+    """Layers of a 1x1 and a 3x3 convolution, each joined to all before it, with a pooling in the middle."""
     net = Net((1, 16, 16, 3))
     x = net.conv(net.inputs[0], 8, (3, 3), pad=Pad(1, 1, 1, 1))
     for layer in range(layers):
@@ -59,14 +59,14 @@ NETWORKS = {
 
 @pytest.fixture
 def one_label(monkeypatch):
-    """Each search for a cut ends after its first label once the budget is spent."""
+    """Once the budget is spent, each search for a cut ends after its first label."""
     monkeypatch.setattr(paths, "LABELS_BEYOND", 1)
 
 
 def _front(graph, target, options):
     try:
         return front(graph, target, options)
-    except UsageError:  # an image that several operators read
+    except UsageError:  # several operators read the input image
         return None
 
 
@@ -78,15 +78,15 @@ def test_a_front_misses_by_no_more_than_its_factor(graph, target, image, in_plac
     if exact is None:
         return
     whole = [(p.live_bytes, p.work) for p in exact.points]
-    found = [(p.live_bytes, p.work) for p in ended.points]
+    points = [(p.live_bytes, p.work) for p in ended.points]
     assert exact.factor == 1 and ended.factor >= 1
-    assert all(a < c and b > d for (a, b), (c, d) in pairwise(found))
-    for size, work in found:
+    assert all(a < c and b > d for (a, b), (c, d) in pairwise(points))
+    for size, work in points:
         assert any(b <= size and w <= work for b, w in whole)
     for size, work in whole:
-        assert any(b <= ended.factor * size and w <= ended.factor * work for b, w in found)
+        assert any(b <= ended.factor * size and w <= ended.factor * work for b, w in points)
     if ended.factor == 1:
-        assert found == whole
+        assert points == whole
     for size, _ in whole:
         _cost_misses_by_no_more(exact, size, most_labels)
 
@@ -114,10 +114,10 @@ def _chain():
 @pytest.mark.parametrize("image", IMAGES)
 def test_points_of_an_ended_search_are_plans(image, one_label):
     graph, target = _chain(), make_target()
-    found = front(graph, target, Settings(image=image, most_labels=1))
-    assert found.factor > 1
-    for index, point in enumerate(found.points):
-        plan = found.plan(index)
+    pareto = front(graph, target, Settings(image=image, most_labels=1))
+    assert pareto.factor > 1
+    for index, point in enumerate(pareto.points):
+        plan = pareto.plan(index)
         check(plan, graph, target)
         assert plan.macs == point.work
 
@@ -125,14 +125,14 @@ def test_points_of_an_ended_search_are_plans(image, one_label):
 def test_a_plan_of_an_ended_search_says_how_far_off_it_may_be(one_label):
     graph, target, session = dense(5), make_target(), Session()
     options = Settings(image="stream", most_labels=1)
-    found = front(graph, target, options, session)
-    assert search_factor(found, Limits(2_000, objective=Objective.RAM)) == found.factor > 1
+    pareto = front(graph, target, options, session)
+    assert search_factor(pareto, Limits(2_000, objective=Objective.RAM)) == pareto.factor > 1
     missed = []
-    for point in found.points[::2]:
+    for point in pareto.points[::2]:
         limits = Limits(point.live_bytes + 200)
-        check(best_plan(found, limits), graph, target)
+        check(best_plan(pareto, limits), graph, target)
         assert search_factor(front(graph, target, Settings(image="stream")), limits) == 1
-        missed.append(search_factor(found, limits))
+        missed.append(search_factor(pareto, limits))
     assert max(missed) > 1
 
 
@@ -140,14 +140,14 @@ def test_how_far_off_a_plan_may_be_does_not_depend_on_what_was_asked_before(monk
     own = problem.settings
     monkeypatch.setattr(problem, "settings", lambda *a: replace(own(*a), most_labels=1))
     graph, target = dense(5), make_target()
-    found = front(graph, target, Settings(image="stream", most_labels=1))
-    sizes = [point.live_bytes + 200 for point in found.points[::2]]
+    pareto = front(graph, target, Settings(image="stream", most_labels=1))
+    sizes = [point.live_bytes + 200 for point in pareto.points[::2]]
 
     def factors(limits, session=None):
         for ram in limits:
             options = PlanOptions(image="stream", ram=ram)
-            asked = Prepared("", (graph,), target, options, bounded=False, session=session or Session())
-            yield ram, choose(asked).factor
+            problem = Prepared("", (graph,), target, options, bounded=False, session=session or Session())
+            yield ram, choose(problem).factor
 
     alone = dict(factors(sizes))
     assert max(alone.values()) > 1
@@ -156,28 +156,28 @@ def test_how_far_off_a_plan_may_be_does_not_depend_on_what_was_asked_before(monk
 
 def test_answers_say_that_a_budget_ended_the_search(monkeypatch, one_label):
     own = problem.settings
-    asked = {"model": "resnet8", "board": "cortex-m4"}
-    assert handle({"kind": "front", **asked})["search_factor"] == 1
+    request = {"model": "resnet8", "board": "cortex-m4"}
+    assert handle({"kind": "front", **request})["search_factor"] == 1
     monkeypatch.setattr(problem, "settings", lambda *a: replace(own(*a), most_labels=1))
-    answer = handle({"kind": "front", **asked})
+    answer = handle({"kind": "front", **request})
     assert answer["search_factor"] > 1
     assert f"at most {answer['search_factor']:.2f} times its live bytes" in " ".join(
         front_report.text(answer).split()
     )
-    answer = handle({"kind": "plan", "options": {"objective": "ram"}, **asked})
+    answer = handle({"kind": "plan", "options": {"objective": "ram"}, **request})
     assert answer["search_factor"] > 1
     assert f"at most {answer['search_factor']:.2f} times the minimum" in plan_report.text(answer)
 
 
 def test_answers_say_that_the_orders_budget_ended_the_search(monkeypatch):
     least = order.least_peak_order
-    asked = {"model": "resnet8", "board": "cortex-m4", "options": {"order": "best"}}
-    assert handle({"kind": "plan", **asked})["order_status"] == "optimal"
+    request = {"model": "resnet8", "board": "cortex-m4", "options": {"order": "best"}}
+    assert handle({"kind": "plan", **request})["order_status"] == "optimal"
     monkeypatch.setattr(
         order, "least_peak_order", lambda flow, budget: replace(least(flow), status="feasible")
     )
     for kind, text in (("front", front_report.text), ("plan", plan_report.text)):
-        answer = handle({"kind": kind, **asked})
+        answer = handle({"kind": kind, **request})
         assert answer["order_status"] == "feasible"
         assert "budget for orders" in text(answer)
 
@@ -204,20 +204,22 @@ def test_a_quarter_of_the_budget_suffices_for_the_least_cost_and_every_bound_hol
 @pytest.mark.parametrize("image", IMAGES)
 def test_dense_networks_need_few_labels(image):
     search = Search(front(dense(8), make_target(), Settings(image=image)).space.tables)
-    found = list(search.falling())
-    assert search.exact and len(found) > 1 and search.labels < 3 * search.searched
+    ways = list(search.falling())
+    assert search.exact and len(ways) > 1 and search.labels < 3 * search.searched
 
 
 def test_an_error_in_a_table_ends_the_search(monkeypatch):
     net = Net((1, 9, 9, 2))
-    graph = net.graph(net.conv(net.depthwise(net.inputs[0]), 4, (2, 2), (2, 2)))  # nobody reads the last row
+    graph = net.graph(
+        net.conv(net.depthwise(net.inputs[0]), 4, (2, 2), (2, 2))
+    )  # no operator reads the last row
     monkeypatch.setattr(blocks, "MOST_OPERATORS", 1)
-    made = front(graph, make_target(), Settings())
+    pareto = front(graph, make_target(), Settings())
 
     def fails(*_):
         raise ZeroDivisionError
 
-    made.space.tables.starts  # noqa: B018 - made before
-    monkeypatch.setattr(type(made.space.tables), "extra", fails)
+    pareto.space.tables.starts  # noqa: B018 - made before
+    monkeypatch.setattr(type(pareto.space.tables), "extra", fails)
     with pytest.raises(ZeroDivisionError):
-        list(Search(made.space.tables).falling())
+        list(Search(pareto.space.tables).falling())

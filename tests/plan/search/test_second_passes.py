@@ -1,4 +1,4 @@
-"""Which gates make their tensor twice is exact: no choice of passes has a way that beats those found."""
+"""The choice of gates with a second pass is exact: no other choice of passes has a better way."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SPACE = Space(steps=(1,), hand_offs=(1,), most_operators=2)
 
 @st.composite
 def gated_networks(draw):
-    """A gate or two, each behind operators that widen, fork or shrink; now and then a residual."""
+    """One or two gates, each after operators that widen, fork or shrink, sometimes with a residual."""
     side = draw(st.integers(3, 6))
     net = Net((1, side, side, draw(st.integers(1, 4))))
     x = net.inputs[0] if draw(st.booleans()) else net.conv(net.inputs[0], draw(st.integers(1, 4)))
@@ -61,7 +61,7 @@ def _made(net, kind, x, channels):
 
 
 def every_choice(graph, streamed):
-    """All choices of passes: of each gate none, or one from a tensor smaller than what lies between."""
+    """All choices of passes: for each gate none, or one from a tensor smaller than those in between."""
     choices = []
     for reader, op in enumerate(graph.ops):
         gated = [t for t in op.inputs if t >= 0 and op.kind in (OpKind.MUL, OpKind.ADD)]
@@ -77,12 +77,12 @@ def starts(graph, last, reader, streamed):
     least = graph.tensors[graph.ops[last].outputs[0]].size
     for first in range(last, -1, -1):
         inside = graph.ops[first : last + 1]
-        made = {t for op in inside for t in op.outputs}
+        outputs = {t for op in inside for t in op.outputs}
         outside = {
             t for op in inside for t in op.inputs if t >= 0 and not graph.tensors[t].is_constant
-        } - made
+        } - outputs
         others = [op for op in graph.ops if op not in inside]
-        leaks = made.intersection(t for op in others for t in op.inputs) - {inside[-1].outputs[0]}
+        leaks = outputs.intersection(t for op in others for t in op.inputs) - {inside[-1].outputs[0]}
         if any(op.kind in (OpKind.MEAN, OpKind.RESHAPE) for op in inside):
             return
         if len(outside) == 1 and not leaks and not outside & streamed:
@@ -109,7 +109,7 @@ def compare(graph, target, image, in_place):
             assert found == undominated(point for twin in twins for point in twin.front(weight)), (
                 weight.__name__
             )
-        # The fronts of the choices that pay are all there is, and F counts a second pass.
+        # All points are on the fronts of the choices that pay, and F counts second passes.
         paying = [(), *worthwhile(lanes, own)]
         made = [front(with_second_passes(graph, passes), target, own, session) for passes in paying]
         points = undominated((p.live_bytes, p.work) for one in made for p in one.points)

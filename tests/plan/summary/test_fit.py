@@ -1,4 +1,4 @@
-"""Plans that are too large for a board: what the error says, and that what it proposes works."""
+"""Plans that are too large for a board: the error's text, and that its suggestions work."""
 
 import re
 
@@ -18,16 +18,16 @@ def _refusal(made, target, graph):
 
 def test_a_plan_that_just_fits_passes_and_one_byte_less_does_not():
     graph = residual_net()
-    made = plan(graph, make_target())
-    fit(made, make_target(ram=made.arena_bytes), graph)
-    _refusal(made, make_target(ram=made.arena_bytes - 1), graph)
+    result = plan(graph, make_target())
+    fit(result, make_target(ram=result.arena_bytes), graph)
+    _refusal(result, make_target(ram=result.arena_bytes - 1), graph)
 
 
 def test_reserved_memory_is_not_available():
     graph = residual_net()
-    made = plan(graph, make_target())
-    fit(made, make_target(ram=made.arena_bytes + 100, reserved=100), graph)
-    error = _refusal(made, make_target(ram=made.arena_bytes + 100, reserved=140), graph)
+    result = plan(graph, make_target())
+    fit(result, make_target(ram=result.arena_bytes + 100, reserved=100), graph)
+    error = _refusal(result, make_target(ram=result.arena_bytes + 100, reserved=140), graph)
     assert "40 too many" in error.text
     assert "reserved_bytes = 100 or less" in error.hint
 
@@ -42,12 +42,12 @@ def test_the_stack_counts_where_it_shares_the_arenas_memory():
 
 def test_the_error_gives_required_available_excess_and_the_operator_that_binds():
     graph, target = residual_net(), make_target(ram=6000)
-    made = plan(graph, target)
-    error = _refusal(made, target, graph)
+    result = plan(graph, target)
+    error = _refusal(result, target, graph)
     assert error.operator == "#6 DEPTHWISE_CONV_2D"
     numbers = [int(n) for n in re.findall(r"\b\d{3,}\b", error.text)]
-    assert numbers[:3] == [made.arena_bytes, 6000, made.arena_bytes - 6000]
-    assert f"a memory 'ram' of {made.arena_bytes} bytes or more" in error.hint
+    assert numbers[:3] == [result.arena_bytes, 6000, result.arena_bytes - 6000]
+    assert f"a memory 'ram' of {result.arena_bytes} bytes or more" in error.hint
 
 
 def test_settings_that_would_fit_are_proposed_first():

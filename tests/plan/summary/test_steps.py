@@ -1,4 +1,4 @@
-"""A plan step by step: costs add up to the plan's, live bytes are those of the buffers that are there."""
+"""A plan step by step: costs add up to the plan's cost, and live bytes are those of the live buffers."""
 
 import functools
 
@@ -13,8 +13,7 @@ from buildtool.plan.summary.summary import binding, summarize
 from buildtool.plan.types import BufferKind
 
 SMALL = "mobilenetv2:size=32,alpha=0.35,classes=10"
-# Whole operators; streamed with a delivered image and a pooling in parts; weights that come and tensors
-# that move.
+# Whole operators; streamed, with a delivered image and a pooling in parts; with loaded weights and moves.
 PLANS = {
     "whole": ("ds_cnn", "cortex-m4", {}),
     "streamed": (SMALL, "cortex-m55", {"image": "stream", "objective": "ram"}),
@@ -27,17 +26,17 @@ PLANS = {
 def made(name):
     model, board, options = PLANS[name]
     request = parse({"kind": "plan", "model": model, "board": board, "options": options})
-    found = plan_or_read(request.model, request.target, request.options, None, Session())
-    kernels = found.target.named(found.plan.kernels)
-    return found, plan_steps(found.plan, found.graph, kernels, found.target.costs, found.session)
+    result = plan_or_read(request.model, request.target, request.options, None, Session())
+    kernels = result.target.named(result.plan.kernels)
+    return result, plan_steps(result.plan, result.graph, kernels, result.target.costs, result.session)
 
 
 @pytest.mark.parametrize("name", PLANS)
 def test_costs_add_up_to_the_plans_and_the_fullest_step_is_the_one_that_binds(name):
-    found, steps = made(name)
-    assert steps.total == found.plan.cost
-    kernels = found.target.named(found.plan.kernels)
-    summary = summarize(found.plan, found.graph, kernels, found.target.costs, found.session)
+    result, steps = made(name)
+    assert steps.total == result.plan.cost
+    kernels = result.target.named(result.plan.kernels)
+    summary = summarize(result.plan, result.graph, kernels, result.target.costs, result.session)
     for index, region in enumerate(summary.regions):
         of_region = steps.region == index
         assert np.flatnonzero(of_region)[[0, -1]].tolist() == [region.first, region.last]
@@ -45,17 +44,17 @@ def test_costs_add_up_to_the_plans_and_the_fullest_step_is_the_one_that_binds(na
             own = steps.cost[of_region & (steps.steps[:, 0] == op)]
             assert len(own) == work.calls
             assert own.sum() == work.cost - sum(one.cost for one in steps.loads if one.load.op == op)
-    at = binding(found.plan, found.graph)
+    at = binding(result.plan, result.graph)
     assert (steps.live.max(), int(steps.live.argmax())) == (at.live_bytes, at.step)
 
 
 def test_live_bytes_are_those_that_some_buffer_covers():
-    """Byte by byte, of plans whose buffers keep their bytes as long as they live."""
-    found, steps = made("whole")
-    arena = np.zeros((len(steps.live), found.plan.arena_bytes + 64), bool)
+    """Checked byte by byte, for plans whose buffers keep all bytes as long as they live."""
+    result, steps = made("whole")
+    arena = np.zeros((len(steps.live), result.plan.arena_bytes + 64), bool)
     for held in steps.held:
         buffer = held.buffer
-        size = -(-buffer.size // found.plan.alignment) * found.plan.alignment
+        size = -(-buffer.size // result.plan.alignment) * result.plan.alignment
         at = slice(buffer.first, buffer.last + 1)
         if buffer.kind is BufferKind.SCRATCH:
             at = np.flatnonzero(steps.steps[:, 0] == held.operator)
@@ -64,11 +63,11 @@ def test_live_bytes_are_those_that_some_buffer_covers():
 
 
 def test_what_comes_and_moves_is_listed_with_its_step():
-    found, steps = made("loaded")
-    assert steps.loads and {one.load.op for one in steps.loads} <= set(range(len(found.graph.ops)))
+    result, steps = made("loaded")
+    assert steps.loads and {one.load.op for one in steps.loads} <= set(range(len(result.graph.ops)))
     for one in steps.loads:
         buffer = steps.held[one.load.buffer].buffer
         assert buffer.kind is BufferKind.WEIGHTS and buffer.first <= one.step <= buffer.last
     for moved in steps.moves:
         assert steps.held[moved.move.target].buffer.first == moved.step
-    assert len(steps.moves) == len(found.plan.moves)
+    assert len(steps.moves) == len(result.plan.moves)

@@ -6,7 +6,7 @@
         name = "wake_word",                       # the library, and the prefix of the C interface
         model = "models/wake_word.tflite",
         board = "cortex-m4",                      # default: the board of the platform
-        ram = "64K",                              # and any other option of planning
+        ram = "64K",                              # or any other planning option
     )
 """
 
@@ -18,7 +18,7 @@ BuildtoolNetworkInfo = _BuildtoolNetworkInfo
 buildtool_validate_test = _validate_test
 
 def _part(board, part):
-    """The label of what belongs to a board."""
+    """The label of a part of a board."""
     if not board:
         return Label("//boards:" + part)
     if board not in BOARDS:
@@ -35,23 +35,23 @@ def buildtool_network(name, model, board = "", **options):
       name: the library's name and the prefix of the C interface: a C identifier in lower case.
       model: a .tflite or .onnx file of the workspace, a label, or a network of `buildtool zoo`.
       board: one of the boards of buildtool_repository; default: the platform's.
-      **options: options of planning (docs/options.md of buildtool), and what every rule takes.
+      **options: planning options (docs/options.md of buildtool), and common attributes of rules.
     """
-    given = {
+    attributes = {
         key: str(option) if key in OPTIONS and type(option) in ("int", "bool") else option
         for key, option in options.items()
     }
     source = {"model": model} if _is_file(model) else {"model_name": model}
-    _network(name = name, board = _part(board, "current"), **dict(given, **source))
+    _network(name = name, board = _part(board, "current"), **dict(attributes, **source))
 
 def buildtool_firmware(name, network, board = "", **attributes):
     """The test firmware of a network, for the toolchains in @buildtool//toolchains or the host.
 
     Args:
       name: the program.
-      network: a target of buildtool_network, of the same board.
-      board: as that has it.
-      **attributes: what cc_binary takes.
+      network: a target of buildtool_network for the same board.
+      board: as in buildtool_network.
+      **attributes: attributes of cc_binary.
     """
     native.cc_binary(
         name = name,

@@ -1,21 +1,21 @@
-"""Compiles sources with the caller's toolchain, and what is known of a board."""
+"""Compiles sources with the caller's toolchain, and provides the facts of a board."""
 
 load("@bazel_tools//tools/cpp:toolchain_utils.bzl", "find_cpp_toolchain")
 
 BuildtoolBoardInfo = provider(
     doc = "A board of buildtool_repository.",
     fields = {
-        "board": "What --board is followed by, in an action.",
-        "board_at_run_time": "The same in a program that Bazel runs.",
-        "copts": "Flags that the reference's bytes need from any compiler.",
+        "board": "The value of --board in an action.",
+        "board_at_run_time": "The value of --board in a program that Bazel runs.",
+        "copts": "Flags that every compiler needs for the reference's bytes.",
         "emitted": "The names of the emitted files; {net} is the network's name.",
         "files": "The files of the board: a depset.",
         "kernels": "The library of all kernels that the board can run: CcInfo.",
         "plan": "The name of the plan among the emitted files.",
-        "reading": "The emitted files to compile that take files in otherwise than by #include.",
-        "reads": "These files.",
+        "reading": "The emitted files to compile that read files without #include.",
+        "reads": "The files that they read.",
         "sources": "The other emitted files to compile.",
-        "validate": "The words of the command that compares an image with the reference.",
+        "validate": "The words of the command that compares a firmware image with the reference.",
         "weights": "The name of the weight image among the emitted files.",
     },
 )
@@ -31,12 +31,12 @@ def compile_library(ctx, srcs, hdrs, includes, copts, deps = [], reading = [], r
     Args:
       ctx: of a rule that has CC_ATTRS and CC_TOOLCHAINS.
       srcs: C and assembly.
-      hdrs: what they and the library's users include.
+      hdrs: headers for the sources and the library's users.
       includes: folders, also for the library's users.
-      copts: flags beside those of the toolchain.
+      copts: flags in addition to the toolchain's.
       deps: CcInfo of libraries.
-      reading: more sources, compiled anew whenever one of `reads` changes.
-      reads: files that they take in otherwise than by #include.
+      reading: more sources, compiled again when one of `reads` changes.
+      reads: files that they read without #include.
       alwayslink: whether all objects are linked.
     """
     toolchain = find_cpp_toolchain(ctx)

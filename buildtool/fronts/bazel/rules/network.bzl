@@ -1,4 +1,4 @@
-"""A network's sources, emitted by an action, and the library that they make."""
+"""A network's sources, emitted by an action, and the library that is compiled from them."""
 
 load(":library.bzl", "BuildtoolBoardInfo", "CC_ATTRS", "CC_TOOLCHAINS", "compile_library")
 load(":options.bzl", "FILE_OPTIONS", "FLAGS", "OPTIONS")
@@ -10,8 +10,8 @@ BuildtoolNetworkInfo = provider(
         "board": "The BuildtoolBoardInfo of its board.",
         "header": "The header that applications include.",
         "model": "The model's file; None for a network of `buildtool zoo`.",
-        "model_name": "The name of such a network, else \"\".",
-        "plan": "The plan that the sources were made from.",
+        "model_name": "The name of a network of `buildtool zoo`, else \"\".",
+        "plan": "The plan of the sources.",
         "sources": "All emitted files.",
         "weights": "The weight image.",
     },
@@ -20,13 +20,13 @@ BuildtoolNetworkInfo = provider(
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 def _check_name(name):
-    """The name is the prefix of the C interface."""
+    """Fails for a name that cannot be the prefix of the C interface."""
     odd = [letter for letter in name.elems() if letter not in _LETTERS + "0123456789_"]
     if odd or name[0] not in _LETTERS:
         fail("error: a network's name is a C identifier in lower case, not '%s'" % name)
 
 def _plain(path):
-    """A path that is no option."""
+    """A path that cannot be mistaken for an option."""
     return "./" + path if path.startswith("-") else path
 
 def _network(ctx):
@@ -80,7 +80,7 @@ def _emit(ctx, net, board, outputs, folder):
             words.add("%s=%s" % (FLAGS[option], given.path))
             files.append(given)
 
-    # A worker takes its words from such a file.
+    # A worker reads its arguments from such a file.
     words.use_param_file("@%s", use_always = True)
     words.set_param_file_format("multiline")
     requirements = {"block-network": "1"}

@@ -1,19 +1,19 @@
-"""The program that the actions run, and the switch between a process for each action and a worker."""
+"""The program that the actions run, in a process for each action or in a worker."""
 
 ToolInfo = provider(
-    doc = "How the tool is run.",
+    doc = "The files and the Python that run the tool.",
     fields = {"code": "Its files: a depset.", "package": "The repository that has them.", "python": "Its Python."},
 )
 WorkerInfo = provider(doc = "Whether actions may run in a worker.", fields = ["on"])
 
-# $PWD is the folder in which Bazel runs actions; only what is linked there is read.
+# $PWD is the folder in which Bazel runs actions. The tool reads only files that are linked there.
 _SCRIPT = """#!/bin/sh
 export PYTHONPATH="$PWD/{code}" PYTHONDONTWRITEBYTECODE=1 BUILDTOOL_DAEMON=off BUILDTOOL_CACHE=off
 exec {python} -P -m buildtool.fronts.bazel.worker --errors-only "$@"
 """
 
 def quoted(word):
-    """A word as a shell takes it."""
+    """A word, quoted for the shell."""
     return "'" + word.replace("'", "'\\''") + "'"
 
 def _tool(ctx):

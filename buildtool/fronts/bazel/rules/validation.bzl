@@ -3,7 +3,7 @@
 load(":network.bzl", "BuildtoolNetworkInfo")
 load(":tool.bzl", "ToolInfo", "quoted")
 
-# Compiler and emulator are looked for in PATH.
+# The compiler and the emulator are found in PATH.
 _SCRIPT = """#!/bin/sh
 export PYTHONPATH="$TEST_SRCDIR/{package}" PYTHONDONTWRITEBYTECODE=1 BUILDTOOL_DAEMON=off BUILDTOOL_CACHE=off
 cd "$TEST_SRCDIR/$TEST_WORKSPACE" &&
@@ -14,7 +14,7 @@ def _plain(path):
     return "./" + path if path.startswith("-") else path
 
 def _linked(ctx, model):
-    """The model under a name that runfiles take, which have no spaces."""
+    """A link to the model with a name for runfiles, whose names may not contain spaces."""
     link = ctx.actions.declare_file("%s_model.%s" % (ctx.label.name, model.extension))
     ctx.actions.symlink(output = link, target_file = model)
     return link
