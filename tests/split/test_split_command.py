@@ -209,7 +209,7 @@ def test_resnet18_from_folders_of_jpeg_and_png(tmp_path):
             path.parent.mkdir(parents=True, exist_ok=True)
             picture = image.fromarray(pixels).resize((40, 33 + index % 3))
             (picture.convert("L") if index % 5 == 0 else picture).save(path)
-    process = named(tmp_path, "resnet18 --board cortex-m4 --batch 32 --flash 80K", "my photos", "--out", NAME)
+    process = named(tmp_path, "resnet18 --board cortex-m4 --batch 48 --flash 80K", "my photos", "--out", NAME)
     assert process.returncode == 0, process.stdout + process.stderr
     report = json.loads(process.stdout)
     assert report["factors"] == [2] * 4
