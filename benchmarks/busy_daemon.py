@@ -87,7 +87,7 @@ def greedy(clients: int, model: str) -> None:
 
 
 def many(number: int, board: str) -> None:
-    """Prints the memory of the daemon's processes before and after so many requests."""
+    """Prints the memory of the daemon's processes before and after the requests."""
     at = places.endpoint()
 
     def ask(count: int) -> list[int]:

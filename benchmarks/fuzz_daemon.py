@@ -38,7 +38,7 @@ from buildtool.client import daemon as client
 from buildtool.client import endpoint as places
 
 MOST_STAYING = 160  # connections that are kept open
-MOST_GAIN = 96 << 20  # bytes that the daemon may have more after an attack: one frame becomes so many
+MOST_GAIN = 96 << 20  # bytes that the daemon may have more after an attack: a frame can have this many
 REQUEST = {"kind": "plan", "model": "ds_cnn:seed=1", "board": "cortex-m4"}
 _SECONDS = 5.0
 

@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests/support"))
 from requantisers import LARGEST, REQUANTISERS, Requantiser, drawn, wrong
 
 CHANNELS = 256
-DENSE_SHARE = 8  # a dense layer's factors take as long to find as the sums of so many
+DENSE_SHARE = 8  # a dense layer's factors take as long to find as the sums of this many
 
 
 def row(requantiser: Requantiser, layers: int, seed: int, largest: float) -> tuple[str, int]:

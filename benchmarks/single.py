@@ -250,7 +250,7 @@ def table(height: int, width: int, channels: int) -> Single:
 
 
 def concat(height: int, width: int, *channels: int) -> Single:
-    """CONCATENATION of tensors of so many channels each."""
+    """CONCATENATION of tensors with these numbers of channels."""
     return joined(3, *((height, width, count) for count in channels))
 
 

@@ -106,16 +106,16 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--first", choices=("slice", "full"), default="full", help="what a branch reads")
     parser.add_argument("--no-others", action="store_true", help="no naive, shared and second networks")
     parser.add_argument("--weight-decay", type=float, default=1e-3)
-    parser.add_argument("--images", type=int, default=1 << 30, help="at most so many to train with")
+    parser.add_argument("--images", type=int, default=1 << 30, help="the most images to train with")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--threads", type=int, default=0, help="of an operator; 0: all cores")
     parser.add_argument("--max-drop", type=float, default=Wanted.max_drop, help="points")
     parser.add_argument("--factors", type=int, nargs="+", default=Wanted.factors, help="rising, from 2 on")
     parser.add_argument("--board", action="append", help=f"default: {', '.join(BOARDS)}")
-    parser.add_argument("--blocks", type=int, default=1 << 30, help="split the first so many alone")
+    parser.add_argument("--blocks", type=int, default=1 << 30, help="split only this many first blocks")
     given = parser.parse_args()
     if not given.counts and given.data is None:
-        parser.error("--data names the data set; --counts needs none")
+        parser.error("--data names the data set; --counts needs no data set")
     return given
 
 

@@ -176,7 +176,7 @@ def cpu() -> float:
 
 
 def guarded(work: Callable[[], Row]) -> Row:
-    """What `work` gives, or the code of its error, or of an exception that is none of ours; its CPU time."""
+    """What `work` gives, or the code of its error, or of an exception that is not ours; its CPU time."""
     began = cpu()
     try:
         row = work()

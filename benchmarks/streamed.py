@@ -158,7 +158,7 @@ def _parts(functions: Counter[str], made: Planned, sources: Sources) -> dict[str
 
 
 def options(pixels: int, max_f: float = 1.0) -> PlanOptions:
-    """Of a plan whose hand-offs are so many pixels at least, and that does at most so much work."""
+    """Options for a plan whose hand-offs have at least `pixels` pixels, and whose work is at most `max_f`."""
     return PlanOptions(image="stream", objective="ram", max_f=max_f, hand_off=pixels)
 
 

@@ -73,7 +73,7 @@ class Image:
         self.weights = 0
 
     def is_full(self, weights: int, inputs: int) -> bool:
-        """Whether an operator with so many bytes of weights and inputs has to go into another image."""
+        """Whether an operator with these bytes of weights and inputs has to go into another image."""
         graph = self.builder.whole()
         held = sum(graph.tensors[t].size for t in graph.inputs) + inputs
         return bool(self.groups) and (

@@ -33,7 +33,7 @@ compiler.identify = kept.asked_once(compiler.identify)
 # Texts are as wide as where no terminal is, on every terminal and in workers, which are told its width.
 os.environ.pop("COLUMNS", None)
 
-# What a run of the tests has started is known by this, and nothing of it is there when the run has ended.
+# Marks what a run of the tests has started: all of it has ended when the run ends.
 os.environ.setdefault(daemons.RUN, str(os.getpid()))
 
 # Hundreds of short processes would compile every module again, and pytest every test module.

@@ -12,7 +12,7 @@ from daemons import eventually, is_running
 
 from buildtool.base import locks
 
-# Runs a program that would take a minute, as the emulators are run; then that is told by its file.
+# Runs a program that would take a minute, as the emulators are run; its file then says so.
 # Signals do what they do by default, also where the tests run under something (nohup) that ignores them.
 RUN = """
 import signal

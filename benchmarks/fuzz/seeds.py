@@ -115,7 +115,7 @@ def npy() -> list[bytes]:
 
 
 def _chain(net: NetBuilder, x: int) -> int:
-    """Blocks as of a MobileNet, which run column by column, and a head."""
+    """MobileNet blocks, which run column by column, and a head."""
     x = net.conv(x, 6, kernel=(3, 3), stride=(2, 2), same=True)
     for stride in (1, 2):
         y = net.conv(x, 18, activation=Activation.RELU6)

@@ -191,7 +191,7 @@ def _row_source_prototype(network: Network) -> str:
     image = network.graph.tensors[network.graph.inputs[0]]
     also_resets = " and resets what lives between invokes" * bool(network.plan.states)
     return f"""
-/* Input 0 is an image of so many rows, which is never whole in the arena. */
+/* Input 0 is an image of this many rows, which is never whole in the arena. */
 #define {macro}_ROWS {image.nhwc[1]}
 #define {macro}_ROW_BYTES {image.row_bytes}
 

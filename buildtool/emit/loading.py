@@ -281,7 +281,7 @@ static void loaded(void) {
 """
 
 _SLICES = """
-/* An operator's constants in the weight image: `channels` of so many bytes each, behind a head; there
+/* An operator's constants in the weight image: `channels` of this many bytes each, after a head; there
  * are bytes for a multiple of `unit` channels, and factors of `group` channels come together. */
 typedef struct {
     uint32_t from, channels, factors, weights, unit, group;
@@ -291,7 +291,7 @@ static uint32_t whole_lines(uint32_t bytes) {
     return (bytes + 15U) / 16U * 16U;
 }
 
-/* Begins to bring `count` channels: the block that a kernel of so many channels reads. */
+/* Begins to bring `count` channels: the block that a kernel of this many channels reads. */
 static void load_channels(const constants_block *block, int8_t *to, uint32_t first,
                           uint32_t count) {
     const uint32_t there = whole_lines(16U + block->factors * block->channels);

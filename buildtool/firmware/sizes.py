@@ -250,7 +250,7 @@ _MOST_BYTES = 1 << 26  # of .debug_info; a larger one takes minutes to read
 class DebugFiles:
     """The source files of addresses of code, by debug information (-g) if there is any.
 
-    There are none for variables, as this would take reading every variable.
+    No file is found for variables, as this would take reading every variable.
     """
 
     def __init__(self, elf: Any) -> None:

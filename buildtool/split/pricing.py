@@ -266,7 +266,7 @@ def code_bytes(graph: Graph, plan: Plan, target: Target, session: Session) -> in
 # ---- sketches --------------------------------------------------------------------------------------
 
 
-_QUANT = quant(0.0625, -128)  # as of a ReLU's output
+_QUANT = quant(0.0625, -128)  # a ReLU's output has this one
 _FUSED = {"relu": Activation.RELU, "relu6": Activation.RELU6}
 _LEFT_OUT = ("BatchNormalization", "Dropout", "SpatialDropout2D", "ActivityRegularization", "Identity")
 _POOLS = {"MaxPooling2D": OpKind.MAX_POOL_2D, "AveragePooling2D": OpKind.AVERAGE_POOL_2D}

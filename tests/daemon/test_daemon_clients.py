@@ -279,7 +279,7 @@ def test_stop_does_not_say_stopped_while_the_process_lives(tmp_path, monkeypatch
         pid = daemon.pid
         os.kill(pid, signal.SIGSTOP)
         with monkeypatch.context() as patch:
-            patch.setattr(upkeep, "_signal", lambda *about: None)  # as of a process that cannot end
+            patch.setattr(upkeep, "_signal", lambda *about: None)  # the process cannot end
             with pytest.raises(ToolError, match=f"process {pid} .* still runs"):
                 upkeep.daemon_command("stop")
         assert is_running(pid)

@@ -79,7 +79,7 @@ def jobs_at_points(drawn_ones: list, change: Callable[[str], Change] = lambda im
 
 
 def examples(strategy: st.SearchStrategy, count: int, check: Callable[[list], object], most: int = 1) -> None:
-    """Calls `check` with batches of so many drawn ones, the same every time."""
+    """Calls `check` with batches of `count` drawn networks, the same every time."""
     settings(BATCHES, max_examples=most)(given(drawn_ones=lists(strategy, count))(check))()
 
 

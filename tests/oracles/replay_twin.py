@@ -159,7 +159,7 @@ class PythonReplay(Replay):
     def _concatenate(self, op: Op) -> None:
         """Copies one part after the other, each line by line, as the contract of parts promises.
 
-        The output consists of lines, each with a line of every part, one behind the other.
+        The output consists of lines, each with a line of every part, one after the other.
         """
         tensors, result = self.graph.tensors, op.outputs[0]
         assert isinstance(op.attrs, AxisAttrs)

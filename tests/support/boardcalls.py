@@ -204,7 +204,7 @@ def recording(family: str) -> Iterator[Recorder]:
 
 
 def collect(strategy: st.SearchStrategy[Any], count: int, use: Callable[[Any], object]) -> None:
-    """Calls `use` with so many examples, the same every time."""
+    """Calls `use` with `count` examples, the same every time."""
 
     @settings(
         max_examples=count,
@@ -221,7 +221,7 @@ def collect(strategy: st.SearchStrategy[Any], count: int, use: Callable[[Any], o
 
 
 def record(recorder: Recorder, strategy: st.SearchStrategy[Any], count: int) -> int:
-    """Records so many cases, each in one of the placements; how many calls the family served."""
+    """Records `count` cases, each in one of the placements; how many calls the family served."""
 
     def place(drawn: tuple[Any, str, int]) -> None:
         case, how, seed = drawn

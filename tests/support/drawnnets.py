@@ -29,7 +29,7 @@ _pools = st.sampled_from([OpKind.MAX_POOL_2D, OpKind.AVERAGE_POOL_2D])
 _seeds = st.integers(0, 2**31 - 1)
 
 
-# ---- one behind the other --------------------------------------------------------------------------
+# ---- one after the other ---------------------------------------------------------------------------
 
 
 def _fit(net: NetBuilder, x: int, kernel: tuple[int, int]) -> tuple[int, int]:
@@ -171,7 +171,7 @@ def _gate(draw: Draw, net: NetBuilder, x: int) -> int:
 
 
 def _path(draw: Draw, net: NetBuilder, x: int, depth: int) -> int:
-    """Operators and modules one behind the other; rows and columns stay."""
+    """Operators and modules one after the other; rows and columns stay."""
     for _ in range(draw(st.integers(1, 3))):
         if depth and draw(st.integers(0, 2)) == 0:
             block = draw(st.sampled_from([_concatenate, _add_paths]))

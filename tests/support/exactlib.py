@@ -68,7 +68,7 @@ def lowest(problem: Problem, top: int) -> int | None:
 
 
 def placements(problem: Problem, height: int, tries: float = math.inf) -> Iterator[tuple[int, ...]]:
-    """Every placement within a height, whatever lies below it or not; those that so many tries find."""
+    """Every placement within a height, whatever lies below it or not; those that `tries` attempts find."""
     offsets: list[int] = []
     left = tries
 

@@ -36,7 +36,7 @@ ALIGNMENT = 16
 
 @functools.cache
 def library(family: str, threads: int = 1) -> CDLL:
-    """The family's kernels, with the plain ones that they call; calls are shared by so many threads.
+    """The family's kernels, with the plain ones that they call; calls are shared by `threads` threads.
 
     With several, the smallest calls are shared as well.
     """
@@ -114,7 +114,7 @@ class Family:
 
 @contextlib.contextmanager
 def on_host(board: str, family: str, threads: int = 1, target: Target | None = None) -> Iterator[Family]:
-    """Lets placements run `board`'s kernels of `family`, each call by so many threads; see `Family`."""
+    """Lets placements run `board`'s kernels of `family`, each call by `threads` threads; see `Family`."""
     chosen = Family(board, family, threads, target)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(placement, "compute", chosen.compute)

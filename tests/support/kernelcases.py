@@ -380,7 +380,7 @@ TABLES = (
 
 
 def draw_pool(draw, rows: Axis, columns: Axis, count: int) -> Case:
-    """AVERAGE_POOL_2D or MAX_POOL_2D of so many channels."""
+    """AVERAGE_POOL_2D or MAX_POOL_2D with a number of channels."""
     kind = draw(st.sampled_from([OpKind.AVERAGE_POOL_2D, OpKind.MAX_POOL_2D]))
     window = (rows.kernel, columns.kernel), (rows.stride, columns.stride), padding(rows, columns)
     attrs, out = g.PoolAttrs(*window, draw(activations)), (1, rows.outputs, columns.outputs, count)

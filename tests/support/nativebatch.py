@@ -52,7 +52,7 @@ BATCHES = settings(
     suppress_health_check=list(HealthCheck),
 )
 LONGEST = 600.0  # seconds, for a loop that never ends
-JUNK = (0xA5, 0x5A)  # what an arena is full of before a run, by turns
+JUNK = (0xA5, 0x5A)  # what an arena is full of before a run, alternately
 
 MAIN = Path(__file__).resolve().parent / "nativebatch_c" / "main.c"
 

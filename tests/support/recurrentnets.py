@@ -110,7 +110,7 @@ def expected(graph: Graph, inputs: Sequence[np.ndarray]) -> list[list[np.ndarray
 
 
 def every_part(seed: int = 6, batch: int = 1) -> Graph:
-    """Each part that an LSTM can have, and SVDFs of odd sizes, one behind the other."""
+    """Each part that an LSTM can have, and SVDFs of odd sizes, one after the other."""
     net = NetBuilder(seed, "every_part")
     x = net.input((batch, 3, 11))
     x = lstm(net, x, 9, peepholes=True, clipped=True, cell_bits=15)
