@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 PLACE_WIDTH = 64
 DETAILED = 2  # with more boards, the parts of memories are not listed
+SPARE = ("most RAM at", "counted", "binds")  # columns, the first to go on narrow lines
 EACH = 2  # with more boards, one sentence says which fit
 
 
@@ -99,7 +100,7 @@ def _boards(boards: Sequence[Verdict | NoPlan]) -> str:
         rows.append([board["board"], fits, *sizes, board["binds"], counted, place])
     planned = [board for board in boards if "error" not in board]
     details = [line for board in planned if len(boards) <= DETAILED for line in _parts(board)]
-    return "\n".join([table(titles, rows), *_legend(planned), *details])
+    return "\n".join([table(titles, rows, spare=SPARE), *_legend(planned), *details])
 
 
 def _legend(boards: Sequence[Verdict]) -> list[str]:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     Column = tuple[str, Callable[[int, LayerProfile], Cell], Cell]  # title, cell of a layer, total
 
 ESTIMATED = "estimated"
+SPARE = ("output", "operator", "per MAC", "RAM alive", "MACs")  # columns, the first to go on narrow lines
 
 
 def text(answer: ProfileAnswer) -> str:
@@ -91,6 +92,7 @@ def _table(answer: ProfileAnswer) -> str:
         [title for title, _, _ in columns],
         [[value(at, row) for _, value, _ in columns] for at, row in enumerate(rows)],
         [total for _, _, total in columns],
+        spare=SPARE,
     )
 
 
