@@ -25,7 +25,8 @@ class Interface(TypedDict):
 class NetworkFacts(TypedDict):
     """What a network is, whatever it runs on; `kinds`: how many operators of each.
 
-    `live_bound_bytes`: the largest sum of tensors that are live at once, at `live_bound_operator`.
+    `live_bound_bytes`: the largest sum of tensors that are live at once, at `live_bound_operator`;
+    `live_bound_layer`: its short name.
     """
 
     operators: int
@@ -38,6 +39,7 @@ class NetworkFacts(TypedDict):
     state_bytes: int
     live_bound_bytes: int
     live_bound_operator: str | None
+    live_bound_layer: str | None
 
 
 class NeedAnswer(TypedDict):
@@ -104,10 +106,10 @@ class Verdict(Price):
     """Whether the test firmware of a network, with the plan that is made for it, fits a board.
 
     `binds`: the memory that is fullest, relative to its size. `binding_operator`: where most is live,
-    `binding_bytes` of it. `cost` is in `cost_unit`: cycles, issues or instructions. Where one or two boards
-    are named: `cures` are up to three ways to make it fit, each of them planned and counted, the cheapest
-    first; `smaller` is the next plan with less memory than one that fits. `advice`: further help where it
-    does not fit. `stack`: null where nothing is recorded of the core.
+    `binding_bytes` of it; `binding_layer`: its short name. `cost` is in `cost_unit`: cycles, issues or
+    instructions. Where one or two boards are named: `cures` are up to three ways to make it fit, each of
+    them planned and counted, the cheapest first; `smaller` is the next plan with less memory than one that
+    fits. `advice`: further help where it does not fit. `stack`: null where nothing is recorded of the core.
     """
 
     board: str
@@ -122,6 +124,7 @@ class Verdict(Price):
     flash_bytes: int
     cost_unit: str
     binding_operator: str
+    binding_layer: str
     binding_bytes: int
     binds: str
     cures: list[Cure]
@@ -155,8 +158,9 @@ class NetworkAnswer(TypedDict):
     """A network that is counted without a board.
 
     `order_status` is None unless operators were put into another order. `total_bytes`: of all values, none
-    sharing memory; `live_bound_bytes`: live at once at least; `planned_bytes`: of a placement (None: there
-    are too many values to place). `ratio`: live_bound_bytes over total_bytes.
+    sharing memory; `live_bound_bytes`: live at once at least, at the layer `live_bound_layer`;
+    `planned_bytes`: of a placement (None: there are too many values to place). `ratio`: live_bound_bytes
+    over total_bytes.
     """
 
     model: str
@@ -174,5 +178,6 @@ class NetworkAnswer(TypedDict):
     total_bytes: int
     live_bound_bytes: int
     live_bound_operator: str
+    live_bound_layer: str
     planned_bytes: int | None
     ratio: float

@@ -141,9 +141,13 @@ class FigureChange(TypedDict):
 
 
 class RowDifference(TypedDict):
-    """A layer or a region that differs: changed, added or removed; `words`: what differs besides figures."""
+    """A layer or a region that differs: changed, added or removed; `words`: what differs besides figures.
+
+    `label`: its short name.
+    """
 
     name: str
+    label: str
     how: str
     numbers: list[FigureChange]
     words: list[str]

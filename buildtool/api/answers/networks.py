@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from buildtool.base.layers import short_names
 from buildtool.graph.flow import fuse
 from buildtool.plan.models import read_model_file
 from buildtool.plan.others.footprint import footprint
@@ -42,6 +43,7 @@ def network_analysis(request: AnalyzeNetwork, _session: Session) -> NetworkAnswe
         "total_bytes": counted.total,
         "live_bound_bytes": counted.bound,
         "live_bound_operator": f"#{at.position} {at.kind} {at.name}",
+        "live_bound_layer": short_names([op.name for op in flow.ops])[counted.fullest],
         "planned_bytes": counted.planned,
         "ratio": counted.bound / counted.total if counted.total else 1.0,
     }

@@ -32,7 +32,7 @@ def text(changes: Changes, exceeded: Sequence[str], depth: int = builds.DEPTH) -
     lines = [_headline(changes), "", table.table(TITLES, rows, spare=TITLES[-1:])]
     for title, differing in (("region", changes.regions), ("layer", changes.layers)):
         if differing:
-            body = [[plain(row.name), row.how, plain(_change_words(row))] for row in differing[:MOST_ROWS]]
+            body = [[plain(row.label), row.how, plain(_change_words(row))] for row in differing[:MOST_ROWS]]
             lines += ["", table.table([title, "how", "what"], body), *_count_hidden(differing)]
     if changes.sizes:
         shown, hidden = _tree(changes, depth)
@@ -56,7 +56,7 @@ def markdown(changes: Changes, exceeded: Sequence[str], depth: int = builds.DEPT
         if differing:
             lines += ["", f"| {kind} | how | what |", "| --- | --- | --- |"]
             for row in differing[:MOST_ROWS]:
-                lines.append(f"| {_escape(row.name)} | {row.how} | {_escape(_change_words(row))} |")
+                lines.append(f"| {_escape(row.label)} | {row.how} | {_escape(_change_words(row))} |")
             lines += [f"\n{line}" for line in _count_hidden(differing)]
     if changes.sizes:
         shown, hidden = _tree(changes, depth)

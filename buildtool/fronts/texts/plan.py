@@ -10,7 +10,7 @@ from buildtool.fronts.texts import regions
 from buildtool.fronts.texts.boards import board_lines
 from buildtool.fronts.texts.front import milliseconds
 from buildtool.fronts.texts.regions import layer_of, owner
-from buildtool.fronts.texts.table import WIDTH, Cell, count, layer, listing, table, width
+from buildtool.fronts.texts.table import WIDTH, Cell, count, listing, table, width
 
 if TYPE_CHECKING:
     from buildtool.schema.plans import AloneView, OtherPlan, PlanAnswer, RegionView, TraceAnswer
@@ -51,8 +51,9 @@ def _figures(answer: PlanAnswer, streamed: bool) -> Iterator[str]:
         yield f"arena    {count(answer['arena_bytes'], 'byte')} ({bound})"
         yield from regions.peak_lines(answer)
     else:
-        fullest = layer(answer["binding"]["name"], PLACE_WIDTH)
-        yield f"arena    {count(answer['arena_bytes'], 'byte')} ({bound}), fullest at {fullest}"
+        at = answer["binding"]["operator"]
+        fullest = f", fullest at {layer_of(answer, at, PLACE_WIDTH)}" if at >= 0 else ""
+        yield f"arena    {count(answer['arena_bytes'], 'byte')} ({bound}){fullest}"
     yield from (f"         - {what}" for what in answer["accounting"])
     if answer["state_bytes"]:
         yield f"state    {count(answer['state_bytes'], 'byte')} that live between invokes, beside the arena"
