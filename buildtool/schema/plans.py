@@ -350,10 +350,13 @@ class PlanAnswer(PlannedModel):
     """How a network will run on a board; `plan`: the plan's own bytes, `locked`: a file to keep it by.
 
     `wait_cycles`: what reads and writes wait for the arena's memories by the board's data, estimated and no
-    part of the cost; null where costs are no cycles.
+    part of the cost; null where costs are no cycles. `front_point`: of a plan with the least cost within
+    `ram`, the plan of the front that needs no more memory, does no more work and costs more; null where
+    there is none.
     """
 
     wait_cycles: float | None
+    front_point: Price | None
     beside: list[OtherPlan | NoOtherPlan]
     plan: bytes
     locked: bytes
