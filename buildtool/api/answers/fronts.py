@@ -119,7 +119,7 @@ def _unpack_instead(data: bytes) -> Instead:
     return instead
 
 
-INSTEAD: Level[Instead] = Level("instead", msgpack.packb, _unpack_instead)
+INSTEAD: Level[Instead] = Level("fronts", msgpack.packb, _unpack_instead)  # its keys have a plan
 
 
 def point_instead(planned: PlannedNetwork, spec: Named) -> Price | None:
