@@ -10,6 +10,7 @@ import re
 import struct
 import subprocess
 import sys
+import tempfile
 import termios
 import time
 
@@ -278,6 +279,59 @@ def test_verdicts_titles_and_the_map_are_coloured() -> None:
     assert table.coloured("1 |ii.|") == "1 |\x1b[34mii\x1b[0m\x1b[2m.\x1b[0m|"
     said = table.coloured_message("a.toml:3:1: error: no\n  hint: yes")
     assert said == "a.toml:3:1: \x1b[1m\x1b[31merror:\x1b[0m no\n  \x1b[1m\x1b[36mhint:\x1b[0m yes"
+
+
+@pytest.mark.parametrize(("stderr", "stdin"), [("terminal", "null"), ("null", "terminal")])
+def test_a_pipe_is_as_wide_as_the_terminal_that_it_ends_in(stderr, stdin):
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 66, 0, 0))
+    code = "from buildtool.fronts.cli import console; print(console.width())"
+    streams = {"terminal": theirs, "null": subprocess.DEVNULL}
+
+    environment = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
+
+    def width(stdout, stderr, stdin):
+        files = {"stdout": stdout, "stderr": streams[stderr], "stdin": streams[stdin]}
+        return subprocess.run([sys.executable, "-c", code], env=environment, check=True, **files).stdout
+
+    try:
+        assert width(subprocess.PIPE, stderr, stdin) == b"66\n"
+        assert width(subprocess.PIPE, "null", "null") == b"110\n"
+        with tempfile.TemporaryFile() as file:  # a file may be read anywhere
+            width(file, stderr, stdin)
+            file.seek(0)
+            assert file.read() == b"110\n"
+    finally:
+        os.close(ours)
+        os.close(theirs)
+
+
+def test_a_narrow_table_does_without_spare_columns_before_it_shortens_names_or_becomes_records():
+    titles, spare = ["layer", "kernel", "per MAC", "MACs"], ["per MAC", "kernel"]
+    rows = [["block1/depthwise", "depthwise_3x3_dsp", 1.5, 1000]]
+
+    def lines(width):
+        token = table.width.set(width)
+        try:
+            return table.table(titles, rows, ["total", "", 2.5, 2000], spare=spare).split("\n")
+        finally:
+            table.width.reset(token)
+
+    assert lines(51)[0].split() == ["layer", "kernel", "per", "MAC", "MACs"]
+    assert lines(43)[::5] == [
+        "layer             kernel              MACs",
+        "(left out at this width: per MAC)",
+    ]
+    assert lines(30) == [
+        "layer              MACs",
+        "----------------  -----",
+        "block1/depthwise  1,000",
+        "----------------  -----",
+        "total             2,000",
+        "(left out at this width: kernel, per MAC)",
+    ]
+    assert lines(20)[2] == "blo...pthwise  1,000"
+    assert lines(15)[-3:] == ["total", "  per MAC: 2.50", "  MACs: 2,000"]
 
 
 def test_a_table_that_cannot_fit_becomes_records_with_whole_figures():

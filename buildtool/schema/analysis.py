@@ -27,7 +27,7 @@ class NetworkFacts(TypedDict):
     """Facts of a network that do not depend on a board.
 
     `kinds` maps each kind of operator to its count. `live_bound_bytes` is the largest sum of tensors that are
-    live at once. That is while `live_bound_operator` runs.
+    live at once. That is while `live_bound_operator` runs; `live_bound_layer` is its short name.
     """
 
     operators: int
@@ -40,6 +40,7 @@ class NetworkFacts(TypedDict):
     state_bytes: int
     live_bound_bytes: int
     live_bound_operator: str | None
+    live_bound_layer: str | None
 
 
 class NeedAnswer(TypedDict):
@@ -107,11 +108,11 @@ class Verdict(Price):
     """Whether the test firmware of a network, with the plan that is made for it, fits a board.
 
     `binds` is the fullest memory, relative to its size. `binding_operator` is the operator with the most live
-    bytes, which are `binding_bytes`. `cost` is in `cost_unit`: cycles, issues or instructions. `cures` and
-    `smaller` are there where the request names one or two boards. `cures` has up to three ways to make the
-    network fit, the cheapest first. Each is planned and counted. `smaller` is the next smaller plan of a
-    network that fits. `advice` has further help where it does not fit. `stack` is null where nothing is
-    recorded for the core.
+    bytes, which are `binding_bytes`; `binding_layer` is its short name. `cost` is in `cost_unit`: cycles,
+    issues or instructions. `cures` and `smaller` are there where the request names one or two boards. `cures`
+    has up to three ways to make the network fit, the cheapest first. Each is planned and counted. `smaller`
+    is the next smaller plan of a network that fits. `advice` has further help where it does not fit. `stack`
+    is null where nothing is recorded for the core.
     """
 
     board: str
@@ -126,6 +127,7 @@ class Verdict(Price):
     flash_bytes: int
     cost_unit: str
     binding_operator: str
+    binding_layer: str
     binding_bytes: int
     binds: str
     cures: list[Cure]
@@ -159,9 +161,9 @@ class NetworkAnswer(TypedDict):
     """The memory figures of a network without a board.
 
     `order_status` is None unless the operators were reordered. `total_bytes` is the sum of all values,
-    without sharing memory. `live_bound_bytes` is a lower bound: the bytes that are live at once.
-    `planned_bytes` is the height of a placement (None: there are too many values to place). `ratio` is
-    `live_bound_bytes` over `total_bytes`.
+    without sharing memory. `live_bound_bytes` is a lower bound: the bytes that are live at once, at the layer
+    `live_bound_layer`. `planned_bytes` is the height of a placement (None: there are too many values to
+    place). `ratio` is `live_bound_bytes` over `total_bytes`.
     """
 
     model: str
@@ -179,5 +181,6 @@ class NetworkAnswer(TypedDict):
     total_bytes: int
     live_bound_bytes: int
     live_bound_operator: str
+    live_bound_layer: str
     planned_bytes: int | None
     ratio: float

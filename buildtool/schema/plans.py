@@ -373,10 +373,13 @@ class PlanAnswer(PlannedModel):
 
     `plan` is the plan as a file, and `locked` is a file with which later builds keep this plan.
     `wait_cycles` estimates, by the board's data, how long reads and writes wait for the arena's memories.
-    It is not part of the cost, and null where costs are not cycles.
+    It is not part of the cost, and null where costs are not cycles. `front_point` belongs to a plan with the
+    least cost within `ram`: the point of the front that needs no more memory, does no more work and costs
+    more; null if there is no such point.
     """
 
     wait_cycles: float | None
+    front_point: Price | None
     beside: list[OtherPlan | NoOtherPlan]
     plan: bytes
     locked: bytes

@@ -143,9 +143,13 @@ class FigureChange(TypedDict):
 
 
 class RowDifference(TypedDict):
-    """A layer or region that was changed, added or removed; `words` has the differences besides figures."""
+    """A layer or region that was changed, added or removed.
+
+    `label` is its short name. `words` has the differences besides figures.
+    """
 
     name: str
+    label: str
     how: str
     numbers: list[FigureChange]
     words: list[str]

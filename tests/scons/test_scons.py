@@ -20,6 +20,8 @@ from programs import SCONS, copied, said, scons, with_tools
 
 from buildtool import zoo
 from buildtool.api import handle
+from buildtool.client import options_of
+from buildtool.options import Group
 
 HOLDS_THE_TURN = """
 import sys
@@ -85,14 +87,25 @@ FAST = ("bord=host", "board=hots", "model=none.tflite", "in_place=row")
     [pytest.param(*case, marks=() if case[0] in FAST else pytest.mark.slow) for case in MISTAKES],
 )
 def test_mistakes_are_errors_with_suggestions(project: Project, word: str, said: str) -> None:
-    assert said in project.scons(word, status=2)
+    words = [word] if word.startswith("board=") else ["board=cortex-m4", word]
+    assert said in project.scons(*words, status=2)
     assert not (project.folder / "build/host/ds_cnn").exists()
 
 
-def test_help_lists_the_variables_and_asks_no_service(project: Project) -> None:
-    output = project.scons("-h")
-    for name in ("board", "model", "toolchain", "in_place", "image", "strategy", "input", "seed"):
-        assert f"\n{name}: " in output
+def test_help_lists_ten_variables_or_all_and_asks_no_service(project: Project) -> None:
+    brief, whole = project.scons("-h"), project.scons("-h", "all=1")
+    listed = [
+        re.findall(r"^    ([a-z_]+) +[A-Z]", said.partition("NAME=VALUE")[2], re.M) for said in (brief, whole)
+    ]
+    assert len(listed[0]) == 10 and set(listed[0]) < set(listed[1])
+    assert {"board", "model", "toolchain", "ram", "image"} < set(listed[0])
+    assert {o.name for o in options_of("emit", Group.PLANNING)} | {"input", "seed", "all"} < set(listed[1])
+    assert len(brief.splitlines()) <= 45 and "`scons -h all=1`" in brief and "`scons -h all=1`" not in whole
+    assert not (project.folder / "build").exists()
+
+
+def test_a_board_must_be_named_as_on_the_command_line(project: Project) -> None:
+    assert "no board is named; name one: board=cortex-m4" in project.scons("model=ds_cnn", status=2)
     assert not (project.folder / "build").exists()
 
 

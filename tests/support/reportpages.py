@@ -2,7 +2,7 @@
 
 import functools
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -50,17 +50,18 @@ def hostile(made: dict[str, Any]) -> dict[str, Any]:
     """An answer with the names of HOSTILE for every tensor, operator, network and board."""
     names = [made["model"], made["board"], made["title"], *(op["name"] for op in made["operators"])]
     names += [t for buffer in made["buffers"] for t in buffer["tensor_names"]]
-    every = {name: HOSTILE[i % len(HOSTILE)] + str(i) for i, name in enumerate(dict.fromkeys(names))}
+    return renamed(
+        made, {name: HOSTILE[i % len(HOSTILE)] + str(i) for i, name in enumerate(dict.fromkeys(names))}
+    )
 
-    def renamed(value: Any) -> Any:
-        if isinstance(value, dict):
-            return {key: renamed(item) for key, item in value.items()}
-        if isinstance(value, list):
-            return [renamed(item) for item in value]
-        return every.get(value, value) if isinstance(value, str) else value
 
-    found: dict[str, Any] = renamed(made)
-    return found
+def renamed(value: Any, names: Mapping[str, str]) -> Any:
+    """An answer with other names."""
+    if isinstance(value, dict):
+        return {key: renamed(item, names) for key, item in value.items()}
+    if isinstance(value, list):
+        return [renamed(item, names) for item in value]
+    return names.get(value, value) if isinstance(value, str) else value
 
 
 def data_inside(file: bytes) -> dict[str, Any]:

@@ -12,21 +12,28 @@ from buildtool.base.errors import BuildtoolError, PlanError
 from buildtool.base.modes import Image, Objective, Strategy
 from buildtool.base.plain import from_plain
 from buildtool.base.session import Level
+from buildtool.base.work import PLANNING
 from buildtool.emit.image import image_layout
 from buildtool.firmware.needs import refuse_weights
 from buildtool.firmware.planned import prepare
+from buildtool.graph.partviews import tensors_written_in_place
 from buildtool.plan.choose.choose import choose_plan, front, settle
-from buildtool.plan.choose.fronts import front_factor
+from buildtool.plan.choose.fronts import front_factor, search_front
 from buildtool.plan.choose.kept import parts
 from buildtool.plan.choose.limits import estimate_ms
+from buildtool.plan.choose.loads import with_loads
 from buildtool.plan.choose.problem import Prepared, settings
+from buildtool.plan.codec import digest
 from buildtool.plan.models import load_network
+from buildtool.schema.boards import Price
 from buildtool.schema.fronts import Point
 from buildtool.target.choice import load_target
 
 if TYPE_CHECKING:
     from buildtool.api.requests.kinds import Front
+    from buildtool.base.files import Named
     from buildtool.base.session import Session
+    from buildtool.firmware.planned import Planned as PlannedNetwork
     from buildtool.plan.choose.fronts import Point as Planned
     from buildtool.plan.types import Plan
     from buildtool.schema.fronts import Figures, FrontAnswer, Peer, Refusal
@@ -100,6 +107,54 @@ def _unpack(data: bytes) -> Found:
 
 
 FRONTS: Level[Found] = Level("fronts", msgpack.packb, _unpack)
+
+
+class Instead(TypedDict):
+    """What `point_instead` finds, as it is kept."""
+
+    price: Price | None
+
+
+def _unpack_instead(data: bytes) -> Instead:
+    instead: Instead = from_plain(msgpack.unpackb(data), Instead, "front point")
+    return instead
+
+
+INSTEAD: Level[Instead] = Level("fronts", msgpack.packb, _unpack_instead)  # its keys have a plan
+
+
+def point_instead(planned: PlannedNetwork, spec: Named) -> Price | None:
+    """The point of the front that needs no more memory than the plan within a limit and does no more work.
+
+    It costs more, as the plan has the least cost. None where there is no such point, or no limit.
+    """
+    options, session = planned.options, planned.session
+    by_cost = options.strategy == Strategy.BEST and options.objective == Objective.COST
+    if options.ram is None or not by_cost:
+        return None
+    network = load_network(spec, session)
+    prepared = replace(prepare(network, planned.target, options, session), target=planned.target)
+    key = {**parts(prepared), "plan": digest(planned.plan)}
+    return session.keep(INSTEAD, key, lambda: {"price": _find_point(prepared, planned.plan)})["price"]
+
+
+def _find_point(prepared: Prepared, plan: Plan) -> Price | None:
+    """The point with the least work that a placement proves to need no more memory; see `point_instead`."""
+    for graph in prepared.graphs:
+        alone = prepared.of(graph)
+        if tensors_written_in_place(graph):
+            continue
+        found = search_front(alone)
+        for index in reversed(range(len(found.points))):
+            point = found.points[index]
+            if point.live_bytes > plan.arena_bytes or point.work > plan.macs:
+                continue
+            with prepared.session.budget(PLANNING):
+                other = with_loads(found.plan(index), alone, None)
+            is_other = (other.arena_bytes, other.macs) != (plan.arena_bytes, plan.macs)
+            if other.arena_bytes <= plan.arena_bytes and is_other and other.cost > plan.cost:
+                return price(other, prepared.target)
+    return None
 
 
 def in_figures(point: Planned, target: Target) -> Point:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from buildtool.base.layers import short_names
 from buildtool.graph.flow import fuse
 from buildtool.plan.models import read_model_file
 from buildtool.plan.others.footprint import footprint
@@ -42,6 +43,7 @@ def network_analysis(request: AnalyzeNetwork, _session: Session) -> NetworkAnswe
         "total_bytes": figures.total,
         "live_bound_bytes": figures.bound,
         "live_bound_operator": f"#{at.position} {at.kind} {at.name}",
+        "live_bound_layer": short_names([op.name for op in flow.ops])[figures.fullest],
         "planned_bytes": figures.planned,
         "ratio": figures.bound / figures.total if figures.total else 1.0,
     }

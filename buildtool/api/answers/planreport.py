@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from buildtool.api.answers.estimate import facts, memories_of, price, wait_cycles
+from buildtool.api.answers.fronts import point_instead
 from buildtool.base.errors import BuildtoolError
 from buildtool.base.modes import Image, Objective, Strategy
 from buildtool.emit.image import image_layout
@@ -52,6 +53,7 @@ def answer(request: Asked, session: Session) -> answers.PlanAnswer:
     return {
         **planned_model(planned, image_bytes),
         "wait_cycles": wait_cycles(planned),
+        "front_point": None if request.lock else point_instead(planned, request.model),
         "beside": beside(planned, request.compare),
         "plan": to_bytes(planned.plan),
         "locked": to_text(Locked(planned.plan, planned.target.board.name, operators(planned.graph))),

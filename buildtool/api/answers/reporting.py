@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from buildtool.api.answers.analysis import verdict_of
-from buildtool.api.answers.cures import fit_plan
+from buildtool.api.answers.cures import cures, fit_plan
 from buildtool.api.answers.fronts import in_figures, peers_of
 from buildtool.api.answers.planreport import form, planned_model, work_view
 from buildtool.base.errors import BuildtoolError, PlanError, to_data
@@ -48,7 +48,7 @@ def report_of(request: Report, session: Session) -> answers.ReportAnswer:
     return {
         **planned_model(planned, layout.size),
         "title": planned.target.board.title,
-        "verdict": _make_verdict(planned, prepared),
+        "verdict": _make_verdict(request, planned, prepared),
         "inputs": list(planned.graph.inputs),
         "outputs": list(planned.graph.outputs),
         "layers": _list_layers(planned, summary, layout),
@@ -78,11 +78,19 @@ def _make_plan(request: Report, session: Session) -> tuple[Planned, Prepared]:
     return planned, replace(prepared, target=planned.target)
 
 
-def _make_verdict(planned: Planned, prepared: Prepared) -> Verdict | NoPlan:
-    """Whether it fits, by an upper limit of its code where that decides; no cures are tried."""
+def _make_verdict(request: Report, planned: Planned, prepared: Prepared) -> Verdict | NoPlan:
+    """Whether it fits, by an upper limit of its code where that decides; else as `analyze` counts it.
+
+    A locked plan has no cures, which are other plans.
+    """
+    plan, session = (prepared, planned.graph, planned.plan, planned.model.name), prepared.session
     try:
-        fitting = fit_plan(prepared, planned.graph, planned.plan, planned.model.name, exactly=False)
-        return verdict_of(fitting, [], None)
+        fitting = fit_plan(*plan, exactly=False)
+        if fitting.fits or request.lock is not None:
+            return verdict_of(fitting, [], None)
+        fitting = fit_plan(*plan, exactly=True)
+        network = load_network(request.model, session)
+        return verdict_of(fitting, cures(network, request.target, fitting, session), None)
     except BuildtoolError as error:
         board = planned.target.board
         return {"board": board.name, "title": board.title, "fits": False, "error": to_data(error)}

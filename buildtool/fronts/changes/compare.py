@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING
 
@@ -55,9 +55,13 @@ class Change:
 
 @dataclass(frozen=True)
 class RowChange:
-    """A layer or a region that differs: "changed", "added" or "removed"; `words`: "conv_a -> conv_b"."""
+    """A layer or a region that differs: "changed", "added" or "removed"; `words`: "conv_a -> conv_b".
+
+    `label`: its short name.
+    """
 
     name: str
+    label: str
     how: str
     numbers: tuple[Change, ...]
     words: tuple[str, ...]
@@ -128,8 +132,8 @@ def _changed_rows(before: Sequence[Row], after: Sequence[Row], ignored: str) -> 
         if tag == "equal":
             pairs = [(old, new, "changed") for old, new in zip(before[a0:a1], after[b0:b1], strict=True)]
         else:
-            pairs = [(row, Row(row.name, {}, {}), "removed") for row in before[a0:a1]]
-            pairs += [(Row(row.name, {}, {}), row, "added") for row in after[b0:b1]]
+            pairs = [(row, replace(row, numbers={}, words={}), "removed") for row in before[a0:a1]]
+            pairs += [(replace(row, numbers={}, words={}), row, "added") for row in after[b0:b1]]
         for old, new, how in pairs:
             numbers = tuple(
                 Change(name, old.numbers.get(name), new.numbers.get(name))
@@ -144,7 +148,7 @@ def _changed_rows(before: Sequence[Row], after: Sequence[Row], ignored: str) -> 
                     if old.words.get(name) != new.words.get(name)
                 ]
             if numbers or words or how != "changed":
-                yield RowChange(new.name, how, numbers, tuple(words))
+                yield RowChange(new.name, new.label, how, numbers, tuple(words))
 
 
 _RULE = re.compile(r"([A-Za-z][\w.-]*)\+([0-9]+(?:\.[0-9]+)?)(%|[KM]?)")

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from buildtool.base.errors import BuildtoolError, UsageError
+from buildtool.base.layers import short_names
 from buildtool.fronts.changes.sizetree import LEVELS, Part
 
 if TYPE_CHECKING:
@@ -74,11 +75,12 @@ MEMORY = "memory."  # the beginning of names such as memory.flash: bytes that a 
 
 @dataclass(frozen=True)
 class Row:
-    """A layer or a region: its name, numbers by column, and words such as its kernel."""
+    """A layer or a region: its name, numbers by column, words such as its kernel, and its short name."""
 
     name: str
     numbers: Mapping[str, Number]
     words: Mapping[str, str]
+    label: str
 
 
 @dataclass(frozen=True)
@@ -273,26 +275,33 @@ def _layers(content: Mapping[str, Any]) -> tuple[str, tuple[Row, ...]]:
     for key, rows_of, numbers, words in _LAYERS:
         layers = content.get(key)
         if layers and (rows_of != "plan" or "regions" in content):
+            labels = short_names([str(one["name"]) for one in layers])
             return rows_of, tuple(
                 Row(
                     str(one["name"]),
                     _numbers(one, numbers.split()),
                     {name: str(one[name]) for name in words.split()},
+                    label,
                 )
-                for one in layers
+                for one, label in zip(layers, labels, strict=True)
             )
     return "", ()
 
 
 def _regions(content: Mapping[str, Any]) -> Iterator[Row]:
     """Yields the regions, named by their first and last operators: positions change with each new layer."""
-    names = {one["position"]: str(one["name"]) for one in content.get("operators") or ()}
+    operators = content.get("operators") or ()
+    names = {one["position"]: str(one["name"]) for one in operators}
+    labels = dict(zip(names, short_names(list(names.values())), strict=True))
+
+    def span(words: Mapping[int, str], ops: Sequence[int]) -> str:
+        return " - ".join(words.get(op, str(op)) for op in dict.fromkeys((ops[0], ops[-1])))
+
     for region in content.get("regions") or ():
         ops = region["operators"]
-        first, last = (names.get(op, str(op)) for op in (ops[0], ops[-1]))
-        name = f"{first} - {last}" if len(ops) > 1 else first
         numbers = _numbers(region, ("live_bytes", "calls", "macs", "cost"))
-        yield Row(name, numbers, {"runs": "streamed" if region["streamed"] else "whole"})
+        words = {"runs": "streamed" if region["streamed"] else "whole"}
+        yield Row(span(names, ops), numbers, words, span(labels, ops))
 
 
 def _number(value: object) -> Number:
@@ -314,6 +323,6 @@ def _read_locked(path: str, data: bytes) -> Figures:
     plan = locked.plan
     totals = {"ram": plan.arena_bytes, "macs": plan.macs, "f": plan.f, COST: plan.cost}
     units = {"ram": "bytes", COST: str(plan.cost_unit)}
-    pairs = zip(locked.operators, plan.kernels, strict=False)
-    layers = tuple(Row(name, {}, {"kernel": kernel}) for name, kernel in pairs)
+    rows = zip(locked.operators, plan.kernels, short_names(locked.operators), strict=False)
+    layers = tuple(Row(name, {}, {"kernel": kernel}, label) for name, kernel, label in rows)
     return Figures(path, f"a plan for {locked.board}", totals, units, layers, (), "locked plan")

@@ -49,7 +49,15 @@ def _differing_rows(rows: Sequence[RowChange]) -> list[RowDifference]:
     for row in rows:
         numbers = [_figure(c) for c in row.numbers if row.how != "changed" or c.growth is not None]
         if numbers or row.words:
-            differing.append({"name": row.name, "how": row.how, "numbers": numbers, "words": list(row.words)})
+            differing.append(
+                {
+                    "name": row.name,
+                    "label": row.label,
+                    "how": row.how,
+                    "numbers": numbers,
+                    "words": list(row.words),
+                }
+            )
     return differing
 
 

@@ -7,6 +7,7 @@ import io
 import itertools
 import json
 import os
+import stat
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -42,14 +43,25 @@ def prepare() -> None:
 
 
 def columns(stream: int = 1) -> int:
-    """Returns the characters of a line, from COLUMNS or the stream's terminal; 0 where not known."""
+    """Returns the characters of a line, from COLUMNS or the stream's terminal; 0 where not known.
+
+    A pipe is taken to end in the terminal of standard error or standard input, as `| less` does. A shell
+    does not export COLUMNS.
+    """
     text = os.environ.get("COLUMNS", "")
     if text.isascii() and text.isdecimal() and 0 < len(text) < 10 and int(text):
         return int(text)
+    for number in (stream, 2, 0) if _is_pipe(stream) else (stream,):
+        with contextlib.suppress(OSError, ValueError):
+            return os.get_terminal_size(number).columns
+    return 0
+
+
+def _is_pipe(stream: int) -> bool:
     try:
-        return os.get_terminal_size(stream).columns
-    except (OSError, ValueError):
-        return 0
+        return stat.S_ISFIFO(os.fstat(stream).st_mode)
+    except OSError:
+        return False
 
 
 def width() -> int:

@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from buildtool.base.errors import Hint, Spelling, from_data, in_requests
-from buildtool.fronts.texts.table import Cell, count, layer, table
+from buildtool.fronts.texts.table import Cell, count, layer, shorten, table
 
 if TYPE_CHECKING:
     from buildtool.schema.analysis import AnalysisAnswer, Cure, Interface, NetworkAnswer, NoPlan, Verdict
 
 PLACE_WIDTH = 64
 DETAILED = 2  # with more boards, the parts of memories are not listed
+SPARE = ("most RAM at", "counted", "binds")  # columns, the first to go on narrow lines
 EACH = 2  # with more boards, one sentence says which fit
 
 
@@ -49,8 +50,8 @@ def _network(answer: AnalysisAnswer) -> list[str]:
         f"  activations       {count(network['activation_bytes'], 'byte')}",
         f"  largest live set  {count(network['live_bound_bytes'], 'byte')}",
     ]
-    if network["live_bound_operator"]:
-        lines[-1] += f", at {layer(network['live_bound_operator'], PLACE_WIDTH)}"
+    if network["live_bound_layer"]:
+        lines[-1] += f", at {shorten(network['live_bound_layer'], PLACE_WIDTH)}"
     if network["state_bytes"]:
         lines.append(
             f"  state             {count(network['state_bytes'], 'byte')} between invokes, in no arena"
@@ -92,14 +93,14 @@ def _boards(boards: Sequence[Verdict | NoPlan]) -> str:
             rows.append([board["board"], "no plan", *[None] * 7])
             continue
         sizes = [size for need in board["needs"][:2] for size in (need["required"], need["available"])]
-        place = layer(board["binding_operator"], PLACE_WIDTH)
+        place = shorten(board["binding_layer"], PLACE_WIDTH)
         excess = " and ".join(f"{size:,} {what}" for size, what, _ in _excesses(board))
         fits = f"no: {excess} too many" if excess else "yes"
         counted = _COUNTED.get(board["counted"]["how"], "without code")
         rows.append([board["board"], fits, *sizes, board["binds"], counted, place])
     planned = [board for board in boards if "error" not in board]
     details = [line for board in planned if len(boards) <= DETAILED for line in _parts(board)]
-    return "\n".join([table(titles, rows), *_legend(planned), *details])
+    return "\n".join([table(titles, rows, spare=SPARE), *_legend(planned), *details])
 
 
 def _legend(boards: Sequence[Verdict]) -> list[str]:
@@ -145,7 +146,7 @@ def _verdict(
         yield f"{model} has no plan for {board['board']}:"
         yield from (f"  {line}" for line in from_data(board["error"]).message(spelling, name).splitlines())
         return
-    place = f"{layer(board['binding_operator'], PLACE_WIDTH)}: {count(board['binding_bytes'], 'byte')}"
+    place = f"{shorten(board['binding_layer'], PLACE_WIDTH)}: {count(board['binding_bytes'], 'byte')}"
     unsure = {"estimated": " (its code is estimated)", "uncounted": " (without its code)"}
     about = f"{board['board']}{unsure.get(board['counted']['how'], '')}"
     free = [
@@ -158,12 +159,7 @@ def _verdict(
     yield f"  what binds: {board['binds']}; the arena is fullest at {place}"
     if board["fits"]:
         if (cure := board["smaller"]) is not None:
-            ratio = "" if cure["cost_ratio"] is None else f" ({cure['cost_ratio']:.3f} times this one's)"
-            ms = "" if cure["estimated_ms"] is None else f", about {cure['estimated_ms']:,.1f} ms"
-            yield (
-                f"  the next smaller plan: {_words(cure, spelling)}: {cure['arena_bytes']:,} bytes of arena, "
-                f"F {cure['f']:.3f}, cost {cure['cost']:,.0f} {cure['cost_unit']}{ratio}{ms}"
-            )
+            yield f"  the next smaller plan: {cure_words(cure, spelling)}"
         return
     if board["cures"]:
         yield "  what makes it fit, each planned and counted, the cheapest first:"
@@ -194,6 +190,14 @@ def _cures(cures: Sequence[Cure], spelling: Spelling) -> str:
         for cure in cures
     ]
     return table(["options", "arena bytes", "F", "est. ms" if timed else "cost", "times", "bytes left"], rows)
+
+
+def cure_words(cure: Cure, spelling: Spelling) -> str:
+    """Returns the options of a plan, its arena and its cost, in a line."""
+    ratio = "" if cure["cost_ratio"] is None else f" ({cure['cost_ratio']:.3f} times this one's)"
+    ms = "" if cure["estimated_ms"] is None else f", about {cure['estimated_ms']:,.1f} ms"
+    cost = f"cost {cure['cost']:,.0f} {cure['cost_unit']}{ratio}{ms}"
+    return f"{_words(cure, spelling)}: {cure['arena_bytes']:,} bytes of arena, F {cure['f']:.3f}, {cost}"
 
 
 def _words(cure: Cure, spelling: Spelling) -> str:
@@ -237,7 +241,7 @@ def network_text(answer: NetworkAnswer) -> str:
         f"  weights           {count(answer['weight_bytes'], 'byte')}",
         f"  all in memory     {count(answer['total_bytes'], 'byte')}",
         f"  largest live set  {share(answer['live_bound_bytes'])}, "
-        f"at {layer(answer['live_bound_operator'], PLACE_WIDTH)}",
+        f"at {shorten(answer['live_bound_layer'], PLACE_WIDTH)}",
         f"  planned           {planned}",
         f"  - {_WEIGHTS[answer['weights']]}",
         f"  - {_OPERATORS[answer['counted_operators']]}; {order}",

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from buildtool.fronts.changes.figures import COST
 from buildtool.fronts.texts import builds, table
 from buildtool.fronts.texts.table import count, plain
 
 if TYPE_CHECKING:
     from buildtool.fronts.changes.compare import Change, Changes, RowChange
 
+TITLES = ("figure", "before", "after", "change", "%")
 PARTS = ("totals", "regions", "layers", "sizes")  # of the answer
 MOST_ROWS = 40  # shown layers or regions of a table
 MOST_SIZES = 200  # shown lines of the tree of sizes
@@ -26,10 +29,10 @@ def text(changes: Changes, exceeded: Sequence[str], depth: int = builds.DEPTH) -
     if changes.is_equal:
         return "\n".join(["nothing changed", *failures])
     rows = [list(_cells(change)) for change in changes.totals]
-    lines = [_headline(changes), "", table.table(["figure", "before", "after", "change", "%"], rows)]
+    lines = [_headline(changes), "", table.table(TITLES, rows, spare=TITLES[-1:])]
     for title, differing in (("region", changes.regions), ("layer", changes.layers)):
         if differing:
-            body = [[plain(row.name), row.how, plain(_change_words(row))] for row in differing[:MOST_ROWS]]
+            body = [[plain(row.label), row.how, plain(_change_words(row))] for row in differing[:MOST_ROWS]]
             lines += ["", table.table([title, "how", "what"], body), *_count_hidden(differing)]
     if changes.sizes:
         shown, hidden = _tree(changes, depth)
@@ -53,7 +56,7 @@ def markdown(changes: Changes, exceeded: Sequence[str], depth: int = builds.DEPT
         if differing:
             lines += ["", f"| {kind} | how | what |", "| --- | --- | --- |"]
             for row in differing[:MOST_ROWS]:
-                lines.append(f"| {_escape(row.name)} | {row.how} | {_escape(_change_words(row))} |")
+                lines.append(f"| {_escape(row.label)} | {row.how} | {_escape(_change_words(row))} |")
             lines += [f"\n{line}" for line in _count_hidden(differing)]
     if changes.sizes:
         shown, hidden = _tree(changes, depth)
@@ -89,6 +92,7 @@ def _cells(change: Change) -> Iterator[table.Cell]:
     """Yields the name with its unit, the values before and after, the growth, and the growth in per cent."""
     name = plain(change.name)
     yield f"{name}, {change.unit}" if change.unit else name
+    change = _rounded(change)
     yield change.before
     yield change.after
     growth, percent = change.growth, change.percent
@@ -99,10 +103,18 @@ def _cells(change: Change) -> Iterator[table.Cell]:
     yield None if percent is None or not growth else f"{percent:+.1f}"
 
 
+def _rounded(change: Change) -> Change:
+    """Returns the change of a cost in whole cycles or instructions; other changes as they are."""
+    if change.name != COST:
+        return change
+    before, after = (None if value is None else round(value) for value in (change.before, change.after))
+    return replace(change, before=before, after=after)
+
+
 def _change_words(row: RowChange) -> str:
     """Returns what changed in a layer or a region, in a line."""
     parts = [word for word in row.words if word]
-    for change in row.numbers:
+    for change in map(_rounded, row.numbers):
         name = change.name.replace("_", " ")
         before, after = (table.cell(value) or "none" for value in (change.before, change.after))
         values = {"changed": f"{before} -> {after}", "removed": before, "added": after}

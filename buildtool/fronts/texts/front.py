@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def milliseconds(figures: Figures | OtherPlan | PlanAnswer) -> list[Cell]:
     """Returns the cell that follows a cost: its milliseconds, if known."""
     time = figures["estimated_ms"]
-    return [] if time is None else [f"{time:,.2f}"]
+    return [] if time is None else [time]
 
 
 def text(answer: FrontAnswer) -> str:
@@ -31,7 +31,7 @@ def text(answer: FrontAnswer) -> str:
         "live bytes": lambda one: one[0],
         "arena bytes": lambda one: one[1]["arena_bytes"],
         "F": lambda one: f"{one[1]['f']:.4f}",
-        answer["cost_unit"]: lambda one: f"{one[1]['cost']:,.0f}",
+        answer["cost_unit"]: lambda one: round(one[1]["cost"]),
         "est. ms": lambda one: next(iter(milliseconds(one[1])), None),
         "regions": lambda one: one[1]["regions"],
         "streamed": lambda one: one[1]["streamed_regions"],

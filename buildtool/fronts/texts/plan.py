@@ -10,7 +10,7 @@ from buildtool.fronts.texts import regions
 from buildtool.fronts.texts.boards import board_lines
 from buildtool.fronts.texts.front import milliseconds
 from buildtool.fronts.texts.regions import layer_of, owner
-from buildtool.fronts.texts.table import WIDTH, Cell, count, layer, listing, table, width
+from buildtool.fronts.texts.table import WIDTH, Cell, count, listing, table, width
 
 if TYPE_CHECKING:
     from buildtool.schema.plans import AloneView, OtherPlan, PlanAnswer, RegionView, TraceAnswer
@@ -51,8 +51,9 @@ def _figures(answer: PlanAnswer, streamed: bool) -> Iterator[str]:
         yield f"arena    {count(answer['arena_bytes'], 'byte')} ({bound})"
         yield from regions.peak_lines(answer)
     else:
-        fullest = layer(answer["binding"]["name"], PLACE_WIDTH)
-        yield f"arena    {count(answer['arena_bytes'], 'byte')} ({bound}), fullest at {fullest}"
+        at = answer["binding"]["operator"]
+        fullest = f", fullest at {layer_of(answer, at, PLACE_WIDTH)}" if at >= 0 else ""
+        yield f"arena    {count(answer['arena_bytes'], 'byte')} ({bound}){fullest}"
     yield from (f"         - {what}" for what in answer["accounting"])
     if answer["state_bytes"]:
         yield f"state    {count(answer['state_bytes'], 'byte')} that live between invokes, beside the arena"
@@ -63,6 +64,10 @@ def _figures(answer: PlanAnswer, streamed: bool) -> Iterator[str]:
         f"estimated cost {answer['cost']:,.0f} {answer['cost_unit']}"
         + ("" if ms is None else f", about {ms:,.1f} ms")
     )
+    if (point := answer["front_point"]) is not None:
+        other = f"F {point['f']:.3f} is possible in {point['arena_bytes']:,} bytes"
+        price = f"at {point['cost'] / answer['cost']:.3f} times the cost"
+        yield f"front    this plan is not on it: {other}, {price}; within --ram the least cost is chosen"
     if answer["wait_cycles"]:
         yield f"         and about {answer['wait_cycles']:,.0f} cycles of waiting for the arena's memory"
     if names := answer["cost_by_ratio"]:
@@ -84,19 +89,19 @@ def _beside(answer: PlanAnswer) -> str:
     titles += [answer["cost_unit"], *(["est. ms"] if answer["estimated_ms"] is not None else [])]
 
     def prices(row: OtherPlan | PlanAnswer) -> list[Cell]:
-        return [f"{row['f']:.3f}", f"{row['cost']:,.0f}", *milliseconds(row)]
+        return [f"{row['f']:.3f}", round(row["cost"]), *milliseconds(row)]
 
     first: list[Cell] = [
         f"this plan ({answer['strategy']})",
         "",
         answer["image"],
         answer["arena_bytes"],
-        "1.00",
+        1.0,
     ]
     rows: list[list[Cell]] = [[*first, *prices(answer)]]
     for row in answer["beside"]:
         if "error" not in row:
-            size, ratio = row["arena_bytes"], f"{row['ratio']:.2f}"
+            size, ratio = row["arena_bytes"], row["ratio"]
             rows.append([row["strategy"], row["setting"], row["image"], size, ratio, *prices(row)])
     lines = ["Beside other strategies, counted in the same way:", table(titles, rows)]
     lines += [f"{row['strategy']}: {row['error']}" for row in answer["beside"] if "error" in row]

@@ -6,9 +6,10 @@ from collections.abc import Callable
 from textwrap import wrap
 from typing import TYPE_CHECKING, Literal
 
+from buildtool.base.layers import short_names
 from buildtool.base.modes import Requantise
 from buildtool.fronts.texts.boards import board_lines
-from buildtool.fronts.texts.table import WIDTH, Cell, count, headline, layer, of_state, table
+from buildtool.fronts.texts.table import WIDTH, Cell, count, headline, of_state, shorten, table
 from buildtool.fronts.texts.validation import NAME_WIDTH, bound_lines, bounds_verdict, judged
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     Column = tuple[str, Callable[[int, LayerProfile], Cell], Cell]  # title, cell of a layer, total
 
 ESTIMATED = "estimated"
+SPARE = ("output", "operator", "per MAC", "RAM alive", "MACs")  # columns, the first to go on narrow lines
 
 
 def text(answer: ProfileAnswer) -> str:
@@ -65,10 +67,11 @@ def text(answer: ProfileAnswer) -> str:
 def _table(answer: ProfileAnswer) -> str:
     """Returns a table of layers with totals. It has each layer's F where the plan repeats or skips work."""
     rows, macs, issues = answer["per_operator"], answer["macs"], answer["issues"]
+    names = short_names([row["name"] for row in rows])
     counts_issues = issues is not None and bool(issues["operators"])
     columns: list[Column] = [
         ("#", lambda at, _: at, None),
-        ("layer", lambda _, row: layer(row["name"], NAME_WIDTH), "total"),
+        ("layer", lambda at, _: shorten(names[at], NAME_WIDTH), "total"),
         ("operator", lambda _, row: row["operator"], None),
         ("output", lambda _, row: row["output_shape"], None),
         ("MACs", lambda _, row: row["macs"], macs),
@@ -91,6 +94,7 @@ def _table(answer: ProfileAnswer) -> str:
         [title for title, _, _ in columns],
         [[value(at, row) for _, value, _ in columns] for at, row in enumerate(rows)],
         [total for _, _, total in columns],
+        spare=SPARE,
     )
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
+from buildtool.base.layers import short_names
 from buildtool.fronts.texts.table import Cell, count, layer, shorten, table
 
 if TYPE_CHECKING:
@@ -99,24 +99,6 @@ def forms(answer: PlanAnswer, ops: Sequence[int]) -> str:
         names.pop()
         text = ", ".join(names) + f", +{len(ops) - len(names)}"
     return text
-
-
-def short_names(names: Sequence[str]) -> list[str]:
-    """Returns a short name for each operator: net/blocks/3/conv/depth/Relu6 becomes 3/depth.
-
-    Of names that a converter joined with ';', only the first counts. Folders of more than half of the names
-    are removed, and so are last words whose folder contains nothing else. Different names stay different.
-    """
-    paths = [name.partition(";")[0].split("/") for name in names]
-    sizes = Counter("/".join(words[:n]) for words in paths for n in range(1, len(words) + 1))
-    for words in paths:
-        while len(words) > 1 and sizes["/".join(words[:-1])] == 1:
-            words.pop()
-    folders = Counter(word for words in paths for word in set(words[:-1]))
-    common = {word for word, times in folders.items() if 2 * times > len(names)}
-    short = ["/".join([*(w for w in words[:-1] if w not in common), words[-1]]) for words in paths]
-    times = Counter(short)
-    return [s if times[s] == 1 else "/".join(words) for s, words in zip(short, paths, strict=True)]
 
 
 MOST_AT_PEAK = 8

@@ -1,8 +1,9 @@
 """Plain aligned tables: text to the left, numbers to the right with thousands separators.
 
 Where a table would be wider than `width` characters, its widest cells and titles are wrapped, and its
-longest names lose their middle. Where that is not enough, each row becomes a record of a few lines, with the
-titles before the values. Numbers are never shortened.
+longest names lose their middle. Where that is not enough, the columns that its caller needs least are left
+out, which a line below it says. Only then each row becomes a record of a few lines, with the titles before
+the values. Numbers are never shortened.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ Row = TypeVar("Row")
 WIDTH = 110  # characters of a line of output that does not go to a terminal
 # Attempts to fit a table: the length up to which names are not shortened, and the gap between columns.
 NARROWER = ((24, "  "), (16, "  "), (12, "  "), (12, " "))
+READABLE = 2  # of these attempts come before a column is left out
 _FIGURE = re.compile(r"[-+~<]?[\d.,x/]*\d[\d.,]*%?")
 width: ContextVar[int] = ContextVar("width", default=WIDTH)
 
@@ -40,19 +42,44 @@ def cell(value: Cell) -> str:
     return value
 
 
-def table(titles: Sequence[str], rows: Sequence[Sequence[Cell]], total: Sequence[Cell] = ()) -> str:
+def table(
+    titles: Sequence[str],
+    rows: Sequence[Sequence[Cell]],
+    total: Sequence[Cell] = (),
+    *,
+    spare: Sequence[str] = (),
+) -> str:
     """Returns rows under their titles and a line of totals, if given; or the rows as records (see above).
 
-    A column with any number is aligned to the right. Its unit belongs in its title.
+    A column with any number is aligned to the right. Its unit belongs in its title. `spare`: the titles of
+    the columns that a narrow line can do without, the first to go first.
     """
     body = [*rows, *([total] if total else [])]
-    numeric = [any(isinstance(row[i], int | float) for row in body) for i in range(len(titles))]
     texts = [[cell(value) for value in row] for row in body]
-    columns = [[list(titles)[i], *(row[i] for row in texts)] for i in range(len(titles))]
-    fitted = _fit_columns(columns, width.get())
-    if fitted is None:
+    for without in range(len(spare) + 1):
+        shown = [i for i, title in enumerate(titles) if title not in spare[:without]]
+        columns = [[titles[i], *(row[i] for row in texts)] for i in shown]
+        attempts = NARROWER[:READABLE] if without < len(spare) else NARROWER
+        if fitted := _fit_columns(columns, width.get(), attempts):
+            break
+    else:
         return "\n".join(_record(titles, row, width.get()) for row in texts)
-    widths, gap = fitted
+    numeric = [any(isinstance(row[i], int | float) for row in body) for i in shown]
+    lines = _lines(columns, numeric, *fitted, bool(total))
+    absent = [title for title in titles if title in spare[:without]]
+    if absent:
+        lines.append(f"(left out at this width: {', '.join(dict.fromkeys(absent))})")
+    return "\n".join(lines)
+
+
+def _lines(
+    columns: Sequence[Sequence[str]],
+    numeric: Sequence[bool],
+    widths: Sequence[int],
+    gap: str,
+    has_total: bool,
+) -> list[str]:
+    """Returns the lines of a table of these columns, their titles first; `numeric`: those to the right."""
 
     def format_row(row: Sequence[str]) -> str:
         cells = [_wrap(text, n) for text, n in zip(row, widths, strict=True)]
@@ -66,24 +93,30 @@ def table(titles: Sequence[str], rows: Sequence[Sequence[Cell]], total: Sequence
         return gap.join(parts).rstrip()
 
     rule = gap.join("-" * n for n in widths)
-    lines = [format_row(titles), rule, *map(format_row, texts)]
-    if total:
+    title, *rows = (format_row(row) for row in zip(*columns, strict=True))
+    lines = [title, rule, *rows]
+    if has_total:
         lines.insert(len(lines) - 1, rule)
-    return "\n".join(lines)
+    return lines
 
 
-def listing(rows: Iterable[Row], columns: Mapping[str, Callable[[Row], Cell]]) -> str:
+def listing(
+    rows: Iterable[Row], columns: Mapping[str, Callable[[Row], Cell]], *, spare: Sequence[str] = ()
+) -> str:
     """Returns a table of objects. `columns` maps a title to the function that returns an object's cell."""
-    return table(list(columns), [[value(row) for value in columns.values()] for row in rows])
+    body = [[value(row) for value in columns.values()] for row in rows]
+    return table(list(columns), body, spare=spare)
 
 
-def _fit_columns(columns: Sequence[Sequence[str]], most: int) -> tuple[list[int], str] | None:
+def _fit_columns(
+    columns: Sequence[Sequence[str]], most: int, attempts: Sequence[tuple[int, str]]
+) -> tuple[list[int], str] | None:
     """Returns the columns' widths, and the gap between them, for lines of at most `most` characters.
 
-    Returns None where that would cut words too short. Numbers keep their width.
+    Returns None where none of `attempts` (see NARROWER) fits. Numbers keep their width.
     """
     widths = [max(map(len, texts)) for texts in columns]
-    for longest, gap in NARROWER:
+    for longest, gap in attempts:
         minima = [
             max(_least_width(word, longest) for text in texts for word in text.split() or [""])
             for texts in columns

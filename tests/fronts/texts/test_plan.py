@@ -135,6 +135,21 @@ def test_a_plan_layer_by_layer_has_operators_and_buffers_and_no_regions():
     assert answer["beside"] == []
 
 
+def test_a_plan_within_a_limit_that_is_not_on_the_front_says_so_and_why():
+    answer = planned(image="stream", ram=12 * 1024)
+    point = answer["front_point"]
+    front = handle(
+        {"kind": "front", "model": answer["model"], "board": answer["board"], "options": {"image": "stream"}}
+    )
+    assert point in [{name: one[name] for name in point} for one in front["points"]]
+    assert point["arena_bytes"] <= answer["arena_bytes"] and point["f"] <= answer["f"]
+    assert point["cost"] > answer["cost"]
+    text = plan.text(answer)
+    assert f"not on it: F {point['f']:.3f} is possible in {point['arena_bytes']:,} bytes, at 1." in text
+    answer = planned(image="stream", objective="ram")
+    assert answer["front_point"] is None and "not on it" not in plan.text(answer)
+
+
 @pytest.mark.slow
 def test_weights_that_bind_are_named():
     answer = planned(board="xcore", objective="ram", max_f=1.1)

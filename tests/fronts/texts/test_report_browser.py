@@ -11,6 +11,8 @@ import pytest
 from browser import Browser, browsing
 from reportpages import REPORTS, answer, hostile, planned, unpacked, written
 
+from buildtool.base.layers import short_names
+
 pytestmark = pytest.mark.slow
 
 LEAST_CONTRAST = 4.5  # of text against its background: WCAG 2.1, level AA
@@ -82,6 +84,20 @@ def test_a_page_loads_by_itself_and_shows_what_the_plan_says(
         assert browser.run("return document.documentElement.scrollWidth") == width
 
 
+def test_the_table_of_layers_with_all_its_columns_fits_a_window_of_1440_pixels(
+    browser: Browser, pages: Path
+) -> None:
+    report = answer("mobilenetv2")
+    layers = [{**layer, "instructions": 12_345_678, "cycles": 23_456_789} for layer in report["layers"]]
+    run = {"how": "emulated", "instructions": 1, "cycles": 1, "cycles_are": "estimated", "milliseconds": 1.0}
+    browser.open(written({**report, "layers": layers, "run": run}, pages / "wide.html"), width=1440)
+    assert len(texts(browser, "#layer-table thead th")) == 16
+    assert browser.run(
+        "const box = document.querySelector('#layer-table').parentElement;"
+        "return box.scrollWidth <= box.clientWidth && document.documentElement.scrollWidth === 1440"
+    )
+
+
 def _boxes_are_the_buffers(browser: Browser, plan: dict[str, Any]) -> None:
     """Every buffer is a rectangle with its size as height, at its offset, in the order of first steps."""
     boxes = browser.run(
@@ -107,6 +123,8 @@ def _boxes_are_the_buffers(browser: Browser, plan: dict[str, Any]) -> None:
 
 def test_streamed_regions_open_into_their_steps(browser: Browser, pages: Path) -> None:
     report = answer("mcunet_vww5")
+    names = [op["name"] for op in report["operators"]]
+    shown = dict(zip(names, short_names(names), strict=True))
     browser.open(written(report, pages / "steps.html"))
     click(browser, ".band.streamed[data-region='0'] .lid")
     for entry in report["steps"]:  # from here on by keys: each opens the next region
@@ -120,12 +138,17 @@ def test_streamed_regions_open_into_their_steps(browser: Browser, pages: Path) -
         ]
         (text,) = texts(browser, "#steps .said:not(.aside)")
         # The page counts these bytes itself.
-        assert text.startswith(f"Step {region['fullest']['step']:,}: {region['fullest']['name']}")
+        assert text.startswith(f"Step {region['fullest']['step']:,}: {shown[region['fullest']['name']]}")
+        top, bottom, height = browser.run(
+            "const box = document.getElementById('steps').getBoundingClientRect();"
+            "return [box.top, box.bottom, innerHeight]"
+        )
+        assert top > 0 and bottom <= height  # it was scrolled to
         assert f"{region['live_bytes']:,} bytes live" in text and "the fullest" in text
         browser.run("document.querySelector('#steps input').focus()")
         keys(browser, "HOME", "ARROW_RIGHT", "ARROW_RIGHT")
         op, y0, y1, x0, x1 = steps[2]
-        name = report["operators"][op]["name"] if op >= 0 else "a row of the input image"
+        name = shown[report["operators"][op]["name"]] if op >= 0 else "a row of the input image"
         (text,) = texts(browser, "#steps .said:not(.aside)")
         rows = f"row {y0}" if y1 - y0 == 1 else f"rows {y0} to {y1 - 1}"
         assert text.startswith(

@@ -22,12 +22,14 @@ from reportpages import (
     expanded,
     hostile,
     planned,
+    renamed,
     unpacked,
     written,
 )
 
 from buildtool.api import handle
 from buildtool.api.answers.reporting import fold_repeats
+from buildtool.base.layers import short_names
 from buildtool.fronts.cli import main as cli
 from buildtool.fronts.texts import front
 from buildtool.fronts.texts.html.page import page
@@ -160,7 +162,8 @@ def test_names_stay_text() -> None:
 
 
 def test_a_report_is_made_of_what_does_not_fit() -> None:
-    report = handle({"kind": "report", "model": "ds_cnn", "board": "cortex-m4", "options": {"ram": 1000}})
+    request = {"model": "ds_cnn", "board": "cortex-m4", "options": {"ram": 1000}}
+    report = handle({"kind": "report", **request})
     least = min(point["arena_bytes"] for point in report["front"]["points"])
     assert report["arena_bytes"] <= least and not report["verdict"]["fits"]
     shown = shown_text(report)
@@ -168,6 +171,20 @@ def test_a_report_is_made_of_what_does_not_fit() -> None:
     assert (
         f"{report['arena_bytes']:,} bytes and has 1,000: {report['arena_bytes'] - 1000:,} too many" in shown
     )
+    about = {name: request[name] for name in ("model", "options")}
+    (analysed,) = handle({"kind": "analyze", "boards": [request["board"]], **about})["boards"]
+    assert analysed["cures"] and report["verdict"]["cures"] == analysed["cures"]
+    for cure in analysed["cures"]:
+        settings = " ".join(f"{name}={value}" for name, value in cure["settings"].items())
+        assert f"{settings}: {cure['arena_bytes']:,} bytes of arena, F {cure['f']:.3f}" in shown
+
+
+def test_layers_have_the_short_names_of_the_plans_text() -> None:
+    report = answer("mcunet_vww5")
+    whole = {op["name"]: f"net/{op['name']}/Relu6;net/{op['name']}/Conv2D" for op in report["operators"]}
+    joined = {**renamed(report, whole), "verdict": report["verdict"]}
+    assert short_names(list(whole.values())) == list(whole)
+    assert shown_text(joined) == shown_text(report)
 
 
 def test_weights_that_are_loaded_into_the_arena_are_drawn() -> None:
@@ -177,8 +194,8 @@ def test_weights_that_are_loaded_into_the_arena_are_drawn() -> None:
     assert len(loaded) > 3 and boxes >= len(loaded) + 1  # and in the legend
 
 
-def test_a_name_is_shortened_at_its_beginning_and_bytes_have_the_unit_that_fits() -> None:
-    assert short("abc/def", 5) == "\N{HORIZONTAL ELLIPSIS}/def"
+def test_a_name_is_shortened_in_its_middle_and_bytes_have_the_unit_that_fits() -> None:
+    assert short("abc/defg", 5) == "a\N{HORIZONTAL ELLIPSIS}efg"
     assert short("abc", 3) == "abc"
     assert len(short("x" * 10_000, 50)) == 50
     assert [size(n) for n in (0, 1023, 1024, 12_016, 259_808, 3_805_192)] == [

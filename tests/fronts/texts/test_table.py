@@ -1,11 +1,10 @@
-"""Tables: aligned columns, numbers to the right, units, totals, widths and short names."""
+"""Tables: aligned columns, numbers to the right, units, totals and widths."""
 
 from __future__ import annotations
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from buildtool.fronts.texts.regions import short_names
 from buildtool.fronts.texts.table import cell, count, fold, layer, shorten, table, width
 
 ROWS = st.lists(st.tuples(st.from_regex(r"[a-z/]{1,12}", fullmatch=True), st.integers(0, 10**9)), min_size=1)
@@ -87,27 +86,3 @@ def test_prose_that_is_too_wide_goes_on_below_itself_and_tables_stay() -> None:
         width.reset(token)
     assert text.splitlines()[:2] == ["weights  80 bytes of flash and more of", "         it than there is"]
     assert text.splitlines()[2] == "a  b  c" + "  d" * 20
-
-
-WORDS = st.lists(st.sampled_from(("a", "b", "relu", "conv", "net")), min_size=1, max_size=4)
-
-
-def test_what_tells_no_layers_apart_is_left_out():
-    names = ["net/conv1/Relu6;net/bn", "net/block_1/add/add", "net/block_2/add/add", "net/block_2/mul/mul"]
-    assert short_names(names) == ["conv1", "block_1", "block_2/add", "block_2/mul"]
-    names = [f"m/{block}/conv/{layer}" for block in range(3) for layer in ("expand", "depth", "project")]
-    assert short_names(names) == [name.removeprefix("m/").replace("/conv", "") for name in names]
-
-
-def test_names_without_anything_in_common_stay():
-    names = ["stem", "block1/depthwise", "block1/project", "block2/depthwise", "block2/project"]
-    assert short_names(names) == names
-    assert short_names([]) == []
-
-
-@given(st.lists(WORDS.map("/".join), unique=True, max_size=8))
-@settings(derandomize=True, deadline=None)
-def test_no_two_layers_get_one_name(names):
-    short = short_names(names)
-    assert len(set(short)) == len(names)
-    assert all(len(s) <= len(name) for s, name in zip(short, names, strict=True))

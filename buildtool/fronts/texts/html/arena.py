@@ -177,7 +177,7 @@ def _label(name: str, more: str, width: float, height: float) -> tuple[str, bool
 
     The second value says whether the label is upright.
     """
-    words = short(name.partition(";")[0], _LONGEST_LABEL).split("/")
+    words = short(name, _LONGEST_LABEL).split("/")
     texts = ["/".join(words[i:]) for i in range(len(words))]
     for text in (f"{texts[0]}  {more}", *texts):
         length = _LETTER * len(text) + 9

@@ -105,7 +105,7 @@ def _node(answer: ReportAnswer, row: int, x: float, most: int) -> Node:
         x,
         _y(row),
         "join" if layer["kind"] in ("ADD", "SUB", "MUL", "CONCATENATION") else look,
-        short(layer["name"].partition(";")[0], 44),
+        short(layer["name"], 44),
         layer["form"],
         layer["output_shape"],
         _BAR * layer["ram_alive"] / most,

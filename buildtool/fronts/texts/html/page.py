@@ -13,13 +13,15 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from buildtool.base.errors import Spelling, in_requests
+from buildtool.base.layers import short_names
 from buildtool.fronts.changes.figures import DATA_ID
 from buildtool.fronts.texts.boards import board_lines
 from buildtool.fronts.texts.html import arena, front, network, wording
 from buildtool.fronts.texts.html.verdicts import cards, counting_words, cures, image_trees, look, sentence
-from buildtool.fronts.texts.regions import SCHEMES, runs, short_names
+from buildtool.fronts.texts.regions import SCHEMES, runs
 
 if TYPE_CHECKING:
+    from buildtool.schema.plans import BufferView
     from buildtool.schema.reports import ReportAnswer, ReportPoint
 
 
@@ -72,11 +74,14 @@ def _context(answer: ReportAnswer, spelling: Spelling) -> dict[str, object]:
     share = max((layer["share"] for layer in answer["layers"]), default=0.0) or 1.0
     available, limit = answer["front"]["available_bytes"], answer["front"]["limit_bytes"]
     room = available if limit is None else min(available, limit)
-    names = [wording.short(name) for name in short_names([op["name"] for op in answer["operators"]])]
+    data = embed_data(answer)  # with the whole names
+    full_names = [op["name"] for op in answer["operators"]]
+    answer = _with_short_names(answer)
+    names = [op["name"] for op in answer["operators"]]
     return {
         "answer": answer,
         "data_id": DATA_ID,
-        "data": embed_data(answer),
+        "data": data,
         "headline": f"{wording.short(answer['model'], 80)} on {wording.short(answer['title'], 80)}",
         "sentence": sentence(answer),
         "cures": cures(answer, spelling),
@@ -94,7 +99,7 @@ def _context(answer: ReportAnswer, spelling: Spelling) -> dict[str, object]:
         "points": [_point_rows(answer, point) for point in answer["front"]["points"]],
         "graph": network.layout(answer),
         "graph_size": network,
-        "names": names,
+        "full_names": full_names,
         "regions": _regions(answer, names),
         "linked": image_trees(answer),
         "counts": any(layer["instructions"] is not None for layer in answer["layers"]),
@@ -102,6 +107,28 @@ def _context(answer: ReportAnswer, spelling: Spelling) -> dict[str, object]:
         "most_share": max(counts) / sum(counts)
         if any(counts)
         else share,  # of a layer, in the share that the table shows
+    }
+
+
+def _with_short_names(answer: ReportAnswer) -> ReportAnswer:
+    """Returns the answer with the short names of layers in place of the file's, also for their tensors."""
+    names = [op["name"] for op in answer["operators"]]
+    short = dict(zip(names, map(wording.short, short_names(names)), strict=True))
+
+    def label(name: str) -> str:
+        return short.get(name) or wording.short(name.partition(";")[0])
+
+    def of_buffers(buffers: Sequence[BufferView]) -> list[BufferView]:
+        return [{**one, "tensor_names": list(map(label, one["tensor_names"]))} for one in buffers]
+
+    peak = answer["peak"]
+    return {
+        **answer,
+        "operators": [{**op, "name": label(op["name"])} for op in answer["operators"]],
+        "layers": [{**layer, "name": label(layer["name"])} for layer in answer["layers"]],
+        "buffers": of_buffers(answer["buffers"]),
+        "states": of_buffers(answer["states"]),
+        "peak": None if peak is None else {**peak, "name": label(peak["name"])},
     }
 
 
@@ -145,7 +172,7 @@ def _regions(answer: ReportAnswer, names: Sequence[str]) -> list[RegionRow]:
 
 def _point_rows(answer: ReportAnswer, point: ReportPoint) -> list[RegionRow]:
     """Returns the rows of a point's regions. Operators have the names of the report's own order."""
-    names = short_names([op["name"] for op in answer["operators"]])
+    names = [op["name"] for op in answer["operators"]]
     rows = []
     for run in runs(point["runs"]):
         members = point["runs"][run.first : run.last + 1]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from buildtool.base.errors import Hint, Spelling, from_data
 from buildtool.fronts.changes import sizetree
+from buildtool.fronts.texts.analysis import cure_words
 from buildtool.fronts.texts.html.wording import number, percent, short, size
 
 if TYPE_CHECKING:
@@ -54,10 +55,10 @@ def sentence(answer: ReportAnswer) -> tuple[bool, str]:
         f"{what[0].upper()}{what[1:]} binds: {fullest['required']:,} of {fullest['available']:,} bytes, "
         f"{percent(fullest['required'], fullest['available'])}"
     )
-    if verdict["binding_operator"]:
+    if verdict["binding_layer"]:
         text += (
             f". Most of the arena, {verdict['binding_bytes']:,} bytes, is live at "
-            f"{short(verdict['binding_operator'], 100)}"
+            f"{short(verdict['binding_layer'], 100)}"
         )
     return True, text + "."
 
@@ -72,15 +73,10 @@ def cures(answer: ReportAnswer, spelling: Spelling) -> list[str]:
     """Returns what would help where the plan does not fit. `spelling` writes options with their values."""
     verdict = answer["verdict"]
     if "error" in verdict:
-        hints = list(from_data(verdict["error"]).hints)
-    else:
-        hints = [Hint(hint["text"], tuple(hint["settings"].items())) for hint in verdict["advice"]]
-    texts = [short(hint.spelled(spelling), 400) for hint in hints]
-    if not verdict["fits"]:
-        texts.append(
-            "run `buildtool analyze` with this board: it plans what makes the network fit, and the cost"
-        )
-    return texts
+        return [short(hint.spelled(spelling), 400) for hint in from_data(verdict["error"]).hints]
+    hints = [Hint(hint["text"], tuple(hint["settings"].items())) for hint in verdict["advice"]]
+    texts = [cure_words(cure, spelling) for cure in verdict["cures"]]
+    return [*texts, *(short(hint.spelled(spelling), 400) for hint in hints)]
 
 
 def counting_words(answer: ReportAnswer) -> str:

@@ -15,9 +15,11 @@ def plain(text: str) -> str:
 
 
 def short(text: str, most: int = LONGEST) -> str:
-    """Returns a plain name in at most `most` characters. It keeps the end, where layers differ."""
-    name = plain(text[-4 * most :]) if len(text) > 4 * most else plain(text)
-    return name if len(name) <= most and len(text) <= 4 * most else _ELLIPSIS + name[1 - most :]
+    """Returns a plain text in at most `most` characters, without its middle, as `table.shorten` does."""
+    if len(text) <= most:
+        return plain(text)
+    begin = (most - 1) // 3
+    return plain(text[:begin]) + _ELLIPSIS + plain(text[begin + 1 - most :])
 
 
 def size(count: float) -> str:

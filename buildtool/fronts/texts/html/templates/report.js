@@ -88,6 +88,11 @@
     });
   };
 
+  // The data has the file's names, the table of layers the short ones.
+  const layerName = (position) => document.querySelector(`#layer-${position} th`).textContent;
+  const positions = new Map(data.operators.map((op) => [op.name, op.position]));
+  const tensorName = (name) => positions.has(name) ? layerName(positions.get(name)) : name.split(";")[0].slice(0, 60);
+
   // ---- the arena ---------------------------------------------------------------------------------------
 
   const picture = document.getElementById("picture");
@@ -137,14 +142,16 @@
     panel.replaceChildren();
     panel.hidden = opened < 0;
     hideTip();
-    if (opened >= 0) drawSteps(data.steps.find((entry) => entry.region === opened));
+    if (opened < 0) return;
+    drawSteps(data.steps.find((entry) => entry.region === opened));
+    panel.scrollIntoView({ block: "nearest" });
   }
 
   const WIDTH = 1100, LEFT = 150, TOP = 10, PLOT = 260, LANE = 13, NEAREST = 24;
 
   function drawSteps(entry) {
     const region = data.regions[entry.region], begin = region.first_step;
-    const steps = unpackSteps(entry), name = (op) => op < 0 ? "a row of the input image" : data.operators[op].name;
+    const steps = unpackSteps(entry), name = (op) => op < 0 ? "a row of the input image" : layerName(op);
     const turns = new Map(Object.entries(entry.turns).map(([op, held]) => [Number(op), new Set(held)]));
     const turning = new Set([...turns.values()].flatMap((held) => [...held]));
     const uses = new Map(region.buffers.map((held) => [held.buffer, held.use]));
@@ -179,7 +186,7 @@
       const now = turns.get(steps[step].op) || new Set(), number = begin + step;
       return [...lasting.filter((b) => data.buffers[b].first <= number && number <= data.buffers[b].last), ...now];
     }
-    const owner = (b) => (b.tensor_names[0] || (b.op >= 0 ? `${b.kind} of ${data.operators[b.op].name}` : b.name)).split(";")[0].slice(-60);
+    const owner = (b) => b.tensor_names.length ? tensorName(b.tensor_names[0]) : b.op >= 0 ? `${b.kind} of ${layerName(b.op)}` : b.name;
     function coveredBytes(held) {
       let total = 0, reached = 0;
       const spans = held.map((b) => data.buffers[b]).map(({ offset, size }) =>
@@ -213,7 +220,7 @@
       for (let i = 0; i <= 4; i++) {
         const byte = data.arena_bytes * i / 4;
         make("line", { class: "grid", x1: LEFT, x2: WIDTH - 8, y1: y(byte), y2: y(byte) }, drawing);
-        make("text", { class: "axis end", x: LEFT - 8, y: y(byte) + 4 }, drawing, count(Math.round(byte)));
+        make("text", { class: "axis end", x: LEFT - 8, y: y(byte) + 4 }, drawing, `${count(Math.round(byte))} bytes`);
       }
       for (const held of region.buffers) {
         const b = data.buffers[held.buffer];
@@ -229,14 +236,17 @@
       }
       ops.forEach((op, lane) => {
         const top = TOP + PLOT + 20 + lane * LANE;
-        const full = name(op).split(";")[0], shown = full.length > 24 ? "…" + full.slice(-23) : full;
+        const full = name(op), shown = full.length > 24 ? "…" + full.slice(-23) : full;
         make("text", { class: "axis end", x: LEFT - 8, y: top + 9 }, drawing, shown);
         make("path", { class: "lane", "data-op": op, d: path(runs((step) => steps[step].op === op), top, top + LANE - 3) }, drawing);
       });
-      const mark = x(fullest + 0.5);
+      const mark = x(fullest + 0.5), below = TOP + PLOT + 13;
+      const isFree = (place) => fullest < from || fullest >= to || Math.abs(place - mark) > 120;
+      if (isFree(LEFT)) make("text", { class: "axis", x: LEFT, y: below }, drawing, `step ${count(begin + from)}`);
+      if (isFree(WIDTH - 8)) make("text", { class: "axis end", x: WIDTH - 8, y: below }, drawing, `step ${count(begin + to - 1)}`);
       if (fullest >= from && fullest < to) {
         make("path", { d: `M${mark} ${TOP + PLOT + 3}l-5 8h10z`, class: "lane now" }, drawing);
-        make("text", { class: mark > WIDTH / 2 ? "axis end" : "axis", x: mark + (mark > WIDTH / 2 ? -9 : 9), y: TOP + PLOT + 13 }, drawing, "fullest");
+        make("text", { class: mark > WIDTH / 2 ? "axis end" : "axis", x: mark + (mark > WIDTH / 2 ? -9 : 9), y: below }, drawing, "fullest");
       }
     }
     function zoom(a, b) {
@@ -257,9 +267,9 @@
       cursor.setAttribute("x2", place);
       find(".lane[data-op]", drawing).forEach((lane) => lane.classList.toggle("now", Number(lane.dataset.op) === op));
       const where = `${rows > 1 ? `rows ${row} to ${row + rows - 1}` : `row ${row}`}, columns ${column} to ${column + columns - 1}`;
-      summary.textContent = `Step ${count(begin + at)}: ${name(op).split(";")[0].slice(-80)}, ${where}: ${count(coveredBytes(held))} bytes live in ${held.length} buffers` + (at === fullest ? ", the fullest of the region" : "");
+      summary.textContent = `Step ${count(begin + at)}: ${name(op)}, ${where}: ${count(coveredBytes(held))} bytes live in ${held.length} buffers` + (at === fullest ? ", the fullest of the region" : "");
       list.textContent = held.map((b) => data.buffers[b]).sort((a, b) => b.size - a.size)
-        .map((b) => `${owner(b)} ${count(b.size)}`).join(" · ");
+        .map((b) => `${owner(b)} ${count(b.size)} bytes`).join(" · ");
       slider.setAttribute("aria-valuetext", summary.textContent);
     }
     svg.addEventListener("pointermove", (event) => {

@@ -1,0 +1,31 @@
+"""The short names of layers: what tells them apart, and no more."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from buildtool.base.layers import short_names
+
+WORDS = st.lists(st.sampled_from(("a", "b", "relu", "conv", "net")), min_size=1, max_size=4)
+
+
+def test_what_tells_no_layers_apart_is_left_out():
+    names = ["net/conv1/Relu6;net/bn", "net/block_1/add/add", "net/block_2/add/add", "net/block_2/mul/mul"]
+    assert short_names(names) == ["conv1", "block_1", "block_2/add", "block_2/mul"]
+    names = [f"m/{block}/conv/{layer}" for block in range(3) for layer in ("expand", "depth", "project")]
+    assert short_names(names) == [name.removeprefix("m/").replace("/conv", "") for name in names]
+
+
+def test_names_without_anything_in_common_stay():
+    names = ["stem", "block1/depthwise", "block1/project", "block2/depthwise", "block2/project"]
+    assert short_names(names) == names
+    assert short_names([]) == []
+
+
+@given(st.lists(WORDS.map("/".join), unique=True, max_size=8))
+@settings(derandomize=True, deadline=None)
+def test_no_two_layers_get_one_name(names):
+    short = short_names(names)
+    assert len(set(short)) == len(names)
+    assert all(len(s) <= len(name) for s, name in zip(short, names, strict=True))
