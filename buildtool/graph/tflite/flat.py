@@ -116,7 +116,7 @@ class FlatFile:
         if len(data) > MAX_FILE:
             raise ModelError(f"the file has {len(data)} bytes, more than {MAX_FILE}")
         if len(data) < 8 or bytes(data[4:8]) != b"TFL3":
-            hint = "use a .tflite file of version 3"
+            hint = "use a .tflite file of version 3, or an ONNX file whose name ends in .onnx"
             raise ModelError("not a TensorFlow Lite file (no TFL3 identifier)", hint=hint)
         self.data = data
         self._budget = 2 * len(data) + _SLACK

@@ -29,6 +29,13 @@ _INT16 = (
 )
 _INT4 = "quantise the weights to 8 bits"
 _EDGES = {OpKind.QUANTIZE, OpKind.DEQUANTIZE}
+# Compilers for accelerators, by what the names of their custom operators start with.
+_COMPILERS = {
+    "ethos-u": "Vela, Arm's compiler for Ethos-U",
+    "edgetpu-custom-op": "the Edge TPU compiler",
+    "NeutronGraph": "NXP's Neutron converter",
+    "XC_": "xcore-opt, XMOS's optimiser",
+}
 # Damaged bytes raise these in the flatbuffer accessors and in numpy. Other errors are faults of this program.
 _MALFORMED = (struct.error, IndexError, TypeError, ValueError, OverflowError)
 
@@ -108,6 +115,10 @@ def _refuse_operator(op: RawOperator) -> NoReturn:
         hint = "re-export without SELECT_TF_OPS: replace the TensorFlow operator in the network"
         raise UnsupportedError("a TensorFlow (flex) operator", hint=hint)
     if op.name.startswith("CUSTOM("):
+        for start, compiler in _COMPILERS.items():
+            if op.name.startswith(f"CUSTOM({start}"):
+                hint = f"give the .tflite file from before {compiler}"
+                raise UnsupportedError(f"the operator was made by {compiler}", hint=hint)
         raise UnsupportedError("a custom operator", hint="replace it with built-in operators in the network")
     if op.code in support.CONTROL_FLOW:
         raise UnsupportedError("control flow", hint="unroll loops and remove conditions before exporting")
