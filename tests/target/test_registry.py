@@ -64,7 +64,7 @@ def test_boards_and_targets_need_no_tool_at_all():
 @pytest.mark.parametrize(
     ("name", "near"),
     [
-        ("cortex-m5", "did you mean 'cortex-m55' or 'cortex-m4'? "),
+        ("cortex-m5", "did you mean 'cortex-m55'? "),
         ("STM32", "did you mean 'stm32f746g-disco' or 'stm32h747i-disco'? "),
         ("m55", "did you mean 'cortex-m55'? "),
         ("nrf52840", ""),
