@@ -21,7 +21,7 @@ import msgpack
 
 from buildtool.base.errors import Hint, PlanError
 from buildtool.base.files import File, Named
-from buildtool.base.modes import Image
+from buildtool.base.modes import Image, Strategy
 from buildtool.base.session import Level, Session
 from buildtool.firmware.bound import firmware
 from buildtool.firmware.needs import refuse_weights
@@ -35,9 +35,10 @@ from buildtool.plan.check.check import check
 from buildtool.plan.choose.choose import choose
 from buildtool.plan.choose.limits import Limits, cost_limit, format_cost
 from buildtool.plan.choose.problem import Prepared, own_firmware, prepare_problem
+from buildtool.plan.choose.tried import strategy_best
 from buildtool.plan.codec import from_bytes
 from buildtool.plan.locked import Locked, from_text, is_text, operators
-from buildtool.plan.models import Model, Network, load_network
+from buildtool.plan.models import Model, Network, load_network, read_graph
 from buildtool.plan.summary.fit import available_bytes, fit
 from buildtool.plan.types import Plan
 from buildtool.target.choice import choice as target_choice
@@ -218,10 +219,23 @@ def notes(made: Planned) -> list[str]:
 def refuse_unless_fits(made: Planned, image_bytes: int) -> None:
     """PlanError when the arena or the weights do not fit."""
     try:
-        fit(made.plan, made.target, made.graph, made.session)
+        try:
+            fit(made.plan, made.target, made.graph, made.session)
+        except PlanError as error:
+            error.hints = (*_by_strategy_best(made), *error.hints)
+            raise
         refuse_weights(made.target, made.options, image_bytes)
     except PlanError as error:
         raise error.at(path=made.model.path) from None
+
+
+def _by_strategy_best(made: Planned) -> tuple[Hint, ...]:
+    """The hint to let strategy `best` plan, where its plan fits and another strategy was asked for."""
+    if made.options.strategy == Strategy.BEST:
+        return ()
+    network = Network(made.model, *read_graph(made.model, made.session))
+    target = load_target(made.choice, made.session)
+    return strategy_best(prepare(network, target, made.options, made.session), choose)
 
 
 # ---- its sources, emitted once for the same model, plan and target -------------------------------------

@@ -14,6 +14,7 @@ from buildtool.target.cycle_costs import FIGURES
 from buildtool.target.types import Target
 
 F_SLACK = 1e-9  # a limit that is a plan's own F, rounded, is kept by it
+NO_SETTING = Hint("a board with more RAM, a smaller image or fewer channels")
 MS_STEPS = 1000  # of a millisecond, to which one that is suggested is rounded up
 
 
