@@ -30,8 +30,7 @@ def tried(prepared: Prepared, error: PlanError, plans: Plans) -> tuple[Hint, ...
     hints = list(error.hints)
     if prepared.options.strategy != Strategy.BEST:
         hints = [found for hint in error.hints for found in _followed(prepared, hint, plans, MOST_STEPS)]
-    hints = [*_best_order(prepared, plans), *(hint for hint in hints if hint != NO_SETTING)]
-    return tuple(hints) or (NO_SETTING,)
+    return (*_best_order(prepared, plans), *hints) or (NO_SETTING,)
 
 
 def strategy_best(prepared: Prepared, plans: Plans) -> tuple[Hint, ...]:
