@@ -17,7 +17,8 @@ This page is made from the table in `buildtool/options/`:
 
 The command line, SCons and requests have the same options. The command line writes `--max-f 1.1`, SCons and
 requests write `max_f=1.1`. A request that an option does not change refuses it, and so does a strategy that
-does not heed it. Sizes are in bytes; `64K` is 64 x 1024, `1M` is 1024 x 1024.
+does not heed it. Sizes are in bytes. K means 1,024 bytes, M means
+1,024 K: `64K`, `64k`, `64KB`, `64KiB` and `64 KiB` are all 65,536 bytes.
 """
 _GROUPS = {
     Group.PLANNING: (

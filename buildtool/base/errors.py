@@ -243,8 +243,13 @@ def shown(value: object) -> str:
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Returns a hint: the known word that is closest to `word`, or all known words."""
+    names = sorted(known)
+    close = closest(word, names)
+    return f"did you mean '{close[0]}'?" if close else "known: " + ", ".join(names)
+
+
+def closest(word: str, known: Sequence[str], most: int = 1) -> list[str]:
+    """Returns at most `most` of the known words, those that are like `word`, the closest first."""
     import difflib  # only mistakes need it
 
-    names = sorted(known)
-    close = difflib.get_close_matches(word, names, n=1, cutoff=0.6)
-    return f"did you mean '{close[0]}'?" if close else "known: " + ", ".join(names)
+    return difflib.get_close_matches(word, known, n=most, cutoff=0.6)

@@ -12,6 +12,7 @@ import stat
 from pathlib import Path
 
 from buildtool.base.errors import MachineError, UsageError, did_you_mean
+from buildtool.base.sizes import parse_size, show_size
 from buildtool.base.store import LEVELS
 
 MODE = "BUILDTOOL_CACHE"  # off: no cache; names of cache namespaces, separated by commas: only these
@@ -74,9 +75,12 @@ def most_disk_bytes() -> int:
     text = os.environ.get(SIZE, "")
     if not text:
         return DISK_BYTES
-    if not (text.isascii() and text.isdecimal() and len(text) < 20):
-        raise UsageError(f"'{text}' is not a number of bytes (${SIZE})", hint=f"{SIZE}={DISK_BYTES}")
-    return int(text)
+    number = parse_size(text)
+    if number is None:
+        raise UsageError(
+            f"'{text}' is not a number of bytes (${SIZE})", hint=f"{SIZE}={show_size(DISK_BYTES)}"
+        )
+    return number
 
 
 def state_folder() -> Path:

@@ -16,6 +16,7 @@ from functools import cache
 from typing import Any, NamedTuple, Self, TypeVar
 
 from buildtool.base.errors import did_you_mean, shown
+from buildtool.base.sizes import parse_size
 
 _LARGEST = (1 << 63) - 1  # upper limit for the absolute value of an integer
 _LEAVES = frozenset((int, str, float, bool, bytes, type(None)))
@@ -328,25 +329,8 @@ def _read_tables(value: Any, kind: Any, key: str) -> tuple[Any, ...]:
     return tuple(from_table(one, kind, key) for one in value)
 
 
-_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 _MOST = 1 << 48  # upper limit for numbers that people write: bytes, hertz, or bytes a second
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
-
-
-def parse_size(value: object) -> int | None:
-    """Returns the bytes that a non-negative integer or a string such as "512K" gives; None for others."""
-    if isinstance(value, int) and not isinstance(value, bool):
-        return value if value >= 0 else None
-    match = re.fullmatch(r"([0-9]{1,18})([KMG]?)", value) if isinstance(value, str) else None
-    return int(match[1]) * _UNITS[match[2]] if match else None
-
-
-def show_size(size: int) -> str:
-    """Writes a number of bytes in the largest unit that divides it: 524288 -> "512K"."""
-    for unit in ("G", "M", "K"):
-        if size and size % _UNITS[unit] == 0:
-            return f"{size // _UNITS[unit]}{unit}"
-    return str(size)
 
 
 def duration(seconds: float) -> str:

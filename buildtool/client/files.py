@@ -16,6 +16,11 @@ from buildtool.options import BY_NAME, Option
 MOST_BYTES = 1 << 30  # upper limit for a file that the service reads
 
 
+def _is_model(path: Path) -> bool:
+    """Whether a name without a known suffix is that of a file, or of a SavedModel, which is refused."""
+    return path.is_file() or (path / "saved_model.pb").is_file()
+
+
 class Located:
     """A request with absolute paths, ready to send (`request`). Its paths were relative to `folder`."""
 
@@ -41,7 +46,7 @@ class Located:
         path = self._folder / value
         if option.folder:
             return self._absolute(path, value)
-        if value.lower().endswith(option.suffixes or ()) or (option.name == "model" and path.is_file()):
+        if value.lower().endswith(option.suffixes or ()) or (option.name == "model" and _is_model(path)):
             absolute, digest = self._absolute(path, value), self._digest(path)
             # only the path of an unreadable file: the service will report the error
             return {"path": absolute, "sha256": digest} if digest else absolute

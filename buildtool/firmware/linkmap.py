@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from buildtool.base.errors import ToolError
 from buildtool.base.files import File
-from buildtool.base.plain import show_size
+from buildtool.base.sizes import show_size
 from buildtool.target.partitions import PARTITION, Region, regions
 from buildtool.target.types import Board
 

@@ -21,7 +21,7 @@ import msgpack
 
 from buildtool.base.errors import Hint, PlanError
 from buildtool.base.files import File, Named
-from buildtool.base.modes import Image
+from buildtool.base.modes import Image, Strategy
 from buildtool.base.session import Level, Session
 from buildtool.firmware.bound import firmware
 from buildtool.firmware.needs import refuse_weights
@@ -35,9 +35,10 @@ from buildtool.plan.check.check import check
 from buildtool.plan.choose.choose import choose
 from buildtool.plan.choose.limits import Limits, cost_limit, format_cost
 from buildtool.plan.choose.problem import Prepared, own_firmware, prepare_problem
+from buildtool.plan.choose.tried import strategy_best
 from buildtool.plan.codec import from_bytes
 from buildtool.plan.locked import Locked, from_text, is_text, operators
-from buildtool.plan.models import Model, Network, load_network
+from buildtool.plan.models import Model, Network, load_network, read_graph
 from buildtool.plan.summary.fit import available_bytes, fit
 from buildtool.plan.types import Plan
 from buildtool.target.choice import choice as target_choice
@@ -218,10 +219,23 @@ def notes(planned: Planned) -> list[str]:
 def refuse_unless_fits(planned: Planned, image_bytes: int) -> None:
     """PlanError when the arena or the weights do not fit."""
     try:
-        fit(planned.plan, planned.target, planned.graph, planned.session)
+        try:
+            fit(planned.plan, planned.target, planned.graph, planned.session)
+        except PlanError as error:
+            error.hints = (*_hint_strategy_best(planned), *error.hints)
+            raise
         refuse_weights(planned.target, planned.options, image_bytes)
     except PlanError as error:
         raise error.at(path=planned.model.path) from None
+
+
+def _hint_strategy_best(planned: Planned) -> tuple[Hint, ...]:
+    """The hint to let strategy `best` plan, where its plan fits and another strategy was asked for."""
+    if planned.options.strategy == Strategy.BEST:
+        return ()
+    network = Network(planned.model, *read_graph(planned.model, planned.session))
+    target = load_target(planned.choice, planned.session)
+    return strategy_best(prepare(network, target, planned.options, planned.session), choose)
 
 
 # ---- the emitted sources, cached by model, plan and target ---------------------------------------------

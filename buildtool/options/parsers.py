@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from buildtool.base.errors import UsageError, did_you_mean, shown
+from buildtool.base.sizes import parse_size
 
 Parser = Callable[[str, object], Any]  # (an option's name, a plain value or text) -> its value; UsageError
 MOST_BATCH = 65536
@@ -25,7 +26,6 @@ _MOST_DIGITS = 19  # digits of a number in text; no size has this many
 _MOST_CHANNELS = 4
 _MOST_FACTOR = 64
 _MOST_WIDTH = 16.0
-_UNITS = {"": 1, "K": 1024, "M": 1024 * 1024}
 _RULES = "auto, bytes, unit, signed, or MEANS/DEVIATIONS such as 0.485,0.456,0.406/0.229,0.224,0.225"
 
 
@@ -86,15 +86,13 @@ def samples(name: str, value: object) -> int:
 
 
 def size(name: str, value: object) -> int:
-    """Parses a number of bytes above 0, or text such as "64K" or "1M". Returns bytes."""
-    words = value.strip().upper() if isinstance(value, str) else ""
-    unit = words[-1:] if words[-1:] in _UNITS else ""
-    number = _integer(words.removesuffix(unit) if isinstance(value, str) else value)
-    if number is None or number <= 0:
+    """Parses a number of bytes above 0, or text such as "64K", "64 KiB" or "1M". Returns bytes."""
+    number = parse_size(value)
+    if not number:
         raise refuse(name, value, "a number of bytes, such as 65536, 64K or 1M")
-    if number * _UNITS[unit] > _MOST_BYTES:
+    if number > _MOST_BYTES:
         raise refuse(name, value, f"a number of bytes up to {_MOST_BYTES}")
-    return number * _UNITS[unit]
+    return number
 
 
 def _real(*tests: tuple[str, Callable[[float], bool]]) -> Parser:

@@ -288,7 +288,7 @@ _TABLE: tuple[Group | Option, ...] = (
     switch("peers")("Shows what msf-cnn and xcore-strips reach on the same network."),
     Group.OTHER,
     row("name NAME", parsers.identifier, "the model's own name")("The prefix of the network's C interface."),
-    number("capacity BYTES", parsers.whole(1, 1 << 50), "the lowest placement")(
+    row("capacity BYTES", parsers.size, "the lowest placement")(
         "Stops at the first placement that fits into this many bytes."
     ),
     number("budget NODES", parsers.whole(1, 1 << 40), "enough for some seconds")(

@@ -5,12 +5,14 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
 from buildtool.base.errors import BuildtoolError, UnsupportedError, UsageError, did_you_mean, suggest
 from buildtool.base.files import File, Named, to_file
 from buildtool.base.session import Level, Session
 from buildtool.graph.types import Graph
 from buildtool.options import MODEL_SUFFIXES
+from buildtool.plan.otherfiles import refuse_folder, refuse_other_file
 
 MOST_MODELS = 8  # whose bytes a session keeps
 MAX_BYTES = 1 << 30  # larger files are refused before they are read
@@ -74,8 +76,15 @@ def _load(spec: Named) -> Model:
 
 
 def read_model_file(file: File) -> bytes:
-    """Returns the bytes of a model file. Raises UsageError if unreadable, ModelError above MAX_BYTES."""
-    return file.read("the model", MAX_BYTES)
+    """Returns the bytes of a model file. Raises UsageError if unreadable or a folder, ModelError above
+    MAX_BYTES and for a file of a kind that is known to be no model.
+    """
+    folder = Path(file.path)
+    if file.data is None and folder.is_dir():
+        refuse_folder(file.path, [path.name for path in folder.iterdir()])
+    data = file.read("the model", MAX_BYTES)
+    refuse_other_file(data, file.path)
+    return data
 
 
 def model_name(spec: Named) -> str:

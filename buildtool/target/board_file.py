@@ -16,7 +16,8 @@ from itertools import pairwise
 from pathlib import Path
 
 from buildtool.base.errors import Hint, TargetError, did_you_mean, shown
-from buildtool.base.plain import Mismatch, Table, check_keys, from_table, show_size
+from buildtool.base.plain import Mismatch, Table, check_keys, from_table
+from buildtool.base.sizes import show_size
 from buildtool.base.toml import add_place, mistakes, read_toml
 from buildtool.target.hardware import Emulator, FlashImage, Memory, MemoryKind
 from buildtool.target.partitions import boundary, partition_start

@@ -34,7 +34,7 @@ This page is made from the types by which buildtool reads these files (`buildtoo
 page describes interface {interface} of the plugins. [new-boards.md](new-boards.md) shows how to write a board
 file, a kernel and a plugin.
 
-Sizes are bytes, or strings with K, M or G (1024). A formula is an expression over the
+Sizes are bytes, or strings with K (1,024 bytes), M or G. A formula is an expression over the
 [variables](#variables-of-formulas) with numbers, `+ - * / // %`, comparisons, `and`, `or`, `not`,
 `x if c else y`, and the functions `min`, `max`, `abs`, `ceil_div(a, b)` and `align(a, to)`. Bytes are rounded
 up. A formula may have several lines, and may use the names of a `let`.

@@ -14,13 +14,12 @@ from buildtool.base.plain import (
     Mismatch,
     a_name,
     a_table,
-    parse_size,
-    show_size,
     size,
     text,
     texts,
     whole,
 )
+from buildtool.base.sizes import parse_size, show_size
 from buildtool.graph.types import DType, OpKind
 
 ADDRESS_END = 1 << 32
@@ -33,7 +32,7 @@ _NO_OBJECT = frozenset(
     )
 )
 _PRINTS = ("-print-", "--print-", "-dumpversion", "-dumpmachine", "-dumpspecs", "--analyze", "-cc1")
-_BLOCKS = re.compile(r"(?:([1-9][0-9]{0,5})x)?([0-9]{1,9}[KM]?)")
+_BLOCKS = re.compile(r"(?:([1-9][0-9]{0,5})x)?([0-9]{1,9} *[A-Za-z]*)")
 
 _ABOVE_0 = "number above 0"
 _AT_LEAST_0 = "number, 0 or above"
@@ -98,10 +97,11 @@ def erase_blocks(value: object, key: str) -> tuple[tuple[int, int], ...]:
         raise Mismatch(f"must be a list of blocks, not {shown(value)}", key, hint)
     for item in value:
         match = _BLOCKS.fullmatch(item) if isinstance(item, str) else None
-        if match is None:
+        block = parse_size(match[2]) if match else None
+        if match is None or block is None:
             hint = 'a size, such as "4K", or "4x16K" for four of 16K'
             raise Mismatch(f"{shown(item)} is not a block", key, hint)
-        count, block = int(match[1] or 1), parse_size(match[2]) or 0
+        count = int(match[1] or 1)
         if block < 16 or block & (block - 1) or at % block:
             what = f"{shown(item)} at {show_size(at)}: blocks are powers of two, at multiples of their size"
             raise Mismatch(what, key)

@@ -19,7 +19,15 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from buildtool.base.errors import BuildtoolError, TargetError, UsageError, described, did_you_mean, suggest
+from buildtool.base.errors import (
+    BuildtoolError,
+    TargetError,
+    UsageError,
+    closest,
+    described,
+    did_you_mean,
+    suggest,
+)
 from buildtool.base.identity import ENTRY_POINTS
 from buildtool.base.modes import CostUnit, Requantise
 from buildtool.target.board_file import chain, parse_board, resolve
@@ -40,6 +48,7 @@ if TYPE_CHECKING:
     from buildtool.target.family import Catalogue
 
 GROUP = ENTRY_POINTS
+NEAR = 3  # known boards that the error about an unknown one names
 
 
 def board_names() -> list[str]:
@@ -325,13 +334,16 @@ def ask_plugin(name: str, method: str, call: Callable[[], Any], kind: Any) -> An
 
 
 def _find_board_file(name: str) -> Path:
-    """Returns the file of the board called `name`; raises TargetError, with the closest name."""
+    """Returns the file of the board called `name`; raises TargetError, with the closest names."""
     for plugins in (_own_plugins, _other_plugins):
         for plugin in plugins().values():
             for path in plugin.board_files():
                 if path.stem == name:
                     return path
-    hint = did_you_mean(name, board_names()) + " A path to a board's file ends in .toml."
+    word, names = name.lower(), board_names()
+    near = [board for board in names if word and word in board][:NEAR] or closest(word, names, NEAR)
+    hint = f"did you mean {' or '.join(map(repr, near))}? " if near else ""
+    hint += "'buildtool boards' lists all boards; a path to a board's file ends in .toml"
     raise TargetError(f"unknown board '{name}'", hint=hint)
 
 

@@ -152,7 +152,7 @@ def test_a_table_that_people_write_is_read_by_the_fields_it_is_for():
         ({"roles": {"first": "a", "lst": "b"}}, "unknown key 'roles.lst'", "roles.lst"),
         ({"seen": True}, "unknown key 'seen'", "seen"),
         ({"part": {"a": {}}}, "key 'part.a.size' is missing", "part.a"),
-        ({"part": {"a": {"size": "2k"}}}, "part.a.size: must be a size, not '2k'", "part.a.size"),
+        ({"part": {"a": {"size": "2x"}}}, "part.a.size: must be a size, not '2x'", "part.a.size"),
         ({"part": {"a": OWNED}}, "part.a.owner: it has no effect without width", "part.a.owner"),
         ({"part": {"a": WIDE}}, "part.a.width: must be a power of two from 8 to 64, not 9", "part.a.width"),
         ({"part": {"1": {"size": 1}}}, "part.1: '1' is not a name", "part.1"),

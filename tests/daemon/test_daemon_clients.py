@@ -17,6 +17,7 @@ from buildtool.base.wire import Decoder
 from buildtool.client.endpoint import AbsentError
 from buildtool.daemon import connection
 from buildtool.daemon.connection import MOST_CLIENTS, MOST_WAITING, Clients, Connection
+from buildtool.fronts.cli import main as cli
 from buildtool.fronts.cli import upkeep
 
 EMIT = {"kind": "emit", "model": "ds_cnn", "board": "host", "name": "net"}
@@ -285,6 +286,25 @@ def test_stop_does_not_say_stopped_while_the_process_lives(tmp_path, monkeypatch
         assert is_running(pid)
         assert upkeep.daemon_command("stop")[0] == {"stopped": [pid]}
         assert not is_running(pid) and process(pid)[1] == ""
+
+
+def test_stop_names_each_daemon_that_did_not_end_and_those_that_did(tmp_path, monkeypatch):
+    def outcome(at):
+        if at == 2:
+            return at
+        raise ToolError(f"process {at} still runs")
+
+    monkeypatch.setattr(upkeep.endpoint, "every", lambda: [1, 2, 3])
+    monkeypatch.setattr(upkeep, "_stop_daemon", outcome)
+    with pytest.raises(ToolError) as caught:
+        upkeep.daemon_command("stop", every=True)
+    assert caught.value.text == "process 1 still runs; process 3 still runs; stopped: process 2"
+
+
+@pytest.mark.parametrize("action", ["start", "restart", "logs"])
+def test_all_is_refused_where_it_has_no_effect(action, capsys):
+    assert cli.run(["daemon", action, "--all"]) == 2
+    assert f"error: --all has no effect on 'daemon {action}'" in capsys.readouterr().err
 
 
 def test_stop_finds_a_daemon_that_ended_meanwhile_and_tells_of_those_for_another_cache(tmp_path, monkeypatch):

@@ -315,7 +315,11 @@ def hybrid() -> bytes:
     ("data", "place", "words", "hint"),
     [
         (custom("FlexErf"), "#0 CUSTOM(FlexErf)", "TensorFlow .flex. operator", "SELECT_TF_OPS"),
-        (custom("XC_conv2d"), "#0 CUSTOM(XC_conv2d)", "custom operator", "built-in operators"),
+        (custom("Mine"), "#0 CUSTOM(Mine)", "custom operator", "built-in operators"),
+        (custom("XC_conv2d_v2"), "#0 CUSTOM(XC_conv2d_v2)", "xcore-opt", "file from before xcore-opt"),
+        (custom("ethos-u"), "#0 CUSTOM(ethos-u)", "made by Vela", "file from before Vela"),
+        (custom("edgetpu-custom-op"), "#0 CUSTOM(edgetpu-custom-op)", "Edge TPU compiler", "from before the"),
+        (custom("NeutronGraph"), "#0 CUSTOM(NeutronGraph)", "Neutron converter", "file from before NXP's"),
         (hybrid(), "#0 FULLY_CONNECTED", "hybrid", "int8"),
         (fused(4), "#0 ADD", "fused activation TANH", "separate operator"),
         (fused(5), "#0 ADD", "fused activation SIGN_BIT", "separate operator"),

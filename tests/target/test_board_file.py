@@ -6,7 +6,7 @@ from loaded import own_board
 from mistakes import mistakes
 
 from buildtool.base.errors import TargetError
-from buildtool.base.plain import parse_size, show_size
+from buildtool.base.sizes import parse_size, show_size
 from buildtool.base.toml import place, read_toml
 from buildtool.target.board_file import merge
 from buildtool.target.registry import board_chain, load_board
@@ -107,7 +107,7 @@ title = "A board" | titel = "x" | unknown key 'titel' | did you mean 'title'?
 title = "A board" | title = 3 | title: must be a string
 family = "cortex_m" | family = "cortexm" | no plugin is called 'cortexm' | did you mean 'cortex_m'?
 stack_bytes = "4K" |  | key 'stack_bytes' is missing
-stack_bytes = "4K" | stack_bytes = "4KB" | stack_bytes: must be a size, not '4KB' | K, M or G
+stack_bytes = "4K" | stack_bytes = "4Q" | stack_bytes: must be a size, not '4Q' | K, M or G
 stack_bytes = "4K" | stack_bytes = 4.5 | stack_bytes: must be a size
 stack_bytes = "4K" | stack_bytes = true | stack_bytes: must be a size
 stack_bytes = "4K" | stack_bytes = -8 | stack_bytes: must be a size
@@ -200,9 +200,9 @@ def test_bytes_that_are_no_text_are_refused(tmp_path):
 @pytest.mark.parametrize(
     ("value", "size"),
     [(0, 0), (65536, 65536), ("512", 512), ("512K", 524288), ("4M", 4 << 20), ("1G", 1 << 30)]
-    + [
-        (v, None) for v in (-1, 1.5, True, None, "", "K", "4k", "4 K", "-4K", "0x10", "4KB", "1.5K", "9" * 30)
-    ],
+    + [(f"64{unit}", 65536) for unit in ("K", "k", "KB", "kb", "KiB", " K", " KB", " KiB")]
+    + [("3MiB", 3 << 20), ("2 GB", 2 << 30), ("512 B", 512)]
+    + [(v, None) for v in (-1, 1.5, True, None, "", "K", "-4K", "0x10", "4iB", "4KBB", "1.5K", "9" * 30)],
 )
 def test_sizes(value, size):
     assert parse_size(value) == size

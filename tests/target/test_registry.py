@@ -61,10 +61,24 @@ def test_boards_and_targets_need_no_tool_at_all():
     subprocess.run([sys.executable, "-c", code], env=environment, check=True)
 
 
-def test_an_unknown_board_and_a_file_that_is_not_there_are_errors_of_use(tmp_path):
-    with pytest.raises(UsageError, match="unknown board 'cortex-m5'") as caught:
-        registry.load_board("cortex-m5")
-    assert "did you mean 'cortex-m55'?" in caught.value.hint
+@pytest.mark.parametrize(
+    ("name", "near"),
+    [
+        ("cortex-m5", "did you mean 'cortex-m55'? "),
+        ("STM32", "did you mean 'stm32f746g-disco' or 'stm32h747i-disco'? "),
+        ("m55", "did you mean 'cortex-m55'? "),
+        ("nrf52840", ""),
+    ],
+)
+def test_an_unknown_board_names_the_near_ones_and_the_command_that_lists_all(name, near):
+    with pytest.raises(UsageError, match=f"unknown board '{name}'") as caught:
+        registry.load_board(name)
+    assert caught.value.hint.removeprefix(near) == (
+        "'buildtool boards' lists all boards; a path to a board's file ends in .toml"
+    )
+
+
+def test_a_board_file_that_is_not_there_is_an_error_of_use(tmp_path):
     with pytest.raises(UsageError, match="no such board file") as caught:
         registry.load_board(str(tmp_path / "x.toml"))
     assert caught.value.path == str(tmp_path / "x.toml")

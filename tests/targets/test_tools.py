@@ -70,6 +70,20 @@ def test_what_is_missing_is_named_with_what_helps(bare_machine, ask, board, tool
     assert hint in caught.value.hint
 
 
+@pytest.mark.parametrize("name", ["", "clang"])
+def test_the_board_s_other_compiler_is_named_where_it_is_installed(bare_machine, name):
+    program(bare_machine, "arm-none-eabi-gcc", "arm-none-eabi-gcc (15:12.2.rel1-1) 12.2.1 20221205")
+    program(bare_machine, "arm-none-eabi-ar", "")
+    with pytest.raises(ToolError, match="clang 16 or newer was not found") as caught:
+        tools("cortex-m4", name)
+    assert caught.value.hints[0].settings == (("toolchain", "gcc"),)
+    assert "arm-none-eabi-gcc 12.2.1 is installed" in caught.value.hint
+    assert tools("cortex-m4", "gcc").identity == "arm-none-eabi-gcc 12.2.1"  # what the hint asks for
+    with pytest.raises(ToolError) as caught:
+        tools("hifive1", "")  # its family has no other one
+    assert "toolchain" not in caught.value.hint
+
+
 def test_the_newest_clang_is_taken_and_a_linker_that_belongs_to_it(bare_machine):
     program(bare_machine, "clang", "clang version 14.0.6")
     with pytest.raises(ToolError, match="clang 16 or newer"):

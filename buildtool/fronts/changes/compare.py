@@ -10,6 +10,7 @@ from difflib import SequenceMatcher
 from typing import TYPE_CHECKING
 
 from buildtool.base.errors import UsageError, did_you_mean
+from buildtool.base.sizes import unit_bytes
 from buildtool.fronts.changes.figures import (
     COST,
     HIGHER_IS_BETTER,
@@ -151,8 +152,7 @@ def _changed_rows(before: Sequence[Row], after: Sequence[Row], ignored: str) -> 
                 yield RowChange(new.name, new.label, how, numbers, tuple(words))
 
 
-_RULE = re.compile(r"([A-Za-z][\w.-]*)\+([0-9]+(?:\.[0-9]+)?)(%|[KM]?)")
-_UNITS = {"": 1, "K": 1024, "M": 1024 * 1024}
+_RULE = re.compile(r"([A-Za-z][\w.-]*)\+([0-9]+(?:\.[0-9]+)?)(%| *[A-Za-z]*)")
 _FLOOR = re.compile(r"([A-Za-z]\w*)<([0-9]+(?:\.[0-9]+)?)(%?)")
 _FLOOR_HELP = "write a figure, < and its lower limit: top1<70%, recall<50%, precision<0.5"
 _HELP = "write a figure, + and its largest growth: ram+2%, weights+4K, f+0.05"
@@ -183,7 +183,8 @@ def parse_limit(text: str) -> Limit | Floor:
         return parse_floor(text)
     names = [metric.name for metric in METRICS]
     match = _RULE.fullmatch(text)
-    if match is None:
+    scale = None if match is None else 1 if match[3] == "%" else unit_bytes(match[3].strip())
+    if match is None or scale is None:
         raise _usage_error(f"'{text}' is not a limit", _HELP)
     name, number, unit = match.groups()
     if name not in names and not name.startswith(MEMORY):
@@ -192,8 +193,7 @@ def parse_limit(text: str) -> Limit | Floor:
     if name in HIGHER_IS_BETTER:
         hint = f"{name}<70%" if name in SHARES else "elements_different+0"
         raise _usage_error(f"'{text}': '{name}' may grow, since higher is better", hint)
-    is_percent = unit == "%"
-    return Limit(text, name, float(number) * (1 if is_percent else _UNITS[unit]), is_percent)
+    return Limit(text, name, float(number) * scale, unit == "%")
 
 
 def parse_floor(text: str) -> Floor:

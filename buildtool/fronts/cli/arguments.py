@@ -21,7 +21,7 @@ _TITLES = {
     Group.COUNTING: "ONNX and Darknet files without a board",
     Group.TARGET: "target",
     Group.INPUT: "input",
-    Group.BUILT: "built earlier",
+    Group.BUILT: "existing files",
     Group.DESK: "an attached board",
     Group.REPORT: "report",
     Group.SPLIT: "splitting and training",

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-from buildtool.base.errors import ToolError
+from buildtool.base.errors import ToolError, UsageError
 from buildtool.base.locks import process
 from buildtool.client import daemon, endpoint
 from buildtool.client.endpoint import Endpoint
@@ -22,6 +22,8 @@ SILENT_SECONDS = 2.0  # time to end for a daemon that does not answer
 
 def daemon_command(action: str, *, every: bool = False) -> tuple[Mapping[str, Any], str, int]:
     """Runs `buildtool daemon ACTION`. Returns the answer, its text and the exit status."""
+    if every and action not in ("stop", "status"):
+        raise UsageError(f"--all has no effect on 'daemon {action}'", hint="leave it out")
     if action in ("start", "restart"):
         if action == "restart":
             _stop([endpoint.endpoint()])
@@ -49,10 +51,11 @@ def _stop(endpoints: list[Endpoint]) -> tuple[Mapping[str, Any], str, int]:
                 stopped.append(pid)
         except ToolError as error:  # the others are stopped nevertheless
             failed.append(error)
+    said = f"stopped: process {', '.join(map(str, stopped))}"
     if failed:
-        raise failed[0]
+        raise ToolError("; ".join([*(error.text for error in failed), *([said] if stopped else [])]))
     if stopped:
-        return {"stopped": stopped}, f"stopped: process {', '.join(map(str, stopped))}", 0
+        return {"stopped": stopped}, said, 0
     others = sum(at.is_alive() for at in endpoint.every())
     run = "1 runs for another" if others == 1 else f"{others} run for others"
     more = f" for this code and this cache; {run}: see --all" if others else ""
@@ -147,7 +150,7 @@ def stats(answer: Mapping[str, Any]) -> str:
     for name, number in answer["errors"].items():
         lines.append(f"  {name}  {number:,}")
     figures = ("entries", "bytes", "hits", "misses")
-    rows = [[name, *(level[figure] for figure in figures)] for name, level in answer["levels"].items()]
+    rows = [[name, *(space[figure] for figure in figures)] for name, space in answer["levels"].items()]
     return "\n".join([*lines, "", table(["namespace", *figures], rows)] if rows else lines)
 
 

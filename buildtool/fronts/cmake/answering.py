@@ -52,7 +52,9 @@ def _keyword(option: str) -> str:
 
 
 def _spell(option: str, value: object) -> str:
-    """An option with its value: RAM 64K."""
+    """An option with its value: RAM 64K, or the variable of the toolchain file."""
+    if option == "toolchain" and value is not None:
+        return f"-DBUILDTOOL_TOOLCHAIN={value}"
     return f"without {_keyword(option)}" if value is None else f"{_keyword(option)} {value}"
 
 

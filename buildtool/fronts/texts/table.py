@@ -227,7 +227,7 @@ def of_state(size: int) -> str:
 RESET = "\x1b[0m"
 BOLD, DIM, RED, GREEN, YELLOW, CYAN = (f"\x1b[{n}m" for n in (1, 2, 31, 32, 33, 36))
 _GOOD = re.compile(r"^(EQUAL to|WITHIN THE BOUNDS)|: (EQUAL to)")
-_BAD = re.compile(r"^(DIFFERENT|BEYOND THE BOUNDS|LIMIT EXCEEDED|NOT COMPARED)|: (DIFFERENT)")
+_BAD = re.compile(r"^(DIFFERENT|BEYOND (?:THE BOUNDS|ITS BOUND)|LIMIT EXCEEDED|NOT COMPARED)|: (DIFFERENT)")
 _RULE = re.compile(r"-[- ]*-|-")
 _MAP = re.compile(r"^(.*\|)([a-zA-Z.]+)(\|)$")
 _USES = {  # colours of the map's letters

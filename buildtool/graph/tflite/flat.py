@@ -8,6 +8,7 @@ Low-level exceptions of the accessors pass through; `reader.read_model` turns th
 import math
 from dataclasses import dataclass
 from struct import Struct
+from struct import error as struct_error
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,8 @@ MAX_OPERATORS = 1 << 14
 MAX_INTERFACE = 256  # most network inputs, and most outputs
 MAX_NAME = 200  # bytes; longer names are cut
 MAX_RAW_RANK = 16
+# Damaged bytes raise these in the accessors and in numpy. Other errors are faults of this program.
+MALFORMED = (struct_error, IndexError, TypeError, ValueError, OverflowError)
 _SLACK = 1 << 16  # bytes; every file gets this much budget in addition
 
 
@@ -116,7 +119,7 @@ class FlatFile:
         if len(data) > MAX_FILE:
             raise ModelError(f"the file has {len(data)} bytes, more than {MAX_FILE}")
         if len(data) < 8 or bytes(data[4:8]) != b"TFL3":
-            hint = "use a .tflite file of version 3"
+            hint = "use a .tflite file of version 3, or an ONNX file whose name ends in .onnx"
             raise ModelError("not a TensorFlow Lite file (no TFL3 identifier)", hint=hint)
         self.data = data
         self._budget = 2 * len(data) + _SLACK

@@ -4,7 +4,6 @@ Only the first subgraph is read. Operators that only compute shapes do not becom
 Memory stays within a constant times the file's size. Constants are read-only arrays over the file's bytes.
 """
 
-import struct
 from collections.abc import Iterable
 from typing import NoReturn
 
@@ -14,7 +13,7 @@ from buildtool.graph.numbering import graph_of
 from buildtool.graph.ops.types import load
 from buildtool.graph.refusals import together
 from buildtool.graph.tflite import support
-from buildtool.graph.tflite.flat import BUILTIN_NAMES, FlatFile, RawOperator, RawTensor
+from buildtool.graph.tflite.flat import BUILTIN_NAMES, MALFORMED, FlatFile, RawOperator, RawTensor
 from buildtool.graph.tflite.network import REEXPORT, Network
 from buildtool.graph.tflite.opview import OpView
 from buildtool.graph.tflite.shapevalues import follow_shapes
@@ -29,8 +28,13 @@ _INT16 = (
 )
 _INT4 = "quantise the weights to 8 bits"
 _EDGES = {OpKind.QUANTIZE, OpKind.DEQUANTIZE}
-# Damaged bytes raise these in the flatbuffer accessors and in numpy. Other errors are faults of this program.
-_MALFORMED = (struct.error, IndexError, TypeError, ValueError, OverflowError)
+# Compilers for accelerators, by what the names of their custom operators start with.
+_COMPILERS = {
+    "ethos-u": "Vela, Arm's compiler for Ethos-U",
+    "edgetpu-custom-op": "the Edge TPU compiler",
+    "NeutronGraph": "NXP's Neutron converter",
+    "XC_": "xcore-opt, XMOS's optimiser",
+}
 
 
 def read_model(data: bytes, *, path: str = "") -> Graph:
@@ -45,7 +49,7 @@ def read_model(data: bytes, *, path: str = "") -> Graph:
         return graph
     except BuildtoolError as error:
         raise error.at(path=path) from error.__cause__
-    except _MALFORMED as error:
+    except MALFORMED as error:
         text = "the file is damaged: an offset or a length points outside the file"
         raise ModelError(text, path=path, hint="convert or download the model again") from error
 
@@ -108,6 +112,10 @@ def _refuse_operator(op: RawOperator) -> NoReturn:
         hint = "re-export without SELECT_TF_OPS: replace the TensorFlow operator in the network"
         raise UnsupportedError("a TensorFlow (flex) operator", hint=hint)
     if op.name.startswith("CUSTOM("):
+        for start, compiler in _COMPILERS.items():
+            if op.name.startswith(f"CUSTOM({start}"):
+                hint = f"give the .tflite file from before {compiler}"
+                raise UnsupportedError(f"the operator was made by {compiler}", hint=hint)
         raise UnsupportedError("a custom operator", hint="replace it with built-in operators in the network")
     if op.code in support.CONTROL_FLOW:
         raise UnsupportedError("control flow", hint="unroll loops and remove conditions before exporting")

@@ -21,6 +21,7 @@ from buildtool.plan.choose.kept import Choice
 from buildtool.plan.choose.limits import limit_cost, merit
 from buildtool.plan.choose.planners import ATTEMPTS, factor_of, plan_of
 from buildtool.plan.choose.problem import Prepared, own_firmware
+from buildtool.plan.choose.tried import tried
 from buildtool.plan.summary.fit import available_bytes, excess_bytes, holds
 from buildtool.plan.types import Plan
 from buildtool.target.types import Target
@@ -187,6 +188,7 @@ def _choose_within_budget(prepared: Prepared) -> Choice:
         try:
             best = _that_fits(prepared)
         except PlanError as error:
+            error.hints = tried(prepared, error, _that_fits)
             if work.ended:
                 error.text += " (the budget for placing plans ended first: this is not proven least)"
             raise

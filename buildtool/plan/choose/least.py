@@ -13,7 +13,7 @@ from dataclasses import replace
 from buildtool.base.errors import BuildtoolError, Hint, PlanError, suggest
 from buildtool.base.modes import Image, Objective
 from buildtool.plan.assemble.layerwise import plan as plan_layerwise
-from buildtool.plan.choose.limits import Limits
+from buildtool.plan.choose.limits import NO_SETTING, Limits
 from buildtool.plan.search.front import Front
 from buildtool.plan.search.front import front as front_of
 from buildtool.plan.search.paths import Search, over_bound
@@ -321,7 +321,7 @@ def _ways_out(front: Front, limits: Limits) -> list[Hint]:
         plan = _find_within_memory(other, limits)
         if plan is not None:
             hints.append(limits.wider(plan, **({} if same else {"image": str(image)})))
-    return hints or [Hint("choose a board with more RAM, a smaller input image or fewer channels")]
+    return hints or [NO_SETTING]
 
 
 def _find_within_memory(front: Front, limits: Limits) -> Plan | None:

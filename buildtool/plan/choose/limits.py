@@ -14,6 +14,7 @@ from buildtool.target.cycle_costs import FIGURES
 from buildtool.target.types import Target
 
 F_SLACK = 1e-9  # tolerance, so that a plan keeps a limit equal to its own rounded F
+NO_SETTING = Hint("choose a board with more RAM, a smaller input image or fewer channels")
 MS_STEPS = 1000  # suggested times are rounded up to 1 / MS_STEPS of a millisecond
 
 

@@ -236,6 +236,14 @@ def refuse_idle(target: Target, options: PlanOptions) -> None:
 # ---- orders of the operators ---------------------------------------------------------------------------
 
 
+def in_best_order(prepared: Prepared) -> Prepared:
+    """The problem with the orders of the operators that option `order` = best finds."""
+    options = replace(prepared.options, order=Order.BEST)
+    graphs, status = _orders(prepared.graph, options, prepared.session)
+    sliced = prepared.graphs[-1:] if prepared.sliced else ()
+    return replace(prepared, graphs=(*graphs, *sliced), options=options, order_status=status)
+
+
 def _orders(graph: Graph, options: PlanOptions, session: Session) -> tuple[tuple[Graph, ...], str | None]:
     """A network in its own order and in others that may be better, and the status of the best order.
 

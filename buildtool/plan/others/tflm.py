@@ -8,14 +8,13 @@ tensors, in addition to the height.
 from __future__ import annotations
 
 import math
-import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 from buildtool.base.errors import BuildtoolError, ModelError, UnsupportedError
 from buildtool.base.session import Session
-from buildtool.graph.tflite.flat import FlatFile, RawTensor
+from buildtool.graph.tflite.flat import MALFORMED, FlatFile, RawTensor
 from buildtool.graph.tflite.offline import with_offsets
 from buildtool.plan.assemble.placement import SEARCH_NODES
 from buildtool.plan.place.arena import Item, Problem, round_up, validate
@@ -69,7 +68,7 @@ def _add_path(path: str) -> Iterator[None]:
         yield
     except BuildtoolError as error:
         raise error.at(path=path) from None
-    except (struct.error, IndexError, TypeError, ValueError, OverflowError, AttributeError) as error:
+    except MALFORMED as error:
         raise ModelError("the file's structure is damaged", path=path) from error
 
 

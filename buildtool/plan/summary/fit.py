@@ -77,22 +77,18 @@ def fit(plan: Plan, target: Target, graph: Graph, session: Session | None = None
 
 
 def _remedies(plan: Plan, target: Target, graph: Graph, excess: int) -> list[Hint]:
-    """Settings with which the plan fits, the cheapest for the user first; else the nearest setting."""
+    """Settings with which the plan fits, the cheapest for the user first."""
     board, hints = target.board, list[Hint]()
     better = _smaller_images(plan, target, graph)
     room = plan.arena_bytes - excess
-    hints += [_modes(image, f"{size} bytes") for size, image in better if size <= room][:1] or [
-        _modes(image, f"{size} bytes, still {size - room} too many") for size, image in better[:1]
-    ]
+    hints += [
+        suggest(f"{size} bytes", in_place=InPlace.ROWS, image=image) for size, image in better if size <= room
+    ][:1]
     hints += roomier(board, plan.arena_bytes, plan.state_bytes)
     if board.reserved_bytes >= excess and not board.beside(board.arena):
         hints.append(Hint(f"reserved_bytes = {board.reserved_bytes - excess} or less in the board's file"))
     hints.append(Hint(f"a memory '{board.arena}' of {board.memory(board.arena).size + excess} bytes or more"))
     return hints
-
-
-def _modes(image: str, text: str) -> Hint:
-    return suggest(text, in_place=InPlace.ROWS, image=image)
 
 
 def _smaller_images(plan: Plan, target: Target, graph: Graph) -> list[tuple[int, str]]:

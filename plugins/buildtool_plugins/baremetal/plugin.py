@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from abc import abstractmethod
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from buildtool.base.errors import ToolError
+from buildtool.base.errors import ToolError, suggest
 from buildtool.target.plugin import Harness, Timer
 from buildtool.target.types import (
     Board,
@@ -126,7 +127,7 @@ class BaremetalPlugin(Family):
 
         names = self.find_toolchains(board, name)
         selected = name or names[0]
-        tools = self.tools(selected, board)
+        tools = self._installed(selected, board)
         script = linker_script(board, guard_bytes=self.guard_bytes(board)).encode()
         chip = chip_code(board, self.root / "chips")
         include = ("-isystem", str(baremetal.ROOT / "include"))
@@ -144,6 +145,20 @@ class BaremetalPlugin(Family):
             includes=(str(baremetal.ROOT), *chip.includes),
             script=LinkerScript(f"{board.name}.ld", script),
         )
+
+    def _installed(self, name: str, board: Board) -> Tools:
+        """As `tools`; the hints of the ToolError name the board's other toolchains that are installed."""
+        try:
+            return self.tools(name, board)
+        except ToolError as error:
+            others = []
+            for other in self.find_toolchains(board, ""):
+                with contextlib.suppress(ToolError):
+                    if other != name:
+                        compiler = self.tools(other, board).compiler
+                        others.append(suggest(f"{compiler.identity} is installed", toolchain=other))
+            error.hints = (*others, *error.hints)
+            raise
 
     def harness(self, board: Board) -> Harness:
         """The test firmware's sources. It reads and writes files and text by semihosting."""

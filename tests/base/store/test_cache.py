@@ -9,7 +9,7 @@ from paths import ROOT
 
 from buildtool.base import session
 from buildtool.base.errors import UsageError
-from buildtool.base.folders import CACHE, MODE, SIZE
+from buildtool.base.folders import CACHE, MODE, SIZE, most_disk_bytes
 from buildtool.base.locks import hold_lock
 from buildtool.base.session import Level, Session
 from buildtool.base.store import LEVELS, care, disk, notes
@@ -279,10 +279,12 @@ def test_settings_that_make_no_sense_are_errors(folder, monkeypatch):
         monkeypatch.setenv(MODE, word)
         with pytest.raises(UsageError, match=MODE):
             open_cache("code")
-    for text in ("nonsense", "-1", "1e9", "512M", "9" * 30):
+    for text in ("nonsense", "-1", "1e9", "512Q", "9" * 30):
         monkeypatch.setenv(SIZE, text)
         with pytest.raises(UsageError, match=SIZE):
             care.stats()
+    monkeypatch.setenv(SIZE, "64 KiB")
+    assert most_disk_bytes() == 65536
 
 
 def test_every_level_is_known_by_name_and_documented():

@@ -107,7 +107,13 @@ def growth(before, after):
 
 @pytest.mark.parametrize(
     ("limit", "before", "most"),
-    [("ram+0", 100, 100), ("ram+2%", 1000, 1020), ("ram+1K", 1000, 2024), ("ram+0.5%", 1000, 1005)],
+    [
+        ("ram+0", 100, 100),
+        ("ram+2%", 1000, 1020),
+        ("ram+1K", 1000, 2024),
+        ("ram+1 KiB", 1000, 2024),
+        ("ram+0.5%", 1000, 1005),
+    ],
 )
 def test_a_limit_is_exceeded_by_growth_beyond_it_alone(limit, before, most):
     for after, beyond in ((before // 2, []), (most, []), (most + 1, [limit])):

@@ -35,7 +35,7 @@ def test_every_option_of_emit_is_a_keyword_and_goes_to_its_command_line(tmp_path
     values = {
         "strategy": "best",
         "objective": "ram",
-        "ram": "64K",
+        "ram": "64 KiB",
         "max_f": "1.5",
         "max_cost": "100000",
         "max_ms": "20",

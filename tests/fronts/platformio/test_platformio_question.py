@@ -27,9 +27,9 @@ def test_options_of_the_environment_hold_for_every_network(tmp_path: Path, monke
     monkeypatch.chdir(tmp_path)
     Path("-x, $HOME.tflite").write_bytes(b"")
     sections = {"wake": {"model": "-x, $HOME.tflite"}, "other": {"ram": "9K"}}
-    answer = answered(GIVEN | {"ram": "64K"}, sections)
+    answer = answered(GIVEN | {"ram": "64 KiB"}, sections)
     first, second = (network["words"] for network in answer["networks"])
-    assert first == ["emit", "./-x, $HOME.tflite", "--name=wake", "--ram=64K", "--board=host"]
+    assert first == ["emit", "./-x, $HOME.tflite", "--name=wake", "--ram=64 KiB", "--board=host"]
     assert second == ["emit", "ds_cnn", "--name=other", "--ram=9K", "--board=host"]
     assert "-x, $HOME.tflite" in answer["networks"][0]["reads"]
     assert answer["copts"] == ["-ffp-contract=off"]

@@ -2,10 +2,24 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from buildtool.fronts.texts.table import cell, count, fold, layer, shorten, table, width
+from buildtool.fronts.texts.table import (
+    BOLD,
+    GREEN,
+    RED,
+    RESET,
+    cell,
+    coloured,
+    count,
+    fold,
+    layer,
+    shorten,
+    table,
+    width,
+)
 
 ROWS = st.lists(st.tuples(st.from_regex(r"[a-z/]{1,12}", fullmatch=True), st.integers(0, 10**9)), min_size=1)
 
@@ -58,6 +72,20 @@ def test_of_a_converters_joined_names_the_first_is_shown() -> None:
 
 def test_one_is_singular() -> None:
     assert [count(n, "byte") for n in (0, 1, 2048)] == ["0 bytes", "1 byte", "2,048 bytes"]
+
+
+@pytest.mark.parametrize(
+    ("line", "word", "colour"),
+    [
+        ("EQUAL to LiteRT", "EQUAL to", GREEN),
+        ("WITHIN THE BOUNDS of every operator", "WITHIN THE BOUNDS", GREEN),
+        ("DIFFERENT from LiteRT", "DIFFERENT", RED),
+        ("BEYOND THE BOUNDS of every operator", "BEYOND THE BOUNDS", RED),
+        ("BEYOND ITS BOUND: #0 CONV_2D", "BEYOND ITS BOUND", RED),
+    ],
+)
+def test_a_verdict_has_its_colour(line, word, colour):
+    assert coloured(line) == line.replace(word, f"{BOLD}{colour}{word}{RESET}")
 
 
 WORDS = st.lists(st.text("abcxyz,", min_size=1, max_size=12), min_size=1, max_size=12).map(" ".join)

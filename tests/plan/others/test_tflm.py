@@ -23,6 +23,7 @@ from buildtool.graph.tflite.flat import FlatFile
 from buildtool.graph.tflite.offline import with_offsets
 from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.tflite.writer import write_model
+from buildtool.plan.others import tflm
 from buildtool.plan.others.tflm import write_plan_into_file
 
 RUN_TFLM = """
@@ -153,6 +154,15 @@ def test_damaged_bytes_give_a_file_or_an_error():
         except BuildtoolError:
             refused += 1
     assert refused > 30
+
+
+def test_a_fault_of_the_program_is_not_reported_as_a_damaged_file(monkeypatch):
+    def fail(*_given):
+        raise AttributeError("a fault of the program")
+
+    monkeypatch.setattr(tflm, "validate", fail)
+    with pytest.raises(AttributeError, match="a fault of the program"):
+        write_plan_into_file(zoo.build("ds_cnn"))
 
 
 def test_planning_options_have_no_part_in_it():

@@ -256,7 +256,7 @@ def split(args: argparse.Namespace) -> Result:
     "Places the buffers of an arena problem (.csv) as low as possible, or within a capacity.",
     positional=("file",),
     own=(out("FILE", "Where to write the table with the offsets."),),
-    examples=(("buildtool arena buffers.csv --capacity 4096 -o solved.csv", "Offsets within 4 KiB."),),
+    examples=(("buildtool arena buffers.csv --capacity 4K -o solved.csv", "Offsets within 4 KiB."),),
     begins="placing buffers",
     multiplies=False,
 )

@@ -1,0 +1,85 @@
+"""The hints of a refusal, tried before they are given: a setting that is named leads to a plan that fits."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from buildtool.base.errors import Hint, PlanError, Value, suggest
+from buildtool.base.modes import Order, Strategy
+from buildtool.graph.topology import topology_digest
+from buildtool.options import parse
+from buildtool.options.values import PlanOptions
+from buildtool.plan.choose.kept import Choice
+from buildtool.plan.choose.limits import NO_SETTING, limit_cost
+from buildtool.plan.choose.planners import REFUSING
+from buildtool.plan.choose.problem import Prepared, in_best_order
+from buildtool.plan.summary.fit import holds
+
+Plans = Callable[[Prepared], Choice]  # the best plan of a problem; PlanError where there is none
+MOST_STEPS = 3  # limits that are tried one after the other, each from the refusal of the one before
+
+
+def tried(prepared: Prepared, error: PlanError, plans: Plans) -> tuple[Hint, ...]:
+    """The hints of a refusal that hold, and the best order of the operators where that helps.
+
+    Strategy `best` has planned what its hints name; what the others name is planned here.
+    """
+    hints = list(error.hints)
+    if prepared.options.strategy != Strategy.BEST:
+        hints = [found for hint in error.hints for found in _followed(prepared, hint, plans, MOST_STEPS)]
+    return (*_best_order(prepared, plans), *hints) or (NO_SETTING,)
+
+
+def strategy_best(prepared: Prepared, plans: Plans) -> tuple[Hint, ...]:
+    """The hint to let strategy `best` plan, if its plan fits, or what fits together with it."""
+    return tuple(_followed(prepared, suggest(strategy=str(Strategy.BEST)), plans, 1))
+
+
+def _followed(prepared: Prepared, hint: Hint, plans: Plans, left: int) -> Iterator[Hint]:
+    """The hint if it holds; else what helps together with it, as its own refusal says."""
+    settings = dict(hint.settings)
+    if "strategy" in settings and prepared.options.segments:
+        settings["segments"] = None
+    if not all(hasattr(PlanOptions, name) for name in settings) or not settings:
+        yield hint  # of the board, which its maker has tried
+        return
+    try:
+        if _fits(_changed(prepared, settings), plans):
+            yield Hint(hint.text, tuple(settings.items()))
+    except PlanError as error:
+        for other in (one for one in error.hints if one.settings):
+            both = Hint(other.text, tuple({**settings, **dict(other.settings)}.items()))
+            if "strategy" in settings:
+                yield both  # strategy `best` has planned it
+            elif left > 1 and dict(other.settings).keys() <= settings.keys():
+                yield from _followed(prepared, both, plans, left - 1)
+
+
+def _best_order(prepared: Prepared, plans: Plans) -> Iterator[Hint]:
+    """The hint to search longer for an order of the operators, if the network fits in the one found."""
+    if prepared.options.order == Order.BEST:
+        return
+    other = in_best_order(prepared)
+    known = set(map(topology_digest, prepared.graphs))
+    with contextlib.suppress(PlanError):
+        if not known.issuperset(map(topology_digest, other.graphs)) and _fits(other, plans):
+            yield suggest(order=str(Order.BEST))
+
+
+def _fits(prepared: Prepared, plans: Plans) -> bool:
+    """Whether the best plan of a problem fits the board. PlanError if none keeps the limits."""
+    with prepared.session.budget(REFUSING):
+        found = plans(prepared)
+    return holds(prepared.target.with_firmware(found.firmware).board, found.plan)
+
+
+def _changed(prepared: Prepared, settings: Mapping[str, Value]) -> Prepared:
+    """The problem with other values of options; None stands for the default."""
+    values: dict[str, Any] = {
+        name: getattr(PlanOptions, name) if value is None else parse(name, value)
+        for name, value in settings.items()
+    }
+    return replace(prepared, options=limit_cost(replace(prepared.options, **values), prepared.target))

@@ -1,0 +1,61 @@
+"""Settings that the refusal of a plan names: each of them leads to a plan that fits the board."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from namednets import wide_branches
+
+from buildtool.api import handle
+from buildtool.base.errors import PlanError
+from buildtool.graph.tflite.writer import write_model
+
+
+def hints(model: str, board: str, **options: object) -> list[dict[str, object]]:
+    """The settings of each hint, after all of them have been followed."""
+    asked = {"kind": "plan", "model": model, "board": board}
+    with pytest.raises(PlanError) as caught:
+        handle({**asked, "options": options})
+    found = [dict(hint.settings) for hint in caught.value.hints]
+    for settings in filter(None, found):
+        changed = {name: value for name, value in {**options, **settings}.items() if value is not None}
+        beside = {name: changed.pop(name) for name in ("arena_in",) if name in changed}
+        assert handle({**asked, **beside, "options": changed})["arena_bytes"] > 0
+    assert found
+    return found
+
+
+@pytest.mark.parametrize("strategy", ["layerwise", "msf-cnn", "xcore-strips"])
+def test_what_other_strategies_need_is_named_where_the_board_has_it(strategy: str) -> None:
+    found = hints("resnet8", "cortex-m4", strategy=strategy, ram=20000)
+    assert any("ram" in settings for settings in found)
+    assert any(settings.get("strategy") == "best" for settings in found)
+    found = hints("resnet8", "hifive1", strategy=strategy, ram=8000)  # 14,592 bytes are there: nothing helps
+    assert not any(found)
+
+
+@pytest.mark.parametrize(("board", "ram"), [("cortex-m4", 12000), ("hifive1", 8000), ("hifive1", None)])
+def test_strategy_best_names_no_more_memory_than_there_is(board: str, ram: int | None) -> None:
+    found = hints("resnet8", board, **({"ram": ram} if ram else {}))
+    assert any("ram" in settings for settings in found) == (board == "cortex-m4")
+
+
+def test_strategy_best_is_named_where_a_layerwise_plan_does_not_fit(tmp_path: Path) -> None:
+    board = tmp_path / "small.toml"
+    board.write_text('extends = "cortex-m4"\n[memory.psram]\nsize = "24K"\n')
+    assert {"strategy": "best"} in hints("resnet8", str(board), strategy="layerwise")
+
+
+def test_the_best_order_is_named_where_it_helps(tmp_path: Path) -> None:
+    model = tmp_path / "branches.tflite"
+    model.write_bytes(write_model(wide_branches()))
+    options = {"in_place": "none", "strategy": "layerwise"}
+    asked = {"kind": "plan", "model": str(model), "board": "cortex-m4"}
+    given, best = (
+        handle({**asked, "options": {**options, "order": order}})["arena_bytes"]
+        for order in ("given", "best")
+    )
+    assert best < given
+    assert {"order": "best"} in hints(str(model), "cortex-m4", **options, order="given", ram=given - 16)
+    assert {"order": "best"} not in hints(str(model), "cortex-m4", **options, order="given", ram=best - 16)
