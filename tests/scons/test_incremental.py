@@ -135,12 +135,12 @@ def test_only_what_a_change_concerns_is_made_anew(
     assert os.access(elf, os.X_OK)
 
     # a limit that the plan keeps, and one that it does not
-    assert tree.ran("ram=20 KB", *words) == ["emitting net.tflite"]
+    assert tree.ran("ram=20K", *words) == ["emitting net.tflite"]
     said = tree.scons("ram=8K", "--debug=explain", *words)
     assert sorted(
         line.replace(f"{ROOT}/", "") for line in said.splitlines() if line.startswith(VERBS)
     ) == sorted(["emitting net.tflite", *NETWORK, *IMAGE, *WEIGHTS])
-    for limit, what in (("20 KB", "is no longer a dependency"), ("8K", "is a new dependency")):
+    for limit, what in (("20K", "is no longer a dependency"), ("8K", "is a new dependency")):
         request = f"the request board=cortex-m4 model=net.tflite ram={limit}, of digest"
         assert re.search(rf"`{request} [0-9a-f]{{16}}' {what}", said)
 
