@@ -138,7 +138,7 @@ def test_only_what_a_change_concerns_is_made_anew(
     assert os.access(elf, os.X_OK)
 
     # a limit that the plan keeps, and one that it does not
-    assert tree.ran("ram=20 KB", *words) == ["emitting net.tflite"]
+    assert tree.ran("ram=20K", *words) == ["emitting net.tflite"]
     output = tree.scons("ram=8K", "--debug=explain", *words)
     new = [
         "compiling kernels/reference/nn_accumulate_s8.c",
@@ -147,7 +147,7 @@ def test_only_what_a_change_concerns_is_made_anew(
     assert sorted(
         line.replace(f"{ROOT}/", "") for line in output.splitlines() if line.startswith(VERBS)
     ) == sorted(["emitting net.tflite", *NETWORK, *new, *IMAGE, *WEIGHTS])
-    for limit, what in (("20 KB", "is no longer a dependency"), ("8K", "is a new dependency")):
+    for limit, what in (("20K", "is no longer a dependency"), ("8K", "is a new dependency")):
         request = f"the request board=cortex-m4 model=net.tflite ram={limit}, of digest"
         assert re.search(rf"`{request} [0-9a-f]{{16}}' {what}", output)
 
