@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from daemons import eventually
 from needs import needs_tool
-from paths import ROOT
+from paths import ROOT, script
 from programs import ran
 from programs import said as said_by
 
@@ -183,9 +183,7 @@ def test_a_probe_is_served_by_what_the_boards_file_says(tmp_path, monkeypatch):
     with pytest.raises(ToolError, match="openocd was not found") as caught:
         plugin(board).debug_server(board, 4000)
     assert caught.value.hint == "apt-get install openocd; pip install pyocd"
-    program = tmp_path / "openocd"
-    program.write_text("#!/bin/sh\n")
-    program.chmod(0o755)
+    program = script(tmp_path / "openocd", "")
     server = plugin(board).debug_server(board, 4000)
     assert server.command[:3] == (str(program), "-f", "board/st_nucleo_f4.cfg")
     assert "gdb_port 4000" in server.command

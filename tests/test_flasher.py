@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from buildtool_plugins.baremetal.probe import flashing
-from paths import ROOT
+from paths import ROOT, script
 
 from buildtool.base.errors import ToolError, UsageError
 from buildtool.base.toml import read_toml
@@ -16,20 +16,13 @@ from buildtool.target.registry import load_board
 IMAGE = Path("out/net.elf")
 
 
-def stub(folder, name, text=""):
-    """A program in the place of a tool for boards: no board is reached."""
-    program = folder / name
-    program.write_text(f"#!/bin/sh\n{text}\n")
-    program.chmod(0o755)
-
-
 def test_the_first_tool_that_is_there_flashes_with_the_words_of_the_boards_file(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     board = load_board("nucleo-f767zi")
     missing = flashing(board, IMAGE)
     assert (missing.tool, missing.is_there, missing.command[0]) == ("openocd", False, "openocd")
     assert missing.command[-1] == "program {out/net.elf} verify reset exit"
-    stub(tmp_path, "pyocd")
+    script(tmp_path / "pyocd", "")
     found = flashing(board, IMAGE)
     assert (found.tool, found.is_there) == ("pyocd", True)
     assert found.command[1:3] == ("load", "--no-wait") and found.command[-1] == "out/net.elf"
@@ -69,7 +62,7 @@ ANSWER |= {"install": "apt-get install openocd", "is_there": True}
 
 
 def test_a_tool_runs_in_the_folder_and_what_is_missing_or_fails_is_told(tmp_path):
-    stub(tmp_path, "tool", "pwd > where; exit 3")
+    script(tmp_path / "tool", "pwd > where; exit 3")
     answer = {**ANSWER, "command": [str(tmp_path / "tool"), "a b"]}
     with pytest.raises(ToolError, match="openocd ended with exit status 3"):
         debugger.flash(answer, tmp_path)  # type: ignore[arg-type]
@@ -79,6 +72,6 @@ def test_a_tool_runs_in_the_folder_and_what_is_missing_or_fails_is_told(tmp_path
     assert f"cd {tmp_path} && {tmp_path}/tool 'a b'" in caught.value.hint
     with pytest.raises(ToolError, match="cannot be started"):
         debugger.flash({**answer, "command": ["/no/tool"]}, tmp_path)  # type: ignore[arg-type]
-    stub(tmp_path, "tool")
+    script(tmp_path / "tool", "")
     assert debugger.flash(answer, tmp_path) == 0  # type: ignore[arg-type]
     assert "flashing: " in debugger.flash_text(answer, tmp_path)  # type: ignore[arg-type]

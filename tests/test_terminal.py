@@ -17,6 +17,7 @@ import pytest
 from daemons import eventually
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from paths import script
 
 from buildtool.fronts.cli import console
 from buildtool.fronts.cli import main as cli
@@ -223,9 +224,7 @@ def test_compiler_emulator_and_reference_say_how_far_they_are(tmp_path, monkeypa
 
 
 def test_a_program_that_runs_is_looked_at(tmp_path):
-    program = tmp_path / "slow"
-    program.write_text("#!/bin/sh\nprintf abc > out\nsleep 0.7\nprintf def >> out\n")
-    program.chmod(0o755)
+    program = script(tmp_path / "slow", "printf abc > out\nsleep 0.7\nprintf def >> out")
     sizes: list[int] = []
     board = load_board("host")
     result = plugin(board).run(board, program, RunRequest({}, ("out",), written=sizes.append))

@@ -1,7 +1,6 @@
-"""Runs a plan on an arena of tags: every byte carries which byte of which tensor it is.
+"""Runs a plan on an arena of tags. A byte's tag says which byte of which tensor it holds.
 
-The kernels are as hostile as their contracts allow: what may be written early is, before anything
-is read. Returns the first corruption found, "" if there is none.
+The kernels are as hostile as their contracts allow: they write all that they may write before they read.
 """
 
 import math
@@ -49,7 +48,7 @@ class _Arena:
 
 
 def run(plan, graph, target):
-    """The first corruption in words, or ""."""
+    """Returns the first corruption as text, "" if there is none."""
     arena = _Arena(plan, graph)
     kernels = {(k.op, k.name): k for k in target.kernels}
     for t in graph.inputs:
@@ -67,13 +66,13 @@ def run(plan, graph, target):
         wrong = _run_op(arena, graph, step, kernel.overlap, area)
         if wrong:
             return f"{op.place}: {wrong}"
-    kept = [*graph.outputs, *(graph.inputs if plan.image == "resident" else ())]
-    lost = [t for t in kept if not arena.intact(t)]
+    ends = [*graph.outputs, *(graph.inputs if plan.image == "resident" else ())]
+    lost = [t for t in ends if not arena.intact(t)]
     return f"tensors {lost} are lost at the end" if lost else ""
 
 
 def _run_parts(arena, graph, op):
-    """A concatenation: input after input, each copied in ascending order."""
+    """Copies the inputs of a concatenation one after the other, each in ascending order."""
     (out,), axis = op.outputs, op.attrs.axis % len(graph.tensors[op.outputs[0]].shape)
     shapes = [graph.tensors[t].shape for t in op.inputs]
     lines, widths = math.prod(shapes[0][:axis]), [math.prod(shape[axis:]) for shape in shapes]
@@ -128,7 +127,7 @@ def _run_op(arena, graph, step, contract, area):
 
 
 def _window(graph, op, t, q):
-    """Bytes of input `t` that output row q may read."""
+    """Returns the bytes [first, end) of input `t` that output row q may read."""
     _, rows, columns, channels = graph.tensors[t].nhwc
     top, reach = 0, rows
     if isinstance(op.attrs, ConvAttrs):

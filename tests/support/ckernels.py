@@ -4,7 +4,7 @@
     compute(graph, op, [view], out_view, (y0, y1, x0, x1))
     result = run_plain(graph, value)          # whole tensors, also of int16; the graph has one operator
 
-Undefined behaviour traps: the process dies with SIGILL, and pytest's fault handler says in which test.
+Undefined behaviour traps: the process dies with SIGILL, and pytest's fault handler names the test.
 """
 
 import atexit
@@ -67,9 +67,9 @@ def sources() -> list[Path]:
 
 
 def compile_library(files: Sequence[Path], more: Sequence[str] = (), tool: str = "") -> ctypes.CDLL:
-    """C sources as a shared library for this machine, with undefined behaviour trapped.
+    """Compiles C sources as a shared library for this machine. Undefined behaviour traps.
 
-    `more`: flags, and libraries that the sources call; `tool`: gcc or clang.
+    `more`: flags, and libraries that the sources call. `tool`: gcc or clang.
     """
     program = needs_tool(tool) if tool else find_host_compiler()
     folder = Path(tempfile.mkdtemp(prefix="ckernels"))
@@ -98,7 +98,7 @@ RUNTIME = ("nn_image.c", "nn_crc32.c", "nn_slots.c")
 
 @functools.cache
 def runtime(tool: str) -> ctypes.CDLL:
-    """The runtime's C files, compiled by gcc or clang: nn_crc32, nn_image_check..., nn_slots_..."""
+    """Returns the library of the runtime's C files, compiled by gcc or clang."""
     made = compile_library([KERNELS / "runtime" / name for name in RUNTIME], ("-O2",), tool)
     made.nn_crc32.restype = ctypes.c_uint32
     made.nn_crc32.argtypes = [ctypes.c_uint32, ctypes.c_void_p, ctypes.c_uint32, ctypes.c_void_p]
@@ -107,7 +107,7 @@ def runtime(tool: str) -> ctypes.CDLL:
 
 @functools.cache
 def catalogue() -> dict[str, KernelVariant]:
-    """The plain kernel of every operator kind, of bytes and of int8's arithmetic."""
+    """Returns the plain int8 kernel of every operator kind."""
     every = resolve_packings(load_family(KERNELS / "reference"))
     return {v.op: v for v in every if v.types == BYTES and not v.form}
 
@@ -118,12 +118,12 @@ def numbers(*values: int) -> Geometry:
 
 
 def six(values: Sequence[int]) -> list[int]:
-    """Sizes or strides of a box, filled up to its six dimensions."""
+    """Returns sizes or strides of a box, padded to six dimensions."""
     return [*values, *([0] * (6 - len(values)))]
 
 
 def constants(block: bytes) -> np.ndarray:
-    """`block` in memory aligned to 16 bytes, as the weight image has it."""
+    """Copies `block` into memory aligned to 16 bytes, as in the weight image."""
     room = np.zeros(len(block) + 16, np.uint8)
     start = -room.ctypes.data % 16
     aligned = room[start : start + len(block)]
@@ -131,7 +131,7 @@ def constants(block: bytes) -> np.ndarray:
     return aligned
 
 
-# A case is run window by window, dozens of times: values that all windows share are made once.
+# A case runs window by window, dozens of times. What all windows share is computed once.
 of_an_operator = functools.lru_cache(maxsize=64)
 scratch_size = of_an_operator(scratch_bytes)
 
@@ -144,7 +144,7 @@ def packed(graph: Graph, op: Op, variant: KernelVariant) -> np.ndarray:
 
 @of_an_operator
 def geometry(graph: Graph, op: Op) -> Geometry | None:
-    """The geometry that the emitted C gives to the kernel; None: it gives none."""
+    """Returns the geometry that the emitted C passes to the kernel. None: the kernel takes no geometry."""
     attrs = op.attrs
     if isinstance(attrs, g.MeanAttrs):
         walk = reduction(graph, op)
@@ -181,7 +181,7 @@ TAKES_SCRATCH = {OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D, OpKind.TRANSPOSE_CONV
 def arguments_of(
     graph: Graph, op: Op, variant: KernelVariant, views: Sequence[View], window: tuple[int, int, int, int]
 ) -> list[object]:
-    """A kernel's arguments, without scratch; the last view is the output's."""
+    """Returns a kernel's arguments without scratch. The last view is the output's."""
     block, shape = packed(graph, op, variant), geometry(graph, op)
     arguments: list[object] = [] if shape is None else [byref(shape)]
     arguments += [c_void_p(block.ctypes.data)] if len(block) else []
@@ -198,7 +198,7 @@ def compute(
 
 
 def run_plain(graph: Graph, value: np.ndarray) -> np.ndarray:
-    """The output of the only operator, which has one input and no state."""
+    """Runs a graph's only operator, which has one input and no state. Returns its output."""
     op = graph.ops[0]
     kernel = select(load_target("host"), graph, op)
     made = graph.tensors[op.outputs[0]]
@@ -226,7 +226,7 @@ def run_plain(graph: Graph, value: np.ndarray) -> np.ndarray:
 
 
 def call(symbol: str, *arguments: object) -> None:
-    """Calls a kernel: addresses as c_void_p (or None), structs by reference, integers as they are."""
+    """Calls a kernel. Addresses are c_void_p or None, structs are passed by reference."""
     function = getattr(library(), symbol)
     function.restype = None
     function(*arguments)

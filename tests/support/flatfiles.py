@@ -1,7 +1,6 @@
 """Writes .tflite files field by field, well formed or not, as converters (and attackers) write them.
 
-Unlike the product's writer it knows nothing of graphs: masks, axes, signatures and options are
-what the test says.
+Unlike the product's writer it knows no graphs: the test chooses masks, axes, signatures and options.
 """
 
 from collections.abc import Sequence
@@ -16,7 +15,7 @@ TYPES = {name.lower(): code for name, code in vars(tflite.TensorType).items() if
 
 @dataclass
 class FileTensor:
-    """A tensor; `data` makes it a constant; `scale` and `zero` may be lists (per channel)."""
+    """A tensor. `data` makes it a constant. `scale` and `zero` may be lists (per channel)."""
 
     shape: Sequence[int]
     dtype: str = "int8"
@@ -33,7 +32,7 @@ class FileTensor:
 
 @dataclass
 class FileOperator:
-    """An operator; `options` the fields of `<kind>Options`, lists become vectors of int32."""
+    """An operator. `options`: fields of `options_class`; lists become vectors of int32."""
 
     kind: str
     inputs: Sequence[int]
@@ -53,9 +52,9 @@ def constant(values, dtype: str = "int32", **kwargs) -> FileTensor:
 def write(
     tensors, operators, inputs, outputs, *, deprecated=True, version=3, subgraphs=1, others=()
 ) -> bytes:
-    """The file's bytes. `deprecated` writes operator codes to the old field only, if they fit.
+    """Returns the file's bytes. `deprecated`: operator codes only in the old field, if they fit.
 
-    `others`: more subgraphs, each (tensors, operators), such as the one that CALL_ONCE runs.
+    `others`: more subgraphs (tensors, operators), such as the one that CALL_ONCE runs.
     """
     builder = flatbuffers.Builder(1024)
     buffers = [_table(builder, "Buffer")]

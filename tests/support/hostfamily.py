@@ -1,12 +1,12 @@
-"""Runs a family's kernels on this machine beside the plain ones that `placement` runs: both leave the same.
+"""Runs a family's kernels on this machine and compares them with the plain kernels.
 
     with on_host("cortex-m4", "cortex_m_dsp") as family:
         run_pieces(case, seed, columns=True)
     assert family.kernels.total()
 
-For families whose instructions have a model in C. Undefined behaviour traps; scratch has exactly the bytes
-that the catalogue's formula gives, with guards around it. Operators that fall to another family run there.
-`comparing` does the same for any family: see `boardcalls` for those that an emulator runs.
+For families whose instructions have a model in C. Undefined behaviour traps. Scratch has exactly the size of
+the catalogue's formula, with guards around it. Operators that another family serves run there. `comparing`
+does the same for any family: see `boardcalls` for those that an emulator runs.
 """
 
 import contextlib
@@ -36,9 +36,9 @@ ALIGNMENT = 16
 
 @functools.cache
 def library(family: str, threads: int = 1) -> CDLL:
-    """The family's kernels, with the plain ones that they call; calls are shared by so many threads.
+    """Returns the library of the family's kernels and the plain ones that they call.
 
-    With several, the smallest calls are shared as well.
+    Several threads share each call, also the smallest ones.
     """
     files = sorted((KERNELS / family).glob("*.c"))
     if threads == 1:
@@ -48,9 +48,9 @@ def library(family: str, threads: int = 1) -> CDLL:
 
 
 class Family:
-    """A family's kernels as a board's catalogue chooses them; `kernels` counts calls.
+    """A family's kernels as a board's catalogue selects them. `kernels` counts calls.
 
-    Calls are not compared with plain ones where `target` has other kernels than the board.
+    `target` replaces the board's target; calls are then not compared with plain ones.
     """
 
     def __init__(self, board: str, family: str, threads: int = 1, target: Target | None = None) -> None:
@@ -66,7 +66,7 @@ class Family:
     def compute(
         self, graph: Graph, op: Op, inputs: Sequence[View], out: View, window: tuple[int, int, int, int]
     ) -> None:
-        """As ckernels.compute."""
+        """Does what ckernels.compute does."""
         variant = self.select(graph, op)
         if not variant.sources[0].startswith(self.family + "/"):
             ckernels.compute(graph, op, inputs, out, window)
@@ -85,7 +85,7 @@ class Family:
         assert left == wanted, f"{variant.name}, window {window}: not what the plain kernel leaves"
 
     def check(self, toolchain: str, board: str = "") -> None:
-        """As Recorder.check: calls here are compared as they are made."""
+        """Does nothing: `compute` has compared the calls already."""
 
     def _call(
         self,
@@ -114,7 +114,7 @@ class Family:
 
 @contextlib.contextmanager
 def on_host(board: str, family: str, threads: int = 1, target: Target | None = None) -> Iterator[Family]:
-    """Lets placements run `board`'s kernels of `family`, each call by so many threads; see `Family`."""
+    """Lets placements run `board`'s kernels of `family`, each call with `threads` threads."""
     chosen = Family(board, family, threads, target)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(placement, "compute", chosen.compute)
@@ -123,7 +123,7 @@ def on_host(board: str, family: str, threads: int = 1, target: Target | None = N
 
 @contextlib.contextmanager
 def comparing(family: str) -> Iterator[Recorder | Family]:
-    """Compares a family's kernels with the plain ones that placements run: here, or as `check` is called."""
+    """Compares a family's kernels with the plain ones: at each call, or when `check` is called."""
     if family in BOARDS:
         with recording(family) as recorder:
             yield recorder
@@ -133,7 +133,7 @@ def comparing(family: str) -> Iterator[Recorder | Family]:
 
 
 def before_nothing(array: np.ndarray) -> np.ndarray:
-    """A copy whose last byte is the last one before a page that nobody may read."""
+    """Returns a copy that ends directly before a page without read permission."""
     pages = -(-array.nbytes // mmap.PAGESIZE)
     room = mmap.mmap(-1, (pages + 1) * mmap.PAGESIZE)
     start = pages * mmap.PAGESIZE

@@ -1,8 +1,8 @@
-"""Layers whose constants are hard to find, and every sum of theirs, by a family's kernels and by LiteRT's.
+"""Compares every sum of layers with difficult constants: a family's requantisation against LiteRT's.
 
-Each family's C is its own where this machine compiles it, and a model of its instructions elsewhere
-(`requantised/*.c`); blocks are what its packing makes. What LiteRT does is written down in
-`requantised/sums.h` from its sources, with nothing of ours.
+Each family's C is its own where this machine can compile it, otherwise a model of its instructions
+(`requantised/*.c`). Blocks come from its packing. `requantised/sums.h` has LiteRT's arithmetic, written from
+its sources and independent of ours.
 """
 
 import ctypes
@@ -29,13 +29,13 @@ QUICK = (*SPEED, "-Wno-unused-function", "-Wno-maybe-uninitialized")
 
 @dataclass(frozen=True)
 class Requantiser:
-    """A family's way from sums to outputs, for a kind of layers."""
+    """A family's requantisation of sums, for a kind of layers."""
 
     source: str  # of requantised/
     family: str  # whose packing.py
     packing: str
     kind: OpKind
-    within: int = 0  # how many steps an output may be off
+    within: int = 0  # tolerance of an output, in steps
 
     def __str__(self) -> str:
         return f"{self.family} {self.packing}"
@@ -75,7 +75,7 @@ class _Layer(ctypes.Structure):
 
 @dataclass(frozen=True)
 class Wrong:
-    """A channel that a kernel gives other outputs than LiteRT for `sums` sums; `sum` is one of them."""
+    """A channel whose outputs differ from LiteRT's for `sums` sums. `sum` is one of them."""
 
     channel: int
     sums: int
@@ -90,7 +90,7 @@ def _library(source: str) -> ctypes.CDLL:
 
 
 def wrong(requantiser: Requantiser, made: Case) -> tuple[int, list[Wrong]]:
-    """How many sums a layer's channels have, and the channels that give another output for some of them."""
+    """Returns the number of sums of a layer's channels, and the channels with wrong outputs."""
     packing = packings(KERNELS / requantiser.family / "packing.py")[requantiser.packing]
     block = constants(packing(made.graph, made.op))
     weights, (common, table) = _weights(made), channel_numbers(made)
@@ -107,23 +107,23 @@ def wrong(requantiser: Requantiser, made: Case) -> tuple[int, list[Wrong]]:
     ]
     kind = requantiser.kind
     shape = (*weights.shape, kind is DENSE, kind is DEPTHWISE, *common[1:], requantiser.within)
-    asked = _Layer(block.ctypes.data, *(a.ctypes.data for a in arrays), *map(int, shape))
+    request = _Layer(block.ctypes.data, *(a.ctypes.data for a in arrays), *map(int, shape))
     counts, first = np.zeros(len(weights), np.int64), np.zeros(len(weights), np.int32)
     compared = _library(requantiser.source).layer_wrong(
-        ctypes.byref(asked), ctypes.c_void_p(counts.ctypes.data), ctypes.c_void_p(first.ctypes.data)
+        ctypes.byref(request), ctypes.c_void_p(counts.ctypes.data), ctypes.c_void_p(first.ctypes.data)
     )
     return compared, [Wrong(int(c), int(counts[c]), int(first[c])) for c in np.flatnonzero(counts)]
 
 
 def _weights(made: Case) -> np.ndarray:
-    """Channels x taps."""
+    """Returns weights as (channels, taps)."""
     data = made.graph.tensors[made.op.inputs[1]].data
     flat = data.reshape(-1, data.shape[3]).T if made.op.kind is DEPTHWISE else data.reshape(len(data), -1)
     return flat.astype(np.int64)
 
 
 def channel_numbers(made: Case) -> tuple[np.ndarray, np.ndarray]:
-    """Zero points of input and output, least and greatest output; and the numbers of each channel."""
+    """Returns (zero points of input and output, least and greatest output), and each channel's numbers."""
     numbers = np.frombuffer(channel_head(made.graph, made.op, made.op.attrs.activation), "<i4")
     count, columns = made.out_shape[-1], 4 if made.op.kind is DENSE else 3
     return numbers[:4], numbers[4 : 4 + columns * count].reshape(count, columns)
@@ -135,11 +135,11 @@ def channel_numbers(made: Case) -> tuple[np.ndarray, np.ndarray]:
 def drawn(
     kind: OpKind, channels: int, seed: int, *, largest: float = LARGEST, pixels: int = 1
 ) -> Iterator[Case]:
-    """Layers without end; `largest`: log2 of the most sums that a channel has.
+    """Yields layers endlessly. `largest`: log2 of a channel's greatest number of sums.
 
-    Half of them are drawn where bounds are tight: as many sums as need a little more than 16 bits, on both
-    sides of 0 more often than not, and outputs from end to end. The others are anything: sums that begin
-    or end beside 0 or on a step of the outputs, factors of up to 4 and of 2^-20, clamps.
+    Half of them are drawn where bounds are tight: the sums need a little more than 16 bits, usually lie on
+    both sides of 0, and outputs use the whole range. The others are arbitrary: sums that begin or end beside 0 or
+    on a step of the outputs, factors up to 4 and down to 2^-20, clamps.
     """
     rng = np.random.default_rng(seed)
     while True:
@@ -176,7 +176,7 @@ def _drawn(kind: OpKind, channels: int, rng: np.random.Generator, largest: float
 
 
 def _with_sums(rng: np.random.Generator, sizes: np.ndarray) -> np.ndarray:
-    """Rows of TAPS weights of either sign whose absolute values add up to `sizes`."""
+    """Returns rows of TAPS weights whose absolute values add up to `sizes`."""
     sizes = np.minimum(sizes, 127 * TAPS)
     each = sizes // TAPS
     weights = each[:, None] + (np.arange(TAPS) < (sizes - each * TAPS)[:, None])
@@ -187,7 +187,7 @@ def _with_sums(rng: np.random.Generator, sizes: np.ndarray) -> np.ndarray:
 def _biases(
     rng: np.random.Generator, weights: np.ndarray, span: np.ndarray, slope: np.ndarray, zero_point: int
 ) -> np.ndarray:
-    """Biases that put 0 among the sums, beside an end of them, or outside."""
+    """Draws biases that put 0 among the sums, beside an end of them, or outside."""
     count = len(weights)
     positive, negative = np.maximum(weights, 0).sum(axis=1), np.minimum(weights, 0).sum(axis=1)
     style = rng.random(count)
@@ -206,7 +206,7 @@ def _biases(
 
 
 def _inputs(rng: np.random.Generator, weights: np.ndarray, pixels: int) -> np.ndarray:
-    """Of each pixel inputs that bring a channel somewhere between its least and its greatest sum."""
+    """Draws inputs for each pixel that reach any sum between a channel's least and greatest."""
     chosen = np.sign(weights[rng.integers(0, len(weights), pixels)].astype(np.int64))
     values = chosen * rng.uniform(-128, 127, (pixels, 1)) + rng.normal(0, 2, chosen.shape)
     return np.clip(np.rint(values), -128, 127).astype(np.int8)

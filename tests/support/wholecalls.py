@@ -1,10 +1,10 @@
-"""A call of any kernel on whole tensors, put together from its catalogue entry, with what it must leave.
+"""Calls of any kernel on whole tensors, made from its catalogue entry, with their expected results.
 
-    call = whole_call(target, graph, inputs)      # the graph has one operator; of its state, too
+    call = whole_call(target, graph, inputs)      # the graph has one operator, and may have states
     done, = firmware.run([call.call])
     call.left(done)                               # the output and the state, to compare with call.wanted
 
-For kernels that `boardcalls` cannot record: of int16, of whole tensors, with state.
+For kernels that `boardcalls` cannot record: int16, whole tensors, states.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ from buildtool.target.types import Argument, KernelVariant, Target
 
 @dataclass(frozen=True)
 class WholeCall:
-    """A call, where it writes, and the bytes that must then be there."""
+    """A call, the places that it writes, and the bytes that must be there afterwards."""
 
     kernel: KernelVariant
     call: Call
@@ -32,12 +32,12 @@ class WholeCall:
     wanted: tuple[bytes, ...]
 
     def left(self, done: Done) -> tuple[bytes, ...]:
-        """What the call left where it writes."""
+        """Returns the bytes at the places that the call writes."""
         return tuple(done.memory[first:end] for first, end in self.written)
 
 
 def whole_call(target: Target, graph: Graph, inputs: Sequence[np.ndarray], seed: int = 0) -> WholeCall:
-    """The call of the kernel that the target serves the graph's only operator with."""
+    """Returns the call of the kernel that the target selects for the graph's only operator."""
     op = graph.ops[0]
     kernel = select(target, graph, op)
     held = initially(graph)
@@ -73,7 +73,7 @@ def whole_call(target: Target, graph: Graph, inputs: Sequence[np.ndarray], seed:
 
 
 def _box(op: Op, tensor: Tensor) -> tuple[int, int, int]:
-    """Rows, columns and channels of the view that the emitter makes."""
+    """Returns rows, columns and channels of the view that the emitter makes."""
     if op.kind is OpKind.FULLY_CONNECTED:
         return 1, tensor.elements // tensor.shape[-1], tensor.shape[-1]
     return tensor.nhwc[1], tensor.nhwc[2], tensor.nhwc[3]
