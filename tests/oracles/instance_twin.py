@@ -1,4 +1,4 @@
-"""Arena problems as the search wants them: what instance.c makes of them, in Python, but for the order."""
+"""Compiles arena problems for the search: instance.c in Python, without the order."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from buildtool.plan.place.instance import ARRAYS, Instance
 
 
 def compile_problem(problem: Problem) -> Instance:
-    """The instance of a problem that is neither too large nor has too many items."""
+    """Returns the instance of a problem whose size and number of items are within the limits."""
     live = tuple(i for i, x in enumerate(problem.items) if x.lower < x.upper and problem.sizes[i] > 0)
     index = {item: position for position, item in enumerate(live)}
     shares = _shares(problem, index)
@@ -25,7 +25,7 @@ def compile_problem(problem: Problem) -> Instance:
     first, last, sections = _sections([(problem.items[i].lower, problem.items[i].upper) for i in live])
     distance = {(index[p.output], index[p.input]): p.distance // unit for p in shares}
     loose = [int(any(i in pair for pair in distance)) for i in range(len(live))]
-    # who is live together, and how near they may lie
+    # items that are live together, and how near they may lie
     nearer = {(o, n): min(size[o], away) for (o, n), away in distance.items()}
     items = range(len(live))
     links = [(i, j) for i in items for j in items if i != j and first[i] < last[j] and first[j] < last[i]]
@@ -56,7 +56,7 @@ def compile_problem(problem: Problem) -> Instance:
 
 
 def _shares(problem: Problem, index: Mapping[int, int]) -> list[Permission]:
-    """Permissions of items that are live together; distances are multiples of the granule, at least 0."""
+    """Returns permissions of items that are live together. Distances are multiples of the granule, >= 0."""
     shares = []
     for p in problem.permissions:
         if p.output in index and p.input in index:
@@ -67,7 +67,7 @@ def _shares(problem: Problem, index: Mapping[int, int]) -> list[Permission]:
 
 
 def _is_capped(problem: Problem, index: Mapping[int, int], shares: Sequence[Permission]) -> bool:
-    """Whether the search may miss placements; never with the permissions of a network's operators."""
+    """Whether the search may miss placements. It cannot with the permissions of a network's operators."""
     if any(p.distance < 0 for p in problem.permissions if p.output in index and p.input in index):
         return True
     sorter: TopologicalSorter[int] = TopologicalSorter()
@@ -82,10 +82,10 @@ def _is_capped(problem: Problem, index: Mapping[int, int], shares: Sequence[Perm
 
 
 def _unit(problem: Problem, live: Sequence[int], shares: Sequence[Permission]) -> tuple[int, bool]:
-    """What all offsets are multiples of, in bytes, and whether that alone keeps every alignment.
+    """Returns the unit of all offsets, in bytes, and whether it satisfies every alignment.
 
-    Items that lie as low as they can lie on others, so their offsets are sums of sizes, distances
-    and fixed offsets, rounded up to alignments.
+    An item at its lowest place lies on others. So its offset is a sum of sizes, distances and fixed offsets,
+    rounded up to alignments.
     """
     unit = gcd(
         *(problem.sizes[i] for i in live),
@@ -99,10 +99,10 @@ def _unit(problem: Problem, live: Sequence[int], shares: Sequence[Permission]) -
 
 
 def _sections(lives: Sequence[tuple[int, int]]) -> tuple[list[int], list[int], int]:
-    """The sections that each item is live in (half-open), and how many there are."""
+    """Returns the first and last section (half-open) of each item, and the number of sections."""
     births, deaths = {lower for lower, _ in lives}, {upper for _, upper in lives}
     times = sorted(births | deaths)
-    # The stretch from times[k] is a section if something is born as it begins and dies as it ends.
+    # The interval from times[k] is a section if an item is born at its start and one dies at its end.
     count = [0]
     for begin, end in pairwise(times):
         count.append(count[-1] + int(begin in births and end in deaths))
@@ -113,7 +113,7 @@ def _sections(lives: Sequence[tuple[int, int]]) -> tuple[list[int], list[int], i
 def _twins(
     kinds: Sequence[tuple[int, int, int, int]], pinned: Sequence[int], loose: Sequence[int]
 ) -> list[int]:
-    """For every item the one before it that could take its place, -1 if there is none."""
+    """Returns for each item the earlier item that could take its place, or -1."""
     latest: dict[tuple[int, int, int, int], int] = {}
     twins = []
     for i, kind in enumerate(kinds):
@@ -125,7 +125,7 @@ def _twins(
 
 
 def _floor(pin: int, alignment: int, pins: Sequence[tuple[int, int, int]]) -> int:
-    """The lowest offset of an item among pinned ones (offset, above, below) alone; a pinned one's own."""
+    """Returns the lowest offset of an item among pinned ones (offset, above, below). A pin is its own."""
     floor = 0
     for at, above, below in sorted(pins):
         if floor + above > at:

@@ -1,9 +1,8 @@
-"""A region's steps by the definition: rows are pulled from its end, step by step, one object a step.
+"""A region's steps by definition: rows are pulled from its end, one object per step.
 
-    steps(region, graph, image)     # what schedule.schedule has to yield
+    steps(region, graph, image)     # must equal schedule.schedule
 
-`distance` tells from such steps, one after the other, how far a region's output may lie over a tensor
-that it reads.
+`distance` computes from such steps how far a region's output may lie over a tensor that it reads.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from buildtool.plan.types import SOURCE, Region, Scheme, Step
 
 
 def steps(region: Region, graph, image: str = "overwritable") -> list[Step]:
-    """All steps, in order."""
+    """Returns all steps, in order."""
     return list(_streamed(region, graph, image) if region.is_streamed else _alone(region, graph, image))
 
 
@@ -64,22 +63,22 @@ def _streamed(region: Region, graph, image: str) -> Iterator[Step]:
 
 
 def rows_made(group, graph, y0: int, y1: int) -> dict[int, tuple[int, int]]:
-    """Operator -> the rows it makes for rows [y0, y1) of the last one."""
+    """Returns operator -> its rows for rows [y0, y1) of the last one."""
     wanted = {graph.ops[group.ops[-1]].outputs[0]: (y0, y1)}
-    found = {}
+    rows = {}
     for position in reversed(group.ops):
         op = graph.ops[position]
-        found[position] = low, high = wanted[op.outputs[0]]
+        rows[position] = low, high = wanted[op.outputs[0]]
         axis, _ = axes(graph, op)
         for t in row_inputs(graph, op):
             first, end = max(0, axis.low(low)), min(graph.tensors[t].nhwc[1], axis.high(high))
             known = wanted.get(t, (first, end))
             wanted[t] = (min(known[0], first), max(known[1], end))
-    return found
+    return rows
 
 
 def distance(graph, run: list[Step], source: int, result: int) -> int | None:
-    """Least safe offset(source) - offset(result): what is written is below all that is read from then on."""
+    """Returns the least safe offset(source) - offset(result): writes stay below all later reads."""
     roots = alias_roots(graph)
     row = graph.tensors[result].nhwc[2] * graph.tensors[result].nhwc[3]
     least = 0

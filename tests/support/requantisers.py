@@ -138,8 +138,8 @@ def drawn(
     """Yields layers endlessly. `largest`: log2 of a channel's greatest number of sums.
 
     Half of them are drawn where bounds are tight: the sums need a little more than 16 bits, usually lie on
-    both sides of 0, and outputs use the whole range. The others are arbitrary: sums that begin or end beside 0 or
-    on a step of the outputs, factors up to 4 and down to 2^-20, clamps.
+    both sides of 0, and outputs use the whole range. The others are arbitrary: sums that begin or end beside
+    0 or on a step of the outputs, factors up to 4 and down to 2^-20, clamps.
     """
     rng = np.random.default_rng(seed)
     while True:
