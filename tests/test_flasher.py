@@ -1,4 +1,4 @@
-"""`buildtool flash`: the command that the board's file makes, and what is told; the tools are stubs."""
+"""`buildtool flash`: the command from the board's file, and messages. The tools are stubs."""
 
 from pathlib import Path
 
@@ -23,9 +23,9 @@ def test_the_first_tool_that_is_there_flashes_with_the_words_of_the_boards_file(
     assert (missing.tool, missing.is_there, missing.command[0]) == ("openocd", False, "openocd")
     assert missing.command[-1] == "program {out/net.elf} verify reset exit"
     script(tmp_path / "pyocd", "")
-    found = flashing(board, IMAGE)
-    assert (found.tool, found.is_there) == ("pyocd", True)
-    assert found.command[1:3] == ("load", "--no-wait") and found.command[-1] == "out/net.elf"
+    how = flashing(board, IMAGE)
+    assert (how.tool, how.is_there) == ("pyocd", True)
+    assert how.command[1:3] == ("load", "--no-wait") and how.command[-1] == "out/net.elf"
     assert flashing(board, IMAGE, "openocd").tool == "openocd"
     with pytest.raises(UsageError, match="does not say how 'xflash' reaches it"):
         flashing(board, IMAGE, "xflash")
@@ -42,7 +42,7 @@ def test_other_tools_get_the_files_that_they_take():
 
 
 def test_a_tool_for_binaries_gets_one_of_the_very_image(tmp_path, monkeypatch):
-    """Of the image alone: another build's may lie beside it, or none."""
+    """The .bin comes from the firmware image. A .bin beside it may be another build's."""
     monkeypatch.setattr(attached, "flash_files", lambda data, board, stem: {f"{stem}.bin": data + b"!"})
     table = read_toml(ROOT / "plugins/buildtool_plugins/riscv/boards/hifive1.toml", WHAT)
     probe = {"esptool": ["--chip", "esp32c3"], "openocd": ["-f", "x.cfg"]}

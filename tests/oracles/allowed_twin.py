@@ -67,21 +67,21 @@ def as_sets(offsets: Sequence[int], capacity: int) -> Sets:
 
 def _up(offsets: int, most: int) -> int:
     """Returns the offsets and all up to `most` above them."""
-    done = 0
-    while done < most:
-        step = min(done + 1, most - done)
+    reach = 0
+    while reach < most:
+        step = min(reach + 1, most - reach)
         offsets |= offsets << step
-        done += step
+        reach += step
     return offsets
 
 
 def _down(offsets: int, most: int) -> int:
     """Returns the offsets and all down to `most` below them."""
-    done = 0
-    while done < most:
-        step = min(done + 1, most - done)
+    reach = 0
+    while reach < most:
+        step = min(reach + 1, most - reach)
         offsets |= offsets >> step
-        done += step
+        reach += step
     return offsets
 
 

@@ -50,12 +50,12 @@ class BranchTwin(Twin):
     def _closed(self, first: int, stop: int) -> bool:
         """Whether elements [first, stop) fork from one tensor and join, and are not a chain."""
         inside = range(first, stop)
-        made = [self.made(e) for e in inside]
-        outside = {t for e in inside for t in self.op(e).inputs if t in self.roots and t not in made}
-        kept = {self.roots.get(t) for t in self.graph.outputs}
+        results = [self.made(e) for e in inside]
+        outside = {t for e in inside for t in self.op(e).inputs if t in self.roots and t not in results}
+        outputs = {self.roots.get(t) for t in self.graph.outputs}
         return (
             len(outside) == 1
             and not all(self.feeds(e) for e in inside[:-1])
             and not any(accumulates(self.graph, self.op(e)) for e in inside)
-            and all(set(self.readers(t)) <= set(inside) and t not in kept for t in made[:-1])
+            and all(set(self.readers(t)) <= set(inside) and t not in outputs for t in results[:-1])
         )

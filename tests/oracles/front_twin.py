@@ -170,10 +170,10 @@ class Twin:
 
     def _rings_do(self, first: int, groups: tuple[Group, ...]) -> bool:
         """Whether earlier tensors of the region that groups read advance together with their input."""
-        begin, made = first, {self.made(e): e for e in range(first, len(self.running))}
+        begin, makers = first, {self.made(e): e for e in range(first, len(self.running))}
         for group in groups:
             for e in range(begin, begin + len(group.ops)):
-                beside = [t for t in self.op(e).inputs if made.get(t, begin) < begin and t != self.main(e)]
+                beside = [t for t in self.op(e).inputs if makers.get(t, begin) < begin and t != self.main(e)]
                 if beside and self.through(begin, e + 1).stride != 1:
                     return False
             begin += len(group.ops)
@@ -322,7 +322,7 @@ class Twin:
         end, op = first + len(region.ops), self.graph.ops[region.ops[-1]]
         if len(op.outputs) != 1:
             return 0
-        found: dict[int, int] = {}
+        distances: dict[int, int] = {}
         for t in [self.main(first)] if region.is_streamed else op.inputs:
             root = self.roots.get(t)
             if root not in whole or self.dies[root] >= end:
@@ -332,12 +332,12 @@ class Twin:
             else:
                 apart = None if region.is_streamed else self._apart(op, t, self.kernels[region.ops[0]])
             if apart is not None:
-                found[root] = apart
+                distances[root] = apart
         alignment = self.target.board.alignment
-        sizes = [self.graph.tensors[t].size for t in (op.outputs[0], *found)]
+        sizes = [self.graph.tensors[t].size for t in (op.outputs[0], *distances)]
         problem = Problem(
             tuple(Item(0, 1, size, alignment) for size in sizes),
-            tuple(Permission(0, i + 1, apart) for i, apart in enumerate(found.values())),
+            tuple(Permission(0, i + 1, apart) for i, apart in enumerate(distances.values())),
         )
         lowest = solve(problem, 100_000)
         assert lowest.status is Status.OPTIMAL
@@ -383,9 +383,9 @@ def hold_front(graph: Graph, target: Target, image: str, in_place: str, space: S
     UsageError where the input image cannot be streamed.
     """
     with space.searched():
-        found = fronts.front(graph, target, fronts.Settings(in_place, image, max_f=1e9))
+        answer = fronts.front(graph, target, fronts.Settings(in_place, image, max_f=1e9))
         every = twin(graph, target, image, in_place, space)
-        for tables, weight in ((found.space.tables, Twin.work), (found.space.cost_tables, Twin.cost)):
+        for tables, weight in ((answer.space.tables, Twin.work), (answer.space.cost_tables, Twin.cost)):
             ways = sorted((way.bytes, way.weight) for way in Search(tables).falling())
             assert ways == every.front(weight), weight.__name__
-        assert [(point.live_bytes, point.work) for point in found.points] == every.front(Twin.work)
+        assert [(point.live_bytes, point.work) for point in answer.points] == every.front(Twin.work)

@@ -80,10 +80,10 @@ class PythonRuns:
             state, place = _next(state, max(order.index(near[pick]), 1))
             varied = [i for i in order if i != near[pick]]
             varied.insert(place, near[pick])
-            known = list(self._pinned)
+            start = list(self._pinned)
             for i in varied[:place]:
-                known[i] = current[i]
-            offsets = self._place(varied, tightest, way, known, top)
+                start[i] = current[i]
+            offsets = self._place(varied, tightest, way, start, top)
             if offsets is not None:
                 order, current, top = varied, offsets, self._height(offsets)
                 if top < lowest:

@@ -146,13 +146,13 @@ class PythonReplay(Replay):
         for t in operator.op.outputs:
             if not self.buffer(t).touches(self.buffer(source)):
                 continue
-            below, made = self.graph.tensors[source], self.graph.tensors[t]
-            by_element = operator.contract is Contract.PIXEL and below.nhwc == made.nhwc
-            read = list(self._pieces(source, *window))
+            below, above = self.graph.tensors[source], self.graph.tensors[t]
+            by_element = operator.contract is Contract.PIXEL and below.nhwc == above.nhwc
+            sources = list(self._pieces(source, *window))
             for out in self._pieces(t, rows, columns):
-                for piece in read:
+                for piece in sources:
                     hit = out.address < piece.address + piece.size and piece.address < out.address + out.size
-                    sizes = made.dtype.size, below.dtype.size
+                    sizes = above.dtype.size, below.dtype.size
                     if hit and not (by_element and _read_first(out, sizes[0], piece, sizes[1])):
                         raise PlanError("writes over what it reads", operator=operator.op.place)
 

@@ -33,7 +33,7 @@ def _alone(region: Region, graph, image: str) -> Iterator[Step]:
 def _streamed(region: Region, graph, image: str) -> Iterator[Step]:
     chain = links(region, graph)
     from_source = image == "stream" and chain[0].input == graph.inputs[0]
-    done = [0] * len(chain)
+    rows = [0] * len(chain)
     progress = [link.branches and Progress(link.branches) for link in chain]
     delivered = 0
 
@@ -45,35 +45,35 @@ def _streamed(region: Region, graph, image: str) -> Iterator[Step]:
                 delivered += 1
             return
         link, group = chain[index], chain[index].group
-        while done[index] < need:
+        while rows[index] < need:
             if group.scheme is Scheme.BRANCHES:
                 yield from pull(index - 1, progress[index].ask())
                 for lane, y0, y1 in progress[index].advance():
                     yield Step(group.ops[lane], y0, y1, 0, columns(graph, graph.ops[group.ops[lane]]))
-                done[index] = progress[index].made[-1]
+                rows[index] = progress[index].made[-1]
                 continue
-            y0, y1 = done[index], min(done[index] + group.rows_per_step, link.height)
+            y0, y1 = rows[index], min(rows[index] + group.rows_per_step, link.height)
             yield from pull(index - 1, max(0, min(link.input_height, link.axis.high(y1))))
             spans = rows_made(group, graph, y0, y1)
             for place, x0, x1 in hand_offs(group, graph):
                 yield Step(group.ops[place], *spans[group.ops[place]], x0, x1)
-            done[index] = y1
+            rows[index] = y1
 
     yield from pull(len(chain) - 1, chain[-1].height)
 
 
 def rows_made(group, graph, y0: int, y1: int) -> dict[int, tuple[int, int]]:
     """Returns operator -> its rows for rows [y0, y1) of the last one."""
-    wanted = {graph.ops[group.ops[-1]].outputs[0]: (y0, y1)}
+    spans = {graph.ops[group.ops[-1]].outputs[0]: (y0, y1)}
     rows = {}
     for position in reversed(group.ops):
         op = graph.ops[position]
-        rows[position] = low, high = wanted[op.outputs[0]]
+        rows[position] = low, high = spans[op.outputs[0]]
         axis, _ = axes(graph, op)
         for t in row_inputs(graph, op):
             first, end = max(0, axis.low(low)), min(graph.tensors[t].nhwc[1], axis.high(high))
-            known = wanted.get(t, (first, end))
-            wanted[t] = (min(known[0], first), max(known[1], end))
+            before = spans.get(t, (first, end))
+            spans[t] = (min(before[0], first), max(before[1], end))
     return rows
 
 

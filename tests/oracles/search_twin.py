@@ -184,8 +184,8 @@ class PythonSearch:
         lowest = _at_least(value, self._alignment[item])
         if self._allowed is None:
             return lowest
-        left = self._allowed[item] >> lowest
-        return lowest + (left & -left).bit_length() - 1 if left else self._capacity + 1
+        offsets = self._allowed[item] >> lowest
+        return lowest + (offsets & -offsets).bit_length() - 1 if offsets else self._capacity + 1
 
     def _take_back(self, index: int) -> None:
         """Undoes all placements from node `index` on and drops the nodes after it."""

@@ -108,16 +108,16 @@ def expected(graph: Graph, op: Op, x: np.ndarray, factors: Any, lanes: np.ndarra
     `lanes`: the channels of each group. A channel in two groups takes the last group's value.
     """
     (exact,) = execute_op(graph, op, {op.inputs[0]: x})
-    made, found = exact.copy(), sums(graph, op, x).reshape(exact.shape)
+    result, totals = exact.copy(), sums(graph, op, x).reshape(exact.shape)
     limits = clamp(graph, op, op.attrs.activation)
     for lane, channel in enumerate(lanes.reshape(-1)):
         if channel < 0:
             continue
-        made[..., channel] = exact[..., channel]
+        result[..., channel] = exact[..., channel]
         if factors.rounded[lane]:
             numbers = [int(getattr(factors, name)[lane]) for name in ("down", "up", "factor", "bias")]
-            start, values = int(factors.start[lane]), found[..., channel]
+            start, values = int(factors.start[lane]), totals[..., channel]
             is_whole = bool(whole[lane // 16])
-            known = {acc: output(int(acc) + start, *numbers, is_whole) for acc in np.unique(values)}
-            made[..., channel] = np.clip(np.vectorize(known.get)(values), *limits)
-    return made
+            outputs = {acc: output(int(acc) + start, *numbers, is_whole) for acc in np.unique(values)}
+            result[..., channel] = np.clip(np.vectorize(outputs.get)(values), *limits)
+    return result

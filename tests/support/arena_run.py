@@ -57,11 +57,11 @@ def run(plan, graph, target):
         op = graph.ops[step.op]
         kernel = kernels[str(op.kind), plan.kernels[step.op]]
         scratch = [b for b in plan.buffers if b.kind is BufferKind.SCRATCH and b.first <= number <= b.last]
-        needed = scratch_bytes(kernel, graph, op)
-        if needed and not scratch:
+        size = scratch_bytes(kernel, graph, op)
+        if size and not scratch:
             return f"{op.place} has no scratch"
-        area = slice(scratch[0].offset, scratch[0].offset + needed) if needed else slice(0, 0)
-        if len(arena.memory[area]) != needed:
+        area = slice(scratch[0].offset, scratch[0].offset + size) if size else slice(0, 0)
+        if len(arena.memory[area]) != size:
             return f"{op.place} has its scratch outside of the arena"
         wrong = _run_op(arena, graph, step, kernel.overlap, area)
         if wrong:
@@ -89,8 +89,8 @@ def _run_parts(arena, graph, op):
 
 def _run_op(arena, graph, step, contract, area):
     op = graph.ops[step.op]
-    read = [t for t in op.inputs if t in arena.root]
-    if any(len(arena.view(t)) != graph.tensors[t].size for t in (*read, *op.outputs)):
+    sources = [t for t in op.inputs if t in arena.root]
+    if any(len(arena.view(t)) != graph.tensors[t].size for t in (*sources, *op.outputs)):
         return "a tensor lies outside of the arena"
     (out,) = op.outputs
     result = graph.tensors[out]
@@ -98,9 +98,9 @@ def _run_op(arena, graph, step, contract, area):
     whole = rows == range(result.nhwc[1])
     arena.memory[area] = JUNK
     if contract is Contract.PIXEL and whole:
-        wide = [t for t in read if graph.tensors[t].shape != result.shape]
+        wide = [t for t in sources if graph.tensors[t].shape != result.shape]
         for e in range(result.elements):
-            if not all(arena.intact(t, e, e + 1) for t in read if t not in wide):
+            if not all(arena.intact(t, e, e + 1) for t in sources if t not in wide):
                 return f"element {e} of an input is overwritten"
             if not all(arena.intact(t) for t in wide):
                 return "a broadcast input is overwritten"
@@ -113,14 +113,14 @@ def _run_op(arena, graph, step, contract, area):
             if contract is Contract.ROW:
                 arena.spoil(out, q * row, (q + 1) * row)
                 arena.memory[area] = JUNK
-            if not all(arena.intact(t, *_window(graph, op, t, q)) for t in read):
+            if not all(arena.intact(t, *_window(graph, op, t, q)) for t in sources):
                 return f"a row that output row {q} reads is overwritten"
             arena.write(out, q * row, (q + 1) * row)
     else:
         if whole:
             arena.spoil(out)
             arena.memory[area] = JUNK
-        if not all(arena.intact(t) for t in read):
+        if not all(arena.intact(t) for t in sources):
             return "an input is overwritten"
         arena.write(out)
     return ""

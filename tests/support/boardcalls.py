@@ -139,14 +139,14 @@ class Recorder:
             assert _symbols(load_target(board)) == _symbols(self.target)
         firmware = self.firmware(toolchain, board)
         twins = [r for r in self.recorded if r.twin is not None]
-        done = firmware.run([*(r.call for r in self.recorded), *(r.twin for r in twins if r.twin)])
+        results = firmware.run([*(r.call for r in self.recorded), *(r.twin for r in twins if r.twin)])
         wrong = [
             f"{r.note}: {trouble}"
-            for r, d in zip(self.recorded, done, strict=False)
+            for r, d in zip(self.recorded, results, strict=False)
             if (trouble := trouble_of(r, d))
         ]
         assert not wrong, f"{len(wrong)} of {len(self.recorded)} calls:\n" + "\n".join(wrong[:5])
-        for r, d in zip(twins, done[len(self.recorded) :], strict=True):
+        for r, d in zip(twins, results[len(self.recorded) :], strict=True):
             assert d.result == r.formula, f"{r.note}: the twin asks for {d.result}, the formula {r.formula}"
 
 
@@ -180,11 +180,13 @@ def trouble_of(recorded: Recorded, done: Done) -> str:
     """Returns what is wrong with the memory after the call, "" if it is right."""
     first, size = recorded.place.offset, len(recorded.wanted)
     got = np.frombuffer(done.memory, np.int8, size, first)
-    wanted = np.frombuffer(recorded.wanted, np.int8)
-    differ = np.flatnonzero(got != wanted)
+    expected = np.frombuffer(recorded.wanted, np.int8)
+    differ = np.flatnonzero(got != expected)
     if differ.size:
         at = differ[:4]
-        return f"{differ.size} of {size} bytes, at {at.tolist()} {got[at].tolist()} not {wanted[at].tolist()}"
+        return (
+            f"{differ.size} of {size} bytes, at {at.tolist()} {got[at].tolist()} not {expected[at].tolist()}"
+        )
     changed = done.changed()
     scratch = (changed >= recorded.scratch[0]) & (changed < recorded.scratch[1])
     outside = changed[~scratch & ((changed < first) | (changed >= first + size))]

@@ -54,15 +54,15 @@ def _session(model: str) -> Session:
 
 @functools.lru_cache(maxsize=2)
 def _expected(
-    model: str, inputs: int, seed: int, passes: tuple[SecondPass, ...]
+    model: str, inputs: int, passes: tuple[SecondPass, ...]
 ) -> list[tuple[list[Array], dict[int, Array]]]:
     """Returns sets of inputs, each with LiteRT's tensors by their index in the rewritten graph."""
     network = load_network(model, _session(model))
     graph = with_second_passes(network.graph, passes)
     file = tflite_file(network.model, network.source)
     return [
-        (given, _values(file, network.source, graph, given))
-        for given in draw_inputs(network.graph, inputs, seed)
+        (values, _values(file, network.source, graph, values))
+        for values in draw_inputs(network.graph, inputs, SEED)
     ]
 
 
@@ -86,28 +86,27 @@ def exact(
     toolchain: str = "",
     arena_in: str = "",
     inputs: int = 1,
-    seed: int = SEED,
 ) -> Run:
     """Plans, builds and runs a network (a path, or a name of the zoo). Fails if any tensor differs."""
     words = {"model": model, "board": board, "toolchain": toolchain, "options": {"order": "given", **options}}
     words |= {"arena_in": arena_in} if arena_in else {}
     request = parse({"kind": "build", **words})
-    made = plan_model(request.model, request.target, request.options, _session(model))
-    sources = emit(made.graph, made.plan, made.target, made.model.name, made.session)
-    refuse_unless_fits(made, len(sources.image.data))
-    sets = _expected(model, inputs, seed, made.plan.second_passes)
-    with built(made, sources, trace=True) as image:
-        outcome = execute(made, image, [given for given, _ in sets], trace=True)
+    planned = plan_model(request.model, request.target, request.options, _session(model))
+    sources = emit(planned.graph, planned.plan, planned.target, planned.model.name, planned.session)
+    refuse_unless_fits(planned, len(sources.image.data))
+    sets = _expected(model, inputs, planned.plan.second_passes)
+    with built(planned, sources, trace=True) as image:
+        outcome = execute(planned, image, [values for values, _ in sets], trace=True)
     for number, (_, want) in enumerate(sets):
         got = {**outcome.traces[number], **outcome.outputs[number]}
-        assert set(got) <= set(want) and set(made.graph.outputs) <= set(got)
-        assert set(outcome.traces[number]) >= _computed(made)
-        wrong = difference(made.graph, number, got, want, outcome.partial)
+        assert set(got) <= set(want) and set(planned.graph.outputs) <= set(got)
+        assert set(outcome.traces[number]) >= _computed(planned)
+        wrong = difference(planned.graph, number, got, want, outcome.partial)
         assert not wrong, (board, wrong[0].json())
     answers = outcome.outputs[0].values()
     assert sum(np.unique(np.frombuffer(raw, np.uint8)).size for raw in answers) >= 2
-    assert outcome.arena_high_water <= made.plan.arena_bytes
-    return Run(made, sources, outcome, str(outcome.reality.level))
+    assert outcome.arena_high_water <= planned.plan.arena_bytes
+    return Run(planned, sources, outcome, str(outcome.reality.level))
 
 
 def file_of(network: Graph | bytes, folder: Path, name: str = "net") -> str:

@@ -26,14 +26,12 @@ class Browser:
     def __init__(self, driver: Any) -> None:
         self.driver = driver
 
-    def open(
-        self, path: Path, *, width: int = 1280, height: int = 900, scripts: bool = True, dark: bool = False
-    ) -> None:
-        """Loads a file in a window of this size, in pixels. Clears the logs of earlier pages."""
+    def open(self, path: Path, *, width: int = 1280, scripts: bool = True, dark: bool = False) -> None:
+        """Loads a file in a window of this width, in pixels. Clears the logs of earlier pages."""
         self.command(
             "Emulation.setDeviceMetricsOverride",
             width=width,
-            height=height,
+            height=900,
             deviceScaleFactor=1,
             mobile=False,
         )

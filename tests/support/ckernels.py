@@ -77,14 +77,14 @@ def compile_library(files: Sequence[Path], more: Sequence[str] = (), tool: str =
     flags = ("-O1", "-fPIC", "-ffp-contract=off", *WARNINGS, *_SANITIZE, *more)
     units = [Unit(path, (KERNELS / "include",)) for path in files]
     objects = compile_all(Compiler(program, _identity(program), flags), units, folder)
-    made = folder / "kernels.so"
-    subprocess.run([program, "-shared", *flags, "-o", str(made), *map(str, objects)], check=True)
-    return ctypes.CDLL(str(made))
+    shared = folder / "kernels.so"
+    subprocess.run([program, "-shared", *flags, "-o", str(shared), *map(str, objects)], check=True)
+    return ctypes.CDLL(str(shared))
 
 
 def _identity(program: str) -> str:
-    done = subprocess.run([program, "--version"], capture_output=True, text=True, check=True)
-    return done.stdout.splitlines()[0]
+    result = subprocess.run([program, "--version"], capture_output=True, text=True, check=True)
+    return result.stdout.splitlines()[0]
 
 
 @functools.cache
@@ -99,10 +99,10 @@ RUNTIME = ("nn_image.c", "nn_crc32.c", "nn_slots.c")
 @functools.cache
 def runtime(tool: str) -> ctypes.CDLL:
     """Returns the library of the runtime's C files, compiled by gcc or clang."""
-    made = compile_library([KERNELS / "runtime" / name for name in RUNTIME], ("-O2",), tool)
-    made.nn_crc32.restype = ctypes.c_uint32
-    made.nn_crc32.argtypes = [ctypes.c_uint32, ctypes.c_void_p, ctypes.c_uint32, ctypes.c_void_p]
-    return made
+    library = compile_library([KERNELS / "runtime" / name for name in RUNTIME], ("-O2",), tool)
+    library.nn_crc32.restype = ctypes.c_uint32
+    library.nn_crc32.argtypes = [ctypes.c_uint32, ctypes.c_void_p, ctypes.c_uint32, ctypes.c_void_p]
+    return library
 
 
 @functools.cache
@@ -151,8 +151,8 @@ def geometry(graph: Graph, op: Op) -> Geometry | None:
         lists = [[pair[i] for pair in box] for box in (walk.outer, walk.inner) for i in (0, 1)]
         return numbers(len(walk.outer), len(walk.inner), *(n for values in lists for n in six(values)))
     if op.kind in _RECURRENT:
-        known = features(graph, op) | {"major": int(getattr(attrs, "time_major", False))}
-        return numbers(*(known[name] for name in _RECURRENT[op.kind]))
+        numbers_of = features(graph, op) | {"major": int(getattr(attrs, "time_major", False))}
+        return numbers(*(numbers_of[name] for name in _RECURRENT[op.kind]))
     if isinstance(attrs, g.ConvAttrs):
         weights = graph.tensors[op.inputs[1]].shape
         groups = 1
@@ -201,27 +201,27 @@ def run_plain(graph: Graph, value: np.ndarray) -> np.ndarray:
     """Runs a graph's only operator, which has one input and no state. Returns its output."""
     op = graph.ops[0]
     kernel = select(load_target("host"), graph, op)
-    made = graph.tensors[op.outputs[0]]
-    x, out = np.ascontiguousarray(value), np.zeros(made.shape, made.dtype.value)
+    result = graph.tensors[op.outputs[0]]
+    x, out = np.ascontiguousarray(value), np.zeros(result.shape, result.dtype.value)
     views = []
-    for array, tensor in ((x, graph.tensors[op.inputs[0]]), (out, made)):
+    for array, tensor in ((x, graph.tensors[op.inputs[0]]), (out, result)):
         _, rows, columns, channels = tensor.nhwc
         pixel = channels * array.itemsize
         views.append(
             View(array.ctypes.data, columns * pixel, pixel, rows, columns, 0, rows, columns, channels)
         )
     block = packed(graph, op, kernel)
-    known: dict[Argument, object] = {
+    values: dict[Argument, object] = {
         Argument.IN: byref(views[0]),
         Argument.OUT: byref(views[1]),
-        Argument.WINDOW: byref((c_int32 * 4)(0, made.nhwc[1], 0, made.nhwc[2])),
+        Argument.WINDOW: byref((c_int32 * 4)(0, result.nhwc[1], 0, result.nhwc[2])),
         Argument.IN_DATA: c_void_p(x.ctypes.data),
         Argument.OUT_DATA: c_void_p(out.ctypes.data),
         Argument.CONSTANTS: c_void_p(block.ctypes.data),
     }
     if Argument.GEOMETRY in kernel.call:
-        known[Argument.GEOMETRY] = byref(geometry(graph, op))  # type: ignore[arg-type]
-    call(kernel.symbol, *(known[argument] for argument in kernel.call))
+        values[Argument.GEOMETRY] = byref(geometry(graph, op))  # type: ignore[arg-type]
+    call(kernel.symbol, *(values[argument] for argument in kernel.call))
     return out
 
 

@@ -20,10 +20,10 @@ def cmake_dir(tmp_path_factory: pytest.TempPathFactory) -> str:
     """Returns the folder that `buildtool --cmake-dir` prints for this interpreter."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_DATA_HOME", str(tmp_path_factory.mktemp("data")))
-        done = subprocess.run(
+        result = subprocess.run(
             [sys.executable, "-m", "buildtool", "--cmake-dir"], capture_output=True, text=True, check=True
         )
-    return done.stdout.removesuffix("\n")
+    return result.stdout.removesuffix("\n")
 
 
 class CMakeProject:
@@ -51,16 +51,16 @@ class CMakeProject:
 
     def configure(self) -> str:
         """Configures the project. Returns CMake's output."""
-        done = self._configure()
-        assert done.returncode == 0, done.stdout
-        return done.stdout
+        result = self._configure()
+        assert result.returncode == 0, result.stdout
+        return result.stdout
 
     def refused(self) -> str:
         """Returns CMake's output for a project that it cannot configure, as one line."""
-        done = self._configure()
-        assert done.returncode != 0 and "CMake Error" in done.stdout, done.stdout
-        assert "Traceback" not in done.stdout
-        return " ".join(done.stdout.split())
+        result = self._configure()
+        assert result.returncode != 0 and "CMake Error" in result.stdout, result.stdout
+        assert "Traceback" not in result.stdout
+        return " ".join(result.stdout.split())
 
     def build(self, *words: str) -> list[str]:
         """Builds the project. Returns the lines of the rules that ran, in order, without their numbers."""
@@ -68,16 +68,16 @@ class CMakeProject:
 
     def said(self, *words: str, fails: bool = False) -> str:
         """Builds the project. Returns what is printed."""
-        done = self._run("cmake", "--build", str(self.build_folder), *words)
-        assert (done.returncode != 0) == fails, done.stdout
-        return done.stdout
+        result = self._run("cmake", "--build", str(self.build_folder), *words)
+        assert (result.returncode != 0) == fails, result.stdout
+        return result.stdout
 
     def tested(self, *words: str) -> str:
         """Runs CTest; every test must pass. Returns its output."""
-        done = self._run("ctest", "--output-on-failure", *words, folder=self.build_folder)
-        assert done.returncode == 0, done.stdout
-        assert "No tests were found" not in done.stdout
-        return done.stdout
+        result = self._run("ctest", "--output-on-failure", *words, folder=self.build_folder)
+        assert result.returncode == 0, result.stdout
+        assert "No tests were found" not in result.stdout
+        return result.stdout
 
     def _configure(self) -> subprocess.CompletedProcess[str]:
         options = [f"-D{name}={value}" for name, value in self.variables.items()]

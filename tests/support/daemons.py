@@ -78,9 +78,9 @@ class Daemon:
             raise from_data(message["error"])
         return message["answer"]
 
-    def asking(self, request: Mapping[str, Any], cache: str = "on") -> Asking:
+    def asking(self, request: Mapping[str, Any]) -> Asking:
         """Sends a request in a thread. Returns when it is sent."""
-        return Asking(self, request, cache)
+        return Asking(self, request)
 
     def status(self) -> Any:
         """Returns its status."""
@@ -170,18 +170,18 @@ def heard(ours: socket.socket, is_last: Callable[[Any], Any] = lambda message: F
 class Asking:
     """A request in a thread. `result` waits for the answer, or raises the error."""
 
-    def __init__(self, daemon: Daemon, request: Mapping[str, Any], cache: str) -> None:
+    def __init__(self, daemon: Daemon, request: Mapping[str, Any]) -> None:
         self.answer: list[Mapping[str, Any]] = []
         self._found: list[Any] = []
         self.link = daemon.link()
         before = daemon.counts()["requests"]
-        self._thread = threading.Thread(target=self._run, args=(request, cache), daemon=True)
+        self._thread = threading.Thread(target=self._run, args=(request,), daemon=True)
         self._thread.start()
         eventually(lambda: self._found or daemon.counts()["requests"] > before)
 
-    def _run(self, request: Mapping[str, Any], cache: str) -> None:
+    def _run(self, request: Mapping[str, Any]) -> None:
         try:
-            self._found.append(self.link.request(request, cache, self.answer.append))
+            self._found.append(self.link.request(request, "on", self.answer.append))
         except BaseException as error:
             self._found.append(error)
 

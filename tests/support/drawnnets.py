@@ -363,13 +363,13 @@ def branching_networks(draw: Draw, modules: int = 3) -> Graph:
 
 
 @st.composite
-def sliced_networks(draw: Draw, modules: int = 3, batch: int = 1) -> Graph:
+def sliced_networks(draw: Draw, batch: int = 1) -> Graph:
     """A network of modules that read parts of channels. Outputs: a classifier or tensor, and some parts."""
     net, x = _image(draw, 4, 11, batch)
     if draw(st.integers(0, 3)) < 3:  # otherwise the modules read parts of the input image
         x = net.conv(x, draw(st.integers(4, 11)), kernel=(3, 3), same=True)
     outputs = []
-    for block in draw(st.lists(st.sampled_from(_SLICING), min_size=1, max_size=modules)):
+    for block in draw(st.lists(st.sampled_from(_SLICING), min_size=1, max_size=3)):
         x = block(draw, net, x)
         if net.shape(x)[3] > 1 and draw(st.integers(0, 4)) == 0:
             outputs.append(taken(net, x, 1, net.shape(x)[3] - 1))

@@ -147,12 +147,12 @@ def _classified(net: NetBuilder, x: int, *, per_channel: bool = False) -> int:
 
 
 @functools.cache
-def every_wide_operator(seed: int = 3, batch: int = 1) -> Graph:
+def every_wide_operator(batch: int = 1) -> Graph:
     """Every operator that takes int16 activations, from an int8 image and an int16 operand.
 
     The trunk is 5 x 4 x 6. One output is int8, one int32, the others int16.
     """
-    net = WideNetBuilder(seed)
+    net = WideNetBuilder(3)
     image = net.requantize(net.input((batch, 9, 7, 3), DType.INT8, net.random_quant(0.02, DType.INT8)))
     side = net.input((batch, 5, 4, 6))
     x = net.conv(image, 6, kernel=(3, 3), stride=(2, 2), same=True, activation=Activation.RELU6)
@@ -186,12 +186,12 @@ def _wide_arithmetic(net: WideNetBuilder, x: int, side: int) -> list[int]:
     return [net.elementwise(OpKind.ADD, byte, again), small, net.cast(y, DType.INT32)]
 
 
-def wide_audio(seed: int = 5) -> Graph:
+def wide_audio() -> Graph:
     """A keyword network: 49 frames of 10 features, convolutions over time, a global mean, 12 classes.
 
     The sums of the second layer and of the second output's dense layer may exceed int32.
     """
-    net = WideNetBuilder(seed, "audio16")
+    net = WideNetBuilder(5, "audio16")
     x = net.input((1, 49, 1, 10))
     x = net.conv(x, 64, kernel=(10, 1), stride=(2, 1), same=True, activation=Activation.RELU)
     second = net.dense(net.flatten(x), 3)
@@ -203,9 +203,9 @@ def wide_audio(seed: int = 5) -> Graph:
     return net.graph([net.softmax(net.dense(x, 12)), second])
 
 
-def wide_image(seed: int = 6) -> Graph:
+def wide_image() -> Graph:
     """An image network with a residual: 24 x 20 x 3 to 10 classes, from int8 pixels."""
-    net = WideNetBuilder(seed, "image16")
+    net = WideNetBuilder(6, "image16")
     x = net.requantize(net.input((1, 24, 20, 3), DType.INT8, net.random_quant(0.02, DType.INT8)))
     x = net.conv(x, 8, kernel=(3, 3), stride=(2, 2), same=True, activation=Activation.RELU6)
     wide = net.conv(x, 24, activation=Activation.RELU6)

@@ -57,8 +57,10 @@ def problems(
             Item(begin, begin + draw(st.integers(*life)), draw(st.integers(*sizes)), alignment, offset)
         )
     pairs = [*permutations(range(len(items)), 2)]
-    chosen = draw(st.lists(st.sampled_from(pairs), max_size=overlaps, unique_by=frozenset)) if pairs else []
-    return Problem(tuple(items), tuple(Permission(a, b, draw(st.integers(*distances))) for a, b in chosen))
+    permitted = (
+        draw(st.lists(st.sampled_from(pairs), max_size=overlaps, unique_by=frozenset)) if pairs else []
+    )
+    return Problem(tuple(items), tuple(Permission(a, b, draw(st.integers(*distances))) for a, b in permitted))
 
 
 def lowest(problem: Problem, top: int) -> int | None:

@@ -86,12 +86,12 @@ def _subgraph(builder, tensors, operators, inputs, outputs, codes, buffers, name
             if t.data is not None:
                 fields["Data"] = builder.CreateNumpyVector(np.frombuffer(t.data.tobytes(), np.uint8))
             buffers.append(_table(builder, "Buffer", **fields))
-    made = [_tensor(builder, t, i, places[i]) for i, t in enumerate(tensors)]
+    offsets = [_tensor(builder, t, i, places[i]) for i, t in enumerate(tensors)]
     ops = [_operator(builder, o, codes.index((o.kind, o.custom, o.version))) for o in operators]
     return _table(
         builder,
         "SubGraph",
-        Tensors=_offsets(builder, made),
+        Tensors=_offsets(builder, offsets),
         Inputs=_ints(builder, inputs),
         Outputs=_ints(builder, outputs),
         Operators=_offsets(builder, ops),

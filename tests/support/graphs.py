@@ -176,8 +176,8 @@ def _select(draw: st.DrawFn, net: NetBuilder, _kind: OpKind) -> Made:
     if form == "truth":
         a, b = condition, net.pair(OpKind.NOT_EQUAL, net.input(full), net.constant((1,)))
     else:
-        made = net.input if form == "tensors" else net.constant
-        a, b = draw(st.permutations([made(other), made(full)]))
+        make = net.input if form == "tensors" else net.constant
+        a, b = draw(st.permutations([make(other), make(full)]))
     return net.select(condition, a, b)
 
 
@@ -440,7 +440,7 @@ def one_operator_graphs(kind: OpKind) -> st.SearchStrategy[Graph]:
     @st.composite
     def graphs(draw: st.DrawFn) -> Graph:
         net = NetBuilder(draw(seeds))
-        made = add(draw, net, kind)
-        return net.graph(made if isinstance(made, tuple) else [made])
+        outputs = add(draw, net, kind)
+        return net.graph(outputs if isinstance(outputs, tuple) else [outputs])
 
     return graphs()

@@ -57,9 +57,9 @@ class Family:
         self.family, self.threads, self.compares = family, threads, target is None
         self.target = target or load_target(board)
         if threads > 1:  # the board with this family alone
-            found = load_board(board)
-            core = dataclasses.replace(found.core, families=(family,)).with_threads(threads)
-            self.target = make_target(dataclasses.replace(found, core=core))
+            loaded = load_board(board)
+            core = dataclasses.replace(loaded.core, families=(family,)).with_threads(threads)
+            self.target = make_target(dataclasses.replace(loaded, core=core))
         self.select = of_an_operator(functools.partial(select, self.target))
         self.kernels: Counter[str] = Counter()
 
@@ -77,12 +77,12 @@ class Family:
         self._call(variant, graph, op, [*inputs, out], window)
         if not self.compares:
             return
-        left = [ctypes.string_at(first, end - first) for first, end in blocks]
+        results = [ctypes.string_at(first, end - first) for first, end in blocks]
         for (first, end), data in zip(blocks, before, strict=True):
             ctypes.memmove(first, data, end - first)
         ckernels.compute(graph, op, inputs, out, window)
-        wanted = [ctypes.string_at(first, end - first) for first, end in blocks]
-        assert left == wanted, f"{variant.name}, window {window}: not what the plain kernel leaves"
+        expected = [ctypes.string_at(first, end - first) for first, end in blocks]
+        assert results == expected, f"{variant.name}, window {window}: not what the plain kernel leaves"
 
     def check(self, toolchain: str, board: str = "") -> None:
         """Does nothing: `compute` has compared the calls already."""
@@ -115,10 +115,10 @@ class Family:
 @contextlib.contextmanager
 def on_host(board: str, family: str, threads: int = 1, target: Target | None = None) -> Iterator[Family]:
     """Lets placements run `board`'s kernels of `family`, each call with `threads` threads."""
-    chosen = Family(board, family, threads, target)
+    kernels = Family(board, family, threads, target)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(placement, "compute", chosen.compute)
-        yield chosen
+        patch.setattr(placement, "compute", kernels.compute)
+        yield kernels
 
 
 @contextlib.contextmanager
@@ -128,8 +128,8 @@ def comparing(family: str) -> Iterator[Recorder | Family]:
         with recording(family) as recorder:
             yield recorder
     else:
-        with on_host("xcore", family, 5) as chosen:
-            yield chosen
+        with on_host("xcore", family, 5) as kernels:
+            yield kernels
 
 
 def before_nothing(array: np.ndarray) -> np.ndarray:

@@ -62,14 +62,14 @@ def asked_once(identify: Identify) -> Identify:
     """
     if hasattr(identify, "__wrapped__"):
         return identify
-    known = functools.cache(lambda command, variables, ldflags: identify(command, dict(variables), ldflags))
+    cached = functools.cache(lambda command, variables, ldflags: identify(command, dict(variables), ldflags))
 
     @functools.wraps(identify)
     def asked(
         command: Sequence[str], variables: dict[str, str], ldflags: Sequence[str] | None = None
     ) -> Identity | None:
         flags = None if ldflags is None else tuple(ldflags)
-        return known(tuple(command), tuple(sorted(variables.items())), flags)
+        return cached(tuple(command), tuple(sorted(variables.items())), flags)
 
     return asked
 
@@ -81,18 +81,18 @@ Make = Callable[..., Target]
 
 def read_once(read: Read) -> Read:
     """Returns `read` with a cache for the folders of the checkout."""
-    known = functools.cache(read)
+    cached = functools.cache(read)
 
     @functools.wraps(read)
     def load_family(folder: Path) -> Catalogue:
-        return known(folder) if folder.is_relative_to(ROOT) else read(folder)
+        return cached(folder) if folder.is_relative_to(ROOT) else read(folder)
 
     return load_family
 
 
 def made_once(make: Make) -> Make:
     """Returns `make` with a cache for targets that come from the checkout alone."""
-    known, own = functools.cache(make), registry._own_plugins
+    cached, own = functools.cache(make), registry._own_plugins
 
     @functools.cache
     def families() -> frozenset[str]:
@@ -106,14 +106,14 @@ def made_once(make: Make) -> Make:
             return make(board, libraries, requantise)
         if board.family not in own() or not families().issuperset(board.core.families):
             return make(board, libraries, requantise)
-        return known(board, None, requantise)
+        return cached(board, None, requantise)
 
     return make_target
 
 
 def loaded_once(load: Load) -> Load:
     """Returns `load` with a cache for the boards of the checkout."""
-    known, own = functools.cache(load), registry._own_plugins
+    cached, own = functools.cache(load), registry._own_plugins
 
     @functools.cache
     def names() -> frozenset[str]:
@@ -123,6 +123,6 @@ def loaded_once(load: Load) -> Load:
     def load_board(name_or_path: str, data: bytes | None = None) -> Board:
         if data is not None or registry._own_plugins is not own or name_or_path not in names():
             return load(name_or_path, data)
-        return known(name_or_path)
+        return cached(name_or_path)
 
     return load_board

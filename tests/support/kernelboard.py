@@ -107,10 +107,10 @@ class Done:
     before: bytes
     memory: bytes
 
-    def array(self, place: Address, shape: tuple[int, ...], dtype: str = "int8") -> np.ndarray:
-        """Returns a copy of the array at `place`."""
+    def array(self, place: Address, shape: tuple[int, ...]) -> np.ndarray:
+        """Returns a copy of the int8 array at `place`."""
         count = int(np.prod(shape, dtype=int))
-        return np.frombuffer(self.memory, dtype, count, place.offset).reshape(shape).copy()
+        return np.frombuffer(self.memory, np.int8, count, place.offset).reshape(shape).copy()
 
     def changed(self) -> np.ndarray:
         """Returns the offsets of all bytes that the call changed."""
@@ -168,14 +168,14 @@ class Firmware:
 
 def results_of(data: bytes, blocks: Sequence[bytes]) -> list[Done]:
     """Returns what each call left, from the driver's output file."""
-    done, place = [], 0
+    results, place = [], 0
     for block in blocks:
         (value,) = struct.unpack_from("<i", data, place)
         place += 4
-        done.append(Done(value, block, data[place : place + len(block)]))
+        results.append(Done(value, block, data[place : place + len(block)]))
         place += len(block)
     assert place == len(data), "the driver wrote too much or too little"
-    return done
+    return results
 
 
 @functools.cache
@@ -201,9 +201,9 @@ def _image(
         f"extern const unsigned symbol_count;\nconst function symbols[] = {{\n{listed}}};\n"
         f"const unsigned symbol_count = {len(symbols)};\n"
     )
-    needed = [Path(path) for path in harness.sources if str(path).endswith("harness_io.c")]
+    needs = [Path(path) for path in harness.sources if str(path).endswith("harness_io.c")]
     includes = (kernels_root() / "include", *map(Path, tools.includes), *harness.includes)
-    files = [DRIVER, table, *sources, *needed, *map(Path, tools.objects)]
+    files = [DRIVER, table, *sources, *needs, *map(Path, tools.objects)]
     compiler = Compiler(tools.cc, tools.identity, (*tools.cflags, *flags))
     objects = compile_all(compiler, kernel_units(files, includes), work)
     elf = work / "kernels.elf"

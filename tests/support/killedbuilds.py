@@ -148,10 +148,10 @@ class Project:
 
     def build(self, *words: str) -> str:
         """Runs a build that is not killed. Returns its first error, "" if there is none."""
-        done = self._start([sys.executable, "-m", "SCons", "-Q", *words])
-        output, _ = done.communicate(timeout=600)
+        process = self._start([sys.executable, "-m", "SCons", "-Q", *words])
+        output, _ = process.communicate(timeout=600)
         errors = [line for line in output.splitlines() if "error" in line.lower()]
-        return "" if done.returncode == 0 else f"the build failed: {[*errors, output][0]}"
+        return "" if process.returncode == 0 else f"the build failed: {[*errors, output][0]}"
 
     def restore(self) -> None:
         """Restores the finished build of A."""

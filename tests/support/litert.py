@@ -24,34 +24,34 @@ from buildtool.graph.types import Graph, OpKind
 def interpreter(model: bytes, *, reference: bool = True) -> Interpreter:
     """Returns a LiteRT interpreter that keeps all tensors of an invoke."""
     kind = OpResolverType.BUILTIN_REF if reference else OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
-    made = Interpreter(
+    engine = Interpreter(
         model_content=model,
         experimental_op_resolver_type=kind,
         experimental_preserve_all_tensors=True,
         num_threads=1,
     )
-    made.allocate_tensors()
-    return made
+    engine.allocate_tensors()
+    return engine
 
 
 def run(model: bytes, inputs: Sequence[np.ndarray], *, reference: bool = True) -> dict[int, np.ndarray]:
     """Returns the inputs and every operator's outputs, by index in the file."""
     engine = interpreter(model, reference=reference)
-    wanted = []
+    indices = []
     for detail, value in zip(engine.get_input_details(), inputs, strict=True):
         engine.set_tensor(detail["index"], value)
-        wanted.append(detail["index"])
+        indices.append(detail["index"])
     engine.invoke()
     for op in engine._get_ops_details():
-        wanted += [int(index) for index in op["outputs"]]
-    return {int(index): np.array(engine.get_tensor(index)) for index in wanted}
+        indices += [int(index) for index in op["outputs"]]
+    return {int(index): np.array(engine.get_tensor(index)) for index in indices}
 
 
 def run_graph(graph: Graph, inputs: Sequence[np.ndarray], *, reference: bool = True) -> dict[int, np.ndarray]:
     """Returns LiteRT's tensors of `graph`, by their index in the graph."""
     reference &= {op.kind for op in graph.ops} != {OpKind.ELU}  # the reference kernels have none
-    made = run(write_model(graph), inputs, reference=reference)
-    return {index: value for index, value in made.items() if index < len(graph.tensors)}
+    tensors = run(write_model(graph), inputs, reference=reference)
+    return {index: value for index, value in tensors.items() if index < len(graph.tensors)}
 
 
 def check_file(data: bytes, inputs: Sequence[np.ndarray]) -> Graph:
@@ -60,9 +60,9 @@ def check_file(data: bytes, inputs: Sequence[np.ndarray]) -> Graph:
     for t, value in execute(graph, inputs).items():
         tensor = graph.tensors[t]
         if tensor.source is not None and tensor.source.index in expected:
-            wanted = expected[tensor.source.index].reshape(value.shape)
-            shifted = wanted.dtype == np.uint8 and value.dtype == np.int8
-            assert np.array_equal(value.view(np.uint8) ^ 128 if shifted else value, wanted), tensor.name
+            theirs = expected[tensor.source.index].reshape(value.shape)
+            shifted = theirs.dtype == np.uint8 and value.dtype == np.int8
+            assert np.array_equal(value.view(np.uint8) ^ 128 if shifted else value, theirs), tensor.name
             compared += 1
     assert compared >= len(graph.outputs) + len(graph.inputs)
     return graph
@@ -79,12 +79,12 @@ def rewritten(model: Graph | bytes, inputs: Sequence[np.ndarray]) -> Graph:
     """Returns the rewritten network. Its outputs must equal LiteRT's outputs of the file."""
     data = model if isinstance(model, bytes) else write_model(model)
     source = read_model(data)
-    made, expected = rewrite(source), run(data, inputs)
+    graph, expected = rewrite(source), run(data, inputs)
     values = execute(
-        made, [v.reshape(made.tensors[t].shape) for v, t in zip(inputs, made.inputs, strict=True)]
+        graph, [v.reshape(graph.tensors[t].shape) for v, t in zip(inputs, graph.inputs, strict=True)]
     )
-    for ours, theirs in zip(made.outputs, source.outputs, strict=True):
+    for ours, theirs in zip(graph.outputs, source.outputs, strict=True):
         np.testing.assert_array_equal(
             values[ours], expected[source.tensors[theirs].source.index], strict=True
         )
-    return made
+    return graph

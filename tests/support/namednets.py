@@ -159,10 +159,10 @@ def decoder(rows: int, columns: int, width: int, *, seed: int = 1) -> Graph:
 
 
 @st.composite
-def enlarging_networks(draw, least=9, most=30):
-    """One of these networks, with images of `least` to `most` rows and columns."""
+def enlarging_networks(draw):
+    """One of these networks, with images of 9 to 30 rows and columns."""
     seed, way, width = draw(st.integers(0, 999)), draw(st.sampled_from(WAYS)), draw(st.integers(1, 5))
-    rows, columns = (draw(st.integers(least, most)) for _ in range(2))
+    rows, columns = (draw(st.integers(9, 30)) for _ in range(2))
     kinds: list[Callable[[], Graph]] = [
         lambda: u_net(columns, width, draw(st.integers(1, 3)), way, rows=rows, seed=seed),
         lambda: u_net(columns, width, draw(st.integers(1, 3)), way, rows=rows, seed=seed),
@@ -235,9 +235,10 @@ def audio() -> Graph:
     return net.graph([net.softmax(net.dense(flat, 6)), net.dense(flat, 2), x])
 
 
-def wired(nodes: int = 6) -> Graph:
+def wired() -> Graph:
     """RandWire: each node of a small world adds its inputs, then ReLU, depthwise and 1x1."""
-    net, edges = NetBuilder(6, "wired"), watts_strogatz(nodes, 4, 0.75, 6)
+    nodes = 6
+    net, edges = NetBuilder(6, "wired"), watts_strogatz(nodes, 6)
     add, outs = partial(net.elementwise, OpKind.ADD), dict[int, int]()
     first = conv(net, net.input((1, 32, 32, 3)), 8, 2)
     for node in range(nodes):
@@ -274,10 +275,10 @@ def every_view() -> Graph:
     return net.graph([net.dense(net.mean(x), 5), taken(net, x, 2, 3)])
 
 
-def gated_halves(size: int = 20) -> Graph:
+def gated_halves() -> Graph:
     """A chain of gated linear units. Streamed, each reads both halves of a ring's rows."""
     net = NetBuilder(3, "halves")
-    x = net.conv(net.input((1, size, size, 3)), 8, kernel=(3, 3), same=True)
+    x = net.conv(net.input((1, 20, 20, 3)), 8, kernel=(3, 3), same=True)
     for _ in range(3):
         first, second = net.split(net.conv(x, 16, kernel=(3, 3), same=True), 2)
         x = net.elementwise(OpKind.MUL, first, net.unary(OpKind.LOGISTIC, second))

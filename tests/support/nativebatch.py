@@ -103,14 +103,14 @@ class Run:
         """Takes a part of a tensor. Bytes that are computed again must be equal."""
         size = job.graph.tensors[tensor].size
         value = self.tensors.setdefault(tensor, bytearray(size))
-        known = self.known.setdefault(tensor, bytearray(size))
+        computed = self.known.setdefault(tensor, bytearray(size))
         end = offset + len(part)
         assert end <= size
-        again = np.frombuffer(known, np.uint8)[offset:end] != 0
+        again = np.frombuffer(computed, np.uint8)[offset:end] != 0
         equal = np.frombuffer(value, np.uint8)[offset:end] == np.frombuffer(part, np.uint8)
         assert (equal | ~again).all(), (job.sources.net, tensor)
         value[offset:end] = part
-        known[offset:end] = b"\1" * len(part)
+        computed[offset:end] = b"\1" * len(part)
 
 
 def prepare(
@@ -151,11 +151,11 @@ def run(jobs: Sequence[Job], folder: Path, flags: Sequence[str] = FLAGS) -> list
 def execute(program: Path) -> str:
     """Runs a program, which must not fail. Returns its output."""
     command = [str(program)]
-    done = subprocess.run(
+    result = subprocess.run(
         command, cwd=program.parent, capture_output=True, text=True, check=False, timeout=LONGEST
     )
-    assert done.returncode == 0, f"exit {done.returncode}\n{done.stderr[-4000:]}"
-    return done.stdout
+    assert result.returncode == 0, f"exit {result.returncode}\n{result.stderr[-4000:]}"
+    return result.stdout
 
 
 def build(jobs: Sequence[Job], folder: Path, flags: Sequence[str], main_c: str) -> Path:
@@ -165,12 +165,12 @@ def build(jobs: Sequence[Job], folder: Path, flags: Sequence[str], main_c: str) 
     emitted, objects = folder / "src", folder / "obj"
     objects.mkdir(parents=True)
     kernels = kernel_includes(target)
-    units, needed = [], set()
+    units, sources = [], set()
     for job in jobs:
         own = emitted / job.sources.net
         write_files(job.sources.files, own)
         units += [Unit(own / name, (own, *kernels), EMITTED) for name in job.sources.c_files]
-        needed.update(kernel_sources(job.plan, target))
+        sources.update(kernel_sources(job.plan, target))
     main = emitted / "main.c"
     main.write_text(main_c)
     folders = tuple(emitted / job.sources.net for job in jobs)
@@ -178,7 +178,7 @@ def build(jobs: Sequence[Job], folder: Path, flags: Sequence[str], main_c: str) 
     nets = [job.sources.net for job in jobs]
     weights.write_text("".join(f'#include "{net}/{net}_weights.S"\n' for net in nets))
     units.append(Unit(weights, folders))
-    units += [Unit(path, kernels) for path in sorted(needed)]
+    units += [Unit(path, kernels) for path in sorted(sources)]
     units.append(Unit(main, (*folders, *kernels)))
     compiler = Compiler(tools.cc, tools.identity, (*tools.cflags, *flags))
     program = folder / "program"
@@ -236,17 +236,17 @@ def differences(job: Job, runs: Sequence[Run]) -> list[str]:
     """Returns a text for each difference to LiteRT's reference kernels or to our executor."""
     assert len(runs) == len(job.inputs)
     texts = []
-    made = {t for op in job.graph.ops for t in op.outputs}
+    results = {t for op in job.graph.ops for t in op.outputs}
     which = ("numpy", "litert")
     referrers = [referrer(name, job.model, job.source, job.graph) for name in which]
-    for number, (one, given) in enumerate(zip(runs, job.inputs, strict=True)):
-        assert set(job.graph.outputs) <= set(one.tensors) <= made | set(job.graph.outputs)
+    for number, (one, values) in enumerate(zip(runs, job.inputs, strict=True)):
+        assert set(job.graph.outputs) <= set(one.tensors) <= results | set(job.graph.outputs)
         partial = {t: bytes(known) for t, known in one.known.items() if not all(known)}
         # Bytes that nothing reads may be left out inside a streamed region only.
         assert not partial.keys() & set(job.graph.outputs)
         assert not partial or any(region.is_streamed for region in job.plan.regions)
         for name, refer in zip(which, referrers, strict=True):
-            expected = refer(given, number == reset_at(job))
+            expected = refer(values, number == reset_at(job))
             assert set(job.graph.outputs) <= set(expected)
             for wrong in difference(job.graph, number, one.tensors, expected, partial):
                 texts.append(f"{job.sources.net} against {name}: {wrong.json()}")

@@ -59,8 +59,8 @@ def evaluate(model, graph, inputs):
     feeds = {}
     for value, t, array in zip(model.graph.input, graph.inputs, inputs, strict=True):
         feeds[value.name] = _to_file(graph.tensors[t], array, value.type.tensor_type.elem_type)
-    made = ReferenceEvaluator(model).run(None, feeds)
-    return [from_file(graph.tensors[t], a) for t, a in zip(graph.outputs, made, strict=True)]
+    outputs = ReferenceEvaluator(model).run(None, feeds)
+    return [from_file(graph.tensors[t], a) for t, a in zip(graph.outputs, outputs, strict=True)]
 
 
 def _to_file(tensor, array, kind):

@@ -179,13 +179,13 @@ def run_pieces(case: Case, seed: int, *, columns: bool, wide: bool = False) -> n
     for rows, cols in windows:
         views = []
         for array in arrays:
-            read = needed(case, 0, array.shape[0])(*rows)
+            down = needed(case, 0, array.shape[0])(*rows)
             across = needed(case, 1, array.shape[1])(*cols) if columns else (0, array.shape[1])
             # the ring of a broadcast operand is its only row or column
             may_spare = [len(arrays) == 1 or size > 1 for size in array.shape[:2]]
             spare = [int(rng.integers(2)) * may_spare[0], int(rng.integers(2)) * may_spare[1] * columns]
-            source = ring(array.shape, read, across, spare)
-            source.part[source.index] = array[slice(*read), slice(*across)]
+            source = ring(array.shape, down, across, spare)
+            source.part[source.index] = array[slice(*down), slice(*across)]
             if len(arrays) > 1:
                 source.view.height, source.view.width = shape[:2]
             views.append(source.view)

@@ -100,11 +100,11 @@ def graphs(draw, most_ops=12):
 
 
 @st.composite
-def fed_graphs(draw, most_ops=7):
+def fed_graphs(draw):
     """Like `graphs`, with one image that one operator reads and that is no output: it can be streamed."""
     net = Net((1, draw(st.integers(1, 9)), draw(st.integers(1, 9)), draw(st.integers(1, 8))))
     live = [net.conv(net.inputs[0], draw(st.integers(1, 20)))]
-    for _ in range(draw(st.integers(1, most_ops))):
+    for _ in range(draw(st.integers(1, 7))):
         live.append(_random_op(draw, net, draw(st.sampled_from(live[-3:])), live))
     return net.graph(*sorted({live[-1], *draw(st.lists(st.sampled_from(live), max_size=2))}))
 

@@ -70,9 +70,9 @@ def link(board: Board, name: str, sources: Sequence[Path], flags: Sequence[str],
     elf = work / "probe.elf"
     linking = link_flags(tools, work)
     command = [tools.cc, *tools.cflags, *flags, *map(str, objects), *linking, "-o", str(elf)]
-    done = subprocess.run(command, check=False, capture_output=True, text=True, cwd=work)
-    if done.returncode:
-        raise BuildError(done.stderr)
+    result = subprocess.run(command, check=False, capture_output=True, text=True, cwd=work)
+    if result.returncode:
+        raise BuildError(result.stderr)
     return elf
 
 

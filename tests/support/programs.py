@@ -44,9 +44,9 @@ def said(
     environment: Mapping[str, str] | None = None,
 ) -> str:
     """Runs a program that must end with `status` (not with 0 if it `fails`). Returns its output."""
-    done = ran(folder, *words, environment=environment)
-    assert done.returncode != 0 if fails else done.returncode == status, done.stdout
-    return done.stdout
+    result = ran(folder, *words, environment=environment)
+    assert result.returncode != 0 if fails else result.returncode == status, result.stdout
+    return result.stdout
 
 
 def scons(folder: Path, *words: str, status: int = 0, home: Path = ROOT, **variables: str) -> str:

@@ -128,8 +128,10 @@ def _constant_branch(net: Net, draw) -> None:
     """MUL by an operand that is computed from constants alone."""
     width = net.shape[-1]
     first, second = net.weights(1, width, per_channel=False), net.weights(width, per_channel=False)
-    made = net.apply(draw(st.sampled_from(["ADD", "SUB", "MUL"])), [first, second], (1, width), scale=0.02)
-    flat = net.apply("RESHAPE", [made], (width,), scale=0.02)
+    constant_result = net.apply(
+        draw(st.sampled_from(["ADD", "SUB", "MUL"])), [first, second], (1, width), scale=0.02
+    )
+    flat = net.apply("RESHAPE", [constant_result], (width,), scale=0.02)
     net.then("MUL", [flat], net.shape, quant=draw(st.sampled_from(QUANTS)))
 
 

@@ -50,19 +50,19 @@ def drawn_lstm(seed: int) -> Graph:
     return net.graph([y])
 
 
-def keyword_svdf(seed: int = 3, layers: int = 2) -> Graph:
+def keyword_svdf() -> Graph:
     """A keyword network like TFLM's: one frame per invoke, SVDF and dense layers alternately."""
-    net = NetBuilder(seed, "keyword_svdf")
+    net = NetBuilder(3, "keyword_svdf")
     x = net.input((1, 32))
-    for _ in range(layers):
+    for _ in range(2):
         x = net.dense(svdf(net, x, 16, memory=8), 12)
     x = svdf(net, x, 8, rank=2, memory=16)
     return net.graph([net.softmax(net.dense(x, 3))])
 
 
-def wake_word(seed: int = 4) -> Graph:
+def wake_word() -> Graph:
     """A wake-word network: convolutions over a few frames of features, then SVDF layers."""
-    net = NetBuilder(seed, "wake_word")
+    net = NetBuilder(4, "wake_word")
     x = net.input((1, 6, 20, 1))
     x = net.conv(x, 8, kernel=(3, 3), stride=(2, 2), same=True, activation=Activation.RELU)
     x = net.conv(x, 0, kernel=(3, 3), same=True, depth_multiplier=1, activation=Activation.RELU)
@@ -71,9 +71,9 @@ def wake_word(seed: int = 4) -> Graph:
     return net.graph([net.unary(OpKind.LOGISTIC, net.dense(x, 2))])
 
 
-def digit_rows(seed: int = 5) -> Graph:
+def digit_rows() -> Graph:
     """A smaller version of TFLM's MNIST network: an LSTM over the rows of an image, then a dense layer."""
-    net = NetBuilder(seed, "digit_rows")
+    net = NetBuilder(5, "digit_rows")
     x = lstm(net, net.input((1, 14, 14)), 20)
     return net.graph([net.softmax(net.dense(net.flatten(x), 10))])
 
@@ -106,14 +106,14 @@ def expected(graph: Graph, inputs: Sequence[np.ndarray]) -> list[list[np.ndarray
     return answers
 
 
-def every_part(seed: int = 6, batch: int = 1) -> Graph:
+def every_part() -> Graph:
     """LSTMs with every optional part, then SVDFs of odd sizes."""
-    net = NetBuilder(seed, "every_part")
-    x = net.input((batch, 3, 11))
+    net = NetBuilder(6, "every_part")
+    x = net.input((1, 3, 11))
     x = lstm(net, x, 9, peepholes=True, clipped=True, cell_bits=15)
     x = lstm(net, x, 7, outputs=10, input_gate=False, normed=True, cell_bits=12)
     x = lstm(net, x, 10, outputs=6, normed=True, peepholes=True, cell_bits=9)
-    x = lstm(net, net.move(OpKind.TRANSPOSE, x, (3, batch, 6), TransposeAttrs((1, 0, 2))), 5, time_major=True)
-    flat = net.flatten(net.move(OpKind.TRANSPOSE, x, (batch, 3, 5), TransposeAttrs((1, 0, 2))))
+    x = lstm(net, net.move(OpKind.TRANSPOSE, x, (3, 1, 6), TransposeAttrs((1, 0, 2))), 5, time_major=True)
+    flat = net.flatten(net.move(OpKind.TRANSPOSE, x, (1, 3, 5), TransposeAttrs((1, 0, 2))))
     y = svdf(net, svdf(net, flat, 7, rank=3, memory=5), 6, memory=1, bias=False)
     return net.graph([svdf(net, y, 5, rank=2, memory=8)])

@@ -84,9 +84,9 @@ class Wrong:
 
 @functools.cache
 def _library(source: str) -> ctypes.CDLL:
-    made = compile_library([TESTS / "support/requantised" / f"{source}.c"], QUICK)
-    made.layer_wrong.restype = ctypes.c_int64
-    return made
+    library = compile_library([TESTS / "support/requantised" / f"{source}.c"], QUICK)
+    library.layer_wrong.restype = ctypes.c_int64
+    return library
 
 
 def wrong(requantiser: Requantiser, made: Case) -> tuple[int, list[Wrong]]:
@@ -170,9 +170,9 @@ def _drawn(kind: OpKind, channels: int, rng: np.random.Generator, largest: float
         inputs = inputs.reshape(pixels, SIDE, SIDE).transpose(1, 0, 2).reshape(1, SIDE, pixels * SIDE, 1)
         inputs = np.repeat(inputs, channels, axis=3)
     cin, plain = channels if kind is DEPTHWISE else TAPS, np.random.default_rng(0)
-    made = layer(plain, kind, rows, columns, cin, channels, activation, points=tuple(zero_points))
+    case = layer(plain, kind, rows, columns, cin, channels, activation, points=tuple(zero_points))
     weights, inputs = np.ascontiguousarray(weights), np.ascontiguousarray(inputs)
-    return changed(made, weights, bias, slope * steps, steps=(1, steps), values=inputs)
+    return changed(case, weights, bias, slope * steps, steps=(1, steps), values=inputs)
 
 
 def _with_sums(rng: np.random.Generator, sizes: np.ndarray) -> np.ndarray:
@@ -207,6 +207,6 @@ def _biases(
 
 def _inputs(rng: np.random.Generator, weights: np.ndarray, pixels: int) -> np.ndarray:
     """Draws inputs for each pixel that reach any sum between a channel's least and greatest."""
-    chosen = np.sign(weights[rng.integers(0, len(weights), pixels)].astype(np.int64))
-    values = chosen * rng.uniform(-128, 127, (pixels, 1)) + rng.normal(0, 2, chosen.shape)
+    signs = np.sign(weights[rng.integers(0, len(weights), pixels)].astype(np.int64))
+    values = signs * rng.uniform(-128, 127, (pixels, 1)) + rng.normal(0, 2, signs.shape)
     return np.clip(np.rint(values), -128, 127).astype(np.int8)

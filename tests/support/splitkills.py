@@ -130,13 +130,13 @@ def main():
     os.chdir(root)
     np.savez("data.npz", **splitnets.data().arrays())
     print("whole", "-", run(root, "whole", lambda: None), sep="|", flush=True)
-    wanted = sys.argv[2:]
+    names = sys.argv[2:]
     for at, (name, ending) in enumerate(moments().items()):
-        if wanted and name not in wanted:
+        if names and name not in names:
             continue
-        for number in SIGNALS if wanted else SIGNALS[at % len(SIGNALS) :][:1]:
-            said = run(root, "ended", lambda ending=ending, number=number: ending(number))
-            print(name, number.name, said, sep="|", flush=True)
+        for number in SIGNALS if names else SIGNALS[at % len(SIGNALS) :][:1]:
+            ending_line = run(root, "ended", lambda ending=ending, number=number: ending(number))
+            print(name, number.name, ending_line, sep="|", flush=True)
     print("again", "-", run(root, "ended", lambda: None), sep="|", flush=True)
 
 

@@ -76,10 +76,10 @@ class _Work:
         self.values.update(self._run(op))
 
     def _run(self, op: Op) -> dict[int, np.ndarray]:
-        read = [t for t in dict.fromkeys(op.inputs) if t in self.values]
-        one = Graph("one", tuple(self.tensors), (op,), tuple(read), op.outputs)
-        made = execute(one, [self.values[t] for t in read])
-        return {t: made[t] for t in op.outputs}
+        sources = [t for t in dict.fromkeys(op.inputs) if t in self.values]
+        one = Graph("one", tuple(self.tensors), (op,), tuple(sources), op.outputs)
+        values = execute(one, [self.values[t] for t in sources])
+        return {t: values[t] for t in op.outputs}
 
     def _choose(self, op: Op, group: int) -> None:
         quant = self.tensors[op.outputs[0]].quant

@@ -33,20 +33,20 @@ def ring(net: NetBuilder, x: int, rows: int, *, axis: int = 1, random: bool = Fa
     begin = tuple(new if d == axis else 0 for d in range(len(shape)))
     extent = tuple(n - b for n, b in zip(shape, begin, strict=True))
     tail = net.move(OpKind.STRIDED_SLICE, old, extent, SliceAttrs(begin, (1,) * len(shape), extent))
-    made = net.concat([tail, x], axis)
-    net.keep(old, made)
-    return made
+    new_state = net.concat([tail, x], axis)
+    net.keep(old, new_state)
+    return new_state
 
 
 def window(net: NetBuilder, x: int, rows: int) -> int:
     """A window as in kws_streaming: joins the state and `x`, and keeps the end of both as new state."""
     new, channels = net.shape(x)[1], net.shape(x)[2:]
     old = _state(net, x, (1, rows - new, *channels))
-    made = net.concat([old, x], 1)
+    joined = net.concat([old, x], 1)
     shape = net.shape(old)
     begin = (0, new, *(0 for _ in channels))
-    net.keep(old, net.move(OpKind.STRIDED_SLICE, made, shape, SliceAttrs(begin, (1,) * len(shape), shape)))
-    return made
+    net.keep(old, net.move(OpKind.STRIDED_SLICE, joined, shape, SliceAttrs(begin, (1,) * len(shape), shape)))
+    return joined
 
 
 def windows(seed: int) -> Graph:
@@ -58,12 +58,12 @@ def windows(seed: int) -> Graph:
     return net.graph([net.dense(net.flatten(window(net, x, 7)), 3)])
 
 
-def keyword_stream(seed: int, channels: int = 6) -> Graph:
+def keyword_stream(seed: int) -> Graph:
     """A streaming keyword spotter, one row per invoke: each layer keeps the rows of its window."""
     net = NetBuilder(seed, "stream")
     x = net.input((1, 1, 8, 1))
-    x = net.conv(ring(net, x, 5), channels, kernel=(5, 3), stride=(1, 2))
-    x = net.conv(ring(net, x, 4, random=True), channels, kernel=(4, 3), depth_multiplier=1)
+    x = net.conv(ring(net, x, 5), 6, kernel=(5, 3), stride=(1, 2))
+    x = net.conv(ring(net, x, 4, random=True), 6, kernel=(4, 3), depth_multiplier=1)
     x = net.conv(x, 8)
     x = net.mean(ring(net, x, 6))
     return net.graph([net.softmax(net.dense(x, 4))])
@@ -75,7 +75,7 @@ def by_rows(graph: Graph, zero: int) -> Graph:
     tensor, count = graph.tensors[image], len(graph.tensors)
     shape = tensor.shape
     tail = (1, shape[1] - 1, *shape[2:])
-    made = [
+    tensors = [
         replace(tensor, name="row", shape=(1, 1, *shape[2:]), source=None),
         replace(tensor, name="rows before", source=None),
         replace(tensor, name="tail", shape=tail, source=None),
@@ -87,7 +87,7 @@ def by_rows(graph: Graph, zero: int) -> Graph:
         *graph.ops,
     )
     states = [State(count + 1, image, initial, "rows")]
-    return graph_of(graph.name, (*graph.tensors, *made), ops, [count], graph.outputs, states)
+    return graph_of(graph.name, (*graph.tensors, *tensors), ops, [count], graph.outputs, states)
 
 
 def long_ring(seed: int) -> Graph:
@@ -106,8 +106,8 @@ def average(seed: int) -> Graph:
     net = NetBuilder(seed, "average")
     x = net.input((1, 4, 5, 3))
     old = _state(net, x)
-    kept = net.elementwise(OpKind.MUL, old, net.constant((1, 1, 1, 3)))
-    new = net.requantize(net.elementwise(OpKind.ADD, kept, x))
+    weighted = net.elementwise(OpKind.MUL, old, net.constant((1, 1, 1, 3)))
+    new = net.requantize(net.elementwise(OpKind.ADD, weighted, x))
     requantise_as(net, new, old)
     net.keep(old, new)
     return net.graph([new, net.conv(new, 2)])
@@ -154,9 +154,9 @@ def reshaped(seed: int) -> Graph:
     x = net.input((1, 2, 6))
     old = _state(net, x, (1, 6, 6))
     flat = net.move(OpKind.RESHAPE, old, (1, 6, 6, 1))
-    made = net.conv(flat, 1, kernel=(3, 3), same=True)
-    requantise_as(net, made, old)
-    net.keep(old, net.move(OpKind.RESHAPE, made, (1, 6, 6)))
+    new = net.conv(flat, 1, kernel=(3, 3), same=True)
+    requantise_as(net, new, old)
+    net.keep(old, net.move(OpKind.RESHAPE, new, (1, 6, 6)))
     rows = ring(net, x, 5, random=True)
     wide = ring(net, net.move(OpKind.RESHAPE, x, (1, 3, 4)), 7, axis=2, random=True)
     turned = _state(net, x)  # read through a TRANSPOSE alone
@@ -167,7 +167,7 @@ def reshaped(seed: int) -> Graph:
     once = _state(net, x)
     y = net.elementwise(OpKind.ADD, once, x)
     return net.graph(
-        [made, net.dense(net.flatten(rows), 3), net.dense(net.flatten(wide), 2), net.dense(swapped, 3), y]
+        [new, net.dense(net.flatten(rows), 3), net.dense(net.flatten(wide), 2), net.dense(swapped, 3), y]
     )
 
 

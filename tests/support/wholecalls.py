@@ -48,9 +48,9 @@ def whole_call(target: Target, graph: Graph, inputs: Sequence[np.ndarray], seed:
     states = [memory.put(state) for state in held]
     size = scratch_bytes(kernel, graph, op)
     scratch = memory.room(size)
-    taken, made = graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]]
-    rows, columns = _box(op, made)[:2]
-    known: dict[Argument, int | Address] = {
+    source, result = graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]]
+    rows, columns = _box(op, result)[:2]
+    values_of: dict[Argument, int | Address] = {
         Argument.IN_DATA: x,
         Argument.OUT_DATA: out,
         Argument.SCRATCH: scratch if size else 0,
@@ -60,16 +60,16 @@ def whole_call(target: Target, graph: Graph, inputs: Sequence[np.ndarray], seed:
     makers = {
         Argument.GEOMETRY: lambda: memory.words(*ckernels.geometry(graph, op).values),
         Argument.CONSTANTS: lambda: memory.put(pack(graph, op, kernel)),
-        Argument.IN: lambda: _view(memory, x, op, taken),
-        Argument.OUT: lambda: _view(memory, out, op, made),
+        Argument.IN: lambda: _view(memory, x, op, source),
+        Argument.OUT: lambda: _view(memory, out, op, result),
         Argument.WINDOW: lambda: memory.words(0, rows, 0, columns),
     }
-    arguments = tuple(known[a] if a in known else makers[a]() for a in kernel.call)
-    wanted = tuple(value.tobytes() for value in after)
+    arguments = tuple(values_of[a] if a in values_of else makers[a]() for a in kernel.call)
+    expected = tuple(value.tobytes() for value in after)
     places = (out, *states)
-    written = tuple((p.offset, p.offset + len(w)) for p, w in zip(places, wanted, strict=True))
+    written = tuple((p.offset, p.offset + len(w)) for p, w in zip(places, expected, strict=True))
     call = Call(kernel.symbol, arguments, memory)
-    return WholeCall(kernel, call, written, (scratch.offset, scratch.offset + size), wanted)
+    return WholeCall(kernel, call, written, (scratch.offset, scratch.offset + size), expected)
 
 
 def _box(op: Op, tensor: Tensor) -> tuple[int, int, int]:

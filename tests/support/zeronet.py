@@ -129,31 +129,31 @@ def small(channels: int = 8) -> bytes:
     return write_model(net.graph(net.dense(net.mean(net.conv(net.inputs[0], channels, (3, 3))), 4)))
 
 
-def watts_strogatz(nodes: int, neighbours: int, probability: float, seed: int) -> list[tuple[int, int]]:
-    """Returns edges (low, high) of a small world: a ring of `neighbours` each, rewired with `probability`."""
+def watts_strogatz(nodes: int, seed: int) -> list[tuple[int, int]]:
+    """Returns edges (low, high) of a small world: a ring of 4 neighbours, rewired with probability 0.75."""
     draw = random.Random(seed)
-    linked = {frozenset((i, (i + d) % nodes)) for d in range(1, neighbours // 2 + 1) for i in range(nodes)}
-    for d in range(1, neighbours // 2 + 1):
-        for i in range(nodes):
-            old = frozenset((i, (i + d) % nodes))
-            free = [j for j in range(nodes) if j != i and frozenset((i, j)) not in linked]
-            if draw.random() < probability and old in linked and free:
-                linked.remove(old)
-                linked.add(frozenset((i, draw.choice(free))))
+    ring = [frozenset((i, (i + d) % nodes)) for d in (1, 2) for i in range(nodes)]
+    linked = set(ring)
+    for number, old in enumerate(ring):
+        i = number % nodes
+        free = [j for j in range(nodes) if j != i and frozenset((i, j)) not in linked]
+        if draw.random() < 0.75 and old in linked and free:
+            linked.remove(old)
+            linked.add(frozenset((i, draw.choice(free))))
     return sorted((min(edge), max(edge)) for edge in linked)
 
 
-def wired_net(seed: int, nodes: int = 32, stages: int = 2, channels: int = 16, side: int = 33) -> Graph:
+def wired_net(seed: int, nodes: int = 32, stages: int = 2) -> Graph:
     """RandWire: a strided convolution, stages of WS(nodes, 4, 0.75), channels doubling, a dense layer.
 
     Each node of a stage adds its inputs, then ReLU, a 3x3 depthwise and a 1x1 convolution; the nodes that
     nothing reads are added.
     """
-    net = Net((1, side, side, 3))
+    net, channels = Net((1, 33, 33, 3)), 16
     x = net.conv(net.inputs[0], channels, (3, 3), (2, 2), NO_PAD)
     for stage in range(stages):
         channels *= 2
-        edges = watts_strogatz(nodes, 4, 0.75, seed * 100 + stage)
+        edges = watts_strogatz(nodes, seed * 100 + stage)
         outs: dict[int, int] = {}
         for node in range(nodes):
             sources = [outs[a] for a, b in edges if b == node]
