@@ -45,17 +45,17 @@ def allowed_offsets(instance: Instance, capacity: int) -> list[int]:
     sizes, alignments = instance.size.tolist(), instance.alignment.tolist()
     offsets = []
     for size, alignment, pin in zip(sizes, alignments, instance.pinned.tolist(), strict=True):
-        everywhere = _multiples(capacity - size, alignment) if size <= capacity else 0
+        everywhere = _list_multiples(capacity - size, alignment) if size <= capacity else 0
         offsets.append(everywhere & (1 << pin) if pin >= 0 else everywhere)
-    sections = _sections(instance, sizes, capacity)
+    sections = _find_sections(instance, sizes, capacity)
     spans = list(zip(instance.first.tolist(), instance.last.tolist(), strict=True))
     for section in sections:
         # Items that live in one section only do not affect others.
         crossing = [i for i in section.singles if spans[i][1] - spans[i][0] > 1]
-        if section.slack < 0 or not _fill(section, crossing, sizes, capacity, offsets):
+        if section.slack < 0 or not _restrict(section, crossing, sizes, capacity, offsets):
             return [0] * len(sizes)
     together = [pair for section in sections for pair in section.pairs if not pair.separate]
-    return offsets if _agree(together, offsets) else [0] * len(sizes)
+    return offsets if _propagate(together, offsets) else [0] * len(sizes)
 
 
 def as_sets(offsets: Sequence[int], capacity: int) -> Sets:
@@ -65,7 +65,7 @@ def as_sets(offsets: Sequence[int], capacity: int) -> Sets:
     return np.frombuffer(data, "<u8").astype(np.uint64).reshape(-1, words)
 
 
-def _up(offsets: int, most: int) -> int:
+def _spread_up(offsets: int, most: int) -> int:
     """Returns the offsets and all up to `most` above them."""
     reach = 0
     while reach < most:
@@ -75,7 +75,7 @@ def _up(offsets: int, most: int) -> int:
     return offsets
 
 
-def _down(offsets: int, most: int) -> int:
+def _spread_down(offsets: int, most: int) -> int:
     """Returns the offsets and all down to `most` below them."""
     reach = 0
     while reach < most:
@@ -85,12 +85,12 @@ def _down(offsets: int, most: int) -> int:
     return offsets
 
 
-def _multiples(most: int, step: int) -> int:
+def _list_multiples(most: int, step: int) -> int:
     """Returns the multiples of `step` up to `most`."""
     return sum(1 << offset for offset in range(0, most + 1, step)) if step > 1 else (1 << most + 1) - 1
 
 
-def _sections(instance: Instance, sizes: Sequence[int], capacity: int) -> list[_Section]:
+def _find_sections(instance: Instance, sizes: Sequence[int], capacity: int) -> list[_Section]:
     """Returns the sections that restrict offsets: nearly full ones in which no three items overlap."""
     spans = list(zip(instance.first.tolist(), instance.last.tolist(), strict=True))
     columns = (instance.share_output, instance.share_input, instance.share_distance, instance.share_units)
@@ -114,22 +114,22 @@ def _sections(instance: Instance, sizes: Sequence[int], capacity: int) -> list[_
     return sections
 
 
-def _fill(
+def _restrict(
     section: _Section, crossing: Sequence[int], sizes: Sequence[int], capacity: int, offsets: list[int]
 ) -> bool:
     """Restricts `offsets` of a section's items to its subset sums. False if an item has no offset left."""
     by_size: dict[int, int] = {}
     for i in crossing:
         if sizes[i] not in by_size:
-            by_size[sizes[i]] = _up(_sums(section, sizes, capacity, without=i), section.slack)
+            by_size[sizes[i]] = _spread_up(_sum_subsets(section, sizes, capacity, without=i), section.slack)
         offsets[i] &= by_size[sizes[i]]
         if not offsets[i]:
             return False
     for pair in section.pairs:
         o, i = pair.output, pair.input
-        sums = _sums(section, sizes, capacity, beside=pair)
-        output = _up(sums, section.slack)
-        source = _up(output << pair.distance, pair.farthest - pair.distance)
+        sums = _sum_subsets(section, sizes, capacity, beside=pair)
+        output = _spread_up(sums, section.slack)
+        source = _spread_up(output << pair.distance, pair.farthest - pair.distance)
         if pair.separate:
             source |= output | output << sizes[o]
             output |= output << sizes[i]
@@ -140,7 +140,7 @@ def _fill(
     return True
 
 
-def _sums(
+def _sum_subsets(
     section: _Section, sizes: Sequence[int], capacity: int, without: int = -1, beside: _Pair | None = None
 ) -> int:
     """Returns the subset sums of a section's live items, without one item or pair."""
@@ -158,15 +158,15 @@ def _sums(
     return sums & full
 
 
-def _agree(together: Sequence[_Pair], offsets: list[int]) -> bool:
+def _propagate(together: Sequence[_Pair], offsets: list[int]) -> bool:
     """Restricts the offsets of pairs that must overlap, until nothing changes. False: none is left."""
     changed = True
     while changed:
         changed = False
         for pair in together:
             o, i, most = pair.output, pair.input, pair.farthest - pair.distance
-            source = offsets[i] & _up(offsets[o] << pair.distance, most)
-            output = offsets[o] & _down(source >> pair.distance, most)
+            source = offsets[i] & _spread_up(offsets[o] << pair.distance, most)
+            output = offsets[o] & _spread_down(source >> pair.distance, most)
             changed = changed or source != offsets[i] or output != offsets[o]
             offsets[i], offsets[o] = source, output
             if not source or not output:

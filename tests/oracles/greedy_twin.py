@@ -50,7 +50,7 @@ class PythonRuns:
         self, order: Sequence[int], tightest: bool, way: int, offsets: list[int], most: int
     ) -> list[int] | None:
         """Places the items without an offset (-1) in `order`. None where an item would end above `most`."""
-        links, find = self._links[way], _best_gap if tightest else _first_gap
+        links, find = self._links[way], _find_best_gap if tightest else _find_first_gap
         for i in order:
             if offsets[i] < 0:
                 forbidden = [
@@ -74,10 +74,10 @@ class PythonRuns:
             if lowest <= self._task.least:
                 break
             peaks = [i for i in order if current[i] + self._sizes[i] == top]
-            state, pick = _next(state, len(peaks))
+            state, pick = _step(state, len(peaks))
             near = [peaks[pick], *(other for other, _, _ in self._links[way][peaks[pick]])]
-            state, pick = _next(state, len(near))
-            state, place = _next(state, max(order.index(near[pick]), 1))
+            state, pick = _step(state, len(near))
+            state, place = _step(state, max(order.index(near[pick]), 1))
             varied = [i for i in order if i != near[pick]]
             varied.insert(place, near[pick])
             start = list(self._pinned)
@@ -91,7 +91,7 @@ class PythonRuns:
         return best, lowest, way
 
 
-def _first_gap(forbidden: Sequence[tuple[int, int]], alignment: int) -> int:
+def _find_first_gap(forbidden: Sequence[tuple[int, int]], alignment: int) -> int:
     """Returns the lowest offset outside the open intervals, which are in ascending order."""
     offset = 0
     for low, high in forbidden:
@@ -102,7 +102,7 @@ def _first_gap(forbidden: Sequence[tuple[int, int]], alignment: int) -> int:
     return offset
 
 
-def _best_gap(forbidden: Sequence[tuple[int, int]], alignment: int) -> int:
+def _find_best_gap(forbidden: Sequence[tuple[int, int]], alignment: int) -> int:
     """Returns the offset in the tightest gap, or above all intervals."""
     offset, tightest, chosen = 0, -1, -1
     for low, high in forbidden:
@@ -113,7 +113,7 @@ def _best_gap(forbidden: Sequence[tuple[int, int]], alignment: int) -> int:
     return offset if chosen < 0 else chosen
 
 
-def _next(state: int, choices: int) -> tuple[int, int]:
+def _step(state: int, choices: int) -> tuple[int, int]:
     """Returns the generator's next state, and a choice."""
     state = following(state)
     return state, choice(state, choices)

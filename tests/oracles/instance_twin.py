@@ -17,12 +17,12 @@ def compile_problem(problem: Problem) -> Instance:
     """Returns the instance of a problem whose size and number of items are within the limits."""
     live = tuple(i for i, x in enumerate(problem.items) if x.lower < x.upper and problem.sizes[i] > 0)
     index = {item: position for position, item in enumerate(live)}
-    shares = _shares(problem, index)
-    unit, coarse = _unit(problem, live, shares)
+    shares = _find_shares(problem, index)
+    unit, coarse = _find_unit(problem, live, shares)
     size = [problem.sizes[i] // unit for i in live]
     alignment = [1 if coarse else problem.items[i].alignment // unit for i in live]
     pinned = [-1 if (at := problem.items[i].offset) is None else at // unit for i in live]
-    first, last, sections = _sections([(problem.items[i].lower, problem.items[i].upper) for i in live])
+    first, last, sections = _find_sections([(problem.items[i].lower, problem.items[i].upper) for i in live])
     distance = {(index[p.output], index[p.input]): p.distance // unit for p in shares}
     loose = [int(any(i in pair for pair in distance)) for i in range(len(live))]
     # items that are live together, and how near they may lie
@@ -38,10 +38,10 @@ def compile_problem(problem: Problem) -> Instance:
             pins[i].append((pinned[j], over, under))
     arrays = {
         **{"first": first, "last": last, "size": size, "alignment": alignment, "pinned": pinned},
-        "floor": [_floor(pinned[i], alignment[i], pins[i]) for i in items],
+        "floor": [_find_floor(pinned[i], alignment[i], pins[i]) for i in items],
         "low": [min([size[i], *(away for (o, _), away in nearer.items() if o == i)]) for i in items],
         "loose": loose,
-        "twin": _twins(kinds, pinned, loose),
+        "twin": _find_twins(kinds, pinned, loose),
         "start": [sum(i < k for i, _ in links) for k in range(len(live) + 1)],
         **{"neighbour": [j for _, j in links], "above": above, "below": below},
         "share_output": [o for o, _ in distance],
@@ -55,7 +55,7 @@ def compile_problem(problem: Problem) -> Instance:
     return Instance(unit, live, capped, sections, **{k: np.array(arrays[k], np.int32) for k in ARRAYS})
 
 
-def _shares(problem: Problem, index: Mapping[int, int]) -> list[Permission]:
+def _find_shares(problem: Problem, index: Mapping[int, int]) -> list[Permission]:
     """Returns permissions of items that are live together. Distances are multiples of the granule, >= 0."""
     shares = []
     for p in problem.permissions:
@@ -81,7 +81,7 @@ def _is_capped(problem: Problem, index: Mapping[int, int], shares: Sequence[Perm
     return False
 
 
-def _unit(problem: Problem, live: Sequence[int], shares: Sequence[Permission]) -> tuple[int, bool]:
+def _find_unit(problem: Problem, live: Sequence[int], shares: Sequence[Permission]) -> tuple[int, bool]:
     """Returns the unit of all offsets, in bytes, and whether it satisfies every alignment.
 
     An item at its lowest place lies on others. So its offset is a sum of sizes, distances and fixed offsets,
@@ -98,7 +98,7 @@ def _unit(problem: Problem, live: Sequence[int], shares: Sequence[Permission]) -
     return gcd(unit, *alignments), False
 
 
-def _sections(lives: Sequence[tuple[int, int]]) -> tuple[list[int], list[int], int]:
+def _find_sections(lives: Sequence[tuple[int, int]]) -> tuple[list[int], list[int], int]:
     """Returns the first and last section (half-open) of each item, and the number of sections."""
     births, deaths = {lower for lower, _ in lives}, {upper for _, upper in lives}
     times = sorted(births | deaths)
@@ -110,7 +110,7 @@ def _sections(lives: Sequence[tuple[int, int]]) -> tuple[list[int], list[int], i
     return [at[lower] for lower, _ in lives], [at[upper] for _, upper in lives], count[-1]
 
 
-def _twins(
+def _find_twins(
     kinds: Sequence[tuple[int, int, int, int]], pinned: Sequence[int], loose: Sequence[int]
 ) -> list[int]:
     """Returns for each item the earlier item that could take its place, or -1."""
@@ -124,7 +124,7 @@ def _twins(
     return twins
 
 
-def _floor(pin: int, alignment: int, pins: Sequence[tuple[int, int, int]]) -> int:
+def _find_floor(pin: int, alignment: int, pins: Sequence[tuple[int, int, int]]) -> int:
     """Returns the lowest offset of an item among pinned ones (offset, above, below). A pin is its own."""
     floor = 0
     for at, above, below in sorted(pins):

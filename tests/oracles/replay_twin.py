@@ -153,7 +153,7 @@ class PythonReplay(Replay):
                 for piece in sources:
                     hit = out.address < piece.address + piece.size and piece.address < out.address + out.size
                     sizes = above.dtype.size, below.dtype.size
-                    if hit and not (by_element and _read_first(out, sizes[0], piece, sizes[1])):
+                    if hit and not (by_element and _reads_first(out, sizes[0], piece, sizes[1])):
                         raise PlanError("writes over what it reads", operator=operator.op.place)
 
     def _concatenate(self, op: Op) -> None:
@@ -227,7 +227,7 @@ class PythonReplay(Replay):
         return there.size == area.buffer.size and bool((there == area.tag).all())
 
 
-def _read_first(out: Piece, out_element: int, read: Piece, element: int) -> bool:
+def _reads_first(out: Piece, out_element: int, read: Piece, element: int) -> bool:
     """Whether a kernel that reads element i, then writes it, reads each element before it is overwritten.
 
     `out_element`, `element`: bytes per element. Where the output's are larger, the last element with another

@@ -18,10 +18,12 @@ from buildtool.plan.types import SOURCE, Region, Scheme, Step
 
 def steps(region: Region, graph, image: str = "overwritable") -> list[Step]:
     """Returns all steps, in order."""
-    return list(_streamed(region, graph, image) if region.is_streamed else _alone(region, graph, image))
+    return list(
+        _run_streamed(region, graph, image) if region.is_streamed else _run_alone(region, graph, image)
+    )
 
 
-def _alone(region: Region, graph, image: str) -> Iterator[Step]:
+def _run_alone(region: Region, graph, image: str) -> Iterator[Step]:
     (position,) = region.ops
     if image == "stream" and graph.inputs[0] in graph.ops[position].inputs:
         _, height, width, _ = graph.tensors[graph.inputs[0]].nhwc
@@ -30,7 +32,7 @@ def _alone(region: Region, graph, image: str) -> Iterator[Step]:
     yield Step(position, 0, height, 0, width)
 
 
-def _streamed(region: Region, graph, image: str) -> Iterator[Step]:
+def _run_streamed(region: Region, graph, image: str) -> Iterator[Step]:
     chain = links(region, graph)
     from_source = image == "stream" and chain[0].input == graph.inputs[0]
     rows = [0] * len(chain)
@@ -91,11 +93,11 @@ def distance(graph, run: list[Step], source: int, result: int) -> int | None:
             op = graph.ops[later.op] if later.op != SOURCE else None
             for t in op.inputs if op else ():
                 if roots.get(t) == source:
-                    least = max(least, writing.y1 * row - _first_byte(graph, op, t, later))
+                    least = max(least, writing.y1 * row - _find_first_byte(graph, op, t, later))
     return least
 
 
-def _first_byte(graph, op, tensor: int, step: Step) -> int:
+def _find_first_byte(graph, op, tensor: int, step: Step) -> int:
     _, _, width, channels = graph.tensors[tensor].nhwc
     if accumulates(graph, op):
         return step.y0 * width * channels

@@ -113,7 +113,7 @@ def _run_op(arena, graph, step, contract, area):
             if contract is Contract.ROW:
                 arena.spoil(out, q * row, (q + 1) * row)
                 arena.memory[area] = JUNK
-            if not all(arena.intact(t, *_window(graph, op, t, q)) for t in sources):
+            if not all(arena.intact(t, *_find_window(graph, op, t, q)) for t in sources):
                 return f"a row that output row {q} reads is overwritten"
             arena.write(out, q * row, (q + 1) * row)
     else:
@@ -126,7 +126,7 @@ def _run_op(arena, graph, step, contract, area):
     return ""
 
 
-def _window(graph, op, t, q):
+def _find_window(graph, op, t, q):
     """Returns the bytes [first, end) of input `t` that output row q may read."""
     _, rows, columns, channels = graph.tensors[t].nhwc
     top, reach = 0, rows

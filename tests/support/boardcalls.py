@@ -112,7 +112,7 @@ class Recorder:
                 ctypes.string_at(first, end - first),
                 (scratch.offset, scratch.offset + size),
                 f"{variant.name} window {window} {op.attrs} {[t.shape for t in graph.tensors]}",
-                _twin(variant, arguments, memory) if _has_twin(variant) else None,
+                _make_twin(variant, arguments, memory) if _has_twin(variant) else None,
                 scratch_size(variant, graph, op),
             )
         )
@@ -136,7 +136,7 @@ class Recorder:
         `board`: another one, for which the catalogue selects the same kernels.
         """
         if board:
-            assert _symbols(load_target(board)) == _symbols(self.target)
+            assert _list_symbols(load_target(board)) == _list_symbols(self.target)
         firmware = self.firmware(toolchain, board)
         twins = [r for r in self.recorded if r.twin is not None]
         results = firmware.run([*(r.call for r in self.recorded), *(r.twin for r in twins if r.twin)])
@@ -150,7 +150,7 @@ class Recorder:
             assert d.result == r.formula, f"{r.note}: the twin asks for {d.result}, the formula {r.formula}"
 
 
-def _symbols(target: Target) -> list[tuple[str, str]]:
+def _list_symbols(target: Target) -> list[tuple[str, str]]:
     """Returns (name, symbol) of the kernels that may be selected, in order."""
     return [(variant.name, variant.symbol) for variant in target.kernels]
 
@@ -160,7 +160,7 @@ def _has_twin(variant: KernelVariant) -> bool:
     return variant.scratch != "0" and variant.op in TAKES_SCRATCH and variant.types == BYTES
 
 
-def _twin(variant: KernelVariant, arguments: Sequence[int | Address], memory: Memory) -> Call:
+def _make_twin(variant: KernelVariant, arguments: Sequence[int | Address], memory: Memory) -> Call:
     """geometry (if any), constants, in, out, window, scratch -> geometry, in, out."""
     return Call(variant.symbol + TWIN, (*arguments[:-5], *arguments[-4:-2]), memory)
 

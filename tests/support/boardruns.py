@@ -48,31 +48,31 @@ class Run:
 
 
 @functools.lru_cache(maxsize=2)
-def _session(model: str) -> Session:
+def _open_session(model: str) -> Session:
     return Session()
 
 
 @functools.lru_cache(maxsize=2)
-def _expected(
+def _run_references(
     model: str, inputs: int, passes: tuple[SecondPass, ...]
 ) -> list[tuple[list[Array], dict[int, Array]]]:
     """Returns sets of inputs, each with LiteRT's tensors by their index in the rewritten graph."""
-    network = load_network(model, _session(model))
+    network = load_network(model, _open_session(model))
     graph = with_second_passes(network.graph, passes)
     file = tflite_file(network.model, network.source)
     return [
-        (values, _values(file, network.source, graph, values))
+        (values, _run_litert(file, network.source, graph, values))
         for values in draw_inputs(network.graph, inputs, SEED)
     ]
 
 
-def _values(file: bytes, source: Graph, graph: Graph, given: list[Array]) -> dict[int, Array]:
+def _run_litert(file: bytes, source: Graph, graph: Graph, given: list[Array]) -> dict[int, Array]:
     """Returns LiteRT's tensors, and our executor's for those that are not in the file."""
     own = referrer(Reference.NUMPY, file, source, graph)(given, False)
     return {**own, **referrer(Reference.LITERT, file, source, graph)(given, False)}
 
 
-def _computed(made: Planned) -> set[int]:
+def _find_kernel_outputs(made: Planned) -> set[int]:
     """Returns the tensors that kernels write."""
     kernels = zip(made.graph.ops, made.plan.kernels, strict=True)
     return {t for op, kernel in kernels if kernel for t in op.outputs}
@@ -91,16 +91,16 @@ def exact(
     words = {"model": model, "board": board, "toolchain": toolchain, "options": {"order": "given", **options}}
     words |= {"arena_in": arena_in} if arena_in else {}
     request = parse({"kind": "build", **words})
-    planned = plan_model(request.model, request.target, request.options, _session(model))
+    planned = plan_model(request.model, request.target, request.options, _open_session(model))
     sources = emit(planned.graph, planned.plan, planned.target, planned.model.name, planned.session)
     refuse_unless_fits(planned, len(sources.image.data))
-    sets = _expected(model, inputs, planned.plan.second_passes)
+    sets = _run_references(model, inputs, planned.plan.second_passes)
     with built(planned, sources, trace=True) as image:
         outcome = execute(planned, image, [values for values, _ in sets], trace=True)
     for number, (_, want) in enumerate(sets):
         got = {**outcome.traces[number], **outcome.outputs[number]}
         assert set(got) <= set(want) and set(planned.graph.outputs) <= set(got)
-        assert set(outcome.traces[number]) >= _computed(planned)
+        assert set(outcome.traces[number]) >= _find_kernel_outputs(planned)
         wrong = difference(planned.graph, number, got, want, outcome.partial)
         assert not wrong, (board, wrong[0].json())
     answers = outcome.outputs[0].values()

@@ -86,7 +86,7 @@ def symbols(path: Path) -> Symbols:
 
 def family_files(family: str) -> list[Path]:
     """Returns a family's files, and the files of other families that its catalogue links with them."""
-    listed = {kernels_root() / name for sources in _entries(family) for name in sources}
+    listed = {kernels_root() / name for sources in _list_sources(family) for name in sources}
     folder = kernels_root() / family
     return sorted(listed.union(folder.glob("*.c"), folder.glob("*.S")))
 
@@ -94,7 +94,7 @@ def family_files(family: str) -> list[Path]:
 def needed_outside(family: str, symbols_of: Mapping[Path, Symbols]) -> frozenset[str]:
     """Returns the symbols that kernels need and that no file of their own entries defines."""
     outside: set[str] = set()
-    for sources in _entries(family):
+    for sources in _list_sources(family):
         parts = [symbols_of[kernels_root() / name] for name in sources]
         defined = frozenset().union(*(part.functions for part in parts))
         outside |= frozenset().union(*(part.needed for part in parts)) - defined
@@ -103,11 +103,11 @@ def needed_outside(family: str, symbols_of: Mapping[Path, Symbols]) -> frozenset
 
 def unlisted(family: str) -> set[str]:
     """Returns the files of a family's folder that no entry lists, so that nothing links them."""
-    listed = {name for sources in _entries(family) for name in sources}
+    listed = {name for sources in _list_sources(family) for name in sources}
     return {f"{path.parent.name}/{path.name}" for path in family_files(family)} - listed
 
 
-def _entries(family: str) -> list[tuple[str, ...]]:
+def _list_sources(family: str) -> list[tuple[str, ...]]:
     """Returns the sources of each kernel and routine of a family."""
     catalogue = load_family(kernels_root() / family)
     return [entry.sources for entry in (*catalogue.kernels, *catalogue.routines)]

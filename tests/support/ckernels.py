@@ -76,13 +76,13 @@ def compile_library(files: Sequence[Path], more: Sequence[str] = (), tool: str =
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     flags = ("-O1", "-fPIC", "-ffp-contract=off", *WARNINGS, *_SANITIZE, *more)
     units = [Unit(path, (KERNELS / "include",)) for path in files]
-    objects = compile_all(Compiler(program, _identity(program), flags), units, folder)
+    objects = compile_all(Compiler(program, _identify(program), flags), units, folder)
     shared = folder / "kernels.so"
     subprocess.run([program, "-shared", *flags, "-o", str(shared), *map(str, objects)], check=True)
     return ctypes.CDLL(str(shared))
 
 
-def _identity(program: str) -> str:
+def _identify(program: str) -> str:
     result = subprocess.run([program, "--version"], capture_output=True, text=True, check=True)
     return result.stdout.splitlines()[0]
 

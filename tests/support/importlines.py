@@ -11,14 +11,14 @@ Import = ast.Import | ast.ImportFrom
 @functools.cache
 def import_statements(path: Path) -> tuple[Import, ...]:
     """Returns all import statements, also those in functions and conditions."""
-    return tuple(_below(ast.parse(path.read_text(encoding="utf-8"))))
+    return tuple(_walk(ast.parse(path.read_text(encoding="utf-8"))))
 
 
-def _below(node: ast.AST) -> Iterator[Import]:
+def _walk(node: ast.AST) -> Iterator[Import]:
     """Yields the import statements below a node. Expressions contain no statements."""
     for value in vars(node).values():
         for child in value if isinstance(value, list) else ():
             if isinstance(child, Import):
                 yield child
             elif isinstance(child, ast.stmt | ast.ExceptHandler | ast.match_case):
-                yield from _below(child)
+                yield from _walk(child)

@@ -139,7 +139,7 @@ class Firmware:
 
     def image(self) -> Path:
         """The linked image."""
-        return _image(self.board, self.toolchain, self.sources, self.symbols, self.flags, self._stamp())
+        return _build_image(self.board, self.toolchain, self.sources, self.symbols, self.flags, self._stamp())
 
     def cases(self, calls: Sequence[Call]) -> tuple[list[bytes], bytes]:
         """Returns the calls' memory, and the driver's input file."""
@@ -179,7 +179,7 @@ def results_of(data: bytes, blocks: Sequence[bytes]) -> list[Done]:
 
 
 @functools.cache
-def _image(
+def _build_image(
     board_name: str,
     toolchain: str,
     sources: tuple[Path, ...],

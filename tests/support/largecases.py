@@ -198,7 +198,7 @@ weighted = st.one_of(
 )
 
 
-def _constants(case: Case) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _read_constants(case: Case) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Returns weights, and biases and weight scales of every channel."""
     _, weights, *bias, _ = case.graph.tensors
     count = weights.shape[3 if case.op.kind is DEPTHWISE else 0]
@@ -210,7 +210,7 @@ def _constants(case: Case) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def unchanging_channels(draw) -> Case:
     """Some channels with a tiny scale and a large bias, so that their output never changes."""
     case = draw(weighted)
-    rng, (_, bias, scales) = np.random.default_rng(draw(seeds)), _constants(case)
+    rng, (_, bias, scales) = np.random.default_rng(draw(seeds)), _read_constants(case)
     dead = rng.random(len(bias)) < rng.choice([0.2, 0.9])
     huge = rng.choice([-1, 1], len(bias)) * (1 << rng.integers(20, 31, len(bias)))
     shrunk = scales * np.where(dead, 2.0 ** -rng.integers(14, 31, len(bias)), 1.0)
@@ -221,7 +221,7 @@ def unchanging_channels(draw) -> Case:
 def extreme_sums(draw) -> Case:
     """Weights of -128, biases up to the ends of int32, factors of any size, inputs of one value."""
     case = draw(weighted)
-    rng, (weights, bias, scales) = np.random.default_rng(draw(seeds)), _constants(case)
+    rng, (weights, bias, scales) = np.random.default_rng(draw(seeds)), _read_constants(case)
     style, count = rng.integers(4), len(bias)
     if style == 0:
         weights = np.where(rng.random(weights.shape) < 0.3, -128, weights).astype(np.int8)
@@ -243,7 +243,7 @@ def deep(draw) -> Case:
     cin, cout = draw(st.sampled_from([511, 512, 513, 516, 1024, 2048])), draw(st.integers(1, 6))
     kind, rows, columns = draw(st.sampled_from([(CONV, Axis(2), Axis(4)), (DENSE, Axis(3), Axis(1))]))
     case = draw_layer(draw, kind, rows, columns, cin, cout, activation=Activation.NONE)
-    rng, (weights, _, _) = np.random.default_rng(draw(seeds)), _constants(case)
+    rng, (weights, _, _) = np.random.default_rng(draw(seeds)), _read_constants(case)
     extremes = rng.choice(np.array([-127, 127, -128], np.int8), weights.shape, p=[0.49, 0.5, 0.01])
     if draw(st.booleans()):
         extremes = np.full(weights.shape, rng.choice([-128, -127, 127]), np.int8)

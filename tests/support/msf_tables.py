@@ -30,18 +30,18 @@ _LIMITS_OF_F = (1.1, 1.2, 1.3, 1.4, 1.5, INF)
 _LIMITS_OF_BYTES = (16000, 32000, 64000, 128000, 256000)
 
 
-def _column(limits: tuple[float, ...], *cells: tuple[int, float] | None) -> dict:
+def _make_column(limits: tuple[float, ...], *cells: tuple[int, float] | None) -> dict:
     return dict(zip(limits, cells, strict=True))
 
 
 P1 = {
-    "MBV2-w0.35": _column(
+    "MBV2-w0.35": _make_column(
         _LIMITS_OF_F, (67905, 1.1), (67905, 1.1), (21288, 1.3), (15340, 1.38), (15340, 1.38), (7887, 1.68)
     ),
-    "MN2-vww5": _column(
+    "MN2-vww5": _make_column(
         _LIMITS_OF_F, (32792, 1.04), (26128, 1.11), (17760, 1.3), (13376, 1.35), (13376, 1.35), (12000, 1.96)
     ),
-    "MN2-320K": _column(
+    "MN2-320K": _make_column(
         _LIMITS_OF_F,
         (190096, 1.04),
         (186736, 1.19),
@@ -52,19 +52,19 @@ P1 = {
     ),
 }
 P2 = {
-    "MBV2-w0.35": _column(
+    "MBV2-w0.35": _make_column(
         _LIMITS_OF_BYTES, (15340, 1.38), (25674, 1.25), (63741, 1.23), (83065, 1.02), (181440, 1.0)
     ),
-    "MN2-vww5": _column(
+    "MN2-vww5": _make_column(
         _LIMITS_OF_BYTES, (13376, 1.35), (26128, 1.11), (38576, 1.02), (89600, 1.0), (89600, 1.0)
     ),
-    "MN2-320K": _column(_LIMITS_OF_BYTES, None, None, (62880, 2.02), (94184, 1.45), (247808, 1.0)),
+    "MN2-320K": _make_column(_LIMITS_OF_BYTES, None, None, (62880, 2.02), (94184, 1.45), (247808, 1.0)),
 }
 VANILLA = {"MBV2-w0.35": 194400, "MN2-vww5": 96000, "MN2-320K": 309760}
 ONE_BLOCK = {"MBV2-w0.35": (32076, 1.59), "MN2-vww5": (24000, 1.56), "MN2-320K": (90307, 3.25)}
 
 
-def _layers(text: str, side: int) -> tuple[Layer, ...]:
+def _parse_layers(text: str, side: int) -> tuple[Layer, ...]:
     layers, channels = [], 3
     for word in text.split():
         shape, filters = word[1:].split(":")
@@ -77,7 +77,7 @@ def _layers(text: str, side: int) -> tuple[Layer, ...]:
 
 
 TABLES = {
-    "MBV2-w0.35": _layers(_MBV2, 144),
-    "MN2-vww5": _layers(_VWW5, 80),
-    "MN2-320K": _layers(_320K, 176),
+    "MBV2-w0.35": _parse_layers(_MBV2, 144),
+    "MN2-vww5": _parse_layers(_VWW5, 80),
+    "MN2-320K": _parse_layers(_320K, 176),
 }

@@ -140,12 +140,12 @@ def prepare(
 
 def run(jobs: Sequence[Job], folder: Path, flags: Sequence[str] = FLAGS) -> list[list[Run]]:
     """Builds one program of all jobs and runs it. Returns a run for each job and set of inputs."""
-    program = build(jobs, folder, flags, _main(jobs))
+    program = build(jobs, folder, flags, _write_main(jobs))
     (folder / "input.bin").write_bytes(
         b"".join(array.tobytes() for job in jobs for one in job.inputs for array in one)
     )
     execute(program)
-    return _records(jobs, (folder / "output.bin").read_bytes())
+    return _parse_records(jobs, (folder / "output.bin").read_bytes())
 
 
 def execute(program: Path) -> str:
@@ -186,7 +186,7 @@ def build(jobs: Sequence[Job], folder: Path, flags: Sequence[str], main_c: str) 
     return program
 
 
-def _main(jobs: Sequence[Job]) -> str:
+def _write_main(jobs: Sequence[Job]) -> str:
     """Returns the networks' headers, their rows of the table, and MAIN."""
     rows = []
     for job in jobs:
@@ -211,7 +211,7 @@ def reset_at(job: Job) -> int:
     return len(job.inputs) * 2 // 3 if job.graph.states else -1
 
 
-def _records(jobs: Sequence[Job], data: bytes) -> list[list[Run]]:
+def _parse_records(jobs: Sequence[Job], data: bytes) -> list[list[Run]]:
     results = [[Run()] for _ in jobs]
     place = 0
     while place < len(data):

@@ -54,7 +54,7 @@ def needs_tool(name: str) -> str:
     folders = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
     path = shutil.which(name, path=folders)
     if path is None:
-        pytest.skip(f"needs the program {name}{_how(name)}")
+        pytest.skip(f"needs the program {name}{_say_how(name)}")
     return path
 
 
@@ -63,7 +63,7 @@ def needs_package(name: str) -> ModuleType:
     try:
         return importlib.import_module(name)
     except ImportError:
-        pytest.skip(f"needs the Python package {name}{_how(name)}")
+        pytest.skip(f"needs the Python package {name}{_say_how(name)}")
 
 
 def skip_without_tool(error: ToolError) -> None:
@@ -71,8 +71,8 @@ def skip_without_tool(error: ToolError) -> None:
     if "was not found" not in error.text:
         return
     name = next((name for name in WITH if name in error.text), "")
-    pytest.skip(f"{error.text}{_how(name)}")
+    pytest.skip(f"{error.text}{_say_how(name)}")
 
 
-def _how(name: str) -> str:
+def _say_how(name: str) -> str:
     return f": ./dev --with {WITH[name]}" if name in WITH else ""

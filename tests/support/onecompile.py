@@ -56,13 +56,13 @@ def once_compiled(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """Returns the variables that name the installed compilers."""
     base = tmp_path_factory.getbasetemp()
     # each worker has its own folder in that of the run
-    return _programs(base.parent if base.name.startswith("popen-") else base)
+    return _write_programs(base.parent if base.name.startswith("popen-") else base)
 
 
 @functools.cache
-def _programs(folder: Path) -> dict[str, str]:
+def _write_programs(folder: Path) -> dict[str, str]:
     programs = {}
-    for variable, compiler in _compilers().items():
+    for variable, compiler in _find_compilers().items():
         path = folder / "compilers" / compiler.kind
         cache = folder / "compiled"
         for missing in (path.parent, cache):
@@ -73,7 +73,7 @@ def _programs(folder: Path) -> dict[str, str]:
     return programs
 
 
-def _compilers() -> dict[str, Compiler]:
+def _find_compilers() -> dict[str, Compiler]:
     finders = {
         "BUILDTOOL_CLANG": find_clang,
         "BUILDTOOL_GCC": functools.partial(find_gcc, "arm-none-eabi-gcc", ""),

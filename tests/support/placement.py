@@ -246,7 +246,7 @@ WAYS = ("whole", "over", "rows", "windows", "parts", "rows of parts", "windows o
 
 def run_placed(case: Case, how: str, seed: int, contract: Contract) -> np.ndarray:
     """Computes the output in one of `WAYS`; over an input only where the contract allows it."""
-    operand, apart = _over(case, seed, contract) if how == "over" else (0, None)
+    operand, apart = _draw_over(case, seed, contract) if how == "over" else (0, None)
     if apart is not None:
         return run_over(case, operand, apart)
     if how in ("whole", "over"):
@@ -256,7 +256,7 @@ def run_placed(case: Case, how: str, seed: int, contract: Contract) -> np.ndarra
     return run_pieces(case, seed, columns=how.startswith("windows"), wide=how.endswith("parts"))
 
 
-def _over(case: Case, seed: int, contract: Contract) -> tuple[int, int | None]:
+def _draw_over(case: Case, seed: int, contract: Contract) -> tuple[int, int | None]:
     """Returns an input, and how far above the output's start it may lie. None: not over it."""
     operand = seed % len(case.inputs)
     return operand, distance(case.graph, case.op, case.op.inputs[operand], contract)
@@ -264,7 +264,7 @@ def _over(case: Case, seed: int, contract: Contract) -> tuple[int, int | None]:
 
 def check_placements(case: Case, seed: int, contract: Contract, wanted: np.ndarray) -> list[str]:
     """Fails unless the output is `wanted` in each way that the contract allows. Returns these ways."""
-    over = _over(case, seed, contract)[1] is not None
+    over = _draw_over(case, seed, contract)[1] is not None
     ways = [how for how in WAYS if how != "over" or over]
     for how in ways:
         np.testing.assert_array_equal(run_placed(case, how, seed, contract), wanted, err_msg=how)

@@ -17,9 +17,9 @@ def with_buffer(plan: Plan, index: int, **changes: object) -> Plan:
 def mutant(plan: Plan, kind: str, rng: random.Random) -> Plan | None:
     """Returns the plan with one fault of a kind, None where that is impossible. Its arena is large enough."""
     if kind in ("move", "moves"):
-        return _moves(plan, kind, rng)
+        return _change_moves(plan, kind, rng)
     if kind in ("swapped", "rows", "pixels"):
-        return _regions(plan, kind, rng)
+        return _change_regions(plan, kind, rng)
     buffers = list(plan.buffers)
     index, other = rng.randrange(len(buffers)), rng.randrange(len(buffers))
     buffer = buffers[index]
@@ -49,7 +49,7 @@ def shorter(buffer: Buffer, kind: str) -> dict[str, int]:
     return {"rows": buffer.rows - 1} if kind == "ring" else {"columns": buffer.columns - 1}
 
 
-def _moves(plan: Plan, kind: str, rng: random.Random) -> Plan | None:
+def _change_moves(plan: Plan, kind: str, rng: random.Random) -> Plan | None:
     """Leaves out one move, or shuffles the moves."""
     moves = list(plan.moves)
     if not moves:
@@ -61,7 +61,7 @@ def _moves(plan: Plan, kind: str, rng: random.Random) -> Plan | None:
     return replace(plan, moves=tuple(moves))
 
 
-def _regions(plan: Plan, kind: str, rng: random.Random) -> Plan | None:
+def _change_regions(plan: Plan, kind: str, rng: random.Random) -> Plan | None:
     """Swaps two regions, or changes the number of rows or pixels of a group's steps."""
     regions = list(plan.regions)
     at = rng.randrange(len(regions))
@@ -72,12 +72,12 @@ def _regions(plan: Plan, kind: str, rng: random.Random) -> Plan | None:
         return replace(plan, regions=tuple(regions))
     groups = list(regions[at].groups)
     index = rng.randrange(len(groups))
-    groups[index] = _group(groups[index], kind, rng.choice((-1, 1, 2)))
+    groups[index] = _change_group(groups[index], kind, rng.choice((-1, 1, 2)))
     regions[at] = replace(regions[at], groups=tuple(groups))
     return replace(plan, regions=tuple(regions))
 
 
-def _group(group: Group, kind: str, by: int) -> Group:
+def _change_group(group: Group, kind: str, by: int) -> Group:
     if kind == "rows":
         return replace(group, rows_per_step=max(0, group.rows_per_step + by))
     return replace(group, hand_off=max(0, group.hand_off + by))

@@ -83,7 +83,7 @@ class Wrong:
 
 
 @functools.cache
-def _library(source: str) -> ctypes.CDLL:
+def _load_library(source: str) -> ctypes.CDLL:
     library = compile_library([TESTS / "support/requantised" / f"{source}.c"], QUICK)
     library.layer_wrong.restype = ctypes.c_int64
     return library
@@ -93,7 +93,7 @@ def wrong(requantiser: Requantiser, made: Case) -> tuple[int, list[Wrong]]:
     """Returns the number of sums of a layer's channels, and the channels with wrong outputs."""
     packing = packings(KERNELS / requantiser.family / "packing.py")[requantiser.packing]
     block = constants(packing(made.graph, made.op))
-    weights, (common, table) = _weights(made), channel_numbers(made)
+    weights, (common, table) = _flatten_weights(made), channel_numbers(made)
     positive, negative = np.maximum(weights, 0).sum(axis=1), np.minimum(weights, 0).sum(axis=1)
     bias = table[:, 0].astype(np.int64)
     ends = np.stack((bias - 128 * positive + 127 * negative, bias + 127 * positive - 128 * negative), axis=1)
@@ -109,13 +109,13 @@ def wrong(requantiser: Requantiser, made: Case) -> tuple[int, list[Wrong]]:
     shape = (*weights.shape, kind is DENSE, kind is DEPTHWISE, *common[1:], requantiser.within)
     request = _Layer(block.ctypes.data, *(a.ctypes.data for a in arrays), *map(int, shape))
     counts, first = np.zeros(len(weights), np.int64), np.zeros(len(weights), np.int32)
-    compared = _library(requantiser.source).layer_wrong(
+    compared = _load_library(requantiser.source).layer_wrong(
         ctypes.byref(request), ctypes.c_void_p(counts.ctypes.data), ctypes.c_void_p(first.ctypes.data)
     )
     return compared, [Wrong(int(c), int(counts[c]), int(first[c])) for c in np.flatnonzero(counts)]
 
 
-def _weights(made: Case) -> np.ndarray:
+def _flatten_weights(made: Case) -> np.ndarray:
     """Returns weights as (channels, taps)."""
     data = made.graph.tensors[made.op.inputs[1]].data
     flat = data.reshape(-1, data.shape[3]).T if made.op.kind is DEPTHWISE else data.reshape(len(data), -1)
@@ -143,14 +143,14 @@ def drawn(
     """
     rng = np.random.default_rng(seed)
     while True:
-        yield _drawn(kind, channels, rng, largest, pixels)
+        yield _draw_layer(kind, channels, rng, largest, pixels)
 
 
-def _drawn(kind: OpKind, channels: int, rng: np.random.Generator, largest: float, pixels: int) -> Case:
+def _draw_layer(kind: OpKind, channels: int, rng: np.random.Generator, largest: float, pixels: int) -> Case:
     tight = rng.random() < 0.5
     octaves = largest - 2 * rng.random() if tight else SMALLEST + (largest - SMALLEST) * rng.random() ** 2
     sizes = np.maximum(2.0**octaves * rng.uniform(0.5, 1, channels) / 255, 1).astype(np.int64)
-    weights = _with_sums(rng, sizes)
+    weights = _draw_weights(rng, sizes)
     span = 255 * np.abs(weights.astype(np.int64)).sum(axis=1)
     reach = 2.0 ** (rng.uniform(7, 9) if tight else rng.uniform(-2, 14))  # outputs from end to end
     slope = np.minimum(reach * 2.0 ** rng.uniform(-2, 2, channels) / span, 2.0 ** rng.uniform(-1, 2))
@@ -159,9 +159,9 @@ def _drawn(kind: OpKind, channels: int, rng: np.random.Generator, largest: float
     if not tight:
         activation = (Activation.NONE, Activation.RELU, Activation.RELU6)[rng.integers(3)]
         zero_points = [int(rng.choice([z, -128, 0, 127])) for z in zero_points]
-    bias = _biases(rng, weights.astype(np.int64), span, slope, zero_points[0])
+    bias = _draw_biases(rng, weights.astype(np.int64), span, slope, zero_points[0])
     steps = float(np.float32(2.0 ** rng.uniform(-6, -3)))  # of outputs
-    inputs, (rows, columns) = _inputs(rng, weights, pixels), (Axis(pixels), Axis(1))
+    inputs, (rows, columns) = _draw_inputs(rng, weights, pixels), (Axis(pixels), Axis(1))
     if kind is CONV:
         rows, columns, inputs, weights = Axis(1), Axis(pixels), inputs[None, None], weights[:, None, None]
     elif kind is DEPTHWISE:  # with the same inputs for all channels
@@ -175,7 +175,7 @@ def _drawn(kind: OpKind, channels: int, rng: np.random.Generator, largest: float
     return changed(case, weights, bias, slope * steps, steps=(1, steps), values=inputs)
 
 
-def _with_sums(rng: np.random.Generator, sizes: np.ndarray) -> np.ndarray:
+def _draw_weights(rng: np.random.Generator, sizes: np.ndarray) -> np.ndarray:
     """Returns rows of TAPS weights whose absolute values add up to `sizes`."""
     sizes = np.minimum(sizes, 127 * TAPS)
     each = sizes // TAPS
@@ -184,7 +184,7 @@ def _with_sums(rng: np.random.Generator, sizes: np.ndarray) -> np.ndarray:
     return np.where(sides, -weights, weights).astype(np.int8)
 
 
-def _biases(
+def _draw_biases(
     rng: np.random.Generator, weights: np.ndarray, span: np.ndarray, slope: np.ndarray, zero_point: int
 ) -> np.ndarray:
     """Draws biases that put 0 among the sums, beside an end of them, or outside."""
@@ -205,7 +205,7 @@ def _biases(
     return low + 128 * positive - 127 * negative + zero_point * weights.sum(axis=1)
 
 
-def _inputs(rng: np.random.Generator, weights: np.ndarray, pixels: int) -> np.ndarray:
+def _draw_inputs(rng: np.random.Generator, weights: np.ndarray, pixels: int) -> np.ndarray:
     """Draws inputs for each pixel that reach any sum between a channel's least and greatest."""
     signs = np.sign(weights[rng.integers(0, len(weights), pixels)].astype(np.int64))
     values = signs * rng.uniform(-128, 127, (pixels, 1)) + rng.normal(0, 2, signs.shape)

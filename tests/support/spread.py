@@ -36,20 +36,20 @@ _ZERO_POINTS = (-128, -50, 3, 90)
 
 def spread(graph: Graph, seed: int = 0) -> Graph:
     """Returns the graph with other quantisations of what its operators make."""
-    work = _Work(graph, seed)
+    work = _Spreading(graph, seed)
     for position in range(len(graph.ops)):
         work.take(position)
     return dataclasses.replace(graph, tensors=tuple(work.tensors), ops=tuple(work.ops))
 
 
-class _Work:
+class _Spreading:
     def __init__(self, graph: Graph, seed: int) -> None:
         self.graph = graph
         self.tensors: list[Tensor] = list(graph.tensors)
         self.ops: list[Op] = list(graph.ops)
         self.rng = np.random.default_rng(seed)
         self.values: dict[int, np.ndarray] = dict(zip(graph.inputs, inputs_for(graph, seed), strict=True))
-        self.group = _tied_groups(graph)
+        self.group = _find_tied_groups(graph)
         producers = graph.producers()
         # settled quantisations: of inputs, and of operators with a fixed one
         self.settled = {self.group[t] for t in graph.inputs}
@@ -127,7 +127,7 @@ class _Work:
         self.tensors[op.inputs[2]] = dataclasses.replace(self.tensors[op.inputs[2]], quant=quant)
 
 
-def _tied_groups(graph: Graph) -> dict[int, int]:
+def _find_tied_groups(graph: Graph) -> dict[int, int]:
     """Returns activation tensor -> the lowest tensor with which it shares its quantisation."""
     group = {t: t for t in graph.activations()}
 

@@ -15,7 +15,7 @@ from buildtool.graph.types import AxisAttrs, Graph, Op, OpKind, SliceAttrs, Stat
 from buildtool.zoo.drawn import NetBuilder
 
 
-def _state(net: NetBuilder, like: int, shape=None, *, random: bool = True) -> int:
+def _add_state(net: NetBuilder, like: int, shape=None, *, random: bool = True) -> int:
     """Adds a state with a tensor's quantisation. Its first value is random, or the zero point."""
     tensor = net.tensors[like]
     shape = tensor.shape if shape is None else shape
@@ -29,7 +29,7 @@ def ring(net: NetBuilder, x: int, rows: int, *, axis: int = 1, random: bool = Fa
     shape = list(net.shape(x))
     new = shape[axis]
     shape[axis] = rows
-    old = _state(net, x, tuple(shape), random=random)
+    old = _add_state(net, x, tuple(shape), random=random)
     begin = tuple(new if d == axis else 0 for d in range(len(shape)))
     extent = tuple(n - b for n, b in zip(shape, begin, strict=True))
     tail = net.move(OpKind.STRIDED_SLICE, old, extent, SliceAttrs(begin, (1,) * len(shape), extent))
@@ -41,7 +41,7 @@ def ring(net: NetBuilder, x: int, rows: int, *, axis: int = 1, random: bool = Fa
 def window(net: NetBuilder, x: int, rows: int) -> int:
     """A window as in kws_streaming: joins the state and `x`, and keeps the end of both as new state."""
     new, channels = net.shape(x)[1], net.shape(x)[2:]
-    old = _state(net, x, (1, rows - new, *channels))
+    old = _add_state(net, x, (1, rows - new, *channels))
     joined = net.concat([old, x], 1)
     shape = net.shape(old)
     begin = (0, new, *(0 for _ in channels))
@@ -105,7 +105,7 @@ def average(seed: int) -> Graph:
     """A moving average: the new value is computed from the old one and is an output."""
     net = NetBuilder(seed, "average")
     x = net.input((1, 4, 5, 3))
-    old = _state(net, x)
+    old = _add_state(net, x)
     weighted = net.elementwise(OpKind.MUL, old, net.constant((1, 1, 1, 3)))
     new = net.requantize(net.elementwise(OpKind.ADD, weighted, x))
     requantise_as(net, new, old)
@@ -117,7 +117,7 @@ def feedback(seed: int) -> Graph:
     """The output reads the old state after the new one is computed, so the state needs a copy."""
     net = NetBuilder(seed, "feedback")
     x = net.input((1, 3, 4, 4))
-    old = _state(net, x)
+    old = _add_state(net, x)
     new = net.conv(net.elementwise(OpKind.ADD, x, old), 4)
     requantise_as(net, new, old)
     net.keep(old, new)
@@ -128,7 +128,7 @@ def before(seed: int) -> Graph:
     """Outputs are a state before the invoke and after it."""
     net = NetBuilder(seed, "before")
     x = net.input((1, 3, 4))
-    old, older = _state(net, x), _state(net, x)
+    old, older = _add_state(net, x), _add_state(net, x)
     net.keep(old, x)
     net.keep(older, old)
     return net.graph([net.move(OpKind.RESHAPE, old, (1, 12)), older, net.unary(OpKind.RELU, x)])
@@ -138,7 +138,7 @@ def delays(seed: int) -> Graph:
     """Delay lines: a state takes another's old value; two are swapped; one is only read."""
     net = NetBuilder(seed, "delays")
     x = net.input((1, 2, 3, 4))
-    first, second, left, right, fixed = (_state(net, x) for _ in range(5))
+    first, second, left, right, fixed = (_add_state(net, x) for _ in range(5))
     net.keep(first, x)
     net.keep(second, first)
     net.keep(left, right)
@@ -152,19 +152,19 @@ def reshaped(seed: int) -> Graph:
     """States behind reshapes or a transpose, one that nothing assigns, rings along rows and columns."""
     net = NetBuilder(seed, "reshaped")
     x = net.input((1, 2, 6))
-    old = _state(net, x, (1, 6, 6))
+    old = _add_state(net, x, (1, 6, 6))
     flat = net.move(OpKind.RESHAPE, old, (1, 6, 6, 1))
     new = net.conv(flat, 1, kernel=(3, 3), same=True)
     requantise_as(net, new, old)
     net.keep(old, net.move(OpKind.RESHAPE, new, (1, 6, 6)))
     rows = ring(net, x, 5, random=True)
     wide = ring(net, net.move(OpKind.RESHAPE, x, (1, 3, 4)), 7, axis=2, random=True)
-    turned = _state(net, x)  # read through a TRANSPOSE alone
+    turned = _add_state(net, x)  # read through a TRANSPOSE alone
     perm = TransposeAttrs((0, 2, 1))
     net.keep(turned, net.unary(OpKind.RELU, x))
     requantise_as(net, net.states[-1].after, turned)
     swapped = net.move(OpKind.TRANSPOSE, turned, (1, 6, 2), perm)
-    once = _state(net, x)
+    once = _add_state(net, x)
     y = net.elementwise(OpKind.ADD, once, x)
     return net.graph(
         [new, net.dense(net.flatten(rows), 3), net.dense(net.flatten(wide), 2), net.dense(swapped, 3), y]

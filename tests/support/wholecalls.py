@@ -49,7 +49,7 @@ def whole_call(target: Target, graph: Graph, inputs: Sequence[np.ndarray], seed:
     size = scratch_bytes(kernel, graph, op)
     scratch = memory.room(size)
     source, result = graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]]
-    rows, columns = _box(op, result)[:2]
+    rows, columns = _view_shape(op, result)[:2]
     values_of: dict[Argument, int | Address] = {
         Argument.IN_DATA: x,
         Argument.OUT_DATA: out,
@@ -60,8 +60,8 @@ def whole_call(target: Target, graph: Graph, inputs: Sequence[np.ndarray], seed:
     makers = {
         Argument.GEOMETRY: lambda: memory.words(*ckernels.geometry(graph, op).values),
         Argument.CONSTANTS: lambda: memory.put(pack(graph, op, kernel)),
-        Argument.IN: lambda: _view(memory, x, op, source),
-        Argument.OUT: lambda: _view(memory, out, op, result),
+        Argument.IN: lambda: _put_view(memory, x, op, source),
+        Argument.OUT: lambda: _put_view(memory, out, op, result),
         Argument.WINDOW: lambda: memory.words(0, rows, 0, columns),
     }
     arguments = tuple(values_of[a] if a in values_of else makers[a]() for a in kernel.call)
@@ -72,14 +72,14 @@ def whole_call(target: Target, graph: Graph, inputs: Sequence[np.ndarray], seed:
     return WholeCall(kernel, call, written, (scratch.offset, scratch.offset + size), expected)
 
 
-def _box(op: Op, tensor: Tensor) -> tuple[int, int, int]:
+def _view_shape(op: Op, tensor: Tensor) -> tuple[int, int, int]:
     """Returns rows, columns and channels of the view that the emitter makes."""
     if op.kind is OpKind.FULLY_CONNECTED:
         return 1, tensor.elements // tensor.shape[-1], tensor.shape[-1]
     return tensor.nhwc[1], tensor.nhwc[2], tensor.nhwc[3]
 
 
-def _view(memory: Memory, place: Address, op: Op, tensor: Tensor) -> Address:
-    rows, columns, channels = _box(op, tensor)
+def _put_view(memory: Memory, place: Address, op: Op, tensor: Tensor) -> Address:
+    rows, columns, channels = _view_shape(op, tensor)
     pixel = channels * tensor.row_bytes // (tensor.nhwc[2] * tensor.nhwc[3])
     return memory.words(place, columns * pixel, pixel, rows, columns, 0, rows, columns, channels)
